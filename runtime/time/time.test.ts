@@ -1,0 +1,87 @@
+import { describe, expect, test } from "vitest";
+import { createBackoff } from "./backoff.ts";
+import { delay } from "./delay.ts";
+import { createManualClock } from "./manual-clock.ts";
+import { until } from "./until.ts";
+
+describe("until", () => {
+  test("gives the first truthy value", async () => {
+    let asked = 0;
+    expect(await until(() => ++asked === 3 && "three", { intervalMs: 1 })).toBe("three");
+    expect(asked).toBe(3);
+  });
+
+  test("names what it waited for and how long", async () => {
+    const waiting = until(() => false, { timeoutMs: 20, intervalMs: 1, what: "the moon to rise" });
+    await expect(waiting).rejects.toThrow(/waited \d+ ms for the moon to rise/);
+  });
+
+  test("gives up on a condition that hangs", async () => {
+    const waiting = until(() => new Promise<boolean>(() => {}), { timeoutMs: 20, what: "a hanging condition" });
+    await expect(waiting).rejects.toThrow("a hanging condition");
+  });
+
+  test("ends with the error of its condition", async () => {
+    const waiting = until(() => Promise.reject(new Error("broken")));
+    await expect(waiting).rejects.toThrow("broken");
+  });
+
+  test("ends with the signal's reason, in the middle of a hanging condition too", async () => {
+    const controller = new AbortController();
+    const waiting = until(() => new Promise<boolean>(() => {}), { signal: controller.signal });
+    controller.abort(new Error("enough"));
+    await expect(waiting).rejects.toThrow("enough");
+  });
+});
+
+describe("delay", () => {
+  test("rejects with the reason of a signal that aborted before or during it", async () => {
+    await expect(delay(60_000, AbortSignal.abort(new Error("before")))).rejects.toThrow("before");
+    const controller = new AbortController();
+    const waiting = delay(60_000, controller.signal);
+    controller.abort(new Error("during"));
+    await expect(waiting).rejects.toThrow("during");
+  });
+});
+
+describe("createBackoff", () => {
+  test("grows to its maximum and starts again after a reset", () => {
+    const backoff = createBackoff({ initialMs: 100, maxMs: 500, jitter: 0 });
+    expect([backoff.next(), backoff.next(), backoff.next(), backoff.next(), backoff.next()]).toEqual([
+      100, 200, 400, 500, 500,
+    ]);
+    backoff.reset();
+    expect(backoff.next()).toBe(100);
+  });
+
+  test("takes up to its share of randomness off", () => {
+    const backoff = createBackoff({ initialMs: 100, maxMs: 100, jitter: 0.5, random: () => 0.5 });
+    expect(backoff.next()).toBe(75);
+  });
+});
+
+describe("createManualClock", () => {
+  test("wakes sleepers in the order of their times, and those that they start within the same span", async () => {
+    const clock = createManualClock(1_000);
+    const woken: string[] = [];
+    void clock.delay(30).then(() => woken.push(`late at ${clock.now()}`));
+    void clock.delay(10).then(async () => {
+      woken.push(`early at ${clock.now()}`);
+      await clock.delay(10);
+      woken.push(`again at ${clock.now()}`);
+    });
+    await clock.advance(40);
+    expect(woken).toEqual(["early at 1010", "again at 1020", "late at 1030"]);
+    expect(clock.now()).toBe(1_040);
+  });
+
+  test("an aborted delay rejects and is no longer counted", async () => {
+    const clock = createManualClock();
+    const controller = new AbortController();
+    const waiting = clock.delay(10, controller.signal);
+    expect(clock.sleeping).toBe(1);
+    controller.abort(new Error("stop"));
+    await expect(waiting).rejects.toThrow("stop");
+    expect(clock.sleeping).toBe(0);
+  });
+});

@@ -1,0 +1,55 @@
+import { delay } from "./delay.ts";
+
+export interface UntilOptions {
+  timeoutMs?: number;
+  intervalMs?: number;
+  /** What is waited for, as it should stand in the error: "the stream to be empty". */
+  what?: string;
+  signal?: AbortSignal;
+}
+
+type Falsy = false | 0 | "" | 0n | null | undefined;
+
+/**
+ * Asks again and again until the condition gives something truthy, which it returns.
+ * A condition that throws ends the waiting with its error, as does an aborted signal with its reason; a condition that
+ * hangs is given up at the timeout.
+ */
+export async function until<T>(
+  condition: () => T | Promise<T>,
+  options: UntilOptions = {},
+): Promise<Exclude<T, Falsy>> {
+  const { timeoutMs = 5_000, intervalMs = 5, what = "a condition", signal } = options;
+  const startedAt = performance.now();
+  const elapsedMs = () => performance.now() - startedAt;
+  for (;;) {
+    signal?.throwIfAborted();
+    const value = await withinTime(condition, timeoutMs - elapsedMs(), signal);
+    if (value) return value as Exclude<T, Falsy>;
+    if (elapsedMs() >= timeoutMs) {
+      throw new Error(`waited ${Math.round(elapsedMs())} ms for ${what}, which did not come about`);
+    }
+    await delay(intervalMs, signal);
+  }
+}
+
+/** The condition's value, or undefined when it takes longer than is left. */
+async function withinTime<T>(
+  condition: () => T | Promise<T>,
+  leftMs: number,
+  signal?: AbortSignal,
+): Promise<T | undefined> {
+  const value = condition();
+  if (!(value instanceof Promise)) return value;
+  const over = new AbortController();
+  const ends = signal ? AbortSignal.any([over.signal, signal]) : over.signal;
+  const timeUp = delay(Math.max(leftMs, 0), ends).then(
+    () => undefined,
+    () => signal?.throwIfAborted(), // the wait itself is cut short when the value is there, which is no failure
+  );
+  try {
+    return (await Promise.race([value, timeUp])) as T | undefined;
+  } finally {
+    over.abort();
+  }
+}
