@@ -1,0 +1,54 @@
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { runCommand } from "./command.ts";
+import { goIsMissing, versions } from "./versions.ts";
+
+const schemaPath = join("buf", "validate", "validate.proto");
+
+/**
+ * Puts protovalidate's schema where buf.yaml expects its second module. It is published inside a Go module,
+ * and is fetched from there: the tree holds no copy of it. A folder that has the pinned version is left alone.
+ */
+export async function fetchProtovalidate(root: string): Promise<void> {
+  const folder = join(root, ".gen", "protovalidate");
+  const stamp = join(folder, "version");
+  if ((await textOf(stamp)) === versions.protovalidate) return;
+  const moduleFolder = await downloadGoModule(`github.com/bufbuild/protovalidate@${versions.protovalidate}`);
+  const schema = await readFile(join(moduleFolder, "proto", "protovalidate", schemaPath));
+  await mkdir(join(folder, "buf", "validate"), { recursive: true });
+  await replaceFile(join(folder, schemaPath), schema);
+  await replaceFile(stamp, versions.protovalidate);
+}
+
+async function downloadGoModule(module: string): Promise<string> {
+  // Outside of any module, so that no go.mod of the project has a say.
+  const neutralFolder = await mkdtemp(join(tmpdir(), "toolbus-gen-"));
+  try {
+    const answer = await runCommand("go", ["mod", "download", "-json", module], {
+      cwd: neutralFolder,
+      whenMissing: goIsMissing,
+    });
+    const description: unknown = JSON.parse(answer);
+    if (description !== null && typeof description === "object" && "Dir" in description) return String(description.Dir);
+    throw new Error(`go mod download did not say where ${module} is: ${answer}`);
+  } finally {
+    await rm(neutralFolder, { recursive: true, force: true });
+  }
+}
+
+async function textOf(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Whole or not at all: two generators may run side by side. */
+async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
+  const draft = `${path}.${process.pid}`;
+  await writeFile(draft, content);
+  await rename(draft, path);
+}
