@@ -1,0 +1,107 @@
+import { resolve } from "node:path";
+import { describe, expect, test } from "vitest";
+import { Failure, messageFromUnknown } from "../failure/failure.ts";
+import { readEnvironment } from "./environment.ts";
+import { readServiceConfig, serviceConfigFromReader } from "./service-config.ts";
+
+function refusal(work: () => void): string {
+  try {
+    work();
+  } catch (error) {
+    expect(error).toBeInstanceOf(Failure);
+    expect(error).toMatchObject({ code: "invalid_argument" });
+    return messageFromUnknown(error);
+  }
+  throw new Error("nothing was refused");
+}
+
+describe("readEnvironment", () => {
+  test("reads each form, and its default where nothing or only blanks are given", () => {
+    const reader = readEnvironment({
+      NAME: " x ",
+      SIZE: "-3",
+      WAIT: "10m",
+      PLAIN_WAIT: "1500",
+      ON: "Yes",
+      NAMES: "a, b,,c ",
+      PLACE: "data",
+      EMPTY: " ",
+    });
+    expect(reader.string("NAME")).toBe("x");
+    expect(reader.integer("SIZE")).toBe(-3);
+    expect(reader.milliseconds("WAIT")).toBe(600_000);
+    expect(reader.milliseconds("PLAIN_WAIT")).toBe(1_500);
+    expect(reader.boolean("ON")).toBe(true);
+    expect(reader.list("NAMES")).toEqual(["a", "b", "c"]);
+    expect(reader.path("PLACE")).toBe(resolve("data"));
+    expect(reader.string("EMPTY", { default: "d" })).toBe("d");
+    expect(reader.optionalString("EMPTY")).toBeUndefined();
+    expect(reader.integer("NONE", { default: 0 })).toBe(0);
+    expect(reader.boolean("NONE", { default: false })).toBe(false);
+    reader.finish();
+  });
+
+  test("lists every fault with the variable, what was given and what is expected", () => {
+    const reader = readEnvironment({ SIZE: "12", WAIT: "soon", ON: "perhaps", MODE: "c", HALF: "1.5" });
+    reader.integer("SIZE", { min: 1, max: 10 });
+    reader.milliseconds("WAIT");
+    reader.boolean("ON");
+    reader.string("MODE", { oneOf: ["a", "b"] });
+    reader.integer("HALF");
+    reader.string("ABSENT");
+    const message = refusal(() => reader.finish());
+    expect(message).toContain('SIZE is "12"; expected a whole number from 1 up to 10');
+    expect(message).toContain('WAIT is "soon"; expected milliseconds, or a time like 30s or 10m');
+    expect(message).toContain('ON is "perhaps"; expected true or false');
+    expect(message).toContain('MODE is "c"; expected one of a, b');
+    expect(message).toContain('HALF is "1.5"; expected a whole number');
+    expect(message).toContain("ABSENT is not set; expected some text");
+  });
+});
+
+describe("readServiceConfig", () => {
+  test("has a default for everything, and one instance for the whole process", () => {
+    const config = readServiceConfig({});
+    expect(config).toMatchObject({
+      natsUrl: "nats://127.0.0.1:4222",
+      logLevel: "info",
+      logFormat: "json",
+      replicas: 1,
+    });
+    expect(config.instance).toMatch(/^[0-9a-f]{8}$/);
+    expect(readServiceConfig({}).instance).toBe(config.instance);
+  });
+
+  test("takes credentials out of the URLs, and lets the variables of their own win", () => {
+    const url = "nats://ann:p%40ss@one:4222,two:4223";
+    expect(readServiceConfig({ NATS_URL: url })).toMatchObject({
+      natsUrl: "nats://one:4222,nats://two:4223",
+      natsUser: "ann",
+      natsPassword: "p@ss",
+    });
+    expect(readServiceConfig({ NATS_URL: url, NATS_USER: "bob", NATS_PASSWORD: "x" })).toMatchObject({
+      natsUser: "bob",
+      natsPassword: "x",
+    });
+  });
+
+  test("a percent sign in a password that encodes nothing stands for itself", () => {
+    expect(readServiceConfig({ NATS_URL: "nats://ann:100%x%41@one" }).natsPassword).toBe("100%xA");
+  });
+
+  test("never repeats a password in a fault", () => {
+    const message = refusal(() => readServiceConfig({ NATS_URL: "http://ann:secret@one:4222" }));
+    expect(message).toContain('NATS_URL is "http://one:4222"');
+    expect(message).not.toContain("secret");
+  });
+
+  test("its faults and a room's stand in one list", () => {
+    const reader = readEnvironment({ TOOLBUS_REPLICAS: "2", TOOLBUS_INSTANCE: "a.b", POOL_SIZE: "x" });
+    serviceConfigFromReader(reader);
+    reader.integer("POOL_SIZE");
+    const message = refusal(() => reader.finish());
+    expect(message).toContain("TOOLBUS_REPLICAS");
+    expect(message).toContain("TOOLBUS_INSTANCE");
+    expect(message).toContain("POOL_SIZE");
+  });
+});

@@ -1,0 +1,99 @@
+import { randomBytes } from "node:crypto";
+import { type EnvironmentReader, readEnvironment } from "./environment.ts";
+
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+export type LogFormat = "json" | "pretty";
+
+/** What every service reads, whatever its trade. */
+export interface ServiceConfig {
+  /** One URL or several separated by commas; never holds credentials. */
+  natsUrl: string;
+  natsUser?: string;
+  natsPassword?: string;
+  /** Tells the processes of one service apart; the same for the whole life of the process. */
+  instance: string;
+  logLevel: LogLevel;
+  logFormat: LogFormat;
+  /** The base URL of an OpenTelemetry collector over HTTP; without it nothing is recorded. */
+  otlpEndpoint?: string;
+  /** Of each stream and bucket in JetStream. */
+  replicas: 1 | 3;
+}
+
+/** A default that must not differ between two readings in one process. */
+const processInstance = randomBytes(4).toString("hex");
+
+export function readServiceConfig(env: NodeJS.ProcessEnv): ServiceConfig {
+  const reader = readEnvironment(env);
+  const config = serviceConfigFromReader(reader);
+  reader.finish();
+  return config;
+}
+
+/** For a room's `readConfig`, which reads its own variables with the same reader and finishes it: one list of all faults. */
+export function serviceConfigFromReader(reader: EnvironmentReader): ServiceConfig {
+  const natsUser = reader.optionalString("NATS_USER");
+  const natsPassword = reader.optionalSecret("NATS_PASSWORD");
+  const bus = busFromUrls(reader, reader.list("NATS_URL", { default: ["nats://127.0.0.1:4222"] }));
+  const otlpEndpoint = endpointFrom(reader, "OTEL_EXPORTER_OTLP_ENDPOINT");
+  return {
+    ...bus,
+    ...(natsUser !== undefined && { natsUser }),
+    ...(natsPassword !== undefined && { natsPassword }),
+    instance: instanceFrom(reader),
+    logLevel: reader.string("TOOLBUS_LOG_LEVEL", { default: "info", oneOf: LOG_LEVELS }),
+    logFormat: reader.string("TOOLBUS_LOG_FORMAT", { default: "json", oneOf: ["json", "pretty"] }),
+    ...(otlpEndpoint !== undefined && { otlpEndpoint }),
+    replicas: reader.string("TOOLBUS_REPLICAS", { default: "1", oneOf: ["1", "3"] }) === "3" ? 3 : 1,
+  };
+}
+
+type BusAddress = Pick<ServiceConfig, "natsUrl" | "natsUser" | "natsPassword">;
+
+const BUS_SCHEMES = new Set(["nats:", "tls:", "ws:", "wss:"]);
+
+/** Takes the credentials out of the URLs, so that a URL may be logged; the first that holds any counts. */
+function busFromUrls(reader: EnvironmentReader, urls: string[]): BusAddress {
+  const address: BusAddress = { natsUrl: "" };
+  const bare: string[] = [];
+  for (const text of urls) {
+    const url = URL.parse(text.includes("://") ? text : `nats://${text}`);
+    if (!url?.hostname || !BUS_SCHEMES.has(url.protocol)) {
+      reader.fault("NATS_URL", withoutCredentials(text), "a URL like nats://127.0.0.1:4222");
+      continue;
+    }
+    if (url.username && address.natsUser === undefined) address.natsUser = decoded(url.username);
+    if (url.password && address.natsPassword === undefined) address.natsPassword = decoded(url.password);
+    bare.push(`${url.protocol}//${url.host}`);
+  }
+  return { ...address, natsUrl: bare.join(",") };
+}
+
+/** A percent sign that encodes nothing stands for itself, as passwords are often pasted as they are. */
+function decoded(text: string): string {
+  return text.replace(/(?:%[0-9a-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll("%", ""), "hex").toString());
+}
+
+function withoutCredentials(text: string): string {
+  return text.replace(/^(.*:\/\/)?.*@/, "$1");
+}
+
+/** An instance is a token of subjects and names of consumers, so it keeps to their letters. */
+function instanceFrom(reader: EnvironmentReader): string {
+  const instance = reader.string("TOOLBUS_INSTANCE", { default: processInstance });
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(instance)) {
+    reader.fault("TOOLBUS_INSTANCE", instance, "1 to 64 letters, digits, _ or -");
+  }
+  return instance;
+}
+
+function endpointFrom(reader: EnvironmentReader, name: string): string | undefined {
+  const text = reader.optionalString(name);
+  if (text === undefined) return undefined;
+  const url = URL.parse(text);
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+    reader.fault(name, withoutCredentials(text), "a URL like http://127.0.0.1:4318");
+  }
+  return text.replace(/\/+$/, "");
+}
