@@ -1,0 +1,161 @@
+import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { type KV, Kvm } from "@nats-io/kv";
+import { type ObjectStore, Objm } from "@nats-io/obj";
+import { connect, errors, type NatsConnection, type Status } from "@nats-io/transport-node";
+import { Failure, messageFromUnknown } from "../failure/failure.ts";
+import { createBackoff } from "../time/backoff.ts";
+import { delay } from "../time/delay.ts";
+import type { BucketName, ObjectStoreName } from "./declarations.ts";
+import { ensureDeclared } from "./ensure-declared.ts";
+import { refuseOldNatsServer } from "./nats-server/version.ts";
+
+/** A connection to NATS and the stores behind it. Disposing drains: what was received is handled, what was sent goes out. */
+export interface Bus extends AsyncDisposable {
+  readonly connection: NatsConnection;
+  readonly jetstream: JetStreamClient;
+  readonly manager: JetStreamManager;
+  /** Reads go to the leader of the bucket, and so see every write that was acknowledged. */
+  keyValue(bucket: BucketName): Promise<KV>;
+  objectStore(name: ObjectStoreName): Promise<ObjectStore>;
+}
+
+export type BusStatus =
+  | { kind: "waiting"; reason: string }
+  | { kind: "connected"; server: string }
+  | { kind: "disconnected"; server: string }
+  | { kind: "reconnected"; server: string }
+  | { kind: "failed"; reason: string };
+
+export interface BusOptions {
+  /** One server, or several of a cluster with commas between. */
+  url: string;
+  user?: string | undefined;
+  password?: string | undefined;
+  /** What the server's monitoring shows. */
+  name: string;
+  /** Ends the waiting for the server; a bus that is open is closed by disposing. */
+  signal?: AbortSignal | undefined;
+  /** Copies of each store: 1 on one machine, 3 in a cluster. Unless told, what stands is kept, and 1 is created. */
+  replicas?: number | undefined;
+  onStatus?: ((status: BusStatus) => void) | undefined;
+}
+
+/**
+ * Waits until the server is there and has everything declared, then stays connected for as long as it is open.
+ * Throws `failed_precondition` for a server that is too old or lacks JetStream, `unauthenticated` for wrong credentials.
+ */
+export async function openBus(options: BusOptions): Promise<Bus> {
+  const { signal, onStatus } = options;
+  const connection = await connectWithPatience(options);
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => drain(connection));
+  refuseUnfit(connection, options.url);
+  void reportStatus(connection, onStatus);
+  const manager = await jetstreamManager(connection, { checkAPI: false });
+  const onWait = (reason: string) => onStatus?.({ kind: "waiting", reason });
+  await ensureDeclared(manager, { replicas: options.replicas, signal, onWait });
+  const opened = stack.move();
+  return { ...storesOf(connection), connection, manager, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+function storesOf(connection: NatsConnection) {
+  const client = jetstream(connection);
+  const keyValues = new Kvm(client);
+  const objects = new Objm(client);
+  return {
+    jetstream: client,
+    keyValue: (bucket: BucketName) => keyValues.open(bucket, { allow_direct: false }),
+    objectStore: (name: ObjectStoreName) => objects.open(name),
+  };
+}
+
+async function connectWithPatience(options: BusOptions): Promise<NatsConnection> {
+  const backoff = createBackoff({ initialMs: 50, maxMs: 500 });
+  let lastReason: string | undefined;
+  for (;;) {
+    options.signal?.throwIfAborted();
+    try {
+      const connection = await connectOnce(options);
+      options.onStatus?.({ kind: "connected", server: connection.getServer() });
+      return connection;
+    } catch (error) {
+      refuseHopeless(error, options.url);
+      const reason = `no NATS server at ${options.url}: ${messageFromUnknown(error)}`;
+      if (reason !== lastReason) options.onStatus?.({ kind: "waiting", reason });
+      lastReason = reason;
+      await delay(backoff.next(), options.signal);
+    }
+  }
+}
+
+function connectOnce(options: BusOptions): Promise<NatsConnection> {
+  return connect({
+    servers: options.url.split(",").map((server) => server.trim()),
+    name: options.name,
+    timeout: 2_000,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 100,
+    reconnectJitter: 20,
+    ignoreAuthErrorAbort: true, // a server that comes back half configured must not end the bus for ever
+    pingInterval: 2_000, // with two pings out, a server that fell silent is left after at most six seconds
+    maxPingOut: 2,
+    noAsyncTraces: true,
+    ...(options.user === undefined ? {} : { user: options.user, pass: options.password ?? "" }),
+  });
+}
+
+/** Throws what no patience mends. */
+function refuseHopeless(error: unknown, url: string): void {
+  const causes = [error, error instanceof Error ? error.cause : undefined];
+  if (!causes.some((cause) => cause instanceof errors.AuthorizationError)) return;
+  throw new Failure("unauthenticated", `the NATS server at ${url} refuses the user or the password`, {
+    reason: "BUS_CREDENTIALS_REFUSED",
+    cause: error,
+  });
+}
+
+function refuseUnfit(connection: NatsConnection, url: string): void {
+  const info = connection.info;
+  refuseOldNatsServer(info?.version ?? "0.0.0", url);
+  if (info?.jetstream === true || info?.cluster !== undefined) return; // in a cluster, another node may have it
+  throw new Failure("failed_precondition", `the NATS server at ${url} runs without JetStream: start it with -js`, {
+    reason: "JETSTREAM_DISABLED",
+  });
+}
+
+async function reportStatus(connection: NatsConnection, onStatus: BusOptions["onStatus"]): Promise<void> {
+  for await (const status of connection.status()) {
+    const told = statusFrom(status);
+    if (told !== undefined) onStatus?.(told);
+  }
+}
+
+function statusFrom(status: Status): BusStatus | undefined {
+  switch (status.type) {
+    case "disconnect":
+      return { kind: "disconnected", server: status.server };
+    case "reconnect":
+      return { kind: "reconnected", server: status.server };
+    case "error":
+      return { kind: "failed", reason: status.error.message };
+    case "staleConnection":
+      return { kind: "failed", reason: "the server does not answer pings" };
+    case "slowConsumer":
+      return { kind: "failed", reason: `slow consumer of ${status.sub.getSubject()}` };
+    default:
+      return undefined;
+  }
+}
+
+const drainMs = 5_000;
+
+/** A connection without a server cannot drain: it is closed, as it is when draining takes too long. */
+async function drain(connection: NatsConnection): Promise<void> {
+  if (connection.isClosed()) return;
+  const given = new AbortController();
+  const late = delay(drainMs, given.signal).catch(() => {}); // the drain ended in time
+  const drained = connection.drain().catch(() => connection.close()); // disconnected: nothing can go out
+  await Promise.race([drained, late]);
+  given.abort();
+  if (!connection.isClosed()) await connection.close();
+}

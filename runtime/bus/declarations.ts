@@ -1,0 +1,236 @@
+import type { StreamConfig } from "@nats-io/jetstream";
+
+/**
+ * Everything that the suite keeps in JetStream, as data. Nothing here grows without bound: each store has a size, and
+ * either an age, a number of messages a subject, or a refusal of new messages when it is full.
+ *
+ * `discard: "new"` refuses when full: for what must never vanish unasked. `discard: "old"` forgets the oldest first.
+ */
+interface Limits {
+  readonly description: string;
+  readonly maxBytes: number;
+  /** The largest single message or value. */
+  readonly maxMessageBytes: number;
+  readonly maxAgeMs?: number;
+}
+
+export interface StreamDeclaration extends Limits {
+  readonly subjects: readonly string[];
+  readonly retention: "limits" | "workqueue";
+  readonly discard: "new" | "old";
+  readonly maxMessagesPerSubject?: number;
+  /** How long a message id is remembered, so that an append repeated under it is stored once. */
+  readonly duplicateWindowMs: number;
+}
+
+export interface BucketDeclaration extends Limits {
+  readonly history: number;
+}
+
+export type ObjectStoreDeclaration = Limits;
+
+export type StreamName = "TOOLBUS_RUNS" | "TOOLBUS_WAKES" | "TOOLBUS_SPACES" | "TOOLBUS_INBOX" | "TOOLBUS_AUDIT";
+
+export type BucketName =
+  | "toolbus_calls"
+  | "toolbus_agents"
+  | "toolbus_tools"
+  | "toolbus_sessions"
+  | "toolbus_callers"
+  | "toolbus_memory"
+  | "toolbus_active_spaces"
+  | "toolbus_owners";
+
+export type ObjectStoreName = "toolbus_results";
+
+const kib = 1024;
+const mib = 1024 * kib;
+const gib = 1024 * mib;
+const minutes = 60_000;
+const days = 24 * 60 * minutes;
+
+/** The server's own `max_payload`: what is larger goes to the object store. */
+const largestMessage = mib;
+
+export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
+  TOOLBUS_RUNS: {
+    description:
+      "One log a run. Logs of runs that have not ended are never discarded: when it is full, appends are refused.",
+    subjects: ["toolbus.run.>"],
+    retention: "limits",
+    discard: "new",
+    maxBytes: 8 * gib,
+    maxMessageBytes: largestMessage,
+    duplicateWindowMs: 2 * minutes,
+  },
+  TOOLBUS_WAKES: {
+    description: "Wake-ups of sessions, each worked on once and then gone.",
+    subjects: ["toolbus.wake.>"],
+    retention: "workqueue",
+    discard: "new",
+    maxBytes: 256 * mib,
+    maxMessageBytes: 64 * kib,
+    duplicateWindowMs: 2 * minutes,
+  },
+  TOOLBUS_SPACES: {
+    description: "The messages of spaces.",
+    subjects: ["toolbus.space.>"],
+    retention: "limits",
+    discard: "old",
+    maxBytes: 4 * gib,
+    maxMessageBytes: largestMessage,
+    maxMessagesPerSubject: 10_000,
+    duplicateWindowMs: 2 * minutes,
+  },
+  TOOLBUS_INBOX: {
+    description: "What a session has been told and has not read yet.",
+    subjects: ["toolbus.inbox.>"],
+    retention: "limits",
+    discard: "old",
+    maxBytes: gib,
+    maxMessageBytes: largestMessage,
+    maxMessagesPerSubject: 1_000,
+    maxAgeMs: 30 * days,
+    duplicateWindowMs: 10 * minutes,
+  },
+  TOOLBUS_AUDIT: {
+    description: "Who did what, when, and whether it was allowed.",
+    subjects: ["toolbus.audit.>"],
+    retention: "limits",
+    discard: "old",
+    maxBytes: 2 * gib,
+    maxMessageBytes: 256 * kib,
+    maxAgeMs: 90 * days,
+    duplicateWindowMs: 2 * minutes,
+  },
+};
+
+export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
+  toolbus_calls: {
+    description: "The record of each call that must not happen twice.",
+    history: 1,
+    maxBytes: 2 * gib,
+    maxMessageBytes: largestMessage,
+    maxAgeMs: 30 * days,
+  },
+  toolbus_agents: { description: "Agents.", history: 8, maxBytes: 256 * mib, maxMessageBytes: largestMessage },
+  toolbus_tools: {
+    description: "Tools, providers and MCP servers.",
+    history: 8,
+    maxBytes: 512 * mib,
+    maxMessageBytes: largestMessage,
+  },
+  toolbus_sessions: { description: "Heads of sessions.", history: 1, maxBytes: gib, maxMessageBytes: 256 * kib },
+  toolbus_callers: {
+    description: "The tools that callers have declared.",
+    history: 1,
+    maxBytes: 512 * mib,
+    maxMessageBytes: largestMessage,
+    maxAgeMs: 7 * days,
+  },
+  toolbus_memory: {
+    description: "What agents chose to remember.",
+    history: 1,
+    maxBytes: gib,
+    maxMessageBytes: largestMessage,
+  },
+  toolbus_active_spaces: {
+    description: "The space that each session is in.",
+    history: 1,
+    maxBytes: 256 * mib,
+    maxMessageBytes: 64 * kib,
+  },
+  toolbus_owners: {
+    description: "Who holds what can live in one process at a time.",
+    history: 1,
+    maxBytes: 64 * mib,
+    maxMessageBytes: 4 * kib,
+  },
+};
+
+export const OBJECT_STORES: Readonly<Record<ObjectStoreName, ObjectStoreDeclaration>> = {
+  toolbus_results: {
+    description: "Results too large for a message, by digest.",
+    maxBytes: 8 * gib,
+    maxMessageBytes: largestMessage,
+    maxAgeMs: 30 * days,
+  },
+};
+
+/** A stream's settings as the server keeps them. */
+export type DeclaredConfig = Pick<
+  StreamConfig,
+  "name" | "subjects" | "retention" | "discard" | "max_bytes" | "max_age" | "max_msg_size" | "max_msgs_per_subject"
+> &
+  Partial<StreamConfig>;
+
+const nanosecondsPerMillisecond = 1_000_000;
+const day = days * nanosecondsPerMillisecond;
+
+/** All declarations in the server's words, buckets and object stores as the streams that they are. */
+export function configsFromDeclarations(replicas: number): DeclaredConfig[] {
+  return [
+    ...Object.entries(STREAMS).map(([name, declaration]) => configOfStream(name, declaration)),
+    ...Object.entries(BUCKETS).map(([name, declaration]) => configOfBucket(name, declaration)),
+    ...Object.entries(OBJECT_STORES).map(([name, declaration]) => configOfObjectStore(name, declaration)),
+  ].map((config) => ({ ...config, num_replicas: replicas }));
+}
+
+function configOfLimits(limits: Limits) {
+  return {
+    description: limits.description,
+    storage: "file" as const,
+    max_bytes: limits.maxBytes,
+    max_msg_size: limits.maxMessageBytes,
+    max_age: (limits.maxAgeMs ?? 0) * nanosecondsPerMillisecond,
+    allow_direct: true,
+  };
+}
+
+function configOfStream(name: string, declaration: StreamDeclaration): DeclaredConfig {
+  return {
+    ...configOfLimits(declaration),
+    name,
+    subjects: [...declaration.subjects],
+    retention: declaration.retention,
+    discard: declaration.discard,
+    max_msgs_per_subject: declaration.maxMessagesPerSubject ?? -1,
+    duplicate_window: declaration.duplicateWindowMs * nanosecondsPerMillisecond,
+    allow_rollup_hdrs: false,
+    deny_delete: false,
+    deny_purge: false,
+  };
+}
+
+/** Delete markers expire, so that a bucket of short-lived keys does not fill with them. */
+function configOfBucket(name: string, declaration: BucketDeclaration): DeclaredConfig {
+  return {
+    ...configOfLimits(declaration),
+    name: `KV_${name}`,
+    subjects: [`$KV.${name}.>`],
+    retention: "limits",
+    discard: "new",
+    max_msgs_per_subject: declaration.history,
+    duplicate_window: 2 * minutes * nanosecondsPerMillisecond,
+    allow_rollup_hdrs: true,
+    deny_delete: true,
+    deny_purge: false,
+    allow_msg_ttl: true,
+    subject_delete_marker_ttl: day,
+  };
+}
+
+function configOfObjectStore(name: string, declaration: ObjectStoreDeclaration): DeclaredConfig {
+  return {
+    ...configOfLimits(declaration),
+    name: `OBJ_${name}`,
+    subjects: [`$O.${name}.C.>`, `$O.${name}.M.>`],
+    retention: "limits",
+    discard: "new",
+    max_msgs_per_subject: -1,
+    duplicate_window: 2 * minutes * nanosecondsPerMillisecond,
+    allow_rollup_hdrs: true,
+    deny_delete: false,
+    deny_purge: false,
+  };
+}

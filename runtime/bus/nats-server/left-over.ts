@@ -1,0 +1,40 @@
+import { Failure } from "../../failure/failure.ts";
+import { until } from "../../time/until.ts";
+import { commandLineOf, isSameProcessAlive, type ProcessIdentity } from "./process-identity.ts";
+import { readRunRecord, type ServerFiles } from "./server-files.ts";
+
+/**
+ * Ends the server that a killed owner left behind in this directory.
+ * A server whose owner lives is refused instead; a process that is not provably ours is never touched.
+ */
+export async function endLeftOver(files: ServerFiles): Promise<void> {
+  const record = await readRunRecord(files);
+  if (record === undefined || !(await isOurServer(record.server, files))) return;
+  if (await isSameProcessAlive(record.owner)) {
+    throw new Failure(
+      "failed_precondition",
+      `process ${record.owner.pid} runs a NATS server in ${files.directory} already: stop it, or use another directory`,
+      { reason: "NATS_DIRECTORY_IN_USE" },
+    );
+  }
+  await endServer(record.server, files);
+}
+
+/** The same process as recorded, and its command line names our configuration file. */
+export async function isOurServer(server: ProcessIdentity, files: ServerFiles): Promise<boolean> {
+  if (!(await isSameProcessAlive(server))) return false;
+  return (await commandLineOf(server.pid))?.includes(files.config) === true;
+}
+
+/** Asks it to stop, then stops it. */
+async function endServer(server: ProcessIdentity, files: ServerFiles): Promise<void> {
+  const isGone = async () => !(await isOurServer(server, files));
+  const what = `nats-server ${server.pid} to end`;
+  process.kill(server.pid, "SIGTERM");
+  try {
+    await until(isGone, { timeoutMs: 3_000, what });
+  } catch {
+    process.kill(server.pid, "SIGKILL"); // it did not listen: it may be stopped by SIGSTOP
+    await until(isGone, { timeoutMs: 5_000, what });
+  }
+}

@@ -1,0 +1,113 @@
+import { readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Failure } from "../../failure/failure.ts";
+import { until } from "../../time/until.ts";
+import type { FindOptions } from "./executable.ts";
+import { findNatsServer } from "./find-nats-server.ts";
+import { endLeftOver } from "./left-over.ts";
+import { openLockDirectory } from "./lock-directory.ts";
+import { identityOfProcess } from "./process-identity.ts";
+import {
+  openServerFiles,
+  readOrCreateCredentials,
+  type ServerFiles,
+  type SyncInterval,
+  writeRunRecord,
+  writeServerConfig,
+} from "./server-files.ts";
+import { openServerProcess, type ServerProcess } from "./server-process.ts";
+
+export interface NatsServerOptions {
+  /** Holds the JetStream store, the configuration, the credentials and the log. One server at a time uses it. */
+  directory: string;
+  /** 0, the default, takes a free one. Give the port of a server that ended, and its clients come back. */
+  port?: number;
+  /** The path of the program; unless told, `findNatsServer(find)` is asked. */
+  binary?: string | undefined;
+  find?: FindOptions;
+  syncInterval?: SyncInterval;
+  readyTimeoutMs?: number;
+}
+
+export interface NatsServer extends AsyncDisposable {
+  readonly url: string;
+  readonly user: string;
+  readonly password: string;
+  readonly port: number;
+  readonly pid: number;
+  readonly directory: string;
+  /** Settles when the server has ended, also when nobody here asked for it; tells how. */
+  readonly exited: Promise<string>;
+}
+
+/**
+ * Starts the one-machine server on the loopback interface, with JetStream and credentials of its own, and waits until it
+ * is ready. It ends with its owner: by disposing, or when the owner's process dies. One that was left over in the
+ * directory is replaced; one whose owner lives is refused with `failed_precondition`.
+ */
+export async function openNatsServer(options: NatsServerOptions): Promise<NatsServer> {
+  const binary = options.binary ?? (await findNatsServer(options.find));
+  const files = await openServerFiles(options.directory);
+  await using _lock = await openLockDirectory(files.lock);
+  await endLeftOver(files);
+  const credentials = await readOrCreateCredentials(files);
+  await rm(files.ports, { recursive: true, force: true });
+  const settings = { ...credentials, port: options.port ?? 0, syncInterval: options.syncInterval ?? "default" };
+  await writeServerConfig(files, settings);
+
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await openServerProcess(binary, files));
+  const port = await waitUntilReady(server, files, options.readyTimeoutMs ?? 15_000);
+  await record(server, files, port);
+  stack.move(); // from here on the server belongs to the caller
+  return {
+    ...credentials,
+    url: `nats://127.0.0.1:${port}`,
+    port,
+    pid: server.pid,
+    directory: files.directory,
+    exited: server.exited,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+/** The server writes its ports when it listens, which is after its store has been read. */
+async function waitUntilReady(server: ServerProcess, files: ServerFiles, timeoutMs: number): Promise<number> {
+  let ending: string | undefined;
+  void server.exited.then((how) => {
+    ending = how;
+  });
+  const what = `nats-server to be ready (its log: ${files.log})`;
+  return until(
+    async () => {
+      if (ending !== undefined) throw await failureFromEnding(ending, files);
+      return readPort(files);
+    },
+    { timeoutMs, what },
+  );
+}
+
+async function readPort(files: ServerFiles): Promise<number | undefined> {
+  const [name] = (await readdir(files.ports)).filter((file) => file.endsWith(".ports"));
+  if (name === undefined) return undefined;
+  try {
+    const ports = JSON.parse(await readFile(join(files.ports, name), "utf8")) as { nats?: string[] };
+    return Number(new URL(ports.nats?.[0] ?? "").port);
+  } catch {
+    return undefined; // half written: read again
+  }
+}
+
+async function failureFromEnding(ending: string, files: ServerFiles): Promise<Failure> {
+  const texts = await Promise.all([files.output, files.log].map((path) => readFile(path, "utf8").catch(() => "")));
+  const lines = texts.join("\n").trim().split("\n").slice(-5).join("\n");
+  return new Failure("unavailable", `nats-server ended before it was ready (${ending}):\n${lines}`, {
+    reason: "NATS_SERVER_NOT_STARTED",
+  });
+}
+
+async function record(server: ServerProcess, files: ServerFiles, port: number): Promise<void> {
+  const [child, owner] = await Promise.all([identityOfProcess(server.pid), identityOfProcess(process.pid)]);
+  if (child === undefined || owner === undefined) return; // it ended meanwhile, which `exited` tells
+  await writeRunRecord(files, { server: child, owner, port });
+}

@@ -1,0 +1,11 @@
+import { findNatsServer } from "../../runtime/bus/nats-server/find-nats-server.ts";
+import { findUv } from "../../runtime/bus/nats-server/find-uv.ts";
+
+/**
+ * Runs once before all tests: finds, or fetches, the programs that tests run for real. Test processes inherit the
+ * paths, so that each starts a server without looking again.
+ */
+export default async function setup(): Promise<void> {
+  process.env.TOOLBUS_UV ??= await findUv();
+  process.env.TOOLBUS_NATS_SERVER ??= await findNatsServer();
+}

@@ -1,0 +1,67 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Bus, type BusOptions, openBus } from "../../runtime/bus/bus.ts";
+import { findNatsServer } from "../../runtime/bus/nats-server/find-nats-server.ts";
+import { type NatsServer, type NatsServerOptions, openNatsServer } from "../../runtime/bus/nats-server/nats-server.ts";
+
+export interface TestServer extends AsyncDisposable {
+  readonly url: string;
+  readonly user: string;
+  readonly password: string;
+  readonly directory: string;
+  /** Of the server that runs at the moment. */
+  readonly pid: number;
+  /** Ends the server as a crash does. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port and store. */
+  restart(): Promise<void>;
+}
+
+export interface TestBus extends Bus {
+  readonly server: TestServer;
+  /** One more connection to the same server. */
+  connect(options?: Partial<BusOptions>): Promise<Bus>;
+}
+
+/** A real server on a free port with an empty store in a temporary directory, which goes with it. */
+export async function openTestServer(options: Partial<NatsServerOptions> = {}): Promise<TestServer> {
+  const binary = process.env.TOOLBUS_NATS_SERVER ?? (await findNatsServer());
+  const directory = await mkdtemp(join(tmpdir(), "toolbus-test-bus-"));
+  let server: NatsServer = await openNatsServer({ directory, binary, ...options });
+  return {
+    url: server.url,
+    user: server.user,
+    password: server.password,
+    directory,
+    get pid() {
+      return server.pid;
+    },
+    async kill() {
+      process.kill(server.pid, "SIGKILL");
+      await server.exited;
+    },
+    async restart() {
+      await server[Symbol.asyncDispose]();
+      server = await openNatsServer({ ...options, directory, binary, port: server.port });
+    },
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A fresh server and a bus on it; disposing ends the connections made here, then the server. */
+export async function openTestBus(options: Partial<BusOptions> = {}): Promise<TestBus> {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await openTestServer());
+  const connect = async (more: Partial<BusOptions> = {}) => {
+    const { url, user, password } = server;
+    return opened.use(await openBus({ url, user, password, name: "test", ...options, ...more }));
+  };
+  const opened = stack.use(new AsyncDisposableStack());
+  const bus = await connect();
+  const owned = stack.move();
+  return { ...bus, server, connect, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
