@@ -2,8 +2,8 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { runCommand } from "./command.ts";
-import { findUv } from "./uv.ts";
+import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
+import { projectRoot, runCommand } from "./command.ts";
 import { versions } from "./versions.ts";
 
 /**
@@ -31,7 +31,7 @@ function isNotBundled(file: FileDescriptorProto): boolean {
 }
 
 async function protocOfPython(descriptors: string, root: string) {
-  const uv = await findUv(root);
+  const uv = await findUv({ toolbusDirectory: join(projectRoot, ".toolbus") });
   const packages = [`--from=grpcio-tools==${versions.grpcioTools}`, `--with=mypy-protobuf==${versions.mypyProtobuf}`];
   const command = [
     "tool",

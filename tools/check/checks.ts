@@ -1,0 +1,123 @@
+import { access } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
+import { type CommandOptions, observeCommand, projectRoot } from "../gen/command.ts";
+import { generateFresh } from "../gen/generate.ts";
+import { fetchProtovalidate } from "../gen/protovalidate.ts";
+import { breakagesOf } from "../gen/release.ts";
+import { readTree, stalenessOf } from "../gen/tree.ts";
+import { goIsMissing, versions } from "../gen/versions.ts";
+import { faultsInTexts } from "./text-rules.ts";
+
+export interface Check {
+  /** What is true of the tree when the check passes. */
+  readonly name: string;
+  readonly mend: string;
+  /** Every fault found, as lines to print; none when the check passes. Throws when it cannot be judged. */
+  readonly run: (root: string) => Promise<readonly string[]>;
+}
+
+export const checks: readonly Check[] = [
+  {
+    name: "TypeScript compiles (tsc)",
+    mend: "mend the types that it names",
+    run: (root) => faultsOfCommand("tsc", ["-p", "."], { cwd: root }),
+  },
+  {
+    name: "code is linted and formatted (biome)",
+    mend: "npm run format, and by hand what it leaves",
+    run: (root) => faultsOfCommand("biome", ["check", "--error-on-warnings", "."], { cwd: root }),
+  },
+  { name: "contract is linted (buf lint)", mend: "mend the protos that it names", run: contractLintFaults },
+  { name: "contract is formatted (buf format)", mend: "npm run format", run: contractFormatFaults },
+  {
+    name: "contract breaks no client of its last release (buf breaking)",
+    mend: "bring back what is gone (a field goes with `reserved`, in a next version of its package), or release the breakage on purpose: npm run contract:release -- --breaking",
+    run: breakagesOf,
+  },
+  { name: "generated code is fresh", mend: "npm run gen, and commit gen/", run: staleFiles },
+  {
+    name: "tree names no machine and no package registry",
+    mend: "say it without the path or the host; for the lock file: npm install with this project's .npmrc",
+    run: async (root) => faultsInTexts(root, await treePaths(root, (path) => !isOwnRule(path) && !isGenerated(path))),
+  },
+  { name: "Python is linted (ruff)", mend: "mend the lines that it names", run: pythonFaults },
+  { name: "Go is formatted (gofmt)", mend: "gofmt -w the files that it names", run: goFormatFaults },
+  { name: "Go compiles, generated stubs included (go vet)", mend: "mend the lines that it names", run: goFaults },
+];
+
+async function contractLintFaults(root: string): Promise<readonly string[]> {
+  await fetchProtovalidate(root);
+  return faultsOfCommand("buf", ["lint"], { cwd: root });
+}
+
+async function contractFormatFaults(root: string): Promise<readonly string[]> {
+  await fetchProtovalidate(root);
+  return faultsOfCommand("buf", ["format", "proto", "--diff", "--exit-code"], { cwd: root });
+}
+
+export async function staleFiles(root: string): Promise<readonly string[]> {
+  const [fresh, committed] = await Promise.all([generateFresh(root), readTree(join(root, "gen"))]);
+  const { missing, changed, leftOver } = stalenessOf(committed, fresh);
+  return [
+    ...missing.map((path) => `gen/${path} is missing`),
+    ...changed.map((path) => `gen/${path} is stale`),
+    ...leftOver.map((path) => `gen/${path} is left over: its proto is gone`),
+  ];
+}
+
+async function pythonFaults(root: string): Promise<readonly string[]> {
+  const files = await treePaths(root, (path) => path.endsWith(".py") && !isGenerated(path));
+  if (files.length === 0) return [];
+  const uv = await findUv({ toolbusDirectory: join(projectRoot, ".toolbus") });
+  return faultsOfCommand(uv, ["tool", "run", `ruff@${versions.ruff}`, "check", "--no-cache", ...files], { cwd: root });
+}
+
+async function goFormatFaults(root: string): Promise<readonly string[]> {
+  const files = await treePaths(root, (path) => path.endsWith(".go") && !isGenerated(path));
+  if (files.length === 0) return [];
+  const outcome = await observeCommand("gofmt", ["-l", ...files], { cwd: root, whenMissing: goIsMissing });
+  return linesOf(outcome.output);
+}
+
+async function goFaults(root: string): Promise<readonly string[]> {
+  const modules = await treePaths(root, (path) => path.endsWith("go.mod"));
+  const faults: string[] = [];
+  for (const module of modules) {
+    const folder = join(root, dirname(module));
+    faults.push(...(await faultsOfCommand("go", ["vet", "./..."], { cwd: folder, whenMissing: goIsMissing })));
+  }
+  return faults;
+}
+
+/** A command that succeeds has no faults, whatever it prints. */
+async function faultsOfCommand(command: string, args: readonly string[], options: CommandOptions): Promise<string[]> {
+  const { exitCode, output } = await observeCommand(command, args, options);
+  if (exitCode === 0) return [];
+  const lines = linesOf(output);
+  return lines.length > 0 ? lines : [`${command} ended with ${exitCode} and said nothing`];
+}
+
+function linesOf(output: string): string[] {
+  return output.split("\n").filter((line) => line.trim() !== "");
+}
+
+/** The files of the tree that git knows or would add, without those that were just deleted. */
+async function treePaths(root: string, isWanted: (path: string) => boolean): Promise<string[]> {
+  const args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"];
+  const { exitCode, output, stdout } = await observeCommand("git", args, { cwd: root });
+  if (exitCode !== 0) throw new Error(`git cannot list the tree: ${output}`);
+  const paths = stdout.split("\0").filter((path) => path !== "" && isWanted(path));
+  const isThere = await Promise.all(
+    paths.map((path) =>
+      access(join(root, path)).then(
+        () => true,
+        () => false, // deleted, and not committed yet
+      ),
+    ),
+  );
+  return paths.filter((_, index) => isThere[index]);
+}
+
+const isGenerated = (path: string) => path.startsWith("gen/");
+const isOwnRule = (path: string) => path.startsWith("tools/check/text-rules");

@@ -1,0 +1,45 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+
+interface TextRule {
+  readonly pattern: RegExp;
+  readonly what: string;
+  readonly appliesTo: (path: string) => boolean;
+}
+
+const isProse = (path: string) => path.endsWith(".md");
+const everywhere = () => true;
+
+const textRules: readonly TextRule[] = [
+  { pattern: /(?<![\w.$}/-])\/(?:work|root)\/[\w.-]+/, what: "a path of one machine", appliesTo: everywhere },
+  { pattern: /(?<![\w.$}/-])\/(?:tmp|home|Users)\/[\w.-]+/, what: "a path of one machine", appliesTo: isProse },
+  {
+    pattern:
+      /\b(?:registry\.npmjs\.org|registry\.yarnpkg\.com|pypi\.org|pythonhosted\.org|(?:proxy|sum)\.golang\.org)\b/,
+    what: "the host of a package registry",
+    appliesTo: everywhere,
+  },
+  { pattern: /"resolved":/, what: "where a package came from", appliesTo: (path) => path === "package-lock.json" },
+];
+
+/** What the tree may not say, as `path:line: fault`, for the text files among the given paths. */
+export async function faultsInTexts(root: string, paths: readonly string[]): Promise<string[]> {
+  const faults = await Promise.all(paths.map((path) => faultsInFile(root, path)));
+  return faults.flat();
+}
+
+async function faultsInFile(root: string, path: string): Promise<string[]> {
+  const content = await readFile(join(root, path));
+  if (content.includes(0)) return []; // not text
+  return faultsInText(path, content.toString());
+}
+
+export function faultsInText(path: string, text: string): string[] {
+  const rules = textRules.filter((rule) => rule.appliesTo(path));
+  return text.split("\n").flatMap((line, index) =>
+    rules.flatMap(({ pattern, what }) => {
+      const found = pattern.exec(line);
+      return found === null ? [] : [`${path}:${index + 1}: ${found[0]} is ${what}`];
+    }),
+  );
+}
