@@ -1,0 +1,162 @@
+// The one room for child processes. What holds for each of them:
+//
+// C1  It leads a process group of its own, and every signal goes to the whole group.
+// C2  When it exits, for whatever reason, what is left of its group is killed. A descendant that has left the group for a
+//     session of its own is out of reach.
+// C3  Its end is `exit`, not `close`: a descendant that holds its stdout delays nothing.
+// C4  Its stderr is drained from the first moment on.
+// C5  It dies with this process, even on SIGKILL (`child-process/watchdog.ts`).
+
+import { delay } from "../time/delay.ts";
+import { executableFromCommand } from "./child-process/command.ts";
+import { type ResourceLimits, spawnGated } from "./child-process/gate.ts";
+import { createInput, type Input } from "./child-process/input.ts";
+import { readChunks, readLines } from "./child-process/lines.ts";
+import { closedWithin, holdOutput, letGoOfOutput } from "./child-process/output.ts";
+import { drainStderr } from "./child-process/stderr.ts";
+import { unwatchGroup } from "./child-process/watchdog.ts";
+
+/** For the last words of a child whose stderr is held open by a descendant out of reach. */
+const STDERR_GRACE_MS = 200;
+
+export interface ChildProcessOptions {
+  /** A path, or a name that is looked for on the `PATH` of `env`. */
+  command: string;
+  args?: readonly string[];
+  /** The whole environment of the child; this process's own unless told. */
+  env?: NodeJS.ProcessEnv;
+  cwd?: string;
+  limits?: ResourceLimits;
+  /** How long closing waits after the end of stdin, and then after SIGTERM; 1 s and 2 s unless told. */
+  inputGraceMs?: number;
+  terminationGraceMs?: number;
+  /** How much of the end of stderr is kept for reports; 16 KiB unless told. */
+  stderrTailBytes?: number;
+  onStderrLine?: (line: string) => void;
+  /** A longer line of stdout ends `lines()` with an error; 128 MiB unless told. */
+  maxLineBytes?: number;
+  /** Closes the child when it aborts. */
+  signal?: AbortSignal;
+}
+
+export interface ChildExit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  /** The end of what it wrote to stderr. */
+  stderrTail: string;
+}
+
+export interface ChildProcess extends AsyncDisposable {
+  /** The process, and by the same number its group. */
+  readonly pid: number;
+  /** Resolves when the process has exited and its group is killed; never rejects. */
+  readonly exited: Promise<ChildExit>;
+  readonly hasExited: boolean;
+  /** Each line of stdout, at the pace of its one reader; ends when stdout does, or soon after the exit if that is held open. */
+  lines(): AsyncIterable<string>;
+  /** Stdout as it comes, instead of `lines()`. */
+  output(): AsyncIterable<Buffer>;
+  write: Input["write"];
+  endInput: Input["end"];
+  stderrTail(): string;
+  /** Ends stdin, waits, SIGTERM to the group, waits, SIGKILL to the group. Any number of calls make one closing. */
+  close(): Promise<ChildExit>;
+  /** SIGKILL to the group, at once. */
+  kill(): Promise<ChildExit>;
+}
+
+/**
+ * Starts a program. Throws `not_found` when there is no such program or working directory, `unavailable` when the
+ * machine cannot start it.
+ */
+export async function openChildProcess(options: ChildProcessOptions): Promise<ChildProcess> {
+  const { args = [], env = process.env, cwd = process.cwd(), limits = {}, stderrTailBytes, maxLineBytes } = options;
+  options.signal?.throwIfAborted();
+  const executable = executableFromCommand(options.command, { cwd, path: env.PATH });
+  const { pid, stdin, stdout, stderr, exit } = await spawnGated({ executable, args, cwd, env, limits });
+
+  const input = createInput(stdin, () => `${options.command} (process ${pid})`);
+  const stderrTail = drainStderr(stderr, { tailBytes: stderrTailBytes, onLine: options.onStderrLine }); // C4
+  holdOutput(stdout);
+
+  let hasExited = false;
+  const exited = exit.then(async ({ code, signal }): Promise<ChildExit> => {
+    hasExited = true; // C3
+    signalGroup(pid, "SIGKILL"); // C2
+    unwatchGroup(pid);
+    letGoOfOutput(stdout);
+    await closedWithin(STDERR_GRACE_MS, stderr);
+    return { code, signal, stderrTail: stderrTail() };
+  });
+
+  function kill(): Promise<ChildExit> {
+    if (!hasExited) signalGroup(pid, "SIGKILL");
+    return exited;
+  }
+
+  async function climbDown(): Promise<ChildExit> {
+    const { inputGraceMs = 1_000, terminationGraceMs = 2_000 } = options;
+    input.end();
+    if (await comesWithin(inputGraceMs, exited)) return exited;
+    signalGroup(pid, "SIGTERM");
+    if (await comesWithin(terminationGraceMs, exited)) return exited;
+    return kill();
+  }
+
+  let closing: Promise<ChildExit> | undefined;
+  function close(): Promise<ChildExit> {
+    closing ??= climbDown();
+    return closing;
+  }
+  closeOnAbort(options.signal, close, exited);
+
+  return {
+    pid,
+    exited,
+    get hasExited() {
+      return hasExited;
+    },
+    lines: () => readLines(stdout, { maxLineBytes }),
+    output: () => readChunks(stdout),
+    write: input.write,
+    endInput: input.end,
+    stderrTail,
+    close,
+    kill,
+    async [Symbol.asyncDispose]() {
+      await close();
+    },
+  };
+}
+
+function closeOnAbort(signal: AbortSignal | undefined, close: () => void, exited: Promise<unknown>): void {
+  if (!signal) return;
+  signal.addEventListener("abort", close, { once: true });
+  void exited.then(() => signal.removeEventListener("abort", close));
+}
+
+/** C1. A group that is gone is what a signal to it was for, or came before it. */
+function signalGroup(group: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-group, signal);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && (error.code === "ESRCH" || error.code === "EPERM"))) throw error;
+  }
+}
+
+async function comesWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
+  const over = new AbortController();
+  const wait = delay(ms, over.signal).then(
+    () => false,
+    () => true, // cut short because it came
+  );
+  const came = await Promise.race([promise.then(() => true), wait]);
+  over.abort();
+  return came;
+}
+
+/** `child exited with 1: …`, for the messages of those whose child went away. */
+export function textFromExit(exit: ChildExit): string {
+  const how = exit.signal ? `was ended by ${exit.signal}` : `exited with ${exit.code}`;
+  return exit.stderrTail ? `${how}: ${exit.stderrTail}` : how;
+}

@@ -1,0 +1,73 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { Socket } from "node:net";
+import type { Readable, Writable } from "node:stream";
+import { Failure, messageFromUnknown } from "../../failure/failure.ts";
+import { watchGroup } from "./watchdog.ts";
+
+export interface ResourceLimits {
+  /** Of its address space, each process of the child by itself (`ulimit -v`). */
+  memoryBytes?: number;
+  /** Of processor time, each process of the child by itself (`ulimit -t`). */
+  processorSeconds?: number;
+}
+
+export interface GatedCommand {
+  /** An absolute path. */
+  executable: string;
+  args: readonly string[];
+  cwd: string;
+  env: NodeJS.ProcessEnv;
+  limits: ResourceLimits;
+}
+
+/** Waits for a word on descriptor 3, then becomes the program; without the word it goes. */
+const SCRIPT = `
+[ -z "$1" ] || ulimit -v "$1" || exit 125
+[ -z "$2" ] || ulimit -t "$2" || exit 125
+shift 2
+read -r word <&3 || exit 125
+exec 3<&-
+exec "$@"
+`;
+
+export interface GatedProcess {
+  pid: number;
+  stdin: Writable;
+  stdout: Readable;
+  stderr: Readable;
+  exit: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+}
+
+/**
+ * Starts the program as the leader of a session and a process group of its own, whose id is its `pid`. The program
+ * runs only once the watchdog knows the group (W3 in `watchdog.ts`). Throws `unavailable` when no process can be started.
+ */
+export async function spawnGated(command: GatedCommand): Promise<GatedProcess> {
+  const { executable, args, cwd, env, limits } = command;
+  const kibibytes = limits.memoryBytes === undefined ? "" : String(Math.ceil(limits.memoryBytes / 1024));
+  const seconds = limits.processorSeconds === undefined ? "" : String(limits.processorSeconds);
+  const child = spawn("/bin/sh", ["-c", SCRIPT, "sh", kibibytes, seconds, executable, ...args], {
+    cwd,
+    env,
+    detached: true,
+    stdio: ["pipe", "pipe", "pipe", "pipe"],
+  });
+  const { pid, stdin, stdout, stderr } = child;
+  const gate = child.stdio[3];
+  if (pid === undefined || !stdin || !stdout || !stderr || !(gate instanceof Socket))
+    throw await startFailure(child, executable);
+  const exit = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
+    child.once("exit", (code, signal) => resolve({ code, signal }));
+  });
+  child.on("error", () => {}); // after a start only signals can fail, and those go to the group by another way
+  watchGroup(pid);
+  gate.on("error", () => {}); // a gate that was killed before it opened is reported by its exit
+  gate.end("go\n", () => gate.destroy());
+  return { pid, stdin, stdout, stderr, exit };
+}
+
+async function startFailure(child: ChildProcess, executable: string): Promise<Failure> {
+  const [cause]: unknown[] = await once(child, "error").catch((error: unknown) => [error]);
+  return new Failure("unavailable", `cannot start ${executable}: ${messageFromUnknown(cause)}`, { cause });
+}

@@ -1,0 +1,47 @@
+import type { Readable } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
+
+export interface StderrOptions {
+  /** How much of the end is kept; 16 KiB unless told. */
+  tailBytes?: number | undefined;
+  /** Called for each line; one longer than 64 KiB comes in pieces. */
+  onLine?: ((line: string) => void) | undefined;
+}
+
+const MAX_PIECE_LENGTH = 64 * 1024;
+
+/**
+ * Drains a child's stderr from the first moment on, since a child whose stderr is full stands still, and keeps its end.
+ * Gives a function that tells the tail as it is now.
+ */
+export function drainStderr(stderr: Readable, options: StderrOptions = {}): () => string {
+  const { tailBytes = 16 * 1024, onLine } = options;
+  let tail = Buffer.alloc(0);
+  const lines = onLine && splitLines(onLine);
+  stderr.on("data", (chunk: Buffer) => {
+    tail = Buffer.concat([tail, chunk]).subarray(-tailBytes);
+    lines?.push(chunk);
+  });
+  stderr.once("close", () => lines?.end());
+  stderr.on("error", () => {}); // what cannot be read of a dying child's last words is lost; its exit is reported anyway
+  return () => tail.toString("utf8").trimEnd();
+}
+
+function splitLines(onLine: (line: string) => void): { push(chunk: Buffer): void; end(): void } {
+  const decoder = new StringDecoder("utf8");
+  let rest = "";
+  return {
+    push(chunk) {
+      const lines = (rest + decoder.write(chunk)).split(/\r?\n/);
+      rest = lines.pop() ?? "";
+      for (const line of lines) onLine(line);
+      if (rest.length < MAX_PIECE_LENGTH) return;
+      onLine(rest);
+      rest = "";
+    },
+    end() {
+      rest += decoder.end();
+      if (rest !== "") onLine(rest);
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import { type DestinationStream, type Logger, type LoggerOptions, pino, stdTimeFunctions } from "pino";
+import { PinoPretty } from "pino-pretty";
+import type { LogFormat, LogLevel } from "../config/service-config.ts";
+import { currentTrace, logFieldsFromTrace } from "../telemetry/trace-context.ts";
+
+export type { Logger } from "pino";
+
+export interface LoggerSettings {
+  name: string;
+  instance?: string;
+  level?: LogLevel;
+  format?: LogFormat;
+  /** Standard output unless told; a program that speaks a protocol there gives another. */
+  destination?: DestinationStream;
+}
+
+/** Values that must never stand in a log, wherever an object that holds them is logged. */
+const SECRET_PATHS = ["secrets", "password", "natsPassword", "authorization", "apiKey"].flatMap((key) => [
+  key,
+  `*.${key}`,
+]);
+
+/**
+ * A structured log: one JSON line an entry, or lines for people. It writes at once, so nothing is lost when the process
+ * exits right after. Lines that are written inside a trace carry `trace_id` and `span_id`.
+ */
+export function createLogger(settings: LoggerSettings): Logger {
+  const { name, instance, level = "info", format = "json" } = settings;
+  const options: LoggerOptions = {
+    level,
+    base: { service: name, ...(instance !== undefined && { instance }) },
+    timestamp: stdTimeFunctions.isoTime,
+    redact: { paths: SECRET_PATHS, censor: "[secret]" },
+    formatters: { level: (label) => ({ level: label }) },
+    mixin: () => logFieldsFromTrace(currentTrace()),
+  };
+  const destination = settings.destination ?? pino.destination({ dest: 1, sync: true });
+  return pino(options, format === "pretty" ? forPeople(destination) : destination);
+}
+
+function forPeople(destination: DestinationStream): DestinationStream {
+  return PinoPretty({
+    destination,
+    ignore: "service,instance,trace_id,span_id",
+    messageFormat: "{service} · {msg}",
+    singleLine: true,
+    translateTime: "SYS:HH:MM:ss.l",
+    sync: true,
+  });
+}
