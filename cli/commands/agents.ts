@@ -1,0 +1,63 @@
+import { readFile } from "node:fs/promises";
+import { fromJsonString } from "@bufbuild/protobuf";
+import type { Command } from "commander";
+import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { AgentService, ListAgentsResponseSchema, StoredAgentSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
+import { globalOptionsOf, openConnection } from "../connection.ts";
+import { UsageFault } from "../fault.ts";
+import { colors, oneLine, printLine, printMessage, printTable } from "../print.ts";
+
+export function addAgentsCommand(program: Command): void {
+  const agents = program.command("agents").description("List, show, apply or delete agents");
+  agents.command("list", { isDefault: true }).description("List all agents").action(listAgents);
+  agents.command("show").description("Show an agent's configuration").argument("<name>").action(showAgent);
+  agents
+    .command("apply")
+    .description("Create or replace an agent from a JSON file in the contract's form")
+    .argument("<file>")
+    .option("--dry-run", "check only")
+    .action(applyAgent);
+  agents.command("delete").description("Remove an agent").argument("<name>").action(deleteAgent);
+}
+
+async function listAgents(_options: object, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const response = await openConnection(global).client(AgentService).listAgents({});
+  if (global.json) return printMessage(ListAgentsResponseSchema, response);
+  const rows = response.agents.map(({ agent, origin, warnings }) => [
+    agent?.name ?? "",
+    `${agent?.model?.provider}:${agent?.model?.model}`,
+    origin,
+    warnings.length === 0 ? "" : `${warnings.length} warning(s)`,
+    oneLine(agent?.description ?? ""),
+  ]);
+  printTable(["NAME", "MODEL", "FROM", "STATE", "DESCRIPTION"], rows);
+}
+
+async function showAgent(name: string, _options: object, command: Command): Promise<void> {
+  const { agent } = await openConnection(globalOptionsOf(command)).client(AgentService).getAgent({ name });
+  if (agent === undefined) return;
+  printMessage(StoredAgentSchema, agent);
+  for (const warning of agent.warnings) process.stderr.write(`${colors.yellow(warning)}\n`);
+}
+
+async function applyAgent(file: string, options: { dryRun?: boolean }, command: Command): Promise<void> {
+  const agent = await readAgent(file);
+  const service = openConnection(globalOptionsOf(command)).client(AgentService);
+  const response = await service.applyAgent({ agent, validateOnly: options.dryRun ?? false });
+  for (const warning of response.agent?.warnings ?? []) process.stderr.write(`${colors.yellow(warning)}\n`);
+  printLine(`${agent.name} ${options.dryRun ? "is valid" : "applied"}`);
+}
+
+async function readAgent(file: string) {
+  try {
+    return fromJsonString(AgentSchema, await readFile(file, "utf8"));
+  } catch (cause) {
+    throw new UsageFault(`${file} is no agent: ${(cause as Error).message}`, { cause });
+  }
+}
+
+async function deleteAgent(name: string, _options: object, command: Command): Promise<void> {
+  await openConnection(globalOptionsOf(command)).client(AgentService).deleteAgent({ name });
+  printLine(`${name} deleted`);
+}

@@ -1,0 +1,31 @@
+import type { Command } from "commander";
+import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { globalOptionsOf, openConnection } from "../connection.ts";
+import { UsageFault } from "../fault.ts";
+import { printLine } from "../print.ts";
+
+export function addAnswerCommand(program: Command): void {
+  program
+    .command("answer")
+    .description("Answer a tool call that waits for a person in a space")
+    .argument("<space>", "the space")
+    .argument("<call>", "the call's id, as `toolbus watch space` shows it")
+    .argument("[result]", "the answer as JSON")
+    .option("--refuse <why>", "refuse instead of answering")
+    .action(answer);
+}
+
+async function answer(
+  spaceId: string,
+  callId: string,
+  result: string | undefined,
+  options: { refuse?: string },
+  command: Command,
+): Promise<void> {
+  if ((result === undefined) === (options.refuse === undefined)) {
+    throw new UsageFault("give either an answer as JSON or --refuse WHY");
+  }
+  const spaces = openConnection(globalOptionsOf(command)).client(SpaceService);
+  await spaces.answerToolCall({ spaceId, callId, resultJson: result ?? "", error: options.refuse ?? "" });
+  printLine(`answered ${callId}`);
+}

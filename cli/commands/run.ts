@@ -1,0 +1,67 @@
+import { create } from "@bufbuild/protobuf";
+import { type Command, InvalidArgumentError } from "commander";
+import { CreateRunResponseSchema, RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { globalOptionsOf, openConnection } from "../connection.ts";
+import { exitCodes, UsageFault } from "../fault.ts";
+import { printMessage, printNote } from "../print.ts";
+import { followRun } from "../run-follower.ts";
+import { createJsonRunPrinter, createRunPrinter } from "../run-printer.ts";
+
+interface Options {
+  session?: string;
+  maxTurns?: number;
+  allow?: string[];
+  toolChoice?: string;
+  detach?: boolean;
+}
+
+export function addRunCommand(program: Command): void {
+  program
+    .command("run")
+    .description("Run an agent and show what happens until it ends")
+    .argument("<agent>", "the agent's name")
+    .argument("<input...>", "what to say to it")
+    .option("-s, --session <id>", "go on in this session instead of opening one")
+    .option("--max-turns <n>", "model responses at most", positiveInteger)
+    .option("--allow <tool...>", "narrow what may be called to these tools")
+    .option("--tool-choice <choice>", "auto, required, none, or a tool that the first turn must call")
+    .option("-d, --detach", "only start it and print it")
+    .action(run);
+}
+
+async function run(agent: string, words: string[], options: Options, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const connection = openConnection(global);
+  const response = await connection.client(RunService).createRun({
+    ...(options.session === undefined ? { agent } : { sessionId: options.session }),
+    input: [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: words.join(" ") } } })],
+    options: {
+      allowedTools: options.allow ?? [],
+      limits: { maxTurns: options.maxTurns ?? 0 },
+      ...(options.toolChoice === undefined ? {} : { toolChoice: toolChoiceFrom(options.toolChoice) }),
+    },
+  });
+  const started = response.run;
+  if (started === undefined) throw new Error("the suite accepted the run without telling its id");
+  if (options.detach) return printMessage(CreateRunResponseSchema, response);
+  printNote(`run ${started.id} in session ${started.sessionId}`);
+
+  const write = (text: string) => void process.stdout.write(text);
+  const printer = global.json ? createJsonRunPrinter(write) : createRunPrinter(write);
+  const status = await followRun(connection, started.id, { printer });
+  if (status !== RunStatus.COMPLETED) process.exitCode = exitCodes.failure;
+}
+
+function toolChoiceFrom(text: string) {
+  const isMode = ["auto", "required", "none"].includes(text);
+  const choice = isMode ? { case: "mode" as const, value: text } : { case: "forcedTool" as const, value: text };
+  if (text === "") throw new UsageFault("--tool-choice needs a value");
+  return { choice };
+}
+
+function positiveInteger(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError("expected a whole number above 0");
+  return value;
+}

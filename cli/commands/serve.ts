@@ -1,0 +1,16 @@
+import { pathToFileURL } from "node:url";
+import type { Command } from "commander";
+import { listRooms, mainOfRoom } from "../suite/rooms.ts";
+
+export function addServeCommand(program: Command): void {
+  program
+    .command("serve")
+    .description("Run one service in this process, against the NATS server of NATS_URL")
+    .argument("<service>", `one of ${listRooms().join(", ")}`)
+    .addHelpText("after", "\nStart it as often as you like: all instances of a service share its work.")
+    .action(serve);
+}
+
+async function serve(room: string): Promise<void> {
+  await import(pathToFileURL(mainOfRoom(room)).href);
+}

@@ -1,0 +1,53 @@
+import type { Command } from "commander";
+import { AuditKindSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { AuditService, WatchAuditResponseSchema } from "#gen/toolbus/router/v1/audit_pb.ts";
+import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { SpaceService, WatchSpaceResponseSchema } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { globalOptionsOf, openConnection } from "../connection.ts";
+import { exitCodes } from "../fault.ts";
+import { colors, nameOfValue, printLine, printMessage } from "../print.ts";
+import { followRun } from "../run-follower.ts";
+import { createJsonRunPrinter, createRunPrinter } from "../run-printer.ts";
+import { textOfSpaceEvent } from "../space-printer.ts";
+
+export function addWatchCommand(program: Command): void {
+  const watch = program.command("watch").description("Follow a run, a space or the audit trail as it happens");
+  watch.command("run").description("Follow a run from its beginning to its end").argument("<id>").action(watchRun);
+  watch.command("space").description("Follow a space").argument("<id>").action(watchSpace);
+  watch
+    .command("audit")
+    .description("Follow what the suite decides")
+    .option("-a, --agent <name>", "only of this agent")
+    .option("-s, --session <id>", "only of this session")
+    .action(watchAudit);
+}
+
+async function watchRun(id: string, _options: object, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const write = (text: string) => void process.stdout.write(text);
+  const printer = global.json ? createJsonRunPrinter(write) : createRunPrinter(write);
+  const status = await followRun(openConnection(global), id, { printer });
+  if (status !== RunStatus.COMPLETED) process.exitCode = exitCodes.failure;
+}
+
+async function watchSpace(id: string, _options: object, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const spaces = openConnection(global).client(SpaceService);
+  for await (const response of spaces.watchSpace({ spaceId: id, fromSequence: 1n })) {
+    if (global.json) printMessage(WatchSpaceResponseSchema, response);
+    else if (response.event !== undefined) printLine(textOfSpaceEvent(response.event));
+  }
+}
+
+async function watchAudit(options: { agent?: string; session?: string }, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const filter = { agent: options.agent ?? "", sessionId: options.session ?? "" };
+  for await (const response of openConnection(global).client(AuditService).watchAudit({ filter })) {
+    if (global.json) printMessage(WatchAuditResponseSchema, response);
+    else if (response.event !== undefined) {
+      const { kind, service, agent, tool, rule, message } = response.event;
+      const name = nameOfValue(AuditKindSchema, kind);
+      printLine(`${colors.cyan(name)} ${service} ${agent} ${tool} ${rule} ${message}`.replace(/ +/g, " "));
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+
+/** What a script can rely on. */
+export const exitCodes = {
+  success: 0,
+  /** A run that did not complete, a tool that answered with an error, a service that failed. */
+  failure: 1,
+  /** A command, an option or an argument that does not fit. */
+  usage: 2,
+  /** Nothing answers at the address. */
+  unreachable: 3,
+} as const;
+
+/** A fault of the command line itself. */
+export class UsageFault extends Error {}
+
+export interface Told {
+  message: string;
+  exitCode: number;
+}
+
+/** One sentence on what went wrong, and where it helps one on what to do. */
+export function toldFromError(error: unknown, url: string): Told {
+  if (error instanceof UsageFault) return { message: error.message, exitCode: exitCodes.usage };
+  if (error instanceof Failure) return { message: error.message, exitCode: exitCodes.failure };
+  if (!(error instanceof ConnectError)) return { message: messageFromUnknown(error), exitCode: exitCodes.failure };
+  if (isUnreachable(error)) {
+    const message = `nothing answers at ${url}. Start the suite with "toolbus up", or name its address with --url.`;
+    return { message, exitCode: exitCodes.unreachable };
+  }
+  const hint = hintOfCode(error.code);
+  const message = hint === undefined ? error.rawMessage : `${error.rawMessage}\n${hint}`;
+  return { message, exitCode: error.code === Code.InvalidArgument ? exitCodes.usage : exitCodes.failure };
+}
+
+function hintOfCode(code: Code): string | undefined {
+  switch (code) {
+    case Code.Unauthenticated:
+      return "Give a key with --api-key or TOOLBUS_API_KEY.";
+    case Code.Unimplemented:
+      return "The suite at this address does not offer this yet.";
+    default:
+      return undefined;
+  }
+}
+
+/** Told by the socket, not by a gateway that lacks a service behind it. */
+function isUnreachable(error: ConnectError): boolean {
+  const cause = error.cause;
+  if (!(cause instanceof Error) || !("code" in cause)) return false;
+  return ["ECONNREFUSED", "ENOTFOUND", "EHOSTUNREACH", "ECONNRESET", "ETIMEDOUT"].includes(String(cause.code));
+}

@@ -1,0 +1,74 @@
+#!/usr/bin/env node
+import { Command, Option } from "commander";
+import { addAgentsCommand } from "./commands/agents.ts";
+import { addAnswerCommand } from "./commands/answer.ts";
+import { addCallCommand } from "./commands/call.ts";
+import { addExplainCommand } from "./commands/explain.ts";
+import { addRunCommand } from "./commands/run.ts";
+import { addServeCommand } from "./commands/serve.ts";
+import { addToolsCommand } from "./commands/tools.ts";
+import { addUpCommand } from "./commands/up.ts";
+import { addWatchCommand } from "./commands/watch.ts";
+import { defaultUrl, globalOptionsOf } from "./connection.ts";
+import { exitCodes, toldFromError } from "./fault.ts";
+import { colors } from "./print.ts";
+
+const program = new Command("toolbus")
+  .description("Tools for agents: every kind behind one contract, on one bus")
+  .version("0.1.0")
+  .addOption(new Option("-u, --url <url>", "address of the suite's gateway").env("TOOLBUS_URL").default(defaultUrl))
+  .addOption(new Option("--api-key <key>", "key for the gateway").env("TOOLBUS_API_KEY"))
+  .option("--json", "print JSON lines in the contract's form")
+  .addHelpText(
+    "after",
+    `
+Exit codes:
+  0  done
+  1  a run that did not complete, a tool that answered with an error, a service that failed
+  2  a command, an option or an argument that does not fit
+  3  nothing answers at the address
+
+Examples:
+  toolbus up                                       start everything
+  toolbus run demo "hello"                         run an agent and watch it
+  toolbus tools --agent demo                       what it can call
+  toolbus call @qr/encode '{"text":"hi"}' -a demo  call one tool as it would
+  toolbus watch audit                              what the suite decides`,
+  );
+
+for (const addCommand of [
+  addUpCommand,
+  addRunCommand,
+  addToolsCommand,
+  addCallCommand,
+  addWatchCommand,
+  addAgentsCommand,
+  addAnswerCommand,
+  addExplainCommand,
+  addServeCommand,
+]) {
+  addCommand(program);
+}
+program.commands.forEach(exitOnUsage);
+
+try {
+  await program.exitOverride().parseAsync();
+} catch (error) {
+  end(error);
+}
+
+/** Commander's own faults have been printed; all others are told here, in one sentence. */
+function end(error: unknown): void {
+  if (error instanceof Error && "exitCode" in error && "code" in error && String(error.code).startsWith("commander.")) {
+    process.exitCode = error.exitCode === 0 ? exitCodes.success : exitCodes.usage;
+    return;
+  }
+  const { message, exitCode } = toldFromError(error, globalOptionsOf(program).url);
+  process.stderr.write(`${colors.red("toolbus:")} ${message}\n`);
+  process.exitCode = exitCode;
+}
+
+function exitOnUsage(command: Command): void {
+  command.exitOverride();
+  command.commands.forEach(exitOnUsage);
+}

@@ -1,0 +1,40 @@
+import { type DescEnum, type DescMessage, type MessageShape, toJson } from "@bufbuild/protobuf";
+import { createColors } from "picocolors";
+
+/** Colours only where somebody looks. */
+export const colors = createColors(process.stdout.isTTY === true && process.env.NO_COLOR === undefined);
+
+export function printLine(text = ""): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** News for people, kept apart from the result. */
+export function printNote(text: string): void {
+  process.stderr.write(`${colors.dim(text)}\n`);
+}
+
+/** One line of JSON in the contract's own form. */
+export function printMessage<D extends DescMessage>(schema: D, message: MessageShape<D>): void {
+  printLine(JSON.stringify(toJson(schema, message)));
+}
+
+/** Columns as wide as they need be; the last one is cut to the terminal. */
+export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
+  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)));
+  const line = (cells: readonly string[]) =>
+    cells.map((cell, column) => (column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0))).join("  ");
+  const width = process.stdout.columns;
+  const cut = (text: string) => (width !== undefined && text.length > width ? `${text.slice(0, width - 1)}…` : text);
+  printLine(colors.dim(cut(line(head))));
+  for (const row of rows) printLine(cut(line(row)));
+}
+
+/** Text that fits into a table's cell. */
+export function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
+
+/** A value of the contract's enumerations in words: RUN_STATUS_REQUIRES_ACTION is `requires action`. */
+export function nameOfValue(schema: DescEnum, value: number): string {
+  return (schema.value[value]?.localName ?? String(value)).toLowerCase().replaceAll("_", " ");
+}

@@ -1,0 +1,43 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import { delay } from "#runtime/time/delay.ts";
+import type { Connection } from "./connection.ts";
+import type { RunPrinter } from "./run-printer.ts";
+
+/**
+ * Follows a run to its end and tells how it ended; `REQUIRES_ACTION` when it waits for outputs. A stream that breaks is
+ * opened again behind the last stored event, for at most `patienceMs` without any.
+ */
+export async function followRun(
+  connection: Connection,
+  runId: string,
+  options: { printer: RunPrinter; fromSequence?: number; patienceMs?: number; signal?: AbortSignal },
+): Promise<RunStatus> {
+  const runs = connection.client(RunService);
+  const backoff = createBackoff({ initialMs: 100, maxMs: 2_000 });
+  let next = options.fromSequence ?? 0;
+  let lastNewsAt = Date.now();
+  for (;;) {
+    try {
+      const request = { runId, fromSequence: next, includeDeltas: true };
+      const stream = runs.watchRun(request, options.signal === undefined ? {} : { signal: options.signal });
+      for await (const response of stream) {
+        options.printer.show(response);
+        lastNewsAt = Date.now();
+        backoff.reset();
+        const { update } = response;
+        if (update.case !== "event") continue;
+        next = update.value.sequence + 1;
+        if (update.value.event.case === "ended") return update.value.event.value.status;
+        if (update.value.event.case === "parked") return RunStatus.REQUIRES_ACTION;
+      }
+      throw new ConnectError("the stream ended before the run", Code.Unavailable);
+    } catch (error) {
+      const isPassing = error instanceof ConnectError && error.code === Code.Unavailable;
+      if (!isPassing || Date.now() - lastNewsAt > (options.patienceMs ?? 15_000)) throw error;
+      await delay(backoff.next(), options.signal);
+    }
+  }
+}

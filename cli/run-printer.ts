@@ -1,0 +1,93 @@
+import { toJson } from "@bufbuild/protobuf";
+import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import {
+  type Item,
+  type RunDelta,
+  type RunEnded,
+  type RunEvent,
+  RunStatus,
+  RunStatusSchema,
+} from "#gen/toolbus/run/v1/run_pb.ts";
+import { colors, nameOfValue, oneLine } from "./print.ts";
+
+/** Where a run's course is written: standard output, or a test's list. */
+export type Write = (text: string) => void;
+
+export interface RunPrinter {
+  show(update: WatchRunResponse): void;
+}
+
+/** A line of JSON for each update, in the contract's own form. */
+export function createJsonRunPrinter(write: Write): RunPrinter {
+  return { show: (update) => write(`${JSON.stringify(toJson(WatchRunResponseSchema, update))}\n`) };
+}
+
+/** Text as it is written, and a line for each call, its progress and its result. */
+export function createRunPrinter(write: Write): RunPrinter {
+  /** Text of the turn that was shown as deltas, and need not be shown again when the turn is committed. */
+  let shown = "";
+  const line = (text: string) => {
+    write(`${shown === "" || shown.endsWith("\n") ? "" : "\n"}${text}\n`);
+    shown = "";
+  };
+  const text = (piece: string) => {
+    write(piece);
+    shown += piece;
+  };
+
+  const showDelta = ({ delta }: RunDelta) => {
+    if (delta.case === "text") text(delta.value);
+    if (delta.case === "progress") line(colors.dim(`    ${delta.value.callId} ${progressText(delta.value.progress)}`));
+    if (delta.case === "log") line(colors.dim(`    ${delta.value.callId} ${delta.value.log?.message ?? ""}`));
+  };
+
+  const showItems = (items: Item[]) => {
+    for (const { item } of items) {
+      if (item.case === "message" && !shown.endsWith(item.value.text)) text(item.value.text);
+      if (item.case === "functionCall") {
+        line(`${colors.cyan(`→ ${item.value.name}`)} ${colors.dim(shorten(item.value.argumentsJson))}`);
+      }
+    }
+  };
+
+  const showEvent = ({ event }: RunEvent) => {
+    switch (event.case) {
+      case "turnCommitted":
+        return showItems(event.value.items);
+      case "callFinished": {
+        const { callId, result } = event.value;
+        const mark = result?.isError ? colors.red("✗") : colors.green("✓");
+        return line(`${mark} ${shorten(result?.outputJson ?? "null")} ${colors.dim(callId)}`);
+      }
+      case "parked":
+        return line(colors.yellow(`waits for outputs of ${event.value.calls.map((call) => call.name).join(", ")}`));
+      case "ended":
+        return line(endingText(event.value));
+    }
+  };
+
+  return {
+    show({ update }) {
+      if (update.case === "delta") showDelta(update.value);
+      if (update.case === "reset") line(colors.dim("(the model starts this answer again)"));
+      if (update.case === "event") showEvent(update.value);
+    },
+  };
+}
+
+function progressText(progress: { progress: number; total: number; message: string } | undefined): string {
+  if (progress === undefined) return "";
+  const { progress: done, total, message } = progress;
+  return `${total > 0 ? `${done}/${total}` : done} ${message}`.trim();
+}
+
+export function endingText({ status, reason, error }: Pick<RunEnded, "status" | "reason" | "error">): string {
+  const name = nameOfValue(RunStatusSchema, status);
+  const colour = status === RunStatus.COMPLETED ? colors.green : colors.red;
+  return `${colour(name)}${reason === "" ? "" : ` (${reason})`}${error === "" ? "" : `: ${error}`}`;
+}
+
+function shorten(text: string): string {
+  const flat = oneLine(text);
+  return flat.length > 160 ? `${flat.slice(0, 159)}…` : flat;
+}

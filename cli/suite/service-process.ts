@@ -1,0 +1,114 @@
+// One service in a process of its own.
+//
+// S1  A process that ends without being asked to is started again, with backoff; its end is told.
+// S2  It holds an IPC channel to this process and ends when the channel closes: a killed suite leaves no service behind.
+// S3  Disposing sends SIGTERM, waits for the drain, and sends SIGKILL after `stopTimeoutMs`.
+
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { Failure } from "#runtime/failure/failure.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { mainOfRoom } from "./rooms.ts";
+
+export type ServiceEvent =
+  | { kind: "started"; room: string; instance: string; pid: number }
+  | { kind: "ready"; room: string; instance: string; pid: number; durationMs: number; url?: string }
+  | { kind: "ended"; room: string; instance: string; how: string; asked: boolean }
+  | { kind: "line"; room: string; instance: string; line: string };
+
+export interface ServiceProcessOptions {
+  room: string;
+  instance: string;
+  env: NodeJS.ProcessEnv;
+  onEvent: (event: ServiceEvent) => void;
+  /** Starts again what ended unasked; otherwise it stays down. */
+  restart: boolean;
+  stopTimeoutMs?: number;
+}
+
+export interface ServiceProcess extends AsyncDisposable {
+  readonly room: string;
+  readonly instance: string;
+  /** Of the process that runs at the moment; undefined while none does. */
+  readonly pid: number | undefined;
+  /** Settles when the service can be used for the first time; throws `unavailable` with its last lines if it cannot. */
+  readonly ready: Promise<void>;
+}
+
+const tailLines = 20;
+
+export function openServiceProcess(options: ServiceProcessOptions): ServiceProcess {
+  const stopping = new AbortController();
+  const firstReady = Promise.withResolvers<void>();
+  firstReady.promise.catch(() => {}); // whoever waits is told; nobody need wait
+  let child: ChildProcess | undefined;
+  const tail: string[] = [];
+
+  const keepRunning = async () => {
+    const backoff = createBackoff({ initialMs: 100, maxMs: 5_000 });
+    for (;;) {
+      const how = await runOnce();
+      const asked = stopping.signal.aborted;
+      options.onEvent({ kind: "ended", room: options.room, instance: options.instance, how, asked });
+      firstReady.reject(endedBeforeReady(options.room, how, tail));
+      if (asked || !options.restart) return;
+      await delay(backoff.next(), stopping.signal);
+    }
+  };
+
+  const runOnce = async (): Promise<string> => {
+    const startedAt = performance.now();
+    const { room, instance } = options;
+    child = fork(mainOfRoom(room), { env: options.env, stdio: ["ignore", "pipe", "pipe", "ipc"] });
+    const pid = child.pid ?? 0;
+    options.onEvent({ kind: "started", room, instance, pid });
+    for (const stream of [child.stdout, child.stderr]) {
+      if (stream === null) continue;
+      createInterface({ input: stream }).on("line", (line) => {
+        tail.push(line);
+        if (tail.length > tailLines) tail.shift();
+        options.onEvent({ kind: "line", room, instance, line });
+      });
+    }
+    child.on("message", (message: { kind?: string; url?: string }) => {
+      if (message.kind !== "ready") return;
+      const durationMs = Math.round(performance.now() - startedAt);
+      const address = message.url === undefined ? {} : { url: message.url };
+      options.onEvent({ kind: "ready", room, instance, pid, durationMs, ...address });
+      firstReady.resolve();
+    });
+    const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
+    child = undefined;
+    return signal === null ? `exit code ${code}` : signal;
+  };
+
+  const running = keepRunning().catch((error: unknown) => {
+    if (!stopping.signal.aborted) firstReady.reject(error);
+  });
+
+  return {
+    room: options.room,
+    instance: options.instance,
+    get pid() {
+      return child?.pid;
+    },
+    ready: firstReady.promise,
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      child?.kill("SIGTERM");
+      const timer = setTimeout(() => child?.kill("SIGKILL"), options.stopTimeoutMs ?? 10_000);
+      await running;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function endedBeforeReady(room: string, how: string, tail: string[]): Failure {
+  const lines = tail.map((line) => `  ${line}`).join("\n");
+  return new Failure("unavailable", `${room} ended before it was ready (${how}). Its last lines:\n${lines}`, {
+    reason: "SERVICE_NOT_STARTED",
+    metadata: { service: room },
+  });
+}

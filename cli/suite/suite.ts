@@ -1,0 +1,126 @@
+// The suite on one machine: a NATS server and a process for each service.
+//
+// The server opens first and closes last. Services start side by side and in no order, as each waits for what it needs.
+
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
+import { openLogFiles } from "./log-files.ts";
+import { listRooms } from "./rooms.ts";
+import { openServiceProcess, type ServiceEvent, type ServiceProcess } from "./service-process.ts";
+
+export interface SuiteOptions {
+  /** Holds what the suite keeps: the store of NATS, logs, caches. */
+  directory: string;
+  /** Port of the gateway; 0 takes a free one. */
+  port: number;
+  /** A NATS server that runs already; its credentials may be in the URL. Absent: one is started. */
+  natsUrl?: string | undefined;
+  /** Services to start; absent means all. */
+  rooms?: readonly string[] | undefined;
+  /** Further variables for every service. */
+  env?: NodeJS.ProcessEnv;
+  /** Starts a service again that ended unasked; true unless told. */
+  restart?: boolean;
+  /** `always`: what was acknowledged survives power loss; `default`: it survives the end of any process. */
+  syncInterval?: "default" | "always";
+  onEvent?: (event: ServiceEvent) => void;
+  onProgress?: (message: string) => void;
+}
+
+export interface Suite extends AsyncDisposable {
+  /** Where the gateway listens; empty if it is not among the services. */
+  readonly url: string;
+  readonly nats: { url: string; user?: string; password?: string };
+  readonly services: readonly ServiceProcess[];
+  /** Starts one more instance of a service and waits until it is ready. */
+  start(room: string): Promise<ServiceProcess>;
+}
+
+const projectDirectory = fileURLToPath(new URL("../../", import.meta.url));
+
+/** Starts everything and waits until it is ready. Throws `unavailable` with the last lines of a service that is not. */
+export async function openSuite(options: SuiteOptions): Promise<Suite> {
+  await using stack = new AsyncDisposableStack();
+  const directory = resolve(options.directory);
+  const logs = stack.use(openLogFiles(join(directory, "logs")));
+  const nats = await openNats(options, directory, stack);
+  const gatewayUrl = Promise.withResolvers<string>();
+  const services: ServiceProcess[] = [];
+  const counts = new Map<string, number>();
+
+  const onEvent = (event: ServiceEvent) => {
+    if (event.kind === "line") logs.write(event.room, event.line);
+    if (event.kind === "ready" && event.url !== undefined) gatewayUrl.resolve(event.url);
+    options.onEvent?.(event);
+  };
+  const env = { ...process.env, ...defaultsOfExamples(directory), ...options.env, ...variablesOfNats(nats) };
+
+  const launch = (room: string): ServiceProcess => {
+    const count = (counts.get(room) ?? 0) + 1;
+    counts.set(room, count);
+    const instance = `${room}-${count}`;
+    const port = room === "gateway" ? { TOOLBUS_HTTP_PORT: String(count === 1 ? options.port : 0) } : {};
+    const service = openServiceProcess({
+      room,
+      instance,
+      env: { ...env, ...port, TOOLBUS_INSTANCE: instance },
+      onEvent,
+      restart: options.restart ?? true,
+    });
+    services.push(service);
+    return service;
+  };
+
+  stack.defer(async () => {
+    await Promise.all(services.map((service) => service[Symbol.asyncDispose]()));
+  });
+  const rooms = options.rooms ?? listRooms();
+  options.onProgress?.(`starting ${rooms.length} services`);
+  await Promise.all(rooms.map((room) => launch(room).ready));
+  const url = rooms.includes("gateway") ? await gatewayUrl.promise : "";
+  const owned = stack.move();
+
+  return {
+    url,
+    nats,
+    services,
+    async start(room) {
+      const service = launch(room);
+      await service.ready;
+      return service;
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+async function openNats(options: SuiteOptions, directory: string, stack: AsyncDisposableStack): Promise<Suite["nats"]> {
+  if (options.natsUrl) return { url: options.natsUrl };
+  options.onProgress?.("starting nats-server");
+  return stack.use(
+    await openNatsServer({
+      directory: join(directory, "nats"),
+      binary: process.env.TOOLBUS_NATS_SERVER,
+      syncInterval: options.syncInterval ?? "default",
+    }),
+  );
+}
+
+function variablesOfNats(nats: Suite["nats"]): NodeJS.ProcessEnv {
+  return {
+    NATS_URL: nats.url,
+    ...(nats.user === undefined ? {} : { NATS_USER: nats.user, NATS_PASSWORD: nats.password }),
+  };
+}
+
+/** What a newcomer has: the agents, tools, workers and scripts of the examples. */
+function defaultsOfExamples(directory: string): NodeJS.ProcessEnv {
+  const examples = (name: string) => join(projectDirectory, "examples", name);
+  return {
+    TOOLBUS_AGENTS: process.env.TOOLBUS_AGENTS ?? examples("agents"),
+    TOOLBUS_TOOLS: process.env.TOOLBUS_TOOLS ?? examples("tools"),
+    TOOLBUS_WORKERS: process.env.TOOLBUS_WORKERS ?? examples("workers"),
+    TOOLBUS_SCRIPTS: process.env.TOOLBUS_SCRIPTS ?? examples("models"),
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(directory, "compile-cache"),
+  };
+}
