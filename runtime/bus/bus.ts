@@ -7,6 +7,7 @@ import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
 import type { BucketName, ObjectStoreName } from "./declarations.ts";
 import { ensureDeclared } from "./ensure-declared.ts";
+import { type Link, openLink } from "./link.ts";
 import { refuseOldNatsServer } from "./nats-server/version.ts";
 
 /** A connection to NATS and the stores behind it. Disposing drains: what was received is handled, what was sent goes out. */
@@ -14,6 +15,7 @@ export interface Bus extends AsyncDisposable {
   readonly connection: NatsConnection;
   readonly jetstream: JetStreamClient;
   readonly manager: JetStreamManager;
+  readonly link: Link;
   /** Reads go to the leader of the bucket, and so see every write that was acknowledged. */
   keyValue(bucket: BucketName): Promise<KV>;
   objectStore(name: ObjectStoreName): Promise<ObjectStore>;
@@ -50,12 +52,13 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   await using stack = new AsyncDisposableStack();
   stack.defer(() => drain(connection));
   refuseUnfit(connection, options.url);
+  const link = openLink(connection);
   void reportStatus(connection, onStatus);
   const manager = await jetstreamManager(connection, { checkAPI: false });
   const onWait = (reason: string) => onStatus?.({ kind: "waiting", reason });
   await ensureDeclared(manager, { replicas: options.replicas, signal, onWait });
   const opened = stack.move();
-  return { ...storesOf(connection), connection, manager, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  return { ...storesOf(connection), connection, manager, link, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
 function storesOf(connection: NatsConnection) {

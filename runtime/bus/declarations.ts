@@ -157,6 +157,20 @@ export const OBJECT_STORES: Readonly<Record<ObjectStoreName, ObjectStoreDeclarat
   },
 };
 
+/** The stream that keeps a subject; a subject that is declared nowhere is a mistake in the program. */
+export function streamOfSubject(subject: string): string {
+  const [root, second] = subject.split(".");
+  if (root === "$KV") return `KV_${second}`;
+  const found = streamNames.get(`${root}.${second}`);
+  if (found === undefined) throw new TypeError(`no declared stream keeps ${subject}`);
+  return found;
+}
+
+/** All subjects of streams have the form `toolbus.<kind>.>`. */
+const streamNames = new Map(
+  Object.entries(STREAMS).flatMap(([name, { subjects }]) => subjects.map((subject) => [subject.slice(0, -2), name])),
+);
+
 /** A stream's settings as the server keeps them. */
 export type DeclaredConfig = Pick<
   StreamConfig,

@@ -1,0 +1,169 @@
+/**
+ * Appends to a subject of a stream. A fenced append names the sequence of the message that it follows, so that of all who
+ * follow the same message, one succeeds.
+ *
+ * A publish that got no answer has an unknown outcome: it may have been stored, it may be stored later, or never.
+ *
+ * A1  Each append carries an id of its own in a header, the same in each of its attempts: a stored message is known for
+ *     one's own by it, never by its content.
+ * A2  Every attempt names the same expected sequence. So an attempt that arrives late finds its place taken, by an earlier
+ *     attempt or by another writer, and is refused: an append is stored at most once.
+ * A3  If ours was stored, it is the first message of the subject after the expected one: it was accepted because nothing
+ *     stood there. Others may stand after it. So that first message, read from the leader, decides: ours is success,
+ *     another's is a conflict that no late attempt can undo, none means that nothing is decided and we write again.
+ * A4  A refusal of the first attempt is a conflict at once. A refusal after an unknown outcome may be due to our own
+ *     earlier attempt (in a cluster, while it is in flight): A3 decides.
+ * A5  A3 holds while nobody removes messages of the subject. In a bucket only the last value stands, so that a value of ours
+ *     that was already followed by another's reads as a conflict.
+ */
+
+import type { SeqMsgRequest, StoredMsg } from "@nats-io/jetstream";
+import { nuid } from "@nats-io/nats-core";
+import { headers } from "@nats-io/transport-node";
+import { Failure } from "../failure/failure.ts";
+import { delay } from "../time/delay.ts";
+import type { Bus } from "./bus.ts";
+import { streamOfSubject } from "./declarations.ts";
+import { failureFromRefusal, isConflict, isPassing } from "./jetstream-errors.ts";
+import { persist, unlessAborted } from "./link.ts";
+
+export interface FencedAppend {
+  subject: string;
+  /** The sequence of the subject's last message as the writer knows it; 0 for a subject without messages. */
+  expectedLastSequence: number;
+  payload: Uint8Array | string;
+  /** Remembered by the stream for its duplicate window: a second append under the same id is stored once. */
+  messageId?: string | undefined;
+  headers?: Readonly<Record<string, string>> | undefined;
+  signal?: AbortSignal | undefined;
+  /** After this the outcome is given up as unknown; 30 s unless told. */
+  timeoutMs?: number | undefined;
+}
+
+export type AppendOutcome = { kind: "appended"; sequence: number } | { kind: "conflict" };
+
+export type AppendOnce = Omit<FencedAppend, "expectedLastSequence" | "messageId"> & { messageId: string };
+
+const appendIdHeader = "Toolbus-Append-Id";
+const attemptMs = 2_000;
+
+type AttemptOutcome = AppendOutcome | { kind: "unknown"; cause: unknown };
+
+/**
+ * Appends if the expected message is still the subject's last. `conflict` means that somebody else wrote and this append
+ * is not and will not be stored: read, and decide again. Throws `unavailable` with reason `APPEND_UNKNOWN` when no server
+ * answered in time, `resource_exhausted` when the store is full.
+ */
+export async function appendFenced(bus: Bus, append: FencedAppend): Promise<AppendOutcome> {
+  const id = nuid.next();
+  const deadline = Date.now() + (append.timeoutMs ?? 30_000);
+  await whenUp(bus, append);
+  let outcome = await attempt(bus, append, id);
+  while (outcome.kind === "unknown") {
+    append.signal?.throwIfAborted();
+    const decided = await decideByReading(bus, append, id, deadline, outcome.cause);
+    if (decided !== undefined) return decided;
+    if (Date.now() >= deadline) throw unknownOutcome(append, outcome.cause);
+    const again = await attempt(bus, append, id);
+    outcome = again.kind === "conflict" ? { kind: "unknown", cause: new Error("refused while undecided") } : again; // A4
+    if (again.kind === "conflict") await delay(5, append.signal); // an attempt in flight is decided within moments
+  }
+  return outcome;
+}
+
+/**
+ * Appends whatever stands there, once within the stream's duplicate window however often it is repeated under its message
+ * id, also by another process.
+ */
+export async function appendOnce(bus: Bus, append: AppendOnce): Promise<{ sequence: number }> {
+  const { subject, payload, messageId, signal } = append;
+  const publish = async () => {
+    const options = { msgID: messageId, headers: headersFrom(append.headers), timeout: attemptMs };
+    try {
+      return await bus.jetstream.publish(subject, payload, options);
+    } catch (error) {
+      throw failureFromRefusal(error) ?? error;
+    }
+  };
+  const ends = { signal, timeoutMs: append.timeoutMs ?? 30_000, what: `appending to ${subject}`, isPassing };
+  const { seq } = await persist(bus.link, publish, ends);
+  return { sequence: seq };
+}
+
+async function attempt(bus: Bus, append: FencedAppend, id: string): Promise<AttemptOutcome> {
+  const fields = headersFrom(append.headers);
+  fields.set(appendIdHeader, id); // A1
+  const publish = () =>
+    bus.jetstream.publish(append.subject, append.payload, {
+      expect: { lastSubjectSequence: append.expectedLastSequence }, // A2
+      headers: fields,
+      timeout: attemptMs,
+      ...(append.messageId === undefined ? {} : { msgID: append.messageId }),
+    });
+  try {
+    const { seq } = await unlessAborted(publish(), bus.link.down);
+    return { kind: "appended", sequence: seq };
+  } catch (error) {
+    if (isConflict(error)) return { kind: "conflict" };
+    const refusal = failureFromRefusal(error);
+    if (refusal !== undefined) throw refusal;
+    if (isPassing(error) || bus.link.down.aborted || isLost(error)) return { kind: "unknown", cause: error };
+    throw error;
+  }
+}
+
+/** What is sent without a server is lost: then nothing has been attempted, and nothing is unknown. */
+async function whenUp(bus: Bus, append: FencedAppend): Promise<void> {
+  const ends = { signal: append.signal, timeoutMs: append.timeoutMs ?? 30_000 };
+  await persist(bus.link, async () => {}, { ...ends, what: `appending to ${append.subject}`, isPassing });
+}
+
+/** A3. */
+async function decideByReading(
+  bus: Bus,
+  append: FencedAppend,
+  id: string,
+  deadline: number,
+  cause: unknown,
+): Promise<AppendOutcome | undefined> {
+  const timeoutMs = Math.max(deadline - Date.now(), 1);
+  let stored: StoredMsg | null;
+  try {
+    stored = await firstAfter(bus, append.subject, append.expectedLastSequence, { signal: append.signal, timeoutMs });
+  } catch (error) {
+    append.signal?.throwIfAborted();
+    throw unknownOutcome(append, error instanceof Failure ? cause : error);
+  }
+  if (stored === null) return undefined;
+  if (stored.header.get(appendIdHeader) === id) return { kind: "appended", sequence: stored.seq };
+  return { kind: "conflict" };
+}
+
+/** The first message of a subject after a sequence, read from the stream's leader; null when there is none. */
+export async function firstAfter(
+  bus: Bus,
+  subject: string,
+  sequence: number,
+  options: { signal?: AbortSignal | undefined; timeoutMs?: number } = {},
+): Promise<StoredMsg | null> {
+  const query: SeqMsgRequest & { next_by_subj: string } = { seq: sequence + 1, next_by_subj: subject };
+  const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), query);
+  return persist(bus.link, read, { ...options, what: `reading ${subject}`, isPassing });
+}
+
+function headersFrom(fields: Readonly<Record<string, string>> = {}) {
+  const result = headers();
+  for (const [name, value] of Object.entries(fields)) result.set(name, value);
+  return result;
+}
+
+function isLost(error: unknown): boolean {
+  return error instanceof Failure && error.reason === "BUS_DISCONNECTED";
+}
+
+function unknownOutcome(append: FencedAppend, cause: unknown): Failure {
+  return new Failure("unavailable", `no server said whether the append to ${append.subject} was stored`, {
+    reason: "APPEND_UNKNOWN",
+    cause,
+  });
+}

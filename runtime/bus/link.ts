@@ -1,0 +1,139 @@
+import type { NatsConnection } from "@nats-io/transport-node";
+import { Failure, messageFromUnknown } from "../failure/failure.ts";
+import { createBackoff } from "../time/backoff.ts";
+import { delay } from "../time/delay.ts";
+
+/**
+ * Whether the connection has a server at the moment. The client drops what is sent while it has none, and lets requests
+ * in flight run into their timeouts: who waits for an answer looks here.
+ */
+export interface Link {
+  readonly isUp: boolean;
+  /** Grows by one with each loss of the server. */
+  readonly losses: number;
+  /** Aborts when the server that is connected is lost, at once when there is none. */
+  readonly down: AbortSignal;
+  /** Resolves when there is a server; rejects with `unavailable` when the connection closes for good. */
+  whenUp(signal?: AbortSignal): Promise<void>;
+  /** Calls back after each return of the server; gives a function that ends it. */
+  onReturn(listener: () => void): () => void;
+}
+
+export function openLink(connection: NatsConnection): Link {
+  let down = new AbortController();
+  let returned = Promise.withResolvers<void>();
+  returned.resolve();
+  const listeners = new Set<() => void>();
+  const state = { isUp: true, losses: 0 };
+
+  const lose = () => {
+    if (!state.isUp) return;
+    state.isUp = false;
+    state.losses += 1;
+    returned = Promise.withResolvers<void>();
+    returned.promise.catch(() => {}); // whoever waits hears it; nobody has to
+    down.abort(lost());
+  };
+  const regain = () => {
+    if (state.isUp) return;
+    state.isUp = true;
+    down = new AbortController();
+    returned.resolve();
+    for (const listener of listeners) listener();
+  };
+  void (async () => {
+    for await (const status of connection.status()) {
+      if (status.type === "disconnect") lose();
+      if (status.type === "reconnect") regain();
+    }
+  })();
+  void connection.closed().then(() => {
+    lose();
+    returned.reject(new Failure("unavailable", "the connection to NATS is closed", { reason: "BUS_CLOSED" }));
+  });
+
+  return {
+    get isUp() {
+      return state.isUp;
+    },
+    get losses() {
+      return state.losses;
+    },
+    get down() {
+      return down.signal;
+    },
+    whenUp: (signal) => unlessAborted(returned.promise, signal),
+    onReturn(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+function lost(): Failure {
+  return new Failure("unavailable", "the connection to NATS was lost", { reason: "BUS_DISCONNECTED" });
+}
+
+/** The promise, or the signal's reason if that comes first. */
+export async function unlessAborted<T>(promise: Promise<T>, signal?: AbortSignal): Promise<T> {
+  if (signal === undefined) return promise;
+  promise.catch(() => {}); // when the signal wins, the loser's failure concerns nobody
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+export interface PersistOptions {
+  signal?: AbortSignal | undefined;
+  /** After this it throws `unavailable`, with the last cause. Without limit unless told. */
+  timeoutMs?: number | undefined;
+  /** What is done, as it should stand in the error: "reading toolbus.run.7". */
+  what: string;
+  /** Whether trying again may help. */
+  isPassing: (error: unknown) => boolean;
+}
+
+/**
+ * Does something that may be done twice until it succeeds: waits for the server first, gives up an attempt when the server
+ * is lost, and repeats what failed for a passing reason.
+ */
+export async function persist<T>(link: Link, action: () => Promise<T>, options: PersistOptions): Promise<T> {
+  const backoff = createBackoff({ initialMs: 20, maxMs: 500 });
+  const limit = options.timeoutMs === undefined ? undefined : AbortSignal.timeout(options.timeoutMs);
+  const ends = [options.signal, limit].filter((signal) => signal !== undefined);
+  const signal = ends.length === 0 ? undefined : AbortSignal.any(ends);
+  let cause: unknown;
+  for (;;) {
+    try {
+      await link.whenUp(signal);
+      return await unlessAborted(action(), signal ? AbortSignal.any([signal, link.down]) : link.down);
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      if (limit?.aborted) throw givenUp(options, cause ?? error);
+      if (!isLost(error) && !options.isPassing(error)) throw error;
+      cause = error;
+    }
+    await delay(backoff.next(), options.signal);
+  }
+}
+
+function isLost(error: unknown): boolean {
+  return error instanceof Failure && error.reason === "BUS_DISCONNECTED";
+}
+
+function givenUp(options: PersistOptions, cause: unknown): Failure {
+  return new Failure(
+    "unavailable",
+    `${options.what}: no answer within ${options.timeoutMs} ms (${messageFromUnknown(cause)})`,
+    {
+      reason: "BUS_NO_ANSWER",
+      cause,
+    },
+  );
+}

@@ -1,0 +1,55 @@
+import { delay } from "../../time/delay.ts";
+import type { Bus } from "../bus.ts";
+import { listTokens, readEntry, removeEntry } from "./entry.ts";
+import { keyFromToken } from "./names.ts";
+import type { Pinging } from "./ping.ts";
+
+export interface SweepingOptions {
+  bus: Bus;
+  kind: string;
+  pinging: Pinging;
+  isHeld: (key: string) => boolean;
+  onError: (error: unknown) => void;
+  intervalMs?: number;
+}
+
+/** Removes the entries of owners that are gone, so that keys nobody asks for again do not fill the bucket. */
+export function openSweeping(options: SweepingOptions): AsyncDisposable {
+  const end = new AbortController();
+  const running = run(options, end.signal);
+  return {
+    async [Symbol.asyncDispose]() {
+      end.abort();
+      await running;
+    },
+  };
+}
+
+async function run(options: SweepingOptions, signal: AbortSignal): Promise<void> {
+  const intervalMs = options.intervalMs ?? 60_000;
+  for (;;) {
+    try {
+      await delay(intervalMs * (0.5 + Math.random() / 2), signal); // apart from the others of its kind
+      await sweepOnce(options, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      options.onError(error);
+    }
+  }
+}
+
+/** Looks at each entry of the kind once. */
+export async function sweepOnce(
+  options: Omit<SweepingOptions, "onError" | "intervalMs">,
+  signal: AbortSignal,
+): Promise<void> {
+  const { bus, kind, pinging } = options;
+  for (const token of await listTokens(bus, kind)) {
+    signal.throwIfAborted();
+    const key = keyFromToken(token);
+    if (options.isHeld(key)) continue;
+    const entry = await readEntry(bus, { kind, key }, signal);
+    if (entry === undefined) continue;
+    if ((await pinging.ping(key, entry, signal)) === "gone") await removeEntry(bus, { kind, key }, entry.revision);
+  }
+}

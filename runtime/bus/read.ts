@@ -1,0 +1,131 @@
+import type { ConsumerMessages, JsMsg, StoredMsg } from "@nats-io/jetstream";
+import type { MsgHdrs } from "@nats-io/transport-node";
+import { createBackoff } from "../time/backoff.ts";
+import { delay } from "../time/delay.ts";
+import { firstAfter } from "./append.ts";
+import type { Bus } from "./bus.ts";
+import { streamOfSubject } from "./declarations.ts";
+import { isPassing } from "./jetstream-errors.ts";
+import { persist } from "./link.ts";
+
+/** A message as it stands in its stream. */
+export interface StoredMessage {
+  readonly subject: string;
+  /** Its place in the stream, which is shared with other subjects: it grows, with gaps. */
+  readonly sequence: number;
+  readonly data: Uint8Array;
+  readonly headers: MsgHdrs | undefined;
+  readonly time: Date;
+}
+
+export interface ReadOptions {
+  /** The first sequence of interest; everything that stands unless told. */
+  fromSequence?: number | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+const batchMessages = 256;
+
+/**
+ * What stands under a subject, in order, up to the last message that was acknowledged when the reading began. Never stale,
+ * and goes on after the loss of the server where it stood. A signal that aborts ends it with the signal's reason.
+ */
+export async function* readSubject(
+  bus: Bus,
+  subject: string,
+  options: ReadOptions = {},
+): AsyncGenerator<StoredMessage> {
+  const { signal } = options;
+  const last = await lastSequenceOf(bus, subject, signal);
+  let next = options.fromSequence ?? 1;
+  while (next <= last) {
+    const batch = await readBatch(bus, subject, next, signal);
+    const messages = batch.length > 0 ? batch : [await firstAfter(bus, subject, next - 1, { signal })];
+    for (const message of messages) {
+      if (message === null) return; // what stood there has been removed meanwhile
+      if (message.seq > last) return;
+      yield messageFromStored(message);
+      next = message.seq + 1;
+    }
+  }
+}
+
+/** The sequence of a subject's last message, read from the leader; 0 when there is none. */
+export async function lastSequenceOf(bus: Bus, subject: string, signal?: AbortSignal): Promise<number> {
+  const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), { last_by_subj: subject });
+  return (await persist(bus.link, read, { signal, what: `reading ${subject}`, isPassing }))?.seq ?? 0;
+}
+
+/**
+ * What stands under a subject and then what comes, each message once and in order, until the signal aborts, which ends the
+ * iteration quietly. The loss of the server interrupts it and ends nothing.
+ */
+export async function* followSubject(
+  bus: Bus,
+  subject: string,
+  options: ReadOptions = {},
+): AsyncGenerator<StoredMessage> {
+  const backoff = createBackoff({ initialMs: 20, maxMs: 1_000 });
+  let next = options.fromSequence ?? 1;
+  while (!options.signal?.aborted) {
+    try {
+      for await (const message of consumeFrom(bus, subject, next, options.signal)) {
+        if (message.seq < next) continue;
+        next = message.seq + 1;
+        backoff.reset();
+        yield messageFromConsumed(message);
+      }
+    } catch (error) {
+      if (options.signal?.aborted) return;
+      if (!isPassing(error)) throw error;
+    }
+    // the server was lost, or the consumer with it: another one goes on from where this one stood
+    await delay(backoff.next(), options.signal).catch(() => {}); // aborted: the loop's condition sees it
+  }
+}
+
+/** One consumer's life: it ends when the server is lost. */
+async function* consumeFrom(bus: Bus, subject: string, sequence: number, signal?: AbortSignal): AsyncGenerator<JsMsg> {
+  const stream = streamOfSubject(subject);
+  const start = { filter_subjects: subject, deliver_policy: "by_start_sequence" as const, opt_start_seq: sequence };
+  const open = async () => {
+    const consumer = await bus.jetstream.consumers.get(stream, start);
+    return consumer.consume({ max_messages: batchMessages, expires: 10_000, idle_heartbeat: 1_000 });
+  };
+  const messages = await persist(bus.link, open, { signal, what: `following ${subject}`, isPassing });
+  const ends = signal ? AbortSignal.any([signal, bus.link.down]) : bus.link.down;
+  const stop = () => messages.stop();
+  ends.addEventListener("abort", stop, { once: true });
+  if (ends.aborted) stop();
+  try {
+    yield* messages;
+  } finally {
+    ends.removeEventListener("abort", stop);
+    await closeConsumer(messages);
+  }
+}
+
+async function closeConsumer(messages: ConsumerMessages): Promise<void> {
+  await messages.close().catch(() => {}); // the server forgets an ordered consumer by itself
+}
+
+async function readBatch(bus: Bus, subject: string, sequence: number, signal?: AbortSignal): Promise<StoredMsg[]> {
+  const read = async () => {
+    const query = { seq: sequence, next_by_subj: subject, batch: batchMessages };
+    const stored: StoredMsg[] = [];
+    for await (const message of await bus.manager.direct.getBatch(streamOfSubject(subject), query))
+      stored.push(message);
+    return stored;
+  };
+  return persist(bus.link, read, { signal, what: `reading ${subject}`, isPassing });
+}
+
+function messageFromStored(message: StoredMsg): StoredMessage {
+  const { subject, seq, data, header, time } = message;
+  return { subject, sequence: seq, data, headers: header, time };
+}
+
+function messageFromConsumed(message: JsMsg): StoredMessage {
+  const { subject, seq, data, headers, time } = message;
+  return { subject, sequence: seq, data, headers, time };
+}
