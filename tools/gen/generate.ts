@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runCommand } from "./command.ts";
+import { projectRoot, runCommand } from "./command.ts";
 import { fetchProtovalidate } from "./protovalidate.ts";
 import { generatePython } from "./python.ts";
 import { readTree, type Tree } from "./tree.ts";
@@ -14,7 +14,9 @@ export async function generateFresh(root: string): Promise<Tree> {
   try {
     await runCommand("go", ["version"], { cwd: root, whenMissing: goIsMissing });
     const buf = runCommand("buf", ["generate", "--output", workFolder], { cwd: root });
-    await Promise.all([buf, generatePython(root, workFolder)]);
+    const template = join(projectRoot, "tools", "gen", "grpc.gen.yaml");
+    const grpc = runCommand("buf", ["generate", "--template", template, "--output", workFolder], { cwd: projectRoot });
+    await Promise.all([buf, grpc, generatePython(root, workFolder)]);
     return await readTree(join(workFolder, "gen"));
   } finally {
     await rm(workFolder, { recursive: true, force: true });
