@@ -1,4 +1,4 @@
-import { access } from "node:fs/promises";
+import { access, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
 import { type CommandOptions, observeCommand, projectRoot } from "../gen/command.ts";
@@ -7,6 +7,7 @@ import { fetchProtovalidate } from "../gen/protovalidate.ts";
 import { breakagesOf } from "../gen/release.ts";
 import { readTree, stalenessOf } from "../gen/tree.ts";
 import { goIsMissing, versions } from "../gen/versions.ts";
+import { faultsInLockFile } from "./lock-file.ts";
 import { faultsInTexts } from "./text-rules.ts";
 
 export interface Check {
@@ -40,6 +41,11 @@ export const checks: readonly Check[] = [
     name: "tree names no machine and no package registry",
     mend: "say it without the path or the host; for the lock file: npm install with this project's .npmrc",
     run: async (root) => faultsInTexts(root, await treePaths(root, (path) => !isOwnRule(path) && !isGenerated(path))),
+  },
+  {
+    name: "lock file holds every package of every platform (npm ci refuses less)",
+    mend: "bring back the lost entries from git: npm install drops optional packages that its registry does not answer for",
+    run: async (root) => faultsInLockFile(await readFile(join(root, "package-lock.json"), "utf8")),
   },
   { name: "Python is linted (ruff)", mend: "mend the lines that it names", run: pythonFaults },
   { name: "Go is formatted (gofmt)", mend: "gofmt -w the files that it names", run: goFormatFaults },

@@ -6,11 +6,20 @@ import { goIsMissing, versions } from "./versions.ts";
 
 const schemaPath = join("buf", "validate", "validate.proto");
 
+const underwayByRoot = new Map<string, Promise<void>>();
+
 /**
  * Puts protovalidate's schema where buf.yaml expects its second module. It is published inside a Go module,
- * and is fetched from there: the tree holds no copy of it. A folder that has the pinned version is left alone.
+ * and is fetched from there: the tree holds no copy of it. A folder that has the pinned version is left alone;
+ * callers at the same time share one fetch.
  */
-export async function fetchProtovalidate(root: string): Promise<void> {
+export function fetchProtovalidate(root: string): Promise<void> {
+  const underway = underwayByRoot.get(root) ?? fetchInto(root).finally(() => underwayByRoot.delete(root));
+  underwayByRoot.set(root, underway);
+  return underway;
+}
+
+async function fetchInto(root: string): Promise<void> {
   const folder = join(root, ".gen", "protovalidate");
   const stamp = join(folder, "version");
   if ((await textOf(stamp)) === versions.protovalidate) return;
@@ -46,7 +55,7 @@ async function textOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** Whole or not at all: two generators may run side by side. */
+/** Whole or not at all: two processes may generate side by side. */
 async function replaceFile(path: string, content: string | Uint8Array): Promise<void> {
   const draft = `${path}.${process.pid}`;
   await writeFile(draft, content);
