@@ -39,6 +39,8 @@ export type BucketName =
   | "toolbus_callers"
   | "toolbus_memory"
   | "toolbus_active_spaces"
+  | "toolbus_spaces"
+  | "toolbus_inbox_seen"
   | "toolbus_owners";
 
 export type ObjectStoreName = "toolbus_results";
@@ -139,6 +141,19 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
     history: 1,
     maxBytes: 256 * mib,
     maxMessageBytes: 64 * kib,
+  },
+  toolbus_spaces: {
+    description: "Spaces: their titles and who takes part.",
+    history: 1,
+    maxBytes: 256 * mib,
+    maxMessageBytes: largestMessage,
+  },
+  toolbus_inbox_seen: {
+    description: "Events of inboxes that have joined a run, so that a late repetition has no effect.",
+    history: 1,
+    maxBytes: 256 * mib,
+    maxMessageBytes: kib,
+    maxAgeMs: 30 * days,
   },
   toolbus_owners: {
     description: "Who holds what can live in one process at a time.",
