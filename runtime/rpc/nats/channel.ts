@@ -1,0 +1,365 @@
+import { Code, type ConnectError } from "@connectrpc/connect";
+import type { Msg } from "@nats-io/nats-core";
+import { ReceiveWindow, SendWindow } from "./credit.ts";
+import { notSent, unknownOutcome } from "./delivery.ts";
+import { errorFromFrame, fittingError } from "./error-frame.ts";
+import {
+  bytesFromCredit,
+  bytesFromFrame,
+  type Credit,
+  type Frame,
+  FrameFlag,
+  FrameKind,
+  parseCredit,
+  parseFrame,
+} from "./frame.ts";
+import { readMetadata, type WireHeaders } from "./headers.ts";
+import type { CallMux, MuxCall } from "./mux.ts";
+import { PartAssembler, partLimit } from "./parts.ts";
+import type { Timings } from "./timings.ts";
+
+/*
+ * One end of a call that is more than one message each way: both ends are the same object.
+ *
+ *   send, end ──▶ SendWindow ──▶ frames ──▶ the peer's inbox
+ *   own inbox ──▶ receive ──▶ PartAssembler ──▶ queue ──▶ next ──▶ ReceiveWindow ──▶ credit frames
+ *   tick      ──▶ heartbeat · silence
+ *
+ * H1  Frames of one direction are counted; a gap means that the broker lost some, and ends the call.
+ * H2  The server's end ends the call; the client's end only says that no more requests come.
+ * H3  Messages that came before the end or an error are handed out before it; after a cancel or a local failure none are.
+ * H4  Parts of the message that the reader waits for are credited as they come, others when their message is taken: so a message
+ *     may be larger than the window, and memory holds one window and one message.
+ * H5  The first frame from the server, and every heartbeat, names the inbox of its sender. If nobody is there, nats-server says so.
+ * H6  Silence for `silenceMs` ends the call; a side that has been quiet for `heartbeatMs` breaks it.
+ */
+
+export interface ChannelOptions {
+  readonly mux: CallMux;
+  readonly timings: Timings;
+  readonly role: "client" | "server";
+  /** The window that this side opens for its peer. */
+  readonly window: Credit;
+  /** What of it the peer has been granted by the opening message. */
+  readonly granted?: Credit;
+  /** The peer's inbox, when it is known from the start. */
+  readonly peer?: string;
+  /** An address that this call has already, for a channel that goes on with it. */
+  readonly inbox?: string;
+  /** Where the request goes, on the client. */
+  readonly subject?: string;
+  /** The call is over, by failure or by the peer's cancel. */
+  readonly onFailure?: (error: ConnectError) => void;
+}
+
+type Incoming = { message: Uint8Array; heldBytes: number };
+type State = { kind: "open" } | { kind: "ended" } | { kind: "failed"; error: ConnectError };
+
+export class Channel implements MuxCall {
+  readonly inbox: string;
+  readonly subject?: string;
+  /** Resolves when the peer has shown itself; rejects when the call fails before. */
+  readonly opened: Promise<void>;
+  /** The metadata that came before the first answer; rejects when the call fails without any. */
+  readonly header: Promise<Headers>;
+  readonly trailer = new Headers();
+  readonly #options: ChannelOptions;
+  readonly #opened = Promise.withResolvers<void>();
+  readonly #header = Promise.withResolvers<Headers>();
+  readonly #receiving: ReceiveWindow;
+  readonly #sending = new SendWindow();
+  readonly #assembler = new PartAssembler();
+  readonly #queue: Incoming[] = [];
+  #partialBytes = 0;
+  #reader: PromiseWithResolvers<void> | undefined;
+  #state: State = { kind: "open" };
+  #peer: string | undefined;
+  #isRequestOver = false;
+  #isHeaderRead = false;
+  #sent = 0;
+  #received = 0;
+  #sentAt = Date.now();
+  #heardAt = Date.now();
+
+  constructor(options: ChannelOptions) {
+    this.#options = options;
+    this.#peer = options.peer;
+    if (options.subject) this.subject = options.subject;
+    this.opened = this.#opened.promise;
+    this.header = this.#header.promise;
+    for (const promise of [this.opened, this.header]) promise.catch(() => {}); // `next` gives the same error
+    this.#receiving = new ReceiveWindow(options.mux.budget, options.window);
+    if (options.granted) this.#receiving.allow(options.granted);
+    if (options.inbox) options.mux.replace(options.inbox, this);
+    this.inbox = options.inbox ?? options.mux.register(this);
+  }
+
+  get isOpen(): boolean {
+    return this.#state.kind === "open";
+  }
+
+  /** Tells the peer this side's address and grants it its first credit. */
+  accept(): void {
+    this.#grant(true);
+  }
+
+  /** Books what the peer has granted by its opening message. */
+  addCredit(credit: Credit): void {
+    this.#sending.add(credit);
+  }
+
+  /** Takes the first part of a request that came with its opening and goes on in frames. */
+  pushOpening(part: Uint8Array): void {
+    this.#assembler.push(part, true);
+  }
+
+  /**
+   * Sends a message in as many parts as it needs, and resolves when the last has been handed to the connection; waits while
+   * there is no credit. Fails when the call is over.
+   */
+  async send(
+    message: Uint8Array,
+    options: { headers?: WireHeaders | undefined; isLast?: boolean } = {},
+  ): Promise<void> {
+    let headers = options.headers;
+    let offset = 0;
+    for (let isFirst = true; isFirst || offset < message.length; isFirst = false) {
+      const limit = partLimit(this.#options.mux.maxPayloadBytes, headers);
+      const size = await this.#credit(Math.min(message.length - offset, limit), isFirst);
+      const hasMore = offset + size < message.length;
+      const flags = hasMore ? FrameFlag.more : options.isLast ? FrameFlag.end : FrameFlag.none;
+      this.#publish(FrameKind.data, { flags, body: message.subarray(offset, offset + size), headers });
+      headers = undefined;
+      offset += size;
+    }
+    if (options.isLast) this.#endedHere();
+  }
+
+  /** Says that nothing more comes from this side. */
+  async end(headers?: WireHeaders): Promise<void> {
+    while (this.#peer === undefined && this.isOpen) await this.#sending.changed();
+    if (!this.isOpen) return;
+    this.#publish(FrameKind.end, { headers });
+    this.#endedHere();
+  }
+
+  /** Answers the call with an error. */
+  sendError(error: ConnectError, header?: Headers, trailer?: Headers): void {
+    if (!this.isOpen) return;
+    this.#publish(FrameKind.error, fittingError(this.#options.mux.maxPayloadBytes, error, { header, trailer }));
+    this.#close({ kind: "ended" });
+  }
+
+  /** Ends the call with a failure of this side, and tells the peer as far as it can be told; says whether it could. */
+  abort(error: ConnectError): boolean {
+    if (!this.isOpen) return true;
+    const isTold = this.#peer !== undefined && !this.#options.mux.connection.isClosed();
+    if (isTold) {
+      if (this.#options.role === "client") this.#publish(FrameKind.cancel, {});
+      else this.#publish(FrameKind.error, fittingError(this.#options.mux.maxPayloadBytes, error));
+    }
+    this.fail(error);
+    return isTold;
+  }
+
+  /** Ends the call here; the peer is not told. */
+  fail(error: ConnectError): void {
+    if (!this.isOpen) return;
+    this.#queue.length = 0; // H3
+    this.#close({ kind: "failed", error });
+    this.#options.onFailure?.(error);
+  }
+
+  /** The next message; undefined at the end; throws when the call failed. */
+  async next(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const incoming = this.#queue.shift();
+      if (incoming) return this.#taken(incoming);
+      if (this.#state.kind === "failed") throw this.#state.error;
+      if (this.#isRequestOver || this.#state.kind === "ended") return undefined;
+      this.#reader ??= Promise.withResolvers<void>();
+      await this.#reader.promise;
+    }
+  }
+
+  receive(message: Msg): void {
+    if (message.data.length === 0) {
+      if (message.headers?.code === 503) this.#nobody(); // H5
+      return;
+    }
+    const frame = parseFrame(message.data);
+    if (!frame) this.#violated("sent something that is no frame");
+    else if (frame.sequence !== this.#received >>> 0) {
+      this.abort(unknownOutcome("frames of this call were lost on the way")); // H1
+    } else {
+      this.#received += 1;
+      this.#heardAt = Date.now();
+      if (message.reply) this.#met(message.reply);
+      this.#handle(frame, message);
+    }
+  }
+
+  tick(now: number, stalledMs: number): void {
+    this.#heardAt += stalledMs;
+    const { silenceMs, heartbeatMs } = this.#options.timings;
+    if (now - this.#heardAt >= silenceMs) {
+      this.abort(unknownOutcome(`the other end of the call has been silent for ${silenceMs} ms`)); // H6
+    } else if (this.#peer !== undefined && now - this.#sentAt >= heartbeatMs) {
+      this.beat();
+    }
+  }
+
+  /** Says that this side is alive, and where. */
+  beat(): void {
+    this.#publish(FrameKind.heartbeat, { reply: this.inbox });
+  }
+
+  #handle(frame: Frame, message: Msg): void {
+    const { kind } = frame;
+    if (kind === FrameKind.data || kind === FrameKind.end || kind === FrameKind.error) this.#readHeader(message);
+    if (kind === FrameKind.data) this.#receiveData(frame, message);
+    else if (kind === FrameKind.end) this.#endedThere(message);
+    else if (kind === FrameKind.error) this.#refused(errorFromFrame(frame.body, message.headers));
+    else if (kind === FrameKind.cancel) this.fail(unknownOutcome("the caller has cancelled the call", Code.Canceled));
+    else if (kind === FrameKind.credit) this.#credited(parseCredit(frame.body));
+  }
+
+  #receiveData(frame: Frame, message: Msg): void {
+    const hasMore = (frame.flags & FrameFlag.more) !== 0;
+    if (!this.#receiving.arrived(frame.body.length, hasMore ? 0 : 1)) {
+      this.#violated("sent more than it was granted");
+      return;
+    }
+    this.#push(frame.body, hasMore);
+    if ((frame.flags & FrameFlag.end) !== 0) this.#endedThere(message);
+  }
+
+  #push(part: Uint8Array, hasMore: boolean): void {
+    try {
+      const whole = this.#assembler.push(part, hasMore);
+      this.#partialBytes += part.length;
+      if (whole) {
+        this.#queue.push({ message: whole, heldBytes: this.#partialBytes });
+        this.#partialBytes = 0;
+        this.#wakeReader();
+      } else if (this.#queue.length === 0) this.#creditParts();
+    } catch (error) {
+      this.abort(error as ConnectError);
+    }
+  }
+
+  #creditParts(): void {
+    this.#receiving.consumed(this.#partialBytes, 0); // H4
+    this.#partialBytes = 0;
+    this.#grant(false);
+  }
+
+  #taken(incoming: Incoming): Uint8Array {
+    this.#receiving.consumed(incoming.heldBytes, 1);
+    if (this.#queue.length === 0 && this.#partialBytes > 0) this.#creditParts();
+    else this.#grant(false);
+    return incoming.message;
+  }
+
+  #grant(isOpening: boolean): void {
+    if (!this.isOpen || this.#isRequestOver || this.#peer === undefined) return;
+    const credit = this.#receiving.grant();
+    if (credit === undefined && !isOpening) return;
+    const body = bytesFromCredit(credit ?? { messages: 0, bytes: 0 });
+    this.#publish(FrameKind.credit, { body, reply: isOpening || this.#sent === 0 ? this.inbox : undefined });
+  }
+
+  async #credit(wanted: number, startsMessage: boolean): Promise<number> {
+    for (;;) {
+      if (this.#state.kind === "failed") throw this.#state.error;
+      if (this.#state.kind === "ended") throw notSent("the call is over", Code.Canceled);
+      const size = this.#peer === undefined ? undefined : this.#sending.take(wanted, startsMessage); // C1
+      if (size !== undefined) return size;
+      await this.#sending.changed();
+    }
+  }
+
+  #credited(credit: Credit | undefined): void {
+    if (credit) this.addCredit(credit);
+    else this.#violated("sent credit that cannot be read");
+  }
+
+  #met(peer: string): void {
+    if (this.#peer !== undefined) return;
+    this.#peer = peer;
+    this.#opened.resolve();
+    this.#sending.wake();
+  }
+
+  #readHeader(message: Msg): void {
+    if (this.#isHeaderRead || this.#options.role === "server") return;
+    this.#isHeaderRead = true;
+    const header = new Headers();
+    readMetadata(message.headers, header);
+    this.#header.resolve(header);
+  }
+
+  #endedThere(message: Msg): void {
+    if (this.#options.role === "client") {
+      readMetadata(message.headers, new Headers(), this.trailer);
+      this.#close({ kind: "ended" }); // H2
+    } else {
+      this.#isRequestOver = true;
+      this.#wakeReader();
+    }
+  }
+
+  #endedHere(): void {
+    if (this.#options.role === "server") this.#close({ kind: "ended" }); // H2
+  }
+
+  #refused(error: ConnectError): void {
+    this.#close({ kind: "failed", error });
+    this.#options.onFailure?.(error);
+  }
+
+  #nobody(): void {
+    if (this.#options.role === "client" && this.#received === 0) {
+      this.fail(notSent(`nobody serves ${this.subject}`));
+    } else this.fail(unknownOutcome("the other end of the call is gone"));
+  }
+
+  #violated(what: string): void {
+    this.abort(unknownOutcome(`the other end of the call ${what}`, Code.Internal));
+  }
+
+  #close(state: State): void {
+    this.#state = state;
+    this.#options.mux.release(this.inbox);
+    this.#receiving.close();
+    if (state.kind === "failed") this.#reject(state.error);
+    else this.#opened.resolve();
+    this.#sending.wake();
+    this.#wakeReader();
+  }
+
+  #reject(error: ConnectError): void {
+    this.#opened.reject(error);
+    this.#header.reject(error);
+  }
+
+  #wakeReader(): void {
+    this.#reader?.resolve();
+    this.#reader = undefined;
+  }
+
+  #publish(
+    kind: FrameKind,
+    what: { flags?: number; body?: Uint8Array; headers?: WireHeaders | undefined; reply?: string | undefined },
+  ): void {
+    if (this.#peer === undefined) return;
+    const reply = what.reply ?? (this.#sent === 0 && this.#options.role === "server" ? this.inbox : undefined); // H5
+    const bytes = bytesFromFrame(kind, what.flags ?? FrameFlag.none, this.#sent, what.body);
+    this.#options.mux.connection.publish(this.#peer, bytes, {
+      ...(what.headers && { headers: what.headers }),
+      ...(reply && { reply }),
+    });
+    this.#sent += 1;
+    this.#sentAt = Date.now();
+  }
+}

@@ -1,0 +1,36 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+
+/**
+ * What is known about a call that failed without an answer.
+ * NOT_SENT: no handler has started, nor will one; calling again is safe. UNKNOWN: a handler may have started.
+ */
+export type Delivery = "NOT_SENT" | "UNKNOWN";
+
+const DELIVERY_KEY = "toolbus-delivery";
+
+/** The delivery of a failed call, or undefined when the error is the handler's own answer. */
+export function deliveryOf(error: unknown): Delivery | undefined {
+  if (!(error instanceof ConnectError)) return undefined;
+  const value = error.metadata.get(DELIVERY_KEY);
+  return value === "NOT_SENT" || value === "UNKNOWN" ? value : undefined;
+}
+
+/** Says on an error what is known about the delivery of its call; gives the error back. */
+export function withDelivery(error: ConnectError, delivery: Delivery): ConnectError {
+  error.metadata.set(DELIVERY_KEY, delivery);
+  return error;
+}
+
+/** Takes away what an error says about another call's delivery: a handler's answer says nothing about its own. */
+export function withoutDelivery(metadata: Headers): Headers {
+  metadata.delete(DELIVERY_KEY);
+  return metadata;
+}
+
+export function notSent(message: string, code: Code = Code.Unavailable, cause?: unknown): ConnectError {
+  return withDelivery(new ConnectError(message, code, undefined, undefined, cause), "NOT_SENT");
+}
+
+export function unknownOutcome(message: string, code: Code = Code.Unavailable, cause?: unknown): ConnectError {
+  return withDelivery(new ConnectError(message, code, undefined, undefined, cause), "UNKNOWN");
+}

@@ -1,0 +1,58 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { NatsConnection } from "@nats-io/nats-core";
+import { connect } from "@nats-io/transport-node";
+import { type NatsServer, openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
+
+/** A nats-server of its own with any number of connections, for the tests of this room. */
+export interface EchoWorld extends AsyncDisposable {
+  readonly server: NatsServer;
+  connect(): Promise<{ connection: NatsConnection }>;
+  /** Starts the server again on its port after it was killed. */
+  restart(): Promise<void>;
+}
+
+export async function openEchoWorld(): Promise<EchoWorld> {
+  await using stack = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), "echo-world-"));
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  let server = await openNatsServer({ directory });
+  stack.defer(async () => server[Symbol.asyncDispose]());
+  const { url, port } = server;
+  const opened = stack.move();
+  const connections: NatsConnection[] = [];
+  return {
+    get server() {
+      return server;
+    },
+    async connect() {
+      const connection = await openConnection(url, server);
+      connections.push(connection);
+      return { connection };
+    },
+    async restart() {
+      await server.exited;
+      server = await openNatsServer({ directory, port });
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(connections.map((connection) => connection.close()));
+      await opened.disposeAsync();
+    },
+  };
+}
+
+/** Comes back as soon as the server does, as the suite's own connections do. */
+export async function openConnection(
+  url: string,
+  login: { user?: string | undefined; password?: string | undefined },
+): Promise<NatsConnection> {
+  const { user, password } = login;
+  return connect({
+    servers: url,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 100,
+    ...(user !== undefined && { user }),
+    ...(password !== undefined && { pass: password }),
+  });
+}

@@ -1,0 +1,137 @@
+import {
+  Code,
+  ConnectError,
+  createHandlerContext,
+  type HandlerContext,
+  type Interceptor,
+  type MethodImplSpec,
+} from "@connectrpc/connect";
+import { Channel } from "./channel.ts";
+import { FIRST_CREDIT } from "./credit.ts";
+import { errorFromThrown, fittingError } from "./error-frame.ts";
+import { bytesFromFrame, FrameFlag, FrameKind } from "./frame.ts";
+import { headersFromMetadata } from "./headers.ts";
+import type { CallMux } from "./mux.ts";
+import type { Opening } from "./opening.ts";
+import { partLimit, tooBig } from "./parts.ts";
+import type { Timings } from "./timings.ts";
+
+/** A method that is served, with what calls of it share. */
+export interface ServedMethod {
+  readonly spec: MethodImplSpec;
+  readonly url: string;
+  readonly interceptors: Interceptor[];
+  readonly mux: CallMux;
+  readonly timings: Timings;
+}
+
+type HandlerContextController = ReturnType<typeof createHandlerContext>;
+
+/** A call in the hands of this server: its context, its cancelling, and the way its answer goes. */
+export class ServerCall {
+  readonly method: ServedMethod;
+  readonly opening: Opening;
+  /** The caller's inbox, which is also the call's id. */
+  readonly inbox: string;
+  readonly startedAt = Date.now();
+  readonly #controller = new AbortController();
+  readonly #context: HandlerContextController;
+  #channel: Channel | undefined;
+  #hasPeer = true;
+  #error: ConnectError | undefined;
+
+  constructor(method: ServedMethod, opening: Opening, inbox: string) {
+    this.method = method;
+    this.opening = opening;
+    this.inbox = inbox;
+    const { spec, url } = method;
+    this.#context = createHandlerContext({
+      service: spec.method.parent,
+      method: spec.method,
+      protocolName: "nats",
+      requestMethod: "POST",
+      url,
+      requestHeader: opening.header,
+      requestSignal: this.#controller.signal,
+      ...(opening.timeoutMs !== undefined && { timeoutMs: opening.timeoutMs }),
+    });
+  }
+
+  get context(): HandlerContext {
+    return this.#context;
+  }
+
+  /** What this call has answered instead of a message, for the statistics. */
+  get error(): ConnectError | undefined {
+    return this.#error;
+  }
+
+  /** The channel of a call that needs more than one frame; opened when it is first asked for. */
+  get channel(): Channel {
+    if (this.#channel) return this.#channel;
+    const { mux, timings } = this.method;
+    const onFailure = (error: ConnectError) => this.#lost(error);
+    this.#channel = new Channel({ mux, timings, role: "server", window: FIRST_CREDIT, peer: this.inbox, onFailure });
+    if (this.opening.credit) this.#channel.addCredit(this.opening.credit);
+    return this.#channel;
+  }
+
+  /** Tells the caller of a call that takes long that it is being worked on; from then on its channel does. */
+  showLife(now: number): void {
+    if (this.#channel || now - this.startedAt < this.method.timings.heartbeatMs) return;
+    this.channel.beat();
+  }
+
+  /** The caller has cancelled. */
+  cancel(): void {
+    this.#lost(new ConnectError("the caller has cancelled the call", Code.Canceled));
+    this.#channel?.fail(new ConnectError("the caller has cancelled the call", Code.Canceled));
+  }
+
+  /** Ends the call from this side, answering with the error. */
+  abort(error: ConnectError): void {
+    this.fail(error);
+    this.#controller.abort(error);
+  }
+
+  /** The answer of a unary call: one frame if it fits, else in parts as the caller takes them. */
+  async answer(body: Uint8Array): Promise<void> {
+    if (!this.#hasPeer) return;
+    const error = tooBig("the answer", body.length);
+    if (error) throw error;
+    const headers = headersFromMetadata(this.#context.responseHeader, this.#context.responseTrailer);
+    const { mux } = this.method;
+    if (this.#channel || body.length > partLimit(mux.maxPayloadBytes, headers)) {
+      return this.channel.send(body, { headers, isLast: true });
+    }
+    const frame = bytesFromFrame(FrameKind.data, FrameFlag.end, 0, body);
+    mux.connection.publish(this.inbox, frame, headers && { headers });
+  }
+
+  /** Answers with what the handler has thrown. */
+  fail(thrown: unknown): void {
+    const error = errorFromThrown(thrown);
+    this.#error ??= error;
+    if (!this.#hasPeer) return;
+    this.#hasPeer = false;
+    const { responseHeader: header, responseTrailer: trailer } = this.#context;
+    if (this.#channel) {
+      this.#channel.sendError(error, header, trailer);
+      return;
+    }
+    const { mux } = this.method;
+    const { body, headers } = fittingError(mux.maxPayloadBytes, error, { header, trailer });
+    mux.connection.publish(this.inbox, bytesFromFrame(FrameKind.error, FrameFlag.none, 0, body), { headers });
+  }
+
+  close(): void {
+    this.#hasPeer = false;
+    this.#context.abort();
+  }
+
+  #lost(error: ConnectError): void {
+    this.#hasPeer = false;
+    this.#error ??= error;
+    this.#controller.abort(error);
+  }
+}

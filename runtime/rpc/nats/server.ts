@@ -1,0 +1,193 @@
+import { randomUUID } from "node:crypto";
+import { Code, ConnectError, type ConnectRouter, type Interceptor } from "@connectrpc/connect";
+import type { NatsConnection, Subscription } from "@nats-io/nats-core";
+import { type Service, Svcm } from "@nats-io/services";
+import { until } from "#runtime/time/until.ts";
+import { notSent } from "./delivery.ts";
+import { EndpointStatistics } from "./endpoint-statistics.ts";
+import { fittingError } from "./error-frame.ts";
+import { bytesFromFrame, FrameFlag, FrameKind } from "./frame.ts";
+import { CallMux, type MuxCall } from "./mux.ts";
+import { type OpeningMessage, parseOpening } from "./opening.ts";
+import { methodsFromRoutes } from "./recording-router.ts";
+import { answerCall } from "./server-answer.ts";
+import { type ServedMethod, ServerCall } from "./server-call.ts";
+import { cancelSubjectOf, endpointNameOf, subjectOfMethod, urlOfMethod } from "./subjects.ts";
+import { DEFAULT_TIMINGS, type Timings } from "./timings.ts";
+
+/*
+ * The serving side.
+ *
+ *   queue group ──▶ CallServer.open ──▶ ServerCall ──▶ answerCall ──▶ implementation
+ *   cancel subject ──▶ cancelled
+ *   timer ──▶ "working" notices
+ *
+ * S1  A request whose time is over is refused before anything is started.
+ * S2  A cancel that overtakes its request is remembered by the call's id for as long as the request could still come.
+ * S3  Stopping leaves the queue group first; what was delivered until the server confirmed that is still served.
+ * S4  A stop waits for the calls in its hands, up to `drainTimeoutMs`; then their handlers are aborted and the callers told.
+ */
+
+export interface NatsServerOptions {
+  /** The service on the bus, which is also its queue group. */
+  readonly service: string;
+  /** Tells this instance from the others, in `nats micro info`. */
+  readonly instance?: string;
+  readonly routes: (router: ConnectRouter) => void;
+  readonly interceptors?: Interceptor[];
+  readonly logger?: { error(details: object, message: string): void };
+  readonly timings?: Timings;
+  /** How long a stop waits for calls that are under way. */
+  readonly drainTimeoutMs?: number;
+  readonly version?: string;
+}
+
+const DRAIN_TIMEOUT_MS = 10_000;
+
+/** Serves a Connect router on the bus. Resolves when calls can come; disposing stops taking calls and finishes those it has. */
+export async function serveOnNats(
+  bus: { connection: NatsConnection },
+  options: NatsServerOptions,
+): Promise<AsyncDisposable> {
+  const server = new CallServer(bus.connection, options);
+  await server.start();
+  return server;
+}
+
+class CallServer implements AsyncDisposable, MuxCall {
+  readonly #connection: NatsConnection;
+  readonly #options: NatsServerOptions;
+  readonly #timings: Timings;
+  readonly #mux: CallMux;
+  readonly #calls = new Map<string, ServerCall>();
+  /** Call id → when it may be forgotten (S2). */
+  readonly #cancelled = new Map<string, number>();
+  readonly #statistics = new Map<string, EndpointStatistics>();
+  #service: Service | undefined;
+  #cancels: Subscription | undefined;
+  #ticker = "";
+  #stopped: Promise<void> | undefined;
+
+  constructor(connection: NatsConnection, options: NatsServerOptions) {
+    this.#connection = connection;
+    this.#options = options;
+    this.#timings = options.timings ?? DEFAULT_TIMINGS;
+    this.#mux = CallMux.of(connection);
+  }
+
+  async start(): Promise<void> {
+    const { service, instance = randomUUID(), version = "0.1.0", routes } = this.#options;
+    this.#ticker = this.#mux.register(this);
+    this.#cancels = this.#connection.subscribe(cancelSubjectOf(service), {
+      callback: (error, message) => (error ? this.#broken(error) : this.#cancel(message.string())),
+    });
+    // The library depends on another release of the client, whose connection differs in its types only.
+    this.#service = await new Svcm(this.#connection as unknown as ConstructorParameters<typeof Svcm>[0]).add({
+      name: service,
+      version,
+      queue: service,
+      metadata: { instance },
+      statsHandler: async (endpoint) => this.#statistics.get(endpoint.subject)?.report(endpoint),
+    });
+    void this.#service.stopped.then((error) => error && this.#broken(error));
+    for (const spec of methodsFromRoutes(routes)) {
+      this.#serve({
+        spec,
+        url: urlOfMethod(service, spec.method),
+        interceptors: this.#options.interceptors ?? [],
+        mux: this.#mux,
+        timings: this.#timings,
+      });
+    }
+    await this.#connection.flush();
+  }
+
+  #serve(method: ServedMethod): void {
+    const descriptor = method.spec.method;
+    const subject = subjectOfMethod(this.#options.service, descriptor);
+    const statistics = new EndpointStatistics();
+    this.#statistics.set(subject, statistics);
+    this.#service?.addEndpoint(endpointNameOf(descriptor), {
+      subject,
+      metadata: { method: `${descriptor.parent.typeName}/${descriptor.name}`, kind: descriptor.methodKind },
+      handler: (error, message) => (error ? this.#broken(error) : this.#open(method, statistics, message)),
+    });
+  }
+
+  #open(method: ServedMethod, statistics: EndpointStatistics, message: OpeningMessage): void {
+    const inbox = message.reply;
+    if (!inbox || this.#cancelled.delete(inbox)) return; // S2; and who asks for no answer gets none
+    const opening = parseOpening(message);
+    const refusal = opening
+      ? refusalOf(opening.expires)
+      : notSent("the request's headers cannot be read", Code.InvalidArgument);
+    if (!opening || refusal) {
+      statistics.refused(refusal?.message ?? "");
+      this.#refuse(inbox, refusal ?? notSent("the request cannot be read"));
+      return;
+    }
+    const call = new ServerCall(method, opening, inbox);
+    this.#calls.set(inbox, call);
+    statistics.started();
+    void answerCall(call, message.data).finally(() => {
+      this.#calls.delete(inbox);
+      statistics.ended(call);
+    });
+  }
+
+  #refuse(inbox: string, refusal: ConnectError): void {
+    const { body, headers } = fittingError(this.#mux.maxPayloadBytes, refusal, { delivery: "NOT_SENT" });
+    this.#connection.publish(inbox, bytesFromFrame(FrameKind.error, FrameFlag.none, 0, body), { headers });
+  }
+
+  #cancel(inbox: string): void {
+    const call = this.#calls.get(inbox);
+    if (call) call.cancel();
+    else this.#cancelled.set(inbox, Date.now() + this.#timings.silenceMs);
+  }
+
+  receive(): void {
+    // Nobody knows this address: the server is registered for the timer and for the connection's failures.
+  }
+
+  tick(now: number): void {
+    for (const call of this.#calls.values()) call.showLife(now);
+    for (const [inbox, forgetAt] of this.#cancelled) {
+      if (forgetAt > now) break; // they stand in the order of their coming
+      this.#cancelled.delete(inbox);
+    }
+  }
+
+  fail(): void {
+    for (const call of [...this.#calls.values()]) call.cancel(); // their callers have given them up
+  }
+
+  #broken(error: Error): void {
+    if (!this.#stopped) this.#options.logger?.error({ err: error }, "a subscription of this service was closed");
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    await this.#service?.stop(); // S3: drains its subscriptions and waits until the server has confirmed
+    const { drainTimeoutMs = DRAIN_TIMEOUT_MS } = this.#options;
+    try {
+      await until(() => this.#calls.size === 0, { timeoutMs: drainTimeoutMs, what: "the calls under way" });
+    } catch {
+      for (const call of [...this.#calls.values()])
+        call.abort(new ConnectError("the service is stopping", Code.Unavailable)); // S4
+    }
+    this.#mux.release(this.#ticker);
+    this.#cancels?.unsubscribe();
+    if (!this.#connection.isClosed()) await this.#connection.flush();
+  }
+}
+
+function refusalOf(expires: number): ConnectError | undefined {
+  const lateMs = Date.now() - expires;
+  if (lateMs <= 0) return undefined; // S1
+  return notSent(`the request came ${lateMs} ms after its time and was not started`, Code.DeadlineExceeded);
+}

@@ -1,0 +1,97 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { Channel } from "./channel.ts";
+import {
+  assertSendable,
+  type ClientContext,
+  type ClientRequest,
+  openingHeaders,
+  publishOpening,
+  repeatRefused,
+} from "./client-call.ts";
+import { FIRST_CREDIT } from "./credit.ts";
+import { unknownOutcome } from "./delivery.ts";
+import { partLimit } from "./parts.ts";
+import { cancelOnAbort } from "./unary-call.ts";
+
+export interface StreamAnswer {
+  readonly header: Headers;
+  readonly trailer: Headers;
+  readonly bodies: AsyncIterable<Uint8Array>;
+}
+
+/** What a stream sends: one request that opens it, or any number that follow its opening. */
+export type StreamRequests = { kind: "one"; body: Uint8Array } | { kind: "many"; bodies: AsyncIterable<Uint8Array> };
+
+const NO_BODY = new Uint8Array(0);
+
+/** Opens a stream and resolves with its first answer's metadata. */
+export async function callStream(
+  context: ClientContext,
+  request: ClientRequest,
+  requests: StreamRequests,
+): Promise<StreamAnswer> {
+  assertSendable(request.signal, requests.kind === "one" ? requests.body : NO_BODY);
+  const ready = context.mux.ready(request.signal, context.timings.silenceMs);
+  if (ready) await ready;
+  const channel = await repeatRefused(request, () => openStream(context, request, requests));
+  if (requests.kind === "many") void sendAll(channel, requests.bodies);
+  return { header: await channel.header, trailer: channel.trailer, bodies: bodiesOf(channel) };
+}
+
+async function openStream(context: ClientContext, request: ClientRequest, requests: StreamRequests): Promise<Channel> {
+  const { mux, timings } = context;
+  const channel = new Channel({
+    mux,
+    timings,
+    role: "client",
+    window: FIRST_CREDIT,
+    granted: FIRST_CREDIT,
+    subject: request.subject,
+  });
+  cancelOnAbort(context, request, channel);
+  const body = requests.kind === "one" ? requests.body : NO_BODY;
+  try {
+    const headers = openingHeaders(context, request, { credit: FIRST_CREDIT, hasMore: true });
+    const first = body.subarray(0, partLimit(mux.maxPayloadBytes, headers));
+    const hasMore = first.length < body.length;
+    publishOpening(context, request, {
+      body: first,
+      inbox: channel.inbox,
+      headers: hasMore ? headers : openingHeaders(context, request, { credit: FIRST_CREDIT }),
+    });
+    await channel.opened;
+    if (hasMore) void sendRest(channel, body.subarray(first.length));
+  } catch (error) {
+    if (channel.isOpen) channel.fail(error as ConnectError);
+    throw error;
+  }
+  return channel;
+}
+
+async function sendRest(channel: Channel, rest: Uint8Array): Promise<void> {
+  try {
+    await channel.send(rest, { isLast: true });
+  } catch {
+    // The call is over, and whoever reads its answers is told why.
+  }
+}
+
+/** Sends the requests as the server takes them; a failing source ends the call. */
+async function sendAll(channel: Channel, bodies: AsyncIterable<Uint8Array>): Promise<void> {
+  try {
+    for await (const body of bodies) await channel.send(body);
+    await channel.end();
+  } catch (error) {
+    channel.abort(
+      error instanceof ConnectError ? error : unknownOutcome("the requests could not be read", Code.Canceled, error),
+    );
+  }
+}
+
+async function* bodiesOf(channel: Channel): AsyncIterable<Uint8Array> {
+  for (;;) {
+    const body = await channel.next();
+    if (body === undefined) return;
+    yield body;
+  }
+}

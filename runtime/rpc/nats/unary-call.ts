@@ -1,0 +1,180 @@
+import { Code, type ConnectError } from "@connectrpc/connect";
+import type { Msg } from "@nats-io/nats-core";
+import { Channel } from "./channel.ts";
+import {
+  assertSendable,
+  type ClientContext,
+  type ClientRequest,
+  cancelEverywhere,
+  openingHeaders,
+  publishOpening,
+  repeatRefused,
+} from "./client-call.ts";
+import { notSent, unknownOutcome } from "./delivery.ts";
+import { FrameFlag, FrameKind, parseFrame } from "./frame.ts";
+import { readMetadata, type WireHeaders } from "./headers.ts";
+import type { MuxCall } from "./mux.ts";
+import { PART_BYTES, partLimit } from "./parts.ts";
+
+/*
+ * A unary call as its client sees it.
+ *
+ *   small request ──▶ LightCall ──▶ one frame is the whole answer            the fast path: one message each way
+ *                         └──────▶ any other frame: a Channel goes on with the call (working, parts)
+ *   big request   ──▶ Channel from the start
+ */
+
+export interface UnaryAnswer {
+  readonly body: Uint8Array;
+  readonly header: Headers;
+  readonly trailer: Headers;
+}
+
+/** What the server may answer unasked. */
+const UNARY_CREDIT = { messages: 1, bytes: PART_BYTES };
+
+export async function callUnary(
+  context: ClientContext,
+  request: ClientRequest,
+  body: Uint8Array,
+): Promise<UnaryAnswer> {
+  assertSendable(request.signal, body);
+  const ready = context.mux.ready(request.signal, context.timings.silenceMs);
+  if (ready) await ready;
+  return repeatRefused(request, () => {
+    const headers = openingHeaders(context, request);
+    const isSmall = body.length <= partLimit(context.mux.maxPayloadBytes, headers);
+    return isSmall ? new LightCall(context, request).start(body, headers) : callInParts(context, request, body);
+  });
+}
+
+class LightCall implements MuxCall {
+  readonly subject: string;
+  readonly #context: ClientContext;
+  readonly #request: ClientRequest;
+  readonly #answer = Promise.withResolvers<UnaryAnswer>();
+  #inbox = "";
+  #state: "waiting" | "settled" | "handedOver" = "waiting";
+  #heardAt = Date.now();
+
+  constructor(context: ClientContext, request: ClientRequest) {
+    this.#context = context;
+    this.#request = request;
+    this.subject = request.subject;
+  }
+
+  start(body: Uint8Array, headers: WireHeaders): Promise<UnaryAnswer> {
+    this.#inbox = this.#context.mux.register(this);
+    try {
+      publishOpening(this.#context, this.#request, { body, inbox: this.#inbox, headers });
+    } catch (error) {
+      this.fail(error as ConnectError);
+      return this.#answer.promise;
+    }
+    this.#request.signal.addEventListener("abort", this, { once: true });
+    return this.#answer.promise;
+  }
+
+  receive(message: Msg): void {
+    const frame = parseFrame(message.data);
+    const isWhole = frame?.kind === FrameKind.data && frame.flags === FrameFlag.end && frame.sequence === 0;
+    if (isWhole) this.#answered(message, frame.body);
+    else if (message.data.length === 0 && message.headers?.code === 503)
+      this.fail(notSent(`nobody serves ${this.subject}`));
+    else this.#handOver(message);
+  }
+
+  tick(now: number, stalledMs: number): void {
+    this.#heardAt += stalledMs;
+    const { silenceMs } = this.#context.timings;
+    if (now - this.#heardAt >= silenceMs)
+      this.fail(unknownOutcome(`nothing was heard of the call for ${silenceMs} ms`));
+  }
+
+  fail(error: ConnectError): void {
+    if (this.#settle()) this.#answer.reject(error);
+  }
+
+  /** The signal of the call was aborted, which also happens when it is over. */
+  handleEvent(): void {
+    if (this.#state !== "waiting") return;
+    cancelEverywhere(this.#context, this.#inbox);
+    this.fail(unknownOutcome("the call was cancelled", Code.Canceled, this.#request.signal.reason));
+  }
+
+  #answered(message: Msg, body: Uint8Array): void {
+    if (!this.#settle()) return;
+    const answer = { body, header: new Headers(), trailer: new Headers() };
+    readMetadata(message.headers, answer.header, answer.trailer);
+    this.#answer.resolve(answer);
+  }
+
+  #handOver(message: Msg): void {
+    this.#state = "handedOver";
+    const channel = openChannel(this.#context, this.#request, this.#inbox);
+    channel.receive(message);
+    this.#answer.resolve(answerFromChannel(channel));
+  }
+
+  #settle(): boolean {
+    if (this.#state !== "waiting") return false;
+    this.#state = "settled";
+    this.#context.mux.release(this.#inbox);
+    return true;
+  }
+}
+
+async function callInParts(context: ClientContext, request: ClientRequest, body: Uint8Array): Promise<UnaryAnswer> {
+  const channel = openChannel(context, request);
+  await sendRequest(context, request, channel, body);
+  return answerFromChannel(channel);
+}
+
+/** Opens the call with the first part of the request and sends the rest as the server takes it. */
+async function sendRequest(
+  context: ClientContext,
+  request: ClientRequest,
+  channel: Channel,
+  body: Uint8Array,
+): Promise<void> {
+  try {
+    const headers = openingHeaders(context, request, { hasMore: true });
+    const first = body.subarray(0, partLimit(context.mux.maxPayloadBytes, headers));
+    publishOpening(context, request, { body: first, inbox: channel.inbox, headers });
+    await channel.opened;
+    await channel.send(body.subarray(first.length), { isLast: true });
+  } catch (error) {
+    if (channel.isOpen) channel.fail(error as ConnectError);
+    // The answer tells, or the failure that the channel has kept: a server may also answer before it has read everything.
+  }
+}
+
+function openChannel(context: ClientContext, request: ClientRequest, inbox?: string): Channel {
+  const { mux, timings } = context;
+  const granted = UNARY_CREDIT;
+  const place = inbox === undefined ? { subject: request.subject } : { subject: request.subject, inbox };
+  const channel = new Channel({ mux, timings, role: "client", window: UNARY_CREDIT, granted, ...place });
+  cancelOnAbort(context, request, channel);
+  return channel;
+}
+
+/** Ends the call when its signal is aborted, and tells whoever may have it. */
+export function cancelOnAbort(context: ClientContext, request: ClientRequest, channel: Channel): void {
+  const onAbort = () => {
+    if (!channel.isOpen) return;
+    const reason = unknownOutcome("the call was cancelled", Code.Canceled, request.signal.reason);
+    if (!channel.abort(reason)) cancelEverywhere(context, channel.inbox);
+  };
+  request.signal.addEventListener("abort", onAbort, { once: true });
+}
+
+async function answerFromChannel(channel: Channel): Promise<UnaryAnswer> {
+  const body = await channel.next();
+  if (body === undefined) throw unknownOutcome("the server ended a unary call without an answer", Code.Internal);
+  if ((await channel.next()) !== undefined) {
+    const error = unknownOutcome("the server answered a unary call twice", Code.Internal);
+    channel.abort(error);
+    throw error;
+  }
+  return { body, header: await channel.header, trailer: channel.trailer };
+}
