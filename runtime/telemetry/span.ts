@@ -1,0 +1,35 @@
+import {
+  type Context,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  type Span,
+  SpanStatusCode,
+  TraceFlags,
+  trace as traces,
+} from "@opentelemetry/api";
+import { parseTraceParent, TraceState } from "@opentelemetry/core";
+import { messageFromUnknown } from "../failure/failure.ts";
+import type { TraceContext } from "./trace-context.ts";
+
+/** The parent of a span that starts at this place. */
+export function parentFromTrace(trace: TraceContext | undefined): Context {
+  const spanContext = trace && parseTraceParent(trace.traceparent);
+  if (!spanContext) return ROOT_CONTEXT;
+  if (trace.tracestate) spanContext.traceState = new TraceState(trace.tracestate);
+  return traces.setSpanContext(ROOT_CONTEXT, { ...spanContext, isRemote: true });
+}
+
+/** The place inside a span. */
+export function traceFromSpan(span: Span): TraceContext | undefined {
+  const spanContext = span.spanContext();
+  if (!isSpanContextValid(spanContext)) return undefined;
+  const { traceId, spanId, traceFlags, traceState } = spanContext;
+  const traceparent = `00-${traceId}-${spanId}-0${(traceFlags || TraceFlags.NONE).toString(16)}`;
+  const tracestate = traceState?.serialize();
+  return tracestate ? { traceparent, tracestate } : { traceparent };
+}
+
+export function endSpan(span: Span, error?: unknown): void {
+  if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: messageFromUnknown(error) });
+  span.end();
+}
