@@ -2375,6 +2375,143 @@ func (x *RunReset) GetDeltas() uint32 {
 	return 0
 }
 
+// One entry of a session's queue, in which its runs take their turns. Stored; links back to the entry before it.
+type QueuedRun struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The run.
+	RunId string `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// The run before it in the queue; empty for the session's first.
+	PreviousRunId string `protobuf:"bytes,3,opt,name=previous_run_id,json=previousRunId,proto3" json:"previous_run_id,omitempty"`
+	// Sequence in the stream of the entry before it; 0 for the session's first.
+	PreviousEntrySequence uint64 `protobuf:"varint,4,opt,name=previous_entry_sequence,json=previousEntrySequence,proto3" json:"previous_entry_sequence,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
+}
+
+func (x *QueuedRun) Reset() {
+	*x = QueuedRun{}
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueuedRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueuedRun) ProtoMessage() {}
+
+func (x *QueuedRun) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueuedRun.ProtoReflect.Descriptor instead.
+func (*QueuedRun) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *QueuedRun) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *QueuedRun) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *QueuedRun) GetPreviousRunId() string {
+	if x != nil {
+		return x.PreviousRunId
+	}
+	return ""
+}
+
+func (x *QueuedRun) GetPreviousEntrySequence() uint64 {
+	if x != nil {
+		return x.PreviousEntrySequence
+	}
+	return 0
+}
+
+// Tells whoever has a free hand that a session may have work.
+type SessionWake struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The run that has news.
+	RunId string `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// How many events the run's log has once the news stand in it: a wake that is earlier than its news waits for them.
+	EventCount    uint32 `protobuf:"varint,3,opt,name=event_count,json=eventCount,proto3" json:"event_count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionWake) Reset() {
+	*x = SessionWake{}
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionWake) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionWake) ProtoMessage() {}
+
+func (x *SessionWake) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionWake.ProtoReflect.Descriptor instead.
+func (*SessionWake) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *SessionWake) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *SessionWake) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *SessionWake) GetEventCount() uint32 {
+	if x != nil {
+		return x.EventCount
+	}
+	return 0
+}
+
 var File_toolbus_run_v1_run_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_proto_rawDesc = "" +
@@ -2533,7 +2670,19 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x16\n" +
-	"\x06deltas\x18\x04 \x01(\rR\x06deltas*\xe0\x01\n" +
+	"\x06deltas\x18\x04 \x01(\rR\x06deltas\"\xa1\x01\n" +
+	"\tQueuedRun\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x15\n" +
+	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12&\n" +
+	"\x0fprevious_run_id\x18\x03 \x01(\tR\rpreviousRunId\x126\n" +
+	"\x17previous_entry_sequence\x18\x04 \x01(\x04R\x15previousEntrySequence\"d\n" +
+	"\vSessionWake\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x15\n" +
+	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12\x1f\n" +
+	"\vevent_count\x18\x03 \x01(\rR\n" +
+	"eventCount*\xe0\x01\n" +
 	"\tRunStatus\x12\x1a\n" +
 	"\x16RUN_STATUS_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11RUN_STATUS_QUEUED\x10\x01\x12\x1a\n" +
@@ -2567,7 +2716,7 @@ func file_toolbus_run_v1_run_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_run_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(RunStatus)(0),                // 0: toolbus.run.v1.RunStatus
 	(RunMode)(0),                  // 1: toolbus.run.v1.RunMode
@@ -2598,41 +2747,43 @@ var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(*CallProgress)(nil),          // 26: toolbus.run.v1.CallProgress
 	(*CallLog)(nil),               // 27: toolbus.run.v1.CallLog
 	(*RunReset)(nil),              // 28: toolbus.run.v1.RunReset
-	(*v1.ToolResult)(nil),         // 29: toolbus.tool.v1.ToolResult
-	(*v1.Tool)(nil),               // 30: toolbus.tool.v1.Tool
-	(*v11.Limits)(nil),            // 31: toolbus.agent.v1.Limits
-	(*timestamppb.Timestamp)(nil), // 32: google.protobuf.Timestamp
-	(v1.Effect)(0),                // 33: toolbus.tool.v1.Effect
-	(*v1.ToolProgress)(nil),       // 34: toolbus.tool.v1.ToolProgress
-	(*v1.ToolLog)(nil),            // 35: toolbus.tool.v1.ToolLog
+	(*QueuedRun)(nil),             // 29: toolbus.run.v1.QueuedRun
+	(*SessionWake)(nil),           // 30: toolbus.run.v1.SessionWake
+	(*v1.ToolResult)(nil),         // 31: toolbus.tool.v1.ToolResult
+	(*v1.Tool)(nil),               // 32: toolbus.tool.v1.Tool
+	(*v11.Limits)(nil),            // 33: toolbus.agent.v1.Limits
+	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
+	(v1.Effect)(0),                // 35: toolbus.tool.v1.Effect
+	(*v1.ToolProgress)(nil),       // 36: toolbus.tool.v1.ToolProgress
+	(*v1.ToolLog)(nil),            // 37: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	2,  // 0: toolbus.run.v1.Message.role:type_name -> toolbus.run.v1.Role
-	29, // 1: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
+	31, // 1: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
 	3,  // 2: toolbus.run.v1.Item.message:type_name -> toolbus.run.v1.Message
 	4,  // 3: toolbus.run.v1.Item.function_call:type_name -> toolbus.run.v1.FunctionCall
 	5,  // 4: toolbus.run.v1.Item.function_call_output:type_name -> toolbus.run.v1.FunctionCallOutput
 	6,  // 5: toolbus.run.v1.Item.reasoning:type_name -> toolbus.run.v1.Reasoning
 	8,  // 6: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
-	30, // 7: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.tool.v1.Tool
+	32, // 7: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.tool.v1.Tool
 	1,  // 8: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
-	31, // 9: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
+	33, // 9: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
 	0,  // 10: toolbus.run.v1.Run.status:type_name -> toolbus.run.v1.RunStatus
 	7,  // 11: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
 	4,  // 12: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
 	10, // 13: toolbus.run.v1.Run.usage:type_name -> toolbus.run.v1.Usage
-	32, // 14: toolbus.run.v1.Run.created_at:type_name -> google.protobuf.Timestamp
-	32, // 15: toolbus.run.v1.Run.ended_at:type_name -> google.protobuf.Timestamp
+	34, // 14: toolbus.run.v1.Run.created_at:type_name -> google.protobuf.Timestamp
+	34, // 15: toolbus.run.v1.Run.ended_at:type_name -> google.protobuf.Timestamp
 	7,  // 16: toolbus.run.v1.RunAccepted.input:type_name -> toolbus.run.v1.Item
 	9,  // 17: toolbus.run.v1.RunAccepted.options:type_name -> toolbus.run.v1.RunOptions
 	7,  // 18: toolbus.run.v1.TurnCommitted.items:type_name -> toolbus.run.v1.Item
 	10, // 19: toolbus.run.v1.TurnCommitted.usage:type_name -> toolbus.run.v1.Usage
-	33, // 20: toolbus.run.v1.CallStarted.effect:type_name -> toolbus.tool.v1.Effect
-	29, // 21: toolbus.run.v1.CallFinished.result:type_name -> toolbus.tool.v1.ToolResult
+	35, // 20: toolbus.run.v1.CallStarted.effect:type_name -> toolbus.tool.v1.Effect
+	31, // 21: toolbus.run.v1.CallFinished.result:type_name -> toolbus.tool.v1.ToolResult
 	4,  // 22: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
 	0,  // 23: toolbus.run.v1.RunEnded.status:type_name -> toolbus.run.v1.RunStatus
 	7,  // 24: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
-	32, // 25: toolbus.run.v1.RunEvent.time:type_name -> google.protobuf.Timestamp
+	34, // 25: toolbus.run.v1.RunEvent.time:type_name -> google.protobuf.Timestamp
 	12, // 26: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
 	13, // 27: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
 	14, // 28: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
@@ -2647,8 +2798,8 @@ var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	25, // 37: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
 	26, // 38: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
 	27, // 39: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
-	34, // 40: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
-	35, // 41: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
+	36, // 40: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
+	37, // 41: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
 	42, // [42:42] is the sub-list for method output_type
 	42, // [42:42] is the sub-list for method input_type
 	42, // [42:42] is the sub-list for extension type_name
@@ -2698,7 +2849,7 @@ func file_toolbus_run_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_run_v1_run_proto_rawDesc), len(file_toolbus_run_v1_run_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   26,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1101,3 +1101,67 @@ class RunReset(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RunReset: _TypeAlias = RunReset  # noqa: Y015
+
+@_typing.final
+class QueuedRun(_message.Message):
+    """One entry of a session's queue, in which its runs take their turns. Stored; links back to the entry before it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    PREVIOUS_RUN_ID_FIELD_NUMBER: _builtins.int
+    PREVIOUS_ENTRY_SEQUENCE_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session."""
+    run_id: _builtins.str
+    """The run."""
+    previous_run_id: _builtins.str
+    """The run before it in the queue; empty for the session's first."""
+    previous_entry_sequence: _builtins.int
+    """Sequence in the stream of the entry before it; 0 for the session's first."""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        run_id: _builtins.str = ...,
+        previous_run_id: _builtins.str = ...,
+        previous_entry_sequence: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["previous_entry_sequence", b"previous_entry_sequence", "previous_run_id", b"previous_run_id", "run_id", b"run_id", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QueuedRun: _TypeAlias = QueuedRun  # noqa: Y015
+
+@_typing.final
+class SessionWake(_message.Message):
+    """Tells whoever has a free hand that a session may have work."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    EVENT_COUNT_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session."""
+    run_id: _builtins.str
+    """The run that has news."""
+    event_count: _builtins.int
+    """How many events the run's log has once the news stand in it: a wake that is earlier than its news waits for them."""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        run_id: _builtins.str = ...,
+        event_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_count", b"event_count", "run_id", b"run_id", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SessionWake: _TypeAlias = SessionWake  # noqa: Y015
