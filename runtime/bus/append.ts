@@ -58,13 +58,13 @@ export async function appendFenced(bus: Bus, append: FencedAppend): Promise<Appe
   const id = nuid.next();
   const deadline = Date.now() + (append.timeoutMs ?? 30_000);
   await whenUp(bus, append);
-  let outcome = await attempt(bus, append, id);
+  let outcome = await attempt(bus, append, id, deadline);
   while (outcome.kind === "unknown") {
     append.signal?.throwIfAborted();
     const decided = await decideByReading(bus, append, id, deadline, outcome.cause);
     if (decided !== undefined) return decided;
     if (Date.now() >= deadline) throw unknownOutcome(append, outcome.cause);
-    const again = await attempt(bus, append, id);
+    const again = await attempt(bus, append, id, deadline);
     outcome = again.kind === "conflict" ? { kind: "unknown", cause: new Error("refused while undecided") } : again; // A4
     if (again.kind === "conflict") await delay(5, append.signal); // an attempt in flight is decided within moments
   }
@@ -90,14 +90,14 @@ export async function appendOnce(bus: Bus, append: AppendOnce): Promise<{ sequen
   return { sequence: seq };
 }
 
-async function attempt(bus: Bus, append: FencedAppend, id: string): Promise<AttemptOutcome> {
+async function attempt(bus: Bus, append: FencedAppend, id: string, deadline: number): Promise<AttemptOutcome> {
   const fields = headersFrom(append.headers);
   fields.set(appendIdHeader, id); // A1
   const publish = () =>
     bus.jetstream.publish(append.subject, append.payload, {
       expect: { lastSubjectSequence: append.expectedLastSequence }, // A2
       headers: fields,
-      timeout: attemptMs,
+      timeout: Math.min(attemptMs, Math.max(deadline - Date.now(), 1)),
       ...(append.messageId === undefined ? {} : { msgID: append.messageId }),
     });
   try {

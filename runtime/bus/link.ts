@@ -15,6 +15,8 @@ export interface Link {
   readonly down: AbortSignal;
   /** Resolves when there is a server; rejects with `unavailable` when the connection closes for good. */
   whenUp(signal?: AbortSignal): Promise<void>;
+  /** Calls back at each loss of the server; gives a function that ends it. */
+  onLoss(listener: () => void): () => void;
   /** Calls back after each return of the server; gives a function that ends it. */
   onReturn(listener: () => void): () => void;
 }
@@ -23,7 +25,8 @@ export function openLink(connection: NatsConnection): Link {
   let down = new AbortController();
   let returned = Promise.withResolvers<void>();
   returned.resolve();
-  const listeners = new Set<() => void>();
+  const lossListeners = new Set<() => void>();
+  const returnListeners = new Set<() => void>();
   const state = { isUp: true, losses: 0 };
 
   const lose = () => {
@@ -33,13 +36,14 @@ export function openLink(connection: NatsConnection): Link {
     returned = Promise.withResolvers<void>();
     returned.promise.catch(() => {}); // whoever waits hears it; nobody has to
     down.abort(lost());
+    for (const listener of lossListeners) listener();
   };
   const regain = () => {
     if (state.isUp) return;
     state.isUp = true;
     down = new AbortController();
     returned.resolve();
-    for (const listener of listeners) listener();
+    for (const listener of returnListeners) listener();
   };
   void (async () => {
     for await (const status of connection.status()) {
@@ -63,11 +67,14 @@ export function openLink(connection: NatsConnection): Link {
       return down.signal;
     },
     whenUp: (signal) => unlessAborted(returned.promise, signal),
-    onReturn(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    onLoss: (listener) => registered(lossListeners, listener),
+    onReturn: (listener) => registered(returnListeners, listener),
   };
+}
+
+function registered(listeners: Set<() => void>, listener: () => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
 }
 
 function lost(): Failure {

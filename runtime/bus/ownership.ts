@@ -23,48 +23,18 @@
  *     swept by others of their kind.
  */
 import { Failure } from "../failure/failure.ts";
-import { delay } from "../time/delay.ts";
 import type { Bus } from "./bus.ts";
 import { unlessAborted } from "./link.ts";
-import { type OwnerEntry, readEntry, removeEntry, writeEntry } from "./ownership/entry.ts";
-import { type Holding, openAnswering } from "./ownership/holding.ts";
-import { ownerSubject } from "./ownership/names.ts";
-import { type OwnerState, openPinging } from "./ownership/ping.ts";
+import { createClaiming } from "./ownership/claiming.ts";
+import { createFinding } from "./ownership/finding.ts";
+import type { Holding } from "./ownership/holding.ts";
+import { openHoldings } from "./ownership/holdings.ts";
+import type { Here, Location, OwnershipOptions, There, WaitOptions } from "./ownership/options.ts";
+import { openPinging } from "./ownership/ping.ts";
 import { openSweeping } from "./ownership/sweeping.ts";
-import { openWakefulness } from "./ownership/wakefulness.ts";
 
 export { instanceService } from "./ownership/names.ts";
-
-export interface OpenContext {
-  /** Aborts when the key was lost or is to be released. */
-  readonly signal: AbortSignal;
-  /** Grows with each owner of the key: a fence for whatever the resource writes. */
-  readonly revision: number;
-}
-
-export interface OwnershipOptions<R extends AsyncDisposable, A> {
-  /** What is owned, as one token: "connection", "worker". */
-  kind: string;
-  /** This process among those of its service. */
-  instance: string;
-  /** Opens the resource after the key was won. Its failure gives the key back and reaches all who wait for it. */
-  open: (key: string, argument: A, context: OpenContext) => Promise<R>;
-  /** The key was taken over, and its resource is being closed. */
-  onLost?: ((key: string) => void) | undefined;
-  /** What failed with nobody waiting for it: a resource that would not close, a sweep. */
-  onError?: ((error: unknown, key: string | undefined) => void) | undefined;
-  silenceMs?: number | undefined;
-}
-
-export type Here<R> = { kind: "here"; resource: R; revision: number };
-/** Forward to `instanceService(service, instance)`; there, ask `acquire`, which joins an opening. */
-export type There = { kind: "there"; instance: string };
-export type Location<R> = Here<R> | There | { kind: "nobody" };
-
-export interface WaitOptions {
-  /** Ends this waiting; an opening that others wait for goes on. */
-  signal?: AbortSignal | undefined;
-}
+export type * from "./ownership/options.ts";
 
 export interface Ownership<R extends AsyncDisposable, A> extends AsyncDisposable {
   readonly instance: string;
@@ -80,284 +50,76 @@ export interface Ownership<R extends AsyncDisposable, A> extends AsyncDisposable
   release(key: string): Promise<void>;
 }
 
-const verifyAllMs = 10_000;
-
-export async function openOwnership<R extends AsyncDisposable, A>(
+/** Joins in owning things of a kind. Disposing closes and gives back all that is owned here. */
+export async function openOwnership<R extends AsyncDisposable, A = void>(
   bus: Bus,
   options: OwnershipOptions<R, A>,
 ): Promise<Ownership<R, A>> {
-  const { kind, instance, silenceMs = 1_000 } = options;
-  const holdings = new Map<string, Holding<R>>();
-  const claims = new Map<string, Promise<void>>();
-  const closings = new Map<string, Promise<void>>();
-  const locations = new Map<string, OwnerEntry>();
-  let isClosing = false;
-
-  const stack = new AsyncDisposableStack();
-  const pinging = stack.use(openPinging(bus, kind, silenceMs));
-  const report = (error: unknown, key?: string) => options.onError?.(error, key);
-
-  // ── O7: doubt and verification ──
-
-  const verify = (holding: Holding<R>): Promise<boolean> => {
-    holding.verifying ??= verifyOnce(holding).finally(() => {
-      holding.verifying = undefined;
-    });
-    return holding.verifying;
-  };
-  const verifyOnce = async (holding: Holding<R>): Promise<boolean> => {
-    const entry = await readEntry(bus, { kind, key: holding.key });
-    if (entry?.revision === holding.revision) return true;
-    lose(holding);
-    return false;
-  };
-  const doubt = (holding: Holding<R>) => {
-    if (holding.phase.kind === "closing") return;
-    verify(holding).catch((error: unknown) => report(error, holding.key)); // the bus is closed: nothing can be asked
-  };
-  const doubtAll = () => {
-    for (const holding of holdings.values()) doubt(holding);
-  };
-  const wakefulness = stack.use(openWakefulness({ sleepMs: silenceMs / 2, onSleep: doubtAll }));
-  const isCertain = (holding: Holding<R>) =>
-    holding.verifying === undefined && wakefulness.isAwake && bus.link.isUp && holdings.get(holding.key) === holding;
-
-  // ── Closing ──
-
-  const closeResource = async (holding: Holding<R>): Promise<void> => {
-    const { phase } = holding;
-    holding.lost.abort(
-      new Failure("aborted", `${kind} ${holding.key} is no longer owned here`, { reason: "NOT_OWNER" }),
-    );
-    if (phase.kind === "closing") return phase.closed;
-    const close = async () => {
-      try {
-        const resource = phase.kind === "open" ? phase.resource : await phase.opened.catch(() => undefined); // its waiters were told
-        await resource?.[Symbol.asyncDispose]();
-      } catch (error) {
-        report(error, holding.key);
-      }
-    };
-    const closed = close();
-    holding.phase = { kind: "closing", closed };
-    return closed;
-  };
-  const forget = (holding: Holding<R>) => {
-    holding.stopAnswering();
-    if (holdings.get(holding.key) === holding) holdings.delete(holding.key);
-  };
-  const trackClosing = (key: string, closed: Promise<void>): Promise<void> => {
-    const tracked = closed.finally(() => {
-      if (closings.get(key) === tracked) closings.delete(key);
-    });
-    closings.set(key, tracked);
-    return tracked;
-  };
-  const lose = (holding: Holding<R>) => {
-    if (holdings.get(holding.key) !== holding) return;
-    forget(holding);
-    options.onLost?.(holding.key);
-    void trackClosing(holding.key, closeResource(holding));
-  };
-  const giveBack = async (holding: Holding<R>) => {
-    await closeResource(holding);
-    try {
-      await removeEntry(bus, { kind, key: holding.key }, holding.revision); // refused when it was taken over meanwhile
-    } finally {
-      forget(holding);
-    }
-  };
-
-  // ── Claiming ──
-
-  const stateOf = async (holding: Holding<R>): Promise<OwnerState | undefined> => {
-    if (holding.phase.kind === "closing") return "closing";
-    if (!isCertain(holding) && !(await verify(holding))) return undefined;
-    return holding.phase.kind;
-  };
-
-  /** O1 and O3. Gives nothing when somebody else won. */
-  const claim = async (key: string, argument: A, previous: OwnerEntry | undefined): Promise<void> => {
-    const ready = Promise.withResolvers<Holding<R> | undefined>();
-    const answering = await openAnswering({
-      bus,
-      kind,
-      key,
-      state: async () => {
-        const holding = await ready.promise;
-        return holding && stateOf(holding);
-      },
-      onTaken: () => void ready.promise.then((holding) => holding && doubt(holding)),
-    });
-    try {
-      const revision = await writeEntry(bus, { kind, key }, instance, previous?.revision);
-      if (revision === undefined) {
-        ready.resolve(undefined);
-        answering.stop();
-        return;
-      }
-      const holding = hold(key, revision, argument, () => answering.stop());
-      ready.resolve(holding);
-      await answering.settle(revision);
-      if (previous) bus.connection.publish(ownerSubject(kind, key, previous.revision), "taken");
-    } catch (error) {
-      ready.resolve(undefined);
-      answering.stop();
-      throw error;
-    }
-  };
-
-  const hold = (key: string, revision: number, argument: A, stopAnswering: () => void): Holding<R> => {
-    const lost = new AbortController();
-    const opened = options.open(key, argument, { signal: lost.signal, revision });
-    const holding: Holding<R> = {
-      key,
-      revision,
-      lost,
-      phase: { kind: "opening", opened },
-      verifying: undefined,
-      stopAnswering,
-    };
-    holdings.set(key, holding);
-    opened.then(
-      (resource) => {
-        if (holding.phase.kind === "opening") holding.phase = { kind: "open", resource };
-      },
-      () => {
-        if (holding.phase.kind === "opening") void trackClosing(key, giveBack(holding)).catch(report); // its waiters are told
-      },
-    );
-    return holding;
-  };
-
-  /** O4. */
-  const claimOnce = (key: string, argument: A, previous: OwnerEntry | undefined): Promise<void> => {
-    const running = claims.get(key);
-    if (running) return running;
-    const claiming = claim(key, argument, previous).finally(() => claims.delete(key));
-    claims.set(key, claiming);
-    return claiming;
-  };
-
-  // ── Asking ──
-
-  /** The resource here; undefined when there is none, or when it turned out to be lost. */
-  const hereOf = async (key: string, signal?: AbortSignal): Promise<Here<R> | undefined> => {
-    const holding = holdings.get(key);
-    if (holding === undefined || holding.phase.kind === "closing") return undefined;
-    if (!isCertain(holding) && !(await unlessAborted(verify(holding), signal))) return undefined;
-    const { phase } = holding;
-    if (phase.kind === "closing") return undefined;
-    const resource = phase.kind === "open" ? phase.resource : await unlessAborted(phase.opened, signal);
-    return holdings.get(key) === holding ? { kind: "here", resource, revision: holding.revision } : undefined;
-  };
-
-  const whenNotClosing = async (key: string, signal?: AbortSignal) => {
-    const holding = holdings.get(key);
-    if (holding?.phase.kind === "closing") await unlessAborted(holding.phase.closed, signal);
-    const closing = closings.get(key);
-    if (closing) await unlessAborted(closing, signal).catch(() => signal?.throwIfAborted()); // reported by whoever closes
-  };
-
-  /** The entry of a key whose owner answers, or the one to take over, or nothing. */
-  const findOwner = async (key: string, signal?: AbortSignal): Promise<{ there?: There; gone?: OwnerEntry }> => {
-    for (;;) {
-      const known = locations.get(key);
-      const entry = known ?? (await readEntry(bus, { kind, key }, signal));
-      if (entry === undefined) return {};
-      const state = await pinging.ping(key, entry, signal);
-      if (state === "open" || state === "opening") {
-        remember(locations, key, entry);
-        return { there: { kind: "there", instance: entry.instance } };
-      }
-      locations.delete(key);
-      if (state === "gone" && known === undefined) return { gone: entry };
-      if (state === "closing") await delay(10, signal);
-    }
-  };
-
-  const acquire = async (key: string, argument: A, { signal }: WaitOptions = {}): Promise<Here<R> | There> => {
-    for (;;) {
-      signal?.throwIfAborted();
-      if (isClosing) throw new Failure("unavailable", "this instance is stopping", { reason: "STOPPING" });
-      await whenNotClosing(key, signal);
-      const here = await hereOf(key, signal);
-      if (here) return here;
-      const running = claims.get(key);
-      if (running) await unlessAborted(running, signal);
-      else {
-        const { there, gone } = await findOwner(key, signal);
-        const isOwn = there?.instance === instance && (holdings.has(key) || claims.has(key));
-        if (there && !isOwn) return there;
-        if (!there && !holdings.has(key) && !isClosing) await unlessAborted(claimOnce(key, argument, gone), signal);
-      }
-    }
-  };
-
-  const locate = async (key: string, { signal }: WaitOptions = {}): Promise<Location<R>> => {
-    const here = await hereOf(key, signal);
-    if (here) return here;
-    const { there } = await findOwner(key, signal);
-    return there ?? { kind: "nobody" };
-  };
-
-  const release = async (key: string): Promise<void> => {
-    await claims.get(key);
-    const holding = holdings.get(key);
-    if (holding === undefined) return closings.get(key);
-    if (holding.phase.kind === "closing") return closings.get(key) ?? holding.phase.closed;
-    await trackClosing(key, giveBack(holding));
-  };
-
-  // ── Opening and closing the whole ──
-
-  const onDown = () => {
-    for (const holding of holdings.values()) doubt(holding); // persists until the server is back
-  };
-  stack.defer(watchLosses(bus, onDown));
-  const verifying = setInterval(doubtAll, verifyAllMs).unref();
-  stack.defer(() => clearInterval(verifying));
-  stack.use(openSweeping({ bus, kind, pinging, isHeld: (key) => holdings.has(key), onError: report }));
+  const { kind, instance, onError = () => {} } = options;
+  await using stack = new AsyncDisposableStack();
+  const pinging = stack.use(openPinging(bus, kind, options.silenceMs ?? 1_000));
+  const holdings = stack.use(openHoldings(bus, options));
+  const claiming = createClaiming(bus, holdings, options);
+  const finding = createFinding(bus, kind, pinging);
+  let isStopping = false;
+  stack.use(openSweeping({ bus, kind, pinging, isHeld: (key) => holdings.get(key) !== undefined, onError }));
   stack.defer(async () => {
-    isClosing = true;
-    await Promise.allSettled(claims.values());
-    await Promise.all([...holdings.keys()].map((key) => release(key).catch((error: unknown) => report(error, key))));
-    await Promise.allSettled(closings.values());
+    isStopping = true;
+    await claiming.whenIdle();
+    await Promise.all(holdings.keys().map((key) => release(key).catch((error: unknown) => onError(error, key))));
   });
 
+  async function acquire(key: string, argument: A, { signal }: WaitOptions = {}): Promise<Here<R> | There> {
+    for (;;) {
+      signal?.throwIfAborted();
+      if (isStopping) throw new Failure("unavailable", "this instance is stopping", { reason: "STOPPING" });
+      await whenClaimed(claiming.running(key), signal);
+      await unlessAborted(holdings.whenClosed(key), signal);
+      const here = await holdings.here(key, signal);
+      if (here) return here;
+      if (isInOwnHands(key)) continue;
+      const found = await finding.find(key, signal);
+      if (isInOwnHands(key)) continue; // another caller of this process was faster
+      if (found.kind === "answers") return { kind: "there", instance: found.instance };
+      const previous = found.kind === "gone" ? found.entry : undefined;
+      if (!isStopping) await whenClaimed(claiming.claim(key, argument, previous), signal);
+    }
+  }
+
+  /** A failed opening reaches all who waited for it. */
+  async function whenClaimed(claim: Promise<Holding<R> | undefined> | undefined, signal?: AbortSignal): Promise<void> {
+    if (claim === undefined) return;
+    const holding = await unlessAborted(claim, signal);
+    if (holding) await unlessAborted(holding.opened, signal);
+  }
+
+  const isInOwnHands = (key: string) => holdings.get(key) !== undefined || claiming.running(key) !== undefined;
+
+  async function locate(key: string, { signal }: WaitOptions = {}): Promise<Location<R>> {
+    const here = await holdings.here(key, signal);
+    if (here) return here;
+    const found = await finding.find(key, signal);
+    return found.kind === "answers" ? { kind: "there", instance: found.instance } : { kind: "nobody" };
+  }
+
+  async function release(key: string): Promise<void> {
+    await claiming.running(key);
+    const holding = holdings.get(key);
+    if (holding === undefined || holding.state === "closing") return holdings.whenClosed(key);
+    await holdings.giveBack(holding);
+  }
+
+  const opened = stack.move();
   return {
     instance,
     owned(key) {
       const holding = holdings.get(key);
-      return holding?.phase.kind === "open" && isCertain(holding) ? holding.phase.resource : undefined;
+      return holding && holdings.isCertain(holding) ? holding.resource : undefined;
     },
-    keys: () => [...holdings.keys()],
+    keys: () => holdings.keys(),
     locate,
     acquire,
     release,
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
-  };
-}
-
-const rememberedLocations = 10_000;
-
-function remember(locations: Map<string, OwnerEntry>, key: string, entry: OwnerEntry): void {
-  locations.delete(key);
-  locations.set(key, entry);
-  const [oldest] = locations.keys();
-  if (locations.size > rememberedLocations && oldest !== undefined) locations.delete(oldest);
-}
-
-/** Calls back at each loss of the server. */
-function watchLosses(bus: Bus, onLoss: () => void): () => void {
-  let signal = bus.link.down;
-  signal.addEventListener("abort", onLoss);
-  const end = bus.link.onReturn(() => {
-    signal = bus.link.down;
-    signal.addEventListener("abort", onLoss);
-  });
-  return () => {
-    end();
-    signal.removeEventListener("abort", onLoss);
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

@@ -1,83 +1,76 @@
-import type { Msg, Subscription } from "@nats-io/transport-node";
-import type { Bus } from "../bus.ts";
-import { isPassing } from "../jetstream-errors.ts";
-import { persist } from "../link.ts";
-import { ownerSubject } from "./names.ts";
+import { Failure } from "../../failure/failure.ts";
 import type { OwnerState } from "./ping.ts";
 
-export type Phase<R> =
+type Phase<R> =
   | { kind: "opening"; opened: Promise<R> }
   | { kind: "open"; resource: R }
   | { kind: "closing"; closed: Promise<void> };
 
-/** A key that this instance owns, or believes to own while it is suspect. */
+/** A key that this instance owns, or believes to own while that is being verified. */
 export interface Holding<R> {
   readonly key: string;
   readonly revision: number;
-  readonly lost: AbortController;
-  phase: Phase<R>;
-  /** Set while ownership has to be verified before anything is answered; resolves to whether it still stands. */
-  verifying: Promise<boolean> | undefined;
+  readonly state: OwnerState;
+  /** The resource, once it is open. */
+  readonly resource: R | undefined;
+  /** How the opening went, whatever came after it. */
+  readonly opened: Promise<R>;
+  /** Closes the resource, after its opening if need be; never rejects. */
+  close(): Promise<void>;
   stopAnswering(): void;
 }
 
-export interface AnsweringOptions {
-  bus: Bus;
-  kind: string;
+export interface HoldingOptions<R> {
   key: string;
-  /** How the owner stands; undefined answers nothing. Waits while ownership is in doubt. */
-  state: () => Promise<OwnerState | undefined>;
-  /** Somebody says that the entry was taken over. */
-  onTaken: () => void;
+  revision: number;
+  open: (signal: AbortSignal) => Promise<R>;
+  stopAnswering: () => void;
+  onOpenFailed: () => void;
+  onError: (error: unknown, key: string) => void;
 }
 
-/** Listens before the entry exists (O1), then answers on the entry's own subject only (O2). */
-export interface Answering {
-  /** The entry has this revision: pings to it are answered, also those that came before. */
-  settle(revision: number): Promise<void>;
-  stop(): void;
-}
+export function openHolding<R extends AsyncDisposable>(options: HoldingOptions<R>): Holding<R> {
+  const { key, revision, stopAnswering } = options;
+  const ended = new AbortController();
+  let phase: Phase<R> = { kind: "opening", opened: options.open(ended.signal) };
 
-export async function openAnswering(options: AnsweringOptions): Promise<Answering> {
-  const { bus, kind, key } = options;
-  const revisionKnown = Promise.withResolvers<number | undefined>();
-  let exact: Subscription | undefined;
-
-  const answer = async (message: Msg) => {
-    const revision = await revisionKnown.promise;
-    if (revision === undefined || message.subject !== ownerSubject(kind, key, revision)) return;
-    if (message.string() === "taken") {
-      options.onTaken();
-      return;
-    }
-    const state = await options.state();
-    if (state !== undefined) message.respond(state);
-  };
-  const callback = (_error: Error | null, message: Msg) => void answer(message);
-
-  const every = bus.connection.subscribe(ownerSubject(kind, key, "*"), { callback });
-  const stop = () => {
-    revisionKnown.resolve(undefined);
-    every.unsubscribe();
-    exact?.unsubscribe();
-  };
-  try {
-    await flush(bus);
-  } catch (error) {
-    stop();
-    throw error;
-  }
-  return {
-    async settle(revision) {
-      exact = bus.connection.subscribe(ownerSubject(kind, key, revision), { callback });
-      revisionKnown.resolve(revision);
-      await flush(bus);
-      every.unsubscribe();
+  const { opened } = phase;
+  opened.then(
+    (resource) => {
+      if (phase.kind === "opening") phase = { kind: "open", resource };
     },
-    stop,
-  };
-}
+    () => {
+      if (phase.kind === "opening") options.onOpenFailed(); // the failure itself reaches whoever waits for the resource
+    },
+  );
 
-async function flush(bus: Bus): Promise<void> {
-  await persist(bus.link, () => bus.connection.flush(), { what: "telling the server of a subscription", isPassing });
+  const notOwned = () => new Failure("aborted", `${key} is no longer owned here`, { reason: "NOT_OWNER" });
+  const closeResource = async () => {
+    const resource = await opened.catch(() => undefined); // one that did not open has nothing to close
+    try {
+      await resource?.[Symbol.asyncDispose]();
+    } catch (error) {
+      options.onError(error, key);
+    }
+  };
+
+  return {
+    key,
+    revision,
+    opened,
+    stopAnswering,
+    get state() {
+      return phase.kind;
+    },
+    get resource() {
+      return phase.kind === "open" ? phase.resource : undefined;
+    },
+    close() {
+      if (phase.kind === "closing") return phase.closed;
+      ended.abort(notOwned());
+      const closed = closeResource();
+      phase = { kind: "closing", closed };
+      return closed;
+    },
+  };
 }

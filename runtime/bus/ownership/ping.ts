@@ -35,7 +35,7 @@ export function openPinging(bus: Bus, kind: string, silenceMs: number): Pinging 
       const subject = ownerSubject(kind, key, entry.revision);
       for (;;) {
         await bus.link.whenUp(signal);
-        const answer = await askOnce(bus, subject, silenceMs, signal);
+        const answer = await askUntilSilent(bus, subject, silenceMs, signal);
         if (answer === "silent") {
           if (await answersPromptly(bus, silenceMs)) return "gone";
         } else if (answer === "nobody") {
@@ -48,16 +48,24 @@ export function openPinging(bus: Bus, kind: string, silenceMs: number): Pinging 
   };
 }
 
-async function askOnce(
-  bus: Bus,
-  subject: string,
-  silenceMs: number,
-  signal?: AbortSignal,
-): Promise<OwnerState | "silent" | "nobody" | "lost"> {
+type Answer = OwnerState | "silent" | "nobody" | "lost";
+
+const asksInSilence = 4;
+
+/** Asks several times in the time of silence: an owner that dies with a ping in its hands is found by the next one. */
+async function askUntilSilent(bus: Bus, subject: string, silenceMs: number, signal?: AbortSignal): Promise<Answer> {
+  for (let ask = 0; ask < asksInSilence; ask++) {
+    const answer = await askOnce(bus, subject, silenceMs / asksInSilence, signal);
+    if (answer !== "silent") return answer;
+  }
+  return "silent";
+}
+
+async function askOnce(bus: Bus, subject: string, timeoutMs: number, signal?: AbortSignal): Promise<Answer> {
   const { down } = bus.link;
   const ends = signal ? AbortSignal.any([signal, down]) : down;
   try {
-    const answer = await unlessAborted(bus.connection.request(subject, "ping", { timeout: silenceMs }), ends);
+    const answer = await unlessAborted(bus.connection.request(subject, "ping", { timeout: timeoutMs }), ends);
     return answer.string() as OwnerState;
   } catch (error) {
     signal?.throwIfAborted();

@@ -1,0 +1,85 @@
+import type { Bus } from "../bus.ts";
+import { openAnswering } from "./answering.ts";
+import { type OwnerEntry, writeEntry } from "./entry.ts";
+import { type Holding, openHolding } from "./holding.ts";
+import type { Holdings } from "./holdings.ts";
+import { ownerSubject } from "./names.ts";
+import type { OwnershipOptions } from "./options.ts";
+
+/** O1, O3 and O4 of `../ownership.ts`. */
+export interface Claiming<R, A> {
+  /** The claim of this key that is under way. */
+  running(key: string): Promise<Holding<R> | undefined> | undefined;
+  /** Claims a key that nobody owns, or that the owner of `previous` is gone from; joins a claim under way. Gives nothing when another instance won. */
+  claim(key: string, argument: A, previous: OwnerEntry | undefined): Promise<Holding<R> | undefined>;
+  whenIdle(): Promise<void>;
+}
+
+export function createClaiming<R extends AsyncDisposable, A>(
+  bus: Bus,
+  holdings: Holdings<R>,
+  options: OwnershipOptions<R, A>,
+): Claiming<R, A> {
+  const { kind, instance } = options;
+  const claims = new Map<string, Promise<Holding<R> | undefined>>();
+  const onError = (error: unknown, key: string) => options.onError?.(error, key);
+
+  async function claim(key: string, argument: A, previous: OwnerEntry | undefined): Promise<Holding<R> | undefined> {
+    const won = Promise.withResolvers<Holding<R> | undefined>();
+    const answering = await openAnswering({
+      bus,
+      kind,
+      key,
+      state: async () => {
+        const holding = await won.promise;
+        return holding && holdings.certainState(holding);
+      },
+      onTaken: () => void won.promise.then((holding) => holding && holdings.doubt(holding)),
+      onError,
+    });
+    try {
+      const revision = await writeEntry(bus, { kind, key }, instance, previous?.revision);
+      if (revision === undefined) {
+        answering.stop();
+        won.resolve(undefined);
+        return undefined;
+      }
+      const holding = hold(key, argument, revision, answering.stop);
+      won.resolve(holding);
+      await answering.settle(revision);
+      if (previous) bus.connection.publish(ownerSubject(kind, key, previous.revision), "taken");
+      return holding;
+    } catch (error) {
+      won.resolve(undefined);
+      if (holdings.get(key) === undefined) answering.stop();
+      throw error;
+    }
+  }
+
+  function hold(key: string, argument: A, revision: number, stopAnswering: () => void): Holding<R> {
+    const holding = openHolding<R>({
+      key,
+      revision,
+      stopAnswering,
+      open: async (signal) => options.open(key, argument, { signal, revision }),
+      onOpenFailed: () => void holdings.giveBack(holding).catch((error: unknown) => onError(error, key)),
+      onError,
+    });
+    holdings.add(holding);
+    return holding;
+  }
+
+  return {
+    running: (key) => claims.get(key),
+    claim(key, argument, previous) {
+      const running = claims.get(key);
+      if (running) return running;
+      const claiming = claim(key, argument, previous).finally(() => claims.delete(key));
+      claims.set(key, claiming);
+      return claiming;
+    },
+    async whenIdle() {
+      await Promise.allSettled(claims.values());
+    },
+  };
+}
