@@ -8,13 +8,17 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { Failure } from "#runtime/failure/failure.ts";
+import type { ServiceMessage } from "#runtime/lifecycle/run-service.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { mainOfRoom } from "./rooms.ts";
 
+/** What a service says of itself when it is ready; the gateway its `url`. */
+export type Announcement = Record<string, unknown>;
+
 export type ServiceEvent =
   | { kind: "started"; room: string; instance: string; pid: number }
-  | { kind: "ready"; room: string; instance: string; pid: number; durationMs: number; url?: string }
+  | { kind: "ready"; room: string; instance: string; pid: number; durationMs: number; announcement: Announcement }
   | { kind: "ended"; room: string; instance: string; how: string; asked: boolean }
   | { kind: "line"; room: string; instance: string; line: string };
 
@@ -72,11 +76,10 @@ export function openServiceProcess(options: ServiceProcessOptions): ServiceProce
         options.onEvent({ kind: "line", room, instance, line });
       });
     }
-    child.on("message", (message: { kind?: string; url?: string }) => {
+    child.on("message", (message: ServiceMessage) => {
       if (message.kind !== "ready") return;
       const durationMs = Math.round(performance.now() - startedAt);
-      const address = message.url === undefined ? {} : { url: message.url };
-      options.onEvent({ kind: "ready", room, instance, pid, durationMs, ...address });
+      options.onEvent({ kind: "ready", room, instance, pid, durationMs, announcement: message.announcement });
       firstReady.resolve();
     });
     const [code, signal] = (await once(child, "exit")) as [number | null, string | null];

@@ -2,7 +2,7 @@
 //
 // The server opens first and closes last. Services start side by side and in no order, as each waits for what it needs.
 
-import { join, resolve } from "node:path";
+import { delimiter, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import { openLogFiles } from "./log-files.ts";
@@ -51,10 +51,16 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
 
   const onEvent = (event: ServiceEvent) => {
     if (event.kind === "line") logs.write(event.room, event.line);
-    if (event.kind === "ready" && event.url !== undefined) gatewayUrl.resolve(event.url);
+    if (event.kind === "ready" && event.room === "gateway") gatewayUrl.resolve(String(event.announcement.url));
     options.onEvent?.(event);
   };
-  const env = { ...process.env, ...defaultsOfExamples(directory), ...options.env, ...variablesOfNats(nats) };
+  const env = {
+    ...process.env,
+    PATH: pathWithPrograms(),
+    ...defaultsOfExamples(directory),
+    ...options.env,
+    ...variablesOfNats(nats),
+  };
 
   const launch = (room: string): ServiceProcess => {
     const count = (counts.get(room) ?? 0) + 1;
@@ -104,6 +110,11 @@ async function openNats(options: SuiteOptions, directory: string, stack: AsyncDi
       syncInterval: options.syncInterval ?? "default",
     }),
   );
+}
+
+/** The project's own programs first: the Node that it was made for, and MCP servers from its packages. */
+function pathWithPrograms(): string {
+  return [join(projectDirectory, "node_modules", ".bin"), process.env.PATH ?? ""].join(delimiter);
 }
 
 function variablesOfNats(nats: Suite["nats"]): NodeJS.ProcessEnv {

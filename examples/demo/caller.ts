@@ -1,0 +1,32 @@
+import { CallerRelayService } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
+import type { Connection } from "../../cli/connection.ts";
+
+/**
+ * The program that opened the session offers a tool of its own: `notify`, which the agent sees as `demo_notify`. Resolves
+ * once requests can come; aborting the signal detaches it.
+ */
+export async function attachCaller(connection: Connection, sessionId: string, signal: AbortSignal): Promise<void> {
+  const relay = connection.client(CallerRelayService);
+  const inputSchemaJson = JSON.stringify({
+    type: "object",
+    properties: { message: { type: "string" } },
+    required: ["message"],
+  });
+  const notify = { name: "notify", description: "Tell the program that started this", inputSchemaJson };
+  await relay.declareTools({ sessionId, declaration: { callerId: "demo", tools: [notify] } });
+  const attached = Promise.withResolvers<void>();
+
+  const answerRequests = async () => {
+    for await (const { event } of relay.watchCaller({ sessionId }, { signal })) {
+      if (event.case === "attached") attached.resolve();
+      if (event.case !== "request") continue;
+      const { requestId, argumentsJson } = event.value;
+      const { message } = JSON.parse(argumentsJson) as { message: string };
+      await relay.respond({ sessionId, requestId, resultJson: JSON.stringify({ received: message }) });
+    }
+  };
+  answerRequests().catch((error: unknown) => {
+    if (!signal.aborted) attached.reject(error);
+  });
+  await attached.promise;
+}

@@ -1,0 +1,144 @@
+// One run through all of it: an agent uses an MCP server, a Python function with a dependency, a URL, a tool of its
+// caller, and a person's answer. A fresh random value goes through each and is looked for in each recorded result.
+
+import { randomUUID } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { create } from "@bufbuild/protobuf";
+import { Command, Option } from "commander";
+import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
+import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { ItemSchema, Role, type Run, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type Connection, openConnection } from "../../cli/connection.ts";
+import { colors, printLine, printNote } from "../../cli/print.ts";
+import { followRun } from "../../cli/run-follower.ts";
+import { createRunPrinter } from "../../cli/run-printer.ts";
+import { listRooms } from "../../cli/suite/rooms.ts";
+import { openSuite } from "../../cli/suite/suite.ts";
+import { attachCaller } from "./caller.ts";
+import { openOrderServer } from "./order-server.ts";
+import { playPerson } from "./person.ts";
+
+/** The five kinds: who executes, and the tool's name as the model calls it. */
+const kinds = {
+  mcp: { title: "an MCP server", tool: "everything__echo" },
+  worker: { title: "a Python function", tool: "qr" },
+  url: { title: "a URL", tool: "lookup_order" },
+  caller: { title: "the caller", tool: "demo_notify" },
+  person: { title: "a person", tool: "confirm" },
+} as const;
+type Kind = keyof typeof kinds;
+
+const serviceOfKind: Partial<Record<Kind, string>> = { mcp: "mcp-bridge", worker: "worker-pool" };
+
+const { without } = new Command("demo")
+  .description("Run an agent through tools of all kinds, and check what each answered")
+  .addOption(new Option("--without <kind>", "take this provider away, to see it missed").choices(Object.keys(kinds)))
+  .parse()
+  .opts<{ without?: Kind }>();
+
+process.exitCode = (await play()) ? 0 : 1;
+
+async function play(): Promise<boolean> {
+  const startedAt = performance.now();
+  await using stack = new AsyncDisposableStack();
+  const leaving = new AbortController();
+  const orders = stack.use(await openOrderServer());
+  if (without === "url") await orders.close();
+  const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+  const suite = stack.use(
+    await openSuite({
+      directory: ".toolbus/demo",
+      port: 0,
+      rooms: listRooms().filter((room) => without === undefined || room !== serviceOfKind[without]),
+      env: {
+        TOOLBUS_AGENTS: here("agents"),
+        TOOLBUS_TOOLS: here("tools"),
+        TOOLBUS_SCRIPTS: here("models"),
+        TOOLBUS_GATEWAY_ALLOW: orders.address,
+      },
+      onProgress: printNote,
+      onEvent: (event) => event.kind === "ready" && printNote(`  ${event.room} ready (${event.durationMs} ms)`),
+    }),
+  );
+  stack.defer(() => leaving.abort());
+  printNote(`the suite is up at ${suite.url} after ${secondsSince(startedAt)} s\n`);
+
+  const connection = openConnection({ url: suite.url });
+  const value = `order-${randomUUID()}`;
+  const run = await runThrough(connection, { value, ordersUrl: orders.url, signal: leaving.signal });
+  const isWhole = report(run, value);
+  printLine(
+    `\n${isWhole ? colors.green("all five answered") : colors.red("the demo failed")} in ${secondsSince(startedAt)} s`,
+  );
+  return isWhole;
+}
+
+interface Scene {
+  value: string;
+  ordersUrl: string;
+  signal: AbortSignal;
+}
+
+async function runThrough(connection: Connection, { value, ordersUrl, signal }: Scene): Promise<Run | undefined> {
+  await applyOrderTool(connection, ordersUrl);
+  await connection.client(SpaceService).createSpace({ spaceId: "demo", title: "Demo" });
+  const { session } = await connection.client(SessionService).createSession({ agent: "demo" });
+  const sessionId = session?.id ?? "";
+  if (without !== "caller") await attachCaller(connection, sessionId, signal);
+  if (without !== "person") void playPerson(connection, "demo", signal).catch(reportUnlessLeaving(signal));
+
+  const runs = connection.client(RunService);
+  const input = [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: value } } })];
+  const { run } = await runs.createRun({ sessionId, input });
+  const runId = run?.id ?? "";
+  printLine(`${colors.bold("input")} ${value}`);
+  await followRun(connection, runId, { printer: createRunPrinter((text) => void process.stdout.write(text)), signal });
+  return (await runs.getRun({ runId })).run;
+}
+
+async function applyOrderTool(connection: Connection, url: string): Promise<void> {
+  const schema = { type: "object", properties: { id: { type: "string" } }, required: ["id"] };
+  await connection.client(CatalogueService).applyTool({
+    tool: {
+      name: "lookup_order",
+      description: "Tell where an order is",
+      inputSchemaJson: JSON.stringify(schema),
+      executionType: ExecutionType.GATEWAY,
+      effect: Effect.PURE,
+      visible: false,
+      execution: { url, method: "GET" },
+    },
+  });
+}
+
+/** Says of each kind whether its recorded result holds the value. */
+function report(run: Run | undefined, value: string): boolean {
+  const items = run?.items.map(({ item }) => item) ?? [];
+  printLine();
+  const answered = Object.values(kinds).map(({ title, tool }) => {
+    const call = items.find((item) => item.case === "functionCall" && item.value.name === tool);
+    const callId = call?.case === "functionCall" ? call.value.callId : undefined;
+    const output = items.find((item) => item.case === "functionCallOutput" && item.value.callId === callId);
+    const result = output?.case === "functionCallOutput" ? output.value.result : undefined;
+    const isGood = result !== undefined && !result.isError && result.outputJson.includes(value);
+    const finding = isGood ? "gave the value back" : `did not: ${result?.outputJson ?? "the call has no result"}`;
+    printLine(`${isGood ? colors.green("✓") : colors.red("✗")} ${title} (${tool}) ${finding}`);
+    return isGood;
+  });
+  const isComplete = run?.status === RunStatus.COMPLETED && run.outputText.includes(value);
+  if (!isComplete) printLine(colors.red(`✗ the run: ${run?.reason} ${run?.error}`));
+  return isComplete && answered.every(Boolean);
+}
+
+function reportUnlessLeaving(signal: AbortSignal) {
+  return (error: unknown) => {
+    if (!signal.aborted) printNote(`the person left: ${error}`);
+  };
+}
+
+function secondsSince(startedAt: number): string {
+  return ((performance.now() - startedAt) / 1_000).toFixed(1);
+}

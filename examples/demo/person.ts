@@ -1,0 +1,15 @@
+import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import type { Connection } from "../../cli/connection.ts";
+
+/** A person in the space, played: says yes to whatever waits for an answer, and repeats the question in a note. */
+export async function playPerson(connection: Connection, spaceId: string, signal: AbortSignal): Promise<void> {
+  const spaces = connection.client(SpaceService);
+  for await (const { event } of spaces.watchSpace({ spaceId, fromSequence: 1n }, { signal })) {
+    if (event?.event.case !== "toolRequiresAction") continue;
+    const { content } = event.event.value;
+    if (content.case !== "tool") continue;
+    const { question } = JSON.parse(content.value.argumentsJson) as { question: string };
+    const resultJson = JSON.stringify({ approved: true, note: `yes: ${question}` });
+    await spaces.answerToolCall({ spaceId, callId: content.value.callId, resultJson });
+  }
+}

@@ -1,0 +1,43 @@
+import { readEnvironment } from "#runtime/config/environment.ts";
+import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
+import type { ApiKey } from "./authentication.ts";
+
+export interface GatewayConfig extends ServiceConfig {
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
+  /** Without any, everybody is let in, from this machine only. */
+  apiKeys: readonly ApiKey[];
+  maxRequestBytes: number;
+  /** Origins of pages that may call; `*` for all. */
+  corsOrigins: readonly string[];
+}
+
+const loopback = new Set(["127.0.0.1", "::1", "localhost"]);
+
+export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
+  const reader = readEnvironment(env);
+  const service = serviceConfigFromReader(reader);
+  const host = reader.string("TOOLBUS_HTTP_HOST", { default: "127.0.0.1" });
+  const port = reader.integer("TOOLBUS_HTTP_PORT", { default: 7480, min: 0, max: 65_535 });
+  const apiKeys = apiKeysFrom(reader.optionalSecret("TOOLBUS_API_KEYS"), () =>
+    reader.fault("TOOLBUS_API_KEYS", undefined, "a list like alice:KEY,bob:KEY, each key at least 16 characters long"),
+  );
+  if (apiKeys.length === 0 && !loopback.has(host)) {
+    reader.fault("TOOLBUS_HTTP_HOST", host, "a loopback address, unless TOOLBUS_API_KEYS holds keys");
+  }
+  const maxRequestBytes = reader.integer("TOOLBUS_MAX_REQUEST_BYTES", { default: 64 * 2 ** 20, min: 1024 });
+  const corsOrigins = reader.list("TOOLBUS_CORS_ORIGINS", { default: [] });
+  reader.finish();
+  return { ...service, host, port, apiKeys, maxRequestBytes, corsOrigins };
+}
+
+function apiKeysFrom(text: string | undefined, fault: () => void): ApiKey[] {
+  if (text === undefined) return [];
+  const keys = text.split(",").map((entry) => {
+    const [, principal = "", key = ""] = /^\s*([\w.@-]{1,256}):(\S{16,})\s*$/.exec(entry) ?? [];
+    return { principal, key };
+  });
+  if (keys.some(({ key }) => key === "")) fault();
+  return keys;
+}

@@ -1,0 +1,47 @@
+import type { HandlerContext } from "@connectrpc/connect";
+import { principalHeader } from "#runtime/rpc/identity.ts";
+import { principalKey } from "./authentication.ts";
+
+/** Belongs to the connection between client and gateway, and means nothing behind it. */
+const ownOfConnection = new Set([
+  "accept",
+  "accept-encoding",
+  "accept-language",
+  "authorization",
+  "connection",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "cookie",
+  "date",
+  "host",
+  "keep-alive",
+  "origin",
+  "referer",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "user-agent",
+  "vary",
+  "x-api-key",
+]);
+
+const ownOfProtocol = ["connect-", "grpc-", "sec-", "access-control-", ":", "x-grpc-", "x-user-agent"];
+
+function isMetadata(name: string): boolean {
+  return !ownOfConnection.has(name) && !ownOfProtocol.some((prefix) => name.startsWith(prefix));
+}
+
+/** What a service is told: the client's metadata, and who it is. A principal that the client claims itself is dropped. */
+export function forwardedHeaders(context: HandlerContext): Headers {
+  const headers = new Headers();
+  for (const [name, value] of context.requestHeader) if (isMetadata(name)) headers.append(name, value);
+  headers.set(principalHeader, context.values.get(principalKey));
+  return headers;
+}
+
+/** What the client is told of the service's metadata. */
+export function passHeaders(from: Headers, to: Headers): void {
+  for (const [name, value] of from) if (isMetadata(name)) to.append(name, value);
+}

@@ -1,0 +1,52 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { refuse } from "#runtime/failure/failure.ts";
+import { delay } from "#runtime/time/delay.ts";
+
+/** Whether an instance of a bus service answers. */
+export type IsServing = (room: string, signal: AbortSignal) => Promise<boolean>;
+
+export interface HealthOptions {
+  services: readonly DescService[];
+  roomOf: (typeName: string) => string;
+  isServing: IsServing;
+  /** Time between looks of a watch, in milliseconds. */
+  intervalMs: number;
+}
+
+export interface Health {
+  /** The empty name asks for the gateway itself. Throws `not_found` for a service that is not of the contract. */
+  check(service: string, signal: AbortSignal): Promise<boolean>;
+  list(signal: AbortSignal): Promise<Map<string, boolean>>;
+  /** How it stands now, then each change. A service that nobody knows is `undefined`. */
+  watch(service: string, signal: AbortSignal): AsyncIterable<boolean | undefined>;
+}
+
+/** Health of the services behind the gateway, as gRPC's health protocol asks for it. */
+export function createHealth({ services, roomOf, isServing, intervalMs }: HealthOptions): Health {
+  const names = new Set(services.map((service) => service.typeName));
+  const look = (service: string, signal: AbortSignal) =>
+    service === "" ? Promise.resolve(true) : isServing(roomOf(service), signal);
+
+  return {
+    async check(service, signal) {
+      if (service !== "" && !names.has(service)) refuse("not_found", `there is no service "${service}"`);
+      return look(service, signal);
+    },
+    async list(signal) {
+      const rooms = new Map<string, Promise<boolean>>();
+      for (const room of new Set([...names].map(roomOf))) rooms.set(room, isServing(room, signal));
+      const entries = [...names].map(async (name) => [name, (await rooms.get(roomOf(name))) ?? false] as const);
+      return new Map([["", true], ...(await Promise.all(entries))]);
+    },
+    async *watch(service, signal) {
+      if (service !== "" && !names.has(service)) yield undefined;
+      let last: boolean | undefined;
+      while (!signal.aborted) {
+        const current = names.has(service) || service === "" ? await look(service, signal) : undefined;
+        if (current !== last) yield current;
+        last = current;
+        await delay(intervalMs, signal);
+      }
+    },
+  };
+}

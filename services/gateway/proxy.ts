@@ -1,0 +1,67 @@
+import type {
+  DescMessage,
+  DescMethod,
+  DescMethodStreaming,
+  DescMethodUnary,
+  DescService,
+  MessageShape,
+} from "@bufbuild/protobuf";
+import { Code, ConnectError, type HandlerContext, type ServiceImpl, type Transport } from "@connectrpc/connect";
+import { forwardedHeaders, passHeaders } from "./headers.ts";
+
+type Messages = AsyncIterable<MessageShape<DescMessage>>;
+
+/**
+ * An implementation of a service that passes every call on through a transport: message, metadata, deadline,
+ * cancellation and error, whatever the methods are.
+ */
+export function createProxy<S extends DescService>(service: S, transport: Transport): ServiceImpl<S> {
+  const methods = service.methods.map((method) => [method.localName, proxyMethod(method, transport)] as const);
+  // The shape follows from the descriptor, which the type checker cannot see.
+  return Object.fromEntries(methods) as ServiceImpl<S>;
+}
+
+function proxyMethod(method: DescMethod, transport: Transport) {
+  switch (method.methodKind) {
+    case "unary":
+      return unary(method as DescMethodUnary, transport);
+    case "server_streaming":
+      return (request: MessageShape<DescMessage>, context: HandlerContext) =>
+        stream(method as DescMethodStreaming, transport, only(request), context);
+    case "client_streaming":
+      return async (requests: Messages, context: HandlerContext) => {
+        for await (const message of stream(method as DescMethodStreaming, transport, requests, context)) return message;
+        throw new ConnectError("the service ended the call without an answer", Code.Internal);
+      };
+    case "bidi_streaming":
+      return (requests: Messages, context: HandlerContext) =>
+        stream(method as DescMethodStreaming, transport, requests, context);
+  }
+}
+
+function unary(method: DescMethodUnary, transport: Transport) {
+  return async (request: MessageShape<DescMessage>, context: HandlerContext) => {
+    const headers = forwardedHeaders(context);
+    const response = await transport.unary(method, context.signal, context.timeoutMs(), headers, request);
+    passHeaders(response.header, context.responseHeader);
+    passHeaders(response.trailer, context.responseTrailer);
+    return response.message;
+  };
+}
+
+async function* stream(
+  method: DescMethodStreaming,
+  transport: Transport,
+  requests: Messages,
+  context: HandlerContext,
+): Messages {
+  const headers = forwardedHeaders(context);
+  const response = await transport.stream(method, context.signal, context.timeoutMs(), headers, requests);
+  passHeaders(response.header, context.responseHeader);
+  yield* response.message;
+  passHeaders(response.trailer, context.responseTrailer);
+}
+
+async function* only<T>(value: T): AsyncIterable<T> {
+  yield value;
+}
