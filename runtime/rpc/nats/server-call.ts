@@ -13,7 +13,7 @@ import { bytesFromFrame, FrameFlag, FrameKind } from "./frame.ts";
 import { headersFromMetadata } from "./headers.ts";
 import type { CallMux } from "./mux.ts";
 import type { Opening } from "./opening.ts";
-import { partLimit, tooBig } from "./parts.ts";
+import { partLimit, tooBig, UNARY_CREDIT } from "./parts.ts";
 import type { Timings } from "./timings.ts";
 
 /** A method that is served, with what calls of it share. */
@@ -72,7 +72,7 @@ export class ServerCall {
     const { mux, timings } = this.method;
     const onFailure = (error: ConnectError) => this.#lost(error);
     this.#channel = new Channel({ mux, timings, role: "server", window: FIRST_CREDIT, peer: this.inbox, onFailure });
-    if (this.opening.credit) this.#channel.addCredit(this.opening.credit);
+    this.#channel.addCredit(this.opening.credit ?? UNARY_CREDIT);
     return this.#channel;
   }
 

@@ -1,4 +1,4 @@
-import { Code, type ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { Msg } from "@nats-io/nats-core";
 import { Channel } from "./channel.ts";
 import {
@@ -10,11 +10,11 @@ import {
   publishOpening,
   repeatRefused,
 } from "./client-call.ts";
-import { notSent, unknownOutcome } from "./delivery.ts";
+import { notSent, unknownOutcome, withDelivery } from "./delivery.ts";
 import { FrameFlag, FrameKind, parseFrame } from "./frame.ts";
 import { readMetadata, type WireHeaders } from "./headers.ts";
 import type { MuxCall } from "./mux.ts";
-import { PART_BYTES, partLimit } from "./parts.ts";
+import { partLimit, UNARY_CREDIT } from "./parts.ts";
 
 /*
  * A unary call as its client sees it.
@@ -29,9 +29,6 @@ export interface UnaryAnswer {
   readonly header: Headers;
   readonly trailer: Headers;
 }
-
-/** What the server may answer unasked. */
-const UNARY_CREDIT = { messages: 1, bytes: PART_BYTES };
 
 export async function callUnary(
   context: ClientContext,
@@ -162,8 +159,10 @@ function openChannel(context: ClientContext, request: ClientRequest, inbox?: str
 export function cancelOnAbort(context: ClientContext, request: ClientRequest, channel: Channel): void {
   const onAbort = () => {
     if (!channel.isOpen) return;
-    const reason = unknownOutcome("the call was cancelled", Code.Canceled, request.signal.reason);
-    if (!channel.abort(reason)) cancelEverywhere(context, channel.inbox);
+    const { reason } = request.signal;
+    if (reason instanceof ConnectError) withDelivery(reason, "UNKNOWN"); // the deadline's, which Connect throws as it is
+    const told = channel.abort(unknownOutcome("the call was cancelled", Code.Canceled, reason));
+    if (!told) cancelEverywhere(context, channel.inbox);
   };
   request.signal.addEventListener("abort", onAbort, { once: true });
 }
