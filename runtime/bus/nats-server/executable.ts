@@ -1,9 +1,6 @@
-import { execFile } from "node:child_process";
 import { constants } from "node:fs";
 import { access, mkdir, rename, rm, stat } from "node:fs/promises";
-import { basename, delimiter, dirname, join } from "node:path";
-import { promisify } from "node:util";
-import { messageFromUnknown } from "../../failure/failure.ts";
+import { delimiter, dirname, join } from "node:path";
 import { openLockDirectory } from "./lock-directory.ts";
 
 /** How the programs that the suite needs are found; every member has a default that suits a person at a terminal. */
@@ -48,23 +45,6 @@ export async function isExecutable(path: string): Promise<boolean> {
     return (await stat(path)).isFile();
   } catch {
     return false; // absent or not ours to run: the same to the caller
-  }
-}
-
-/** Runs a program to its end and gives its stdout; a failure carries the end of what it wrote. */
-export async function runToEnd(command: string, args: readonly string[], context: FindContext): Promise<string> {
-  try {
-    const { stdout } = await promisify(execFile)(command, args, {
-      maxBuffer: 16 * 1024 * 1024,
-      env: { ...process.env, PATH: context.searchPath },
-      ...(context.signal ? { signal: context.signal } : {}),
-    });
-    return stdout;
-  } catch (error) {
-    context.signal?.throwIfAborted();
-    const written = error instanceof Error && "stderr" in error ? String(error.stderr).trim() : "";
-    const ending = written.split("\n").slice(-5).join("\n");
-    throw new Error(`${basename(command)} ${args.join(" ")}: ${ending || messageFromUnknown(error)}`, { cause: error });
   }
 }
 

@@ -7,9 +7,9 @@ import {
   type FindOptions,
   fetchOnce,
   isExecutable,
-  runToEnd,
 } from "./executable.ts";
 import { findUv } from "./find-uv.ts";
+import { runToEnd } from "./run-to-end.ts";
 import { isOlder, oldestNatsServer, parseVersion, waysToGetNatsServer } from "./version.ts";
 
 export const pinnedNatsServer = "2.15.1";

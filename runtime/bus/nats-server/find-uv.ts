@@ -1,13 +1,7 @@
 import { join } from "node:path";
 import { Failure, messageFromUnknown } from "../../failure/failure.ts";
-import {
-  contextFromOptions,
-  executableOnPath,
-  type FindOptions,
-  fetchOnce,
-  isExecutable,
-  runToEnd,
-} from "./executable.ts";
+import { contextFromOptions, executableOnPath, type FindOptions, fetchOnce, isExecutable } from "./executable.ts";
+import { runToEnd } from "./run-to-end.ts";
 
 export const pinnedUv = "0.13.9";
 

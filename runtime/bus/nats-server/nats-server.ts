@@ -1,6 +1,7 @@
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Failure } from "../../failure/failure.ts";
+import { type ChildProcess, openChildProcess, textFromExit } from "../../lifecycle/child-process.ts";
 import { until } from "../../time/until.ts";
 import type { FindOptions } from "./executable.ts";
 import { findNatsServer } from "./find-nats-server.ts";
@@ -15,7 +16,6 @@ import {
   writeRunRecord,
   writeServerConfig,
 } from "./server-files.ts";
-import { openServerProcess, type ServerProcess } from "./server-process.ts";
 
 export interface NatsServerOptions {
   /** Holds the JetStream store, the configuration, the credentials and the log. One server at a time uses it. */
@@ -56,7 +56,9 @@ export async function openNatsServer(options: NatsServerOptions): Promise<NatsSe
   await writeServerConfig(files, settings);
 
   await using stack = new AsyncDisposableStack();
-  const server = stack.use(await openServerProcess(binary, files));
+  const server = stack.use(
+    await openChildProcess({ command: binary, args: ["-c", files.config], inputGraceMs: 0, terminationGraceMs: 5_000 }),
+  );
   const port = await waitUntilReady(server, files, options.readyTimeoutMs ?? 15_000);
   await record(server, files, port);
   stack.move(); // from here on the server belongs to the caller
@@ -66,21 +68,17 @@ export async function openNatsServer(options: NatsServerOptions): Promise<NatsSe
     port,
     pid: server.pid,
     directory: files.directory,
-    exited: server.exited,
+    exited: server.exited.then(textFromExit),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }
 
 /** The server writes its ports when it listens, which is after its store has been read. */
-async function waitUntilReady(server: ServerProcess, files: ServerFiles, timeoutMs: number): Promise<number> {
-  let ending: string | undefined;
-  void server.exited.then((how) => {
-    ending = how;
-  });
+async function waitUntilReady(server: ChildProcess, files: ServerFiles, timeoutMs: number): Promise<number> {
   const what = `nats-server to be ready (its log: ${files.log})`;
   return until(
     async () => {
-      if (ending !== undefined) throw await failureFromEnding(ending, files);
+      if (server.hasExited) throw await failureFromExit(textFromExit(await server.exited), files);
       return readPort(files);
     },
     { timeoutMs, what },
@@ -98,15 +96,15 @@ async function readPort(files: ServerFiles): Promise<number | undefined> {
   }
 }
 
-async function failureFromEnding(ending: string, files: ServerFiles): Promise<Failure> {
-  const texts = await Promise.all([files.output, files.log].map((path) => readFile(path, "utf8").catch(() => "")));
-  const lines = texts.join("\n").trim().split("\n").slice(-5).join("\n");
-  return new Failure("unavailable", `nats-server ended before it was ready (${ending}):\n${lines}`, {
+async function failureFromExit(exit: string, files: ServerFiles): Promise<Failure> {
+  const log = await readFile(files.log, "utf8").catch(() => ""); // it may have ended before it wrote any
+  const lines = log.trim().split("\n").slice(-5).join("\n");
+  return new Failure("unavailable", `nats-server ended before it was ready: it ${exit}\n${lines}`, {
     reason: "NATS_SERVER_NOT_STARTED",
   });
 }
 
-async function record(server: ServerProcess, files: ServerFiles, port: number): Promise<void> {
+async function record(server: ChildProcess, files: ServerFiles, port: number): Promise<void> {
   const [child, owner] = await Promise.all([identityOfProcess(server.pid), identityOfProcess(process.pid)]);
   if (child === undefined || owner === undefined) return; // it ended meanwhile, which `exited` tells
   await writeRunRecord(files, { server: child, owner, port });

@@ -1,6 +1,5 @@
-import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { promisify } from "node:util";
+import { runToEnd } from "./run-to-end.ts";
 
 /** A process id alone is reused by the system; with the moment of its start it names one process for ever. */
 export interface ProcessIdentity {
@@ -36,10 +35,10 @@ async function startFromProc(pid: number): Promise<string | undefined> {
 
 async function fromPs(pid: number, format: string): Promise<string | undefined> {
   try {
-    const { stdout } = await promisify(execFile)("ps", ["-o", format, "-p", String(pid)]);
+    const stdout = await runToEnd("ps", ["-o", format, "-p", String(pid)]);
     return stdout.trim() || undefined;
   } catch {
-    return undefined; // ps exits with 1 when no such process runs
+    return undefined; // ps fails when no such process runs
   }
 }
 

@@ -25,7 +25,6 @@ export interface ServerFiles {
   readonly record: string;
   readonly lock: string;
   readonly ports: string;
-  readonly output: string;
   readonly log: string;
   readonly store: string;
 }
@@ -41,7 +40,6 @@ export async function openServerFiles(directory: string): Promise<ServerFiles> {
     record: at("nats-server.pid.json"),
     lock: at("nats-server.lock"),
     ports: at("ports"),
-    output: at("nats-server.out"),
     log: at("nats-server.log"),
     store: at("store"),
   };
