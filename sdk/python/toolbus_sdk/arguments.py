@@ -1,0 +1,98 @@
+"""Arguments as a function's type hints want them: JSON has no dataclass, date, path, set or enumeration."""
+
+import dataclasses
+import datetime
+import enum
+import functools
+import inspect
+import pathlib
+import typing
+import uuid
+
+READERS = {
+    datetime.datetime: lambda text: datetime.datetime.fromisoformat(text.replace("Z", "+00:00")),
+    datetime.date: datetime.date.fromisoformat,
+    uuid.UUID: uuid.UUID,
+    pathlib.Path: pathlib.Path,
+    pathlib.PurePath: pathlib.PurePath,
+}
+
+
+def bound_arguments(function, kwargs):
+    """Positional and keyword arguments. Raises TypeError, like a call does, for what is missing or not known."""
+    signature, hints = shape_of(function)
+    kwargs = {name: value_from_hint(hints.get(name), value) for name, value in kwargs.items()}
+    positional = [
+        kwargs.pop(name)
+        for name, parameter in signature.parameters.items()
+        if parameter.kind is parameter.POSITIONAL_ONLY and name in kwargs
+    ]
+    signature.bind(*positional, **kwargs)
+    return positional, kwargs
+
+
+@functools.lru_cache(maxsize=None)
+def shape_of(function):
+    return inspect.signature(function), hints_of(function)
+
+
+def hints_of(function):
+    try:
+        return typing.get_type_hints(function)
+    except Exception:
+        return {}  # hints that cannot be evaluated convert nothing: the function gets what JSON gave
+
+
+def value_from_hint(hint, value):
+    """The value in the form that the hint names; as it is where the hint says nothing about its form."""
+    origin = typing.get_origin(hint)
+    if origin is not None:
+        return value_from_generic(origin, typing.get_args(hint), value)
+    if not isinstance(hint, type):
+        return value
+    if isinstance(value, dict):
+        return value_from_record(hint, value)
+    if isinstance(value, list) and hint in (set, frozenset, tuple):
+        return hint(value)
+    if issubclass(hint, enum.Enum):
+        return value if isinstance(value, hint) else hint(value)
+    return READERS[hint](value) if hint in READERS and isinstance(value, str) else value
+
+
+def value_from_generic(origin, arguments, value):
+    if origin is typing.Union or getattr(origin, "__name__", "") == "UnionType":
+        return value_from_union(arguments, value)
+    if origin is getattr(typing, "Annotated", None):
+        return value_from_hint(arguments[0], value)
+    if isinstance(value, list) and origin is tuple:
+        inner = arguments[0] if len(arguments) == 2 and arguments[1] is ... else None
+        hints = [inner] * len(value) if inner else arguments
+        return tuple(value_from_hint(hint, item) for hint, item in zip(hints, value))
+    if isinstance(value, list) and arguments:
+        items = [value_from_hint(arguments[0], item) for item in value]
+        return origin(items) if origin in (set, frozenset) else items
+    if isinstance(value, dict) and len(arguments) == 2:
+        return {key: value_from_hint(arguments[1], item) for key, item in value.items()}
+    return value
+
+
+def value_from_union(members, value):
+    """The first member that accepts the value; null and plain values stay what they are."""
+    if value is None or any(type(value) is member for member in members):
+        return value
+    for member in members:
+        try:
+            converted = value_from_hint(member, value)
+        except Exception:
+            continue  # this member does not accept it; the next one may
+        if converted is not value:
+            return converted
+    return value
+
+
+def value_from_record(hint, value):
+    if dataclasses.is_dataclass(hint):
+        hints = hints_of(hint)
+        return hint(**{name: value_from_hint(hints.get(name), item) for name, item in value.items()})
+    validate = getattr(hint, "model_validate", None)
+    return validate(value) if callable(validate) else value

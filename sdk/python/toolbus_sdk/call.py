@@ -1,0 +1,110 @@
+"""The call that the present thread or task works on, and what a tool may ask of it."""
+
+import contextvars
+import ctypes
+import threading
+from contextlib import contextmanager
+
+current = contextvars.ContextVar("toolbus_call")
+MISSING = object()
+
+
+class CallCancelled(BaseException):
+    """Raised in a function whose call was cancelled; like KeyboardInterrupt no `except Exception` catches it."""
+
+
+class Call:
+    """One request. A function that runs in a thread is interrupted by an exception that is raised inside of it; the lock
+    decides whether that is still possible: never after the function has ended, never while a line is being written."""
+
+    def __init__(self, frame, channel):
+        self.id = frame["id"]
+        self.function = frame["function"]
+        self.kwargs = frame.get("kwargs") or {}
+        self.config = frame.get("config") or {}
+        self.secrets = frame.get("secrets") or {}
+        self.channel = channel
+        self.log_lines = 0
+        self._lock = threading.Lock()
+        self._thread = None
+        self._writers = 0
+        self._is_cancelled = False
+        self._is_interrupted = False
+
+    def enter_thread(self):
+        """From here on a cancel interrupts this thread. Raises at once if the call was cancelled before."""
+        with self._lock:
+            self._thread = threading.get_ident()
+            if self._is_cancelled:
+                raise CallCancelled
+
+    def leave_thread(self):
+        """Once this has returned, no interruption comes to the thread any more. One that is on its way is raised here, at
+        most once a call: who catches it calls this again."""
+        with self._lock:
+            self._thread = None
+        for _ in range(10):
+            pass  # where the interpreter raises what is on its way
+
+    def cancel(self):
+        with self._lock:
+            self._is_cancelled = True
+            self._interrupt_if_possible()
+
+    def _interrupt_if_possible(self):
+        if self._thread is None or self._writers > 0 or self._is_interrupted:
+            return
+        self._is_interrupted = True
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(CallCancelled))
+
+    @contextmanager
+    def writing(self):
+        """No interruption while a line is written, so that no half line stands in the protocol; it comes right after."""
+        with self._lock:
+            self._writers += 1
+        for _ in range(2):
+            pass  # an interruption that is on its way is raised here, before the first byte
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._writers -= 1
+                if self._is_cancelled:
+                    self._interrupt_if_possible()
+
+
+def running_call():
+    call = current.get(None)
+    if call is None:
+        raise RuntimeError("no call is running here: ask inside of a tool's function, in its own thread or task")
+    return call
+
+
+def get_config(path, default=None):
+    """The configuration of the present call at a path like `"server.url"`; the default where there is nothing."""
+    value = running_call().config
+    for key in path.split("."):
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdigit() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return default
+    return value
+
+
+def get_secret(name, default=MISSING):
+    """A secret that the tool's entry names. Raises LookupError for any other unless there is a default."""
+    secrets = running_call().secrets
+    if name in secrets:
+        return secrets[name]
+    if default is MISSING:
+        raise LookupError(f'this tool is not given the secret "{name}"; name it in `secrets` of the tool\'s entry')
+    return default
+
+
+def progress(done, total=0, message=""):
+    """Tells how far the call has come, in the tool's own unit; a total of 0 means unknown."""
+    call = running_call()
+    with call.writing():
+        call.channel.send_progress(call.id, float(done), float(total or 0), str(message))

@@ -1,0 +1,48 @@
+"""The protocol's lines: one JSON object each. Whole lines, whoever writes at the same time."""
+
+import json
+import os
+import threading
+
+from toolbus_sdk.descriptors import write_all
+
+
+def json_bytes(value):
+    """Compact JSON. NaN and Infinity are no JSON and are refused; lone surrogates travel as escapes."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+
+
+class Channel:
+    def __init__(self, protocol_input, protocol_output, max_line_bytes):
+        self._input = os.fdopen(protocol_input, "rb", buffering=256 * 1024, closefd=False)
+        self._output = protocol_output
+        self._lock = threading.Lock()
+        self.max_line_bytes = max_line_bytes
+
+    def frames(self):
+        """Each request as it comes, until the pool closes its end."""
+        for line in self._input:
+            if line.strip():
+                yield json.loads(line)
+
+    def send(self, line):
+        with self._lock:
+            write_all(self._output, line + b"\n")
+
+    def send_ready(self, functions, versions):
+        self.send(json_bytes({"ready": True, "pid": os.getpid(), "functions": functions, **versions}))
+
+    def send_fatal(self, reason):
+        self.send(json_bytes({"fatal": reason}))
+
+    def send_progress(self, call_id, done, total, message):
+        self.send(json_bytes({"id": call_id, "progress": {"done": done, "total": total, "message": message}}))
+
+    def send_answer(self, call_id, result, error, log_lines):
+        """`result` and `error` are JSON already. `logs` tells how many log lines of this call went to stderr before."""
+        logs = b',"logs":%d' % log_lines if log_lines else b""
+        self.send(b'{"id":%d,"result":%b,"error":%b%b}' % (call_id, result, error, logs))

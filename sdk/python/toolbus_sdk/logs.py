@@ -1,0 +1,145 @@
+"""Logs: one JSON line each on stderr, labelled with the call that wrote it. `print` becomes such lines too."""
+
+import io
+import logging
+import sys
+import threading
+import time
+
+from toolbus_sdk.call import current
+from toolbus_sdk.channel import json_bytes
+from toolbus_sdk.descriptors import write_all
+
+MAX_MESSAGE_LENGTH = 8_000
+MAX_FIELDS_BYTES = 16_000
+STDERR = 2
+write_lock = threading.Lock()
+
+
+def write_log(level, message, fields=None, call=None):
+    """Messages and fields that are too long are cut, and say so."""
+    call = call or current.get(None)
+    entry = {"toolbus": "log", "time": time.time(), "level": level, "message": shortened(str(message))}
+    if call is not None:
+        entry["id"] = call.id
+    if fields:
+        entry["fields"] = safe_fields(fields)
+    line = json_bytes(entry) + b"\n"
+    if call is None:
+        write_line(line)
+        return
+    with call.writing():
+        write_line(line)
+        call.log_lines += 1
+
+
+def write_line(line):
+    with write_lock:
+        write_all(STDERR, line)
+
+
+def shortened(text):
+    if len(text) <= MAX_MESSAGE_LENGTH:
+        return text
+    half = MAX_MESSAGE_LENGTH // 2
+    return f"{text[:half]} … {len(text) - 2 * half} characters left out … {text[-half:]}"
+
+
+def safe_fields(fields):
+    """Fields as JSON can hold them; a value that it cannot hold stands as its text."""
+    safe = {}
+    for name, value in fields.items():
+        try:
+            json_bytes(value)
+            safe[name] = value
+        except (TypeError, ValueError, RecursionError):
+            safe[name] = shortened(str(value))
+    return safe if len(json_bytes(safe)) <= MAX_FIELDS_BYTES else {"left_out": sorted(safe)[:100]}
+
+
+class Log:
+    """`log.info("fetched", url=url, bytes=12)`."""
+
+    def debug(self, message, **fields):
+        write_log("debug", message, fields)
+
+    def info(self, message, **fields):
+        write_log("info", message, fields)
+
+    def warning(self, message, **fields):
+        write_log("warn", message, fields)
+
+    warn = warning
+
+    def error(self, message, **fields):
+        write_log("error", message, fields)
+
+
+log = Log()
+
+
+class LogHandler(logging.Handler):
+    """What tools and their libraries write with `logging`."""
+
+    def emit(self, record):
+        try:
+            write_log(level_from_number(record.levelno), self.format(record), {"logger": record.name})
+        except Exception:
+            self.handleError(record)
+
+
+def level_from_number(number):
+    if number >= logging.ERROR:
+        return "error"
+    if number >= logging.WARNING:
+        return "warn"
+    return "info" if number >= logging.INFO else "debug"
+
+
+class PrintStream(io.TextIOBase):
+    """Stands for sys.stdout and sys.stderr: each line becomes a log line of the call that printed it."""
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def __init__(self):
+        self._pending = {}
+
+    def writable(self):
+        return True
+
+    def fileno(self):
+        return STDERR
+
+    def isatty(self):
+        return False
+
+    def write(self, text):
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        call = current.get(None)
+        key = call.id if call is not None else None
+        pending = self._pending.pop(key, "") + text
+        *lines, rest = pending.split("\n")
+        if len(rest) > MAX_MESSAGE_LENGTH:
+            lines.append(rest)
+        elif rest:
+            self._pending[key] = rest
+        for line in lines:
+            if line.strip():
+                write_log("info", line.rstrip("\r"), call=call)
+        return len(text)
+
+    def finish(self, call):
+        """Writes what the call printed without a line end."""
+        rest = self._pending.pop(call.id, "")
+        if rest.strip():
+            write_log("info", rest, call=call)
+
+
+def redirect_prints():
+    """From here on `print`, sys.stderr and `logging` write labelled log lines. Gives the streams to finish calls on."""
+    streams = [PrintStream(), PrintStream()]
+    sys.stdout, sys.stderr = streams
+    logging.getLogger().addHandler(LogHandler())
+    return streams

@@ -1,0 +1,177 @@
+"""The worker: takes requests from the pool, runs functions in threads or as coroutines, answers each by its id.
+
+What must stay true:
+W1  Nothing but whole frames reaches the protocol, whatever the tool prints (`descriptors.py`).
+W2  Each request is answered exactly once, with its own id, whatever its function raises or returns.
+W3  A function that was interrupted has answered for itself: the interruption never reaches the next call of its thread
+    (`call.py`).
+W4  The main thread only reads requests, so that a cancel is seen while functions run.
+"""
+
+import contextvars
+import inspect
+import platform
+import sys
+import time
+import traceback
+
+import toolbus_sdk
+from toolbus_sdk.arguments import bound_arguments
+from toolbus_sdk.call import Call, CallCancelled, current
+from toolbus_sdk.channel import Channel, json_bytes
+from toolbus_sdk.descriptors import take_protocol
+from toolbus_sdk.limits import apply_limits
+from toolbus_sdk.logs import redirect_prints, write_log
+from toolbus_sdk.loop import Loop
+from toolbus_sdk.settings import Settings, settings_from_arguments
+from toolbus_sdk.threads import Threads
+from toolbus_sdk.tool_module import functions_of, import_tool
+
+NULL = b"null"
+running = []
+
+
+def worker_main():
+    """Serves the functions of the script that calls it, until the pool closes its end. Belongs to the end of a tool file:
+    `if __name__ == "__main__": worker_main()`. Where a worker serves the file already, it does nothing."""
+    if running:
+        return
+    worker = Worker(Settings())
+    worker.serve(functions_of(sys.modules["__main__"]))
+
+
+def run_file(arguments):
+    """Imports a tool file and serves it. A file that cannot be imported is told to the pool in one frame."""
+    settings = settings_from_arguments(arguments)
+    worker = Worker(settings)
+    apply_limits(settings.memory_bytes, settings.processor_seconds)
+    try:
+        functions = functions_of(import_tool(settings.file))
+    except BaseException as error:
+        write_log("error", text_of_traceback(error))
+        worker.channel.send_fatal(text_of_error(error))
+        sys.exit(1)
+    worker.serve(functions)
+
+
+class Worker:
+    def __init__(self, settings):
+        running.append(self)
+        self.channel = Channel(*take_protocol(), settings.max_line_bytes)
+        self.prints = redirect_prints()
+        self.threads = Threads(settings.threads)
+        self.loop = Loop()
+        self.functions = {}
+        self.cancels = {}
+
+    def serve(self, functions):
+        self.functions = functions
+        versions = {"python": platform.python_version(), "sdk": toolbus_sdk.__version__}
+        self.channel.send_ready(sorted(functions), versions)
+        for frame in self.channel.frames():
+            if "cancel" in frame:
+                self.cancel(frame["cancel"])
+            else:
+                self.start(Call(frame, self.channel))
+        self.wait_for_calls()
+
+    def wait_for_calls(self):
+        """The pool closes its end when no call is left, or ends the process; by hand, requests may come from a file."""
+        while self.cancels:
+            time.sleep(0.01)
+
+    def cancel(self, call_id):
+        cancel = self.cancels.get(call_id)
+        if cancel is not None:
+            cancel()
+
+    def start(self, call):
+        function = self.functions.get(call.function)
+        context = contextvars.copy_context()
+        context.run(current.set, call)
+        if function is None:
+            self.answer_error(call, f"LookupError: there is no function {call.function}")
+        elif inspect.iscoroutinefunction(function):
+            self.cancels[call.id] = self.loop.start(self.run_coroutine(call, function), context)
+        else:
+            self.cancels[call.id] = call.cancel  # before the start: an instant answer takes it away again
+            self.threads.submit(context.run, self.run_function, call, function, context)
+
+    def run_function(self, call, function, context):
+        """In a thread. W3: at most one interruption comes, and after the last `leave_thread` none."""
+        try:
+            try:
+                call.enter_thread()
+                positional, named = bound_arguments(function, call.kwargs)
+                result = function(*positional, **named)
+            finally:
+                call.leave_thread()
+        except BaseException as error:
+            call.leave_thread()
+            self.answer_failure(call, error)
+            return
+        if inspect.isawaitable(result):
+            self.cancels[call.id] = self.loop.start(self.run_awaitable(call, result), context)
+        else:
+            self.answer_result(call, result)
+
+    async def run_coroutine(self, call, function):
+        try:
+            positional, named = bound_arguments(function, call.kwargs)
+            result = await function(*positional, **named)
+        except BaseException as error:
+            self.answer_failure(call, error)
+        else:
+            self.answer_result(call, result)
+
+    async def run_awaitable(self, call, awaitable):
+        async def function(**_):
+            return await awaitable
+
+        await self.run_coroutine(call, function)
+
+    def answer_result(self, call, result):
+        try:
+            line = json_bytes(result)
+        except (TypeError, ValueError, RecursionError) as error:
+            self.answer_error(call, f"the result is not JSON: {text_of_error(error)}")
+            return
+        limit = self.channel.max_line_bytes
+        if len(line) > limit:
+            self.answer_error(call, f"the result has {len(line)} bytes, over the limit of {limit}")
+            return
+        self.answer(call, line, NULL)
+
+    def answer_failure(self, call, error):
+        if isinstance(error, CallCancelled) or type(error).__name__ == "CancelledError":
+            self.answer_error(call, "the call was cancelled")
+            return
+        write_log("error", text_of_traceback(error), {"exception": type(error).__name__}, call)
+        self.answer_error(call, text_of_error(error))
+
+    def answer_error(self, call, text):
+        self.answer(call, NULL, json_bytes(text))
+
+    def answer(self, call, result, error):
+        self.cancels.pop(call.id, None)
+        for stream in self.prints:
+            stream.finish(call)
+        self.channel.send_answer(call.id, result, error, call.log_lines)
+
+
+def text_of_error(error):
+    """`ValueError: bad`; the name alone where there is no text."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "its text cannot be made"
+    name = type(error).__name__
+    return f"{name}: {text}" if text else name
+
+
+def text_of_traceback(error):
+    """The traceback from the tool's own first line on."""
+    frames = error.__traceback__
+    while frames is not None and "toolbus_sdk" in frames.tb_frame.f_code.co_filename and frames.tb_next is not None:
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames)).rstrip()

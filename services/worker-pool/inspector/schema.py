@@ -1,0 +1,242 @@
+"""JSON Schema from type hints as they are written. What is not understood means "any value", never a wrong schema."""
+
+import ast
+
+ANY = {}
+SCHEMAS = {
+    "str": {"type": "string"},
+    "int": {"type": "integer"},
+    "float": {"type": "number"},
+    "complex": ANY,
+    "bool": {"type": "boolean"},
+    "None": {"type": "null"},
+    "NoneType": {"type": "null"},
+    "Any": ANY,
+    "object": ANY,
+    "AnyStr": {"type": "string"},
+    "Path": {"type": "string"},
+    "PurePath": {"type": "string"},
+    "datetime": {"type": "string", "format": "date-time"},
+    "date": {"type": "string", "format": "date"},
+    "UUID": {"type": "string", "format": "uuid"},
+}
+ARRAYS = {"list", "List", "Sequence", "MutableSequence", "Iterable", "Collection", "tuple", "Tuple"}
+SETS = {"set", "Set", "frozenset", "FrozenSet", "AbstractSet", "MutableSet"}
+OBJECTS = {"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "DefaultDict"}
+WRAPPERS = {"Required", "NotRequired", "ReadOnly", "Final", "InitVar"}
+MAX_DEPTH = 16
+
+
+def literal_from_node(node):
+    """(True, value) for a literal that JSON can hold, else (False, None)."""
+    try:
+        value = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False, None
+    return (True, value) if is_json(value) else (False, None)
+
+
+def is_json(value):
+    if isinstance(value, float):
+        return value == value and abs(value) != float("inf")
+    if isinstance(value, list):
+        return all(map(is_json, value))
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and is_json(item) for key, item in value.items())
+    return value is None or isinstance(value, (str, int))
+
+
+def last_name(node):
+    """`Optional` of `typing.Optional`, `t.Optional` and `Optional`."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def items_of(node):
+    return list(node.elts) if isinstance(node, ast.Tuple) else [node]
+
+
+class Annotations:
+    """The type hints of one module, with the classes and aliases that it defines itself."""
+
+    def __init__(self, module):
+        self.classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
+        self.aliases = dict(alias for node in module.body for alias in aliases_from_node(node))
+        self.opened = []
+
+    def schema_from_node(self, node):
+        if node is None or len(self.opened) > MAX_DEPTH:
+            return dict(ANY)
+        if isinstance(node, ast.Constant):
+            return self.schema_from_constant(node.value)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            return self.union([node.left, node.right])
+        if isinstance(node, ast.Subscript):
+            return self.schema_from_subscript(last_name(node.value), items_of(node.slice))
+        return self.schema_from_name(last_name(node))
+
+    def schema_from_constant(self, value):
+        if value is None:
+            return dict(SCHEMAS["None"])
+        if not isinstance(value, str):
+            return dict(ANY)
+        try:
+            return self.schema_from_node(ast.parse(value, mode="eval").body)
+        except SyntaxError:
+            return dict(ANY)
+
+    def schema_from_name(self, name):
+        if name in self.classes or name in self.aliases:
+            return self.schema_from_definition(name)
+        if name in SCHEMAS:
+            return dict(SCHEMAS[name])
+        if name in ARRAYS:
+            return {"type": "array"}
+        if name in SETS:
+            return {"type": "array", "uniqueItems": True}
+        return {"type": "object"} if name in OBJECTS else dict(ANY)
+
+    def schema_from_subscript(self, name, items):
+        if name == "Optional":
+            return self.or_null(self.schema_from_node(items[0]))
+        if name == "Union":
+            return self.union(items)
+        if name == "Literal":
+            return self.literal(items)
+        if name == "Annotated":
+            return self.annotated(items)
+        if name in WRAPPERS:
+            return self.schema_from_node(items[0])
+        if name in ("tuple", "Tuple"):
+            return self.tuple(items)
+        if name in ARRAYS:
+            return {"type": "array", "items": self.schema_from_node(items[0])}
+        if name in SETS:
+            return {"type": "array", "items": self.schema_from_node(items[0]), "uniqueItems": True}
+        if name in OBJECTS and len(items) == 2:
+            values = self.schema_from_node(items[1])
+            return {"type": "object", "additionalProperties": values} if values else {"type": "object"}
+        return self.schema_from_name(name)
+
+    def union(self, nodes):
+        members = []
+        for node in nodes:
+            schema = self.schema_from_node(node)
+            for member in schema["anyOf"] if set(schema) == {"anyOf"} else [schema]:
+                if not member:
+                    return dict(ANY)
+                if member not in members:
+                    members.append(member)
+        return members[0] if len(members) == 1 else {"anyOf": members}
+
+    def or_null(self, schema):
+        null = SCHEMAS["None"]
+        if not schema or schema == null:
+            return schema
+        members = schema["anyOf"] if set(schema) == {"anyOf"} else [schema]
+        return schema if null in members else {"anyOf": [*members, null]}
+
+    def literal(self, items):
+        values = [value for known, value in map(literal_from_node, items) if known]
+        return self.values(values) if len(values) == len(items) else dict(ANY)
+
+    def values(self, values):
+        kinds = {type(value) for value in values}
+        kind = {str: "string", bool: "boolean", int: "integer"}.get(kinds.pop()) if len(kinds) == 1 else None
+        return {"type": kind, "enum": values} if kind else {"enum": values}
+
+    def annotated(self, items):
+        schema = self.schema_from_node(items[0])
+        for extra in items[1:]:
+            if isinstance(extra, ast.Call):
+                extra = next((word.value for word in extra.keywords if word.arg == "description"), extra)
+            if isinstance(extra, ast.Constant) and isinstance(extra.value, str):
+                return {**schema, "description": extra.value}
+        return schema
+
+    def tuple(self, items):
+        if len(items) == 2 and isinstance(items[1], ast.Constant) and items[1].value is ...:
+            return {"type": "array", "items": self.schema_from_node(items[0])}
+        count = len(items)
+        return {
+            "type": "array",
+            "prefixItems": [self.schema_from_node(item) for item in items],
+            "minItems": count,
+            "maxItems": count,
+        }
+
+    def schema_from_definition(self, name):
+        if name in self.opened:
+            return dict(ANY)
+        self.opened.append(name)
+        try:
+            if name in self.aliases:
+                return self.schema_from_node(self.aliases[name])
+            return self.schema_from_class(self.classes[name])
+        finally:
+            self.opened.pop()
+
+    def schema_from_class(self, node):
+        bases = {last_name(base) for base in node.bases}
+        decorators = {last_name(item.func if isinstance(item, ast.Call) else item) for item in node.decorator_list}
+        if any(base and base.endswith("Enum") for base in bases):
+            return self.enumeration(node)
+        known = [self.classes[base] for base in bases if base in self.classes and base not in self.opened]
+        if "TypedDict" in bases:
+            return self.record(node, is_total=is_total(node), inherits=[])
+        if bases & {"BaseModel"} or "dataclass" in decorators:
+            return self.record(node, is_total=True, inherits=known)
+        inherited = [self.schema_from_definition(base.name) for base in known]
+        if inherited and inherited[0].get("type") == "object":
+            return self.record(node, is_total=is_total(node), inherits=known)
+        return dict(ANY)
+
+    def record(self, node, *, is_total, inherits):
+        """TypedDict, dataclass or model: a field with a default is optional, and so are all fields of `total=False`."""
+        properties, required = {}, []
+        for parent in inherits:
+            schema = self.schema_from_definition(parent.name)
+            properties.update(schema.get("properties", {}))
+            required += schema.get("required", [])
+        for field in node.body:
+            if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
+                continue
+            name, hint = field.target.id, field.annotation
+            wrapper = last_name(hint.value) if isinstance(hint, ast.Subscript) else last_name(hint)
+            if wrapper == "ClassVar":
+                continue
+            properties[name] = self.field(field)
+            if wrapper == "Required" or (is_total and wrapper != "NotRequired" and field.value is None):
+                required.append(name)
+        schema = {"type": "object", "properties": properties}
+        return {**schema, "required": list(dict.fromkeys(required))} if required else schema
+
+    def field(self, node):
+        schema = self.schema_from_node(node.annotation)
+        known, value = literal_from_node(node.value) if node.value is not None else (False, None)
+        return {**schema, "default": value} if known else schema
+
+    def enumeration(self, node):
+        assigned = [item.value for item in node.body if isinstance(item, ast.Assign)]
+        values = [value for known, value in map(literal_from_node, assigned) if known]
+        return self.values(values) if values and len(values) == len(assigned) else dict(ANY)
+
+
+def is_total(node):
+    return not any(
+        word.arg == "total" and isinstance(word.value, ast.Constant) and word.value.value is False
+        for word in node.keywords
+    )
+
+
+def aliases_from_node(node):
+    """`Color = Literal["red"]`, `Color: TypeAlias = …` and `type Color = …`."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        if isinstance(node.value, (ast.Subscript, ast.BinOp, ast.Name, ast.Attribute)):
+            yield node.targets[0].id, node.value
+    elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+        if last_name(node.annotation) == "TypeAlias":
+            yield node.target.id, node.value
+    elif type(node).__name__ == "TypeAlias":
+        yield node.name.id, node.value

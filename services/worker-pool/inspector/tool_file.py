@@ -1,0 +1,47 @@
+"""A tool file as the pool sees it: its metadata and its functions, or the reason why it is refused."""
+
+import ast
+import hashlib
+import os
+import platform
+
+from functions import functions_from_module
+from metadata import metadata_from_text
+from refusal import Refusal
+
+
+def read_tool_file(path):
+    """What a file offers, as JSON can hold it. Never raises for what a file contains."""
+    name = os.path.basename(path)
+    digest = ""
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+        digest = hashlib.sha256(content).hexdigest()
+        return {"file": name, "digest": digest, **offer_from_text(text_from_content(content), name)}
+    except Refusal as refusal:
+        return {"file": name, "digest": digest, "refused": str(refusal)}
+    except OSError as error:
+        return {"file": name, "digest": digest, "refused": f"it cannot be read: {error.strerror}"}
+
+
+def text_from_content(content):
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Refusal(f"it is not UTF-8: byte {error.start}") from None
+    return text.replace("\r\n", "\n")
+
+
+def offer_from_text(text, name):
+    metadata = metadata_from_text(text)
+    try:
+        module = ast.parse(text, name)
+        functions = functions_from_module(module)
+    except SyntaxError as error:
+        raise Refusal(f"line {error.lineno}: {error.msg} (read by Python {platform.python_version()})") from None
+    except (RecursionError, MemoryError, ValueError) as error:
+        raise Refusal(f"it cannot be parsed: {type(error).__name__}: {error}") from None
+    if not functions:
+        raise Refusal("it offers no function: write a top-level `def` without a leading underscore")
+    return {"dependencies": metadata.get("dependencies", []), "functions": functions}
