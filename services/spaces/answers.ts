@@ -1,0 +1,67 @@
+import { create } from "@bufbuild/protobuf";
+import { type SpaceMessage, ToolMessageSchema, ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Messages } from "./messages.ts";
+import { isFinal, toolOf, wordOf } from "./tool-message.ts";
+
+export interface Answer {
+  callId: string;
+  /** JSON text; without effect when there is an error. */
+  resultJson: string;
+  error: string;
+}
+
+/** Hands an answer to the router, which takes exactly one; gives the result as it is recorded there, if it says so. */
+export type SubmitAnswer = (answer: Answer) => Promise<ToolResult | undefined>;
+
+export interface Answers {
+  answer(spaceId: string, answer: Answer): Promise<SpaceMessage>;
+}
+
+/** Answers of people to tool calls that wait in a space. The router decides which answer wins; what is shown follows. */
+export function createAnswers({ messages, submit }: { messages: Messages; submit: SubmitAnswer }): Answers {
+  return {
+    async answer(spaceId, answer) {
+      const shown = (await messages.findTool(spaceId, answer.callId)) ?? refuseUnknown(spaceId, answer.callId);
+      const { status } = toolOf(shown);
+      if (isFinal(status)) refuseAnswered(answer.callId);
+      if (status !== ToolMessageStatus.REQUIRES_ACTION) {
+        refuse("failed_precondition", `call ${answer.callId} waits for nobody: it is ${wordOf(status)}`);
+      }
+      refuseNonJson(answer);
+      const result = (await submit(answer)) ?? resultFrom(answer);
+      const current = await messages.findTool(spaceId, answer.callId);
+      if (current && isFinal(toolOf(current).status)) return current; // the router was quicker to show it
+      const author = shown.author ?? refuse("internal", `message ${shown.id} has no author`);
+      const tool = create(ToolMessageSchema, {
+        callId: answer.callId,
+        status: result.isError ? ToolMessageStatus.ERROR : ToolMessageStatus.COMPLETE,
+        result,
+      });
+      return messages.recordTool({ spaceId, author, tool });
+    },
+  };
+}
+
+function resultFrom({ resultJson, error }: Answer): ToolResult {
+  if (error !== "") return create(ToolResultSchema, { outputJson: JSON.stringify({ error }), isError: true });
+  return create(ToolResultSchema, { outputJson: resultJson });
+}
+
+function refuseNonJson({ resultJson, error }: Answer): void {
+  if (error !== "") return;
+  try {
+    JSON.parse(resultJson);
+  } catch (cause) {
+    refuse("invalid_argument", "result_json: is no JSON text", { cause });
+  }
+}
+
+function refuseUnknown(spaceId: string, callId: string): never {
+  return refuse("not_found", `space "${spaceId}" shows no call ${callId}`, { reason: "TOOL_CALL_NOT_FOUND" });
+}
+
+function refuseAnswered(callId: string): never {
+  return refuse("failed_precondition", `call ${callId} has its answer`, { reason: "TOOL_CALL_RESOLVED" });
+}

@@ -1,0 +1,64 @@
+import { create } from "@bufbuild/protobuf";
+import { z } from "zod";
+import { Effect, ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Membership } from "../membership.ts";
+import type { Memory } from "../memory.ts";
+import type { Messages } from "../messages.ts";
+
+/** On whose behalf a built-in runs. The call's id makes a repeated call one with the first. */
+export interface BuiltInCall {
+  callId: string;
+  sessionId: string;
+  agent: string;
+}
+
+export interface Rooms {
+  membership: Membership;
+  messages: Messages;
+  memory: Memory;
+}
+
+/** A tool that every agent has. What it refuses is its error result. */
+export interface BuiltIn {
+  readonly tool: Tool;
+  run(rooms: Rooms, call: BuiltInCall, argumentsJson: string): Promise<unknown>;
+}
+
+interface Definition<A extends z.ZodObject> {
+  name: string;
+  description: string;
+  effect: Effect;
+  arguments: A;
+  run: (rooms: Rooms, call: BuiltInCall, given: z.infer<A>) => Promise<unknown>;
+}
+
+export function defineBuiltIn<A extends z.ZodObject>(definition: Definition<A>): BuiltIn {
+  const tool = create(ToolSchema, {
+    name: definition.name,
+    description: definition.description,
+    inputSchemaJson: JSON.stringify(z.toJSONSchema(definition.arguments, { io: "input" })),
+    executionType: ExecutionType.BUILTIN,
+    visible: false,
+    effect: definition.effect,
+  });
+  return {
+    tool,
+    run: async (rooms, call, json) => definition.run(rooms, call, parseArguments(definition.arguments, json)),
+  };
+}
+
+/** The router has validated them; this is for whoever calls without it. */
+function parseArguments<A extends z.ZodObject>(schema: A, json: string): z.infer<A> {
+  let value: unknown;
+  try {
+    value = JSON.parse(json === "" ? "{}" : json);
+  } catch (cause) {
+    return refuse("invalid_argument", "the arguments are no JSON text", { cause });
+  }
+  const parsed = schema.safeParse(value);
+  return parsed.success ? parsed.data : refuse("invalid_argument", z.prettifyError(parsed.error));
+}
+
+export const pure = Effect.PURE;
+export const idempotent = Effect.IDEMPOTENT;

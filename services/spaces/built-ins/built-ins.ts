@@ -1,0 +1,33 @@
+import { create } from "@bufbuild/protobuf";
+import { type Tool, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
+import type { BuiltIn, BuiltInCall, Rooms } from "./built-in.ts";
+import { memoryTools } from "./memory-tools.ts";
+import { spaceTools } from "./space-tools.ts";
+
+const builtInsByName = new Map<string, BuiltIn>(
+  [...spaceTools, ...memoryTools].map((builtIn) => [builtIn.tool.name, builtIn]),
+);
+
+export const builtInTools: readonly Tool[] = [...builtInsByName.values()].map((builtIn) => builtIn.tool);
+
+/** What a passing fault or an own defect says is no answer of the tool: it leaves as the failure that it is. */
+const faults = new Set<Failure["code"]>(["unavailable", "internal", "unknown", "canceled", "deadline_exceeded"]);
+
+export async function callBuiltIn(
+  rooms: Rooms,
+  name: string,
+  call: BuiltInCall,
+  argumentsJson: string,
+): Promise<ToolResult> {
+  const builtIn = builtInsByName.get(name) ?? refuse("not_found", `no built-in tool "${name}"`);
+  if (call.sessionId === "") refuse("invalid_argument", "scope.session_id: built-in tools belong to a session");
+  if (call.agent === "") refuse("invalid_argument", "scope.agent: built-in tools belong to an agent");
+  try {
+    const value = await builtIn.run(rooms, call, argumentsJson);
+    return create(ToolResultSchema, { outputJson: JSON.stringify(value) });
+  } catch (error) {
+    if (!(error instanceof Failure) || faults.has(error.code)) throw error;
+    return create(ToolResultSchema, { outputJson: JSON.stringify({ error: error.message }), isError: true });
+  }
+}

@@ -1,0 +1,73 @@
+import { create } from "@bufbuild/protobuf";
+import { z } from "zod";
+import { MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/space_pb.ts";
+import { entryForModel, pluralOf } from "../transcript.ts";
+import { type BuiltIn, defineBuiltIn, idempotent, pure } from "./built-in.ts";
+
+const key = z
+  .string()
+  .min(1)
+  .max(128)
+  .describe("A short name of your choice, by which you replace or delete it later.");
+const keys = z.array(key).min(1).max(1_000).describe("The keys to delete; those that do not exist are passed over.");
+
+function setTool(kind: MemoryKind, description: string, whatText: string): BuiltIn {
+  const plural = pluralOf(kind);
+  const text = z.string().min(1).max(65_536).describe(whatText);
+  return defineBuiltIn({
+    name: `set_${plural}`,
+    description,
+    effect: idempotent,
+    arguments: z.strictObject({ entries: z.array(z.strictObject({ key, text })).min(1).max(100) }),
+    async run(rooms, call, { entries }) {
+      const given = entries.map((entry) => create(MemoryEntrySchema, { ...entry, kind }));
+      await rooms.memory.set(call, given);
+      return { set: entries.length };
+    },
+  });
+}
+
+function deleteTool(kind: MemoryKind): BuiltIn {
+  const plural = pluralOf(kind);
+  return defineBuiltIn({
+    name: `delete_${plural}`,
+    description: `Delete ${plural} of yours by their keys. Returns how many there were.`,
+    effect: idempotent,
+    arguments: z.strictObject({ keys }),
+    async run(rooms, call, given) {
+      return { deleted: await rooms.memory.delete(call, kind, given.keys) };
+    },
+  });
+}
+
+const getPlans = defineBuiltIn({
+  name: "get_plans",
+  description: "Read your plans, with their keys.",
+  effect: pure,
+  arguments: z.strictObject({}),
+  async run(rooms, call) {
+    return { plans: (await rooms.memory.list(call, MemoryKind.PLAN)).map(entryForModel) };
+  },
+});
+
+export const memoryTools = [
+  setTool(
+    MemoryKind.GOAL,
+    "Create or replace goals: what you want to reach. They stand in your instructions in every run of this session.",
+    "The goal, in your own words.",
+  ),
+  deleteTool(MemoryKind.GOAL),
+  setTool(
+    MemoryKind.MEMORY,
+    "Create or replace memories: what you want to know later. They stand in your instructions in every run of this session.",
+    "What to remember, in your own words.",
+  ),
+  deleteTool(MemoryKind.MEMORY),
+  setTool(
+    MemoryKind.PLAN,
+    "Create or replace plans: what you mean to do. Read them with get_plans.",
+    "The plan, in your own words.",
+  ),
+  deleteTool(MemoryKind.PLAN),
+  getPlans,
+];

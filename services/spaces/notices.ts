@@ -1,0 +1,28 @@
+import { create } from "@bufbuild/protobuf";
+import { type InboxEvent, InboxEventSchema, type SpaceEvent } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { Inbox } from "./inbox.ts";
+import type { Membership } from "./membership.ts";
+
+/**
+ * Brings what is said in a space to the inboxes of the other agents in it. Tool calls that are shown wake nobody. Doing it
+ * twice for an event does it once, as the inbox knows what it was given.
+ */
+export function createNotices({ membership, inbox }: { membership: Membership; inbox: Inbox }) {
+  return {
+    async deliver({ event }: SpaceEvent): Promise<void> {
+      if (event.case !== "messagePosted" || event.value.content.case !== "text") return;
+      const { id, spaceId, author, time, content } = event.value;
+      const text = content.value.text;
+      for (const agent of await membership.recipients(spaceId, author)) {
+        const notice: InboxEvent = create(InboxEventSchema, {
+          eventId: `msg:${spaceId}:${id}`,
+          sessionId: agent.sessionId,
+          agent: agent.name,
+          ...(time && { time }),
+          event: { case: "message", value: { spaceId, author: author?.name ?? "", text } },
+        });
+        await inbox.deliver(notice);
+      }
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { Source, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { unlessAborted } from "#runtime/bus/link.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Rooms } from "../built-ins/built-in.ts";
+import { builtInTools, callBuiltIn } from "../built-ins/built-ins.ts";
+
+/** The built-in tools as a provider like any other. They belong to no source and never change. */
+export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl<typeof ToolProviderService> {
+  return {
+    listTools: (request) => offerFor(request.sources),
+    async *watchTools(request, context) {
+      yield offerFor(request.sources);
+      await untilAborted(AbortSignal.any([context.signal, stopping]));
+      if (stopping.aborted) refuse("unavailable", "this instance stops: watch again");
+    },
+    async *callTool(request) {
+      const call = {
+        callId: request.callId,
+        sessionId: request.scope?.sessionId ?? "",
+        agent: request.scope?.agent ?? "",
+      };
+      const result = await callBuiltIn(rooms, request.tool, call, request.argumentsJson);
+      yield { event: { case: "result", value: result } };
+    },
+  };
+}
+
+function offerFor(sources: readonly Source[]) {
+  if (sources.length === 0) return { tools: builtInTools.map((tool) => ({ source: "", tool })), sources: [] };
+  const reason = "spaces offers its tools without a source";
+  return { tools: [], sources: sources.map(({ name }) => ({ source: name, available: false, reason })) };
+}
+
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  await unlessAborted(new Promise<never>(() => {}), signal).catch(() => {}); // the end that was waited for
+}

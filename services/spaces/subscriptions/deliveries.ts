@@ -1,0 +1,93 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import type { ConsumerMessages, JsMsg } from "@nats-io/jetstream";
+import { type SpaceEvent, SpaceEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { isPassing } from "#runtime/bus/jetstream-errors.ts";
+import { persist } from "#runtime/bus/link.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { eventAt } from "../space-state.ts";
+
+const stream = "TOOLBUS_SPACES";
+const durable = "spaces_to_inboxes";
+const nanosecondsPerMillisecond = 1_000_000;
+
+export interface DeliveryOptions {
+  /** Done once for each event at least; after a crash once more, by any instance. */
+  deliver: (event: SpaceEvent) => Promise<void>;
+  logger: { warn(details: object, message: string): void };
+}
+
+/**
+ * Hands each event of each space to one of the instances. The place in the log is kept by the server, so that a message
+ * reaches the inboxes even if the instance that stored it died right after.
+ */
+export async function openDeliveries(bus: Bus, { deliver, logger }: DeliveryOptions): Promise<AsyncDisposable> {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  await persist(bus.link, () => ensureConsumer(bus), { what: `creating consumer ${durable}`, isPassing });
+
+  const handle = async (message: JsMsg) => {
+    try {
+      await deliver(eventAt(fromBinary(SpaceEventSchema, message.data), BigInt(message.seq)));
+      message.ack();
+    } catch (error) {
+      logger.warn({ err: error, subject: message.subject, sequence: message.seq }, messageFromUnknown(error));
+      message.nak(1_000);
+    }
+  };
+
+  const run = async () => {
+    const backoff = createBackoff({ initialMs: 20, maxMs: 1_000 });
+    while (!signal.aborted) {
+      try {
+        for await (const message of consume(bus, signal)) {
+          await handle(message);
+          backoff.reset();
+        }
+      } catch (error) {
+        if (!signal.aborted) logger.warn({ err: error }, `messages do not reach inboxes: ${messageFromUnknown(error)}`);
+      }
+      await delay(backoff.next(), signal).catch(() => {}); // aborted: the loop's condition sees it
+    }
+  };
+  const running = run();
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+async function ensureConsumer(bus: Bus) {
+  await bus.manager.consumers.add(stream, {
+    durable_name: durable,
+    filter_subject: "toolbus.space.*",
+    ack_policy: "explicit",
+    ack_wait: 10_000 * nanosecondsPerMillisecond,
+    deliver_policy: "all",
+    max_ack_pending: 100,
+  });
+}
+
+/** One at a time: what is fetched ahead waits for its turn while another instance could take it. */
+async function* consume(bus: Bus, signal: AbortSignal): AsyncGenerator<JsMsg> {
+  const open = async () => {
+    await ensureConsumer(bus); // a server that lost its store comes back without it
+    const consumer = await bus.jetstream.consumers.get(stream, durable);
+    return consumer.consume({ max_messages: 1, expires: 10_000, idle_heartbeat: 1_000 });
+  };
+  const messages: ConsumerMessages = await persist(bus.link, open, { signal, what: `consuming ${durable}`, isPassing });
+  const ends = AbortSignal.any([signal, bus.link.down]);
+  const stop = () => messages.stop();
+  ends.addEventListener("abort", stop, { once: true });
+  if (ends.aborted) stop();
+  try {
+    yield* messages;
+  } finally {
+    ends.removeEventListener("abort", stop);
+    messages.stop();
+  }
+}

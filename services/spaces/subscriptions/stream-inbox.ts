@@ -1,0 +1,63 @@
+import { createHash } from "node:crypto";
+import { clone, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import { appendFenced } from "#runtime/bus/append.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { createKey, readKey } from "#runtime/bus/key-value.ts";
+import { followSubject, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
+import type { InboxStore, Recipient } from "../inbox.ts";
+
+const stream = "TOOLBUS_INBOX";
+const seenBucket = "toolbus_inbox_seen";
+
+/** Inboxes in their stream, which holds what waits and nothing else; what was seen stands in a bucket. */
+export function createStreamInbox(bus: Bus): InboxStore {
+  return {
+    async read(sessionId) {
+      const events: InboxEvent[] = [];
+      const subject = subjectOfInbox(sessionId);
+      for await (const message of readSubject(bus, subject)) events.push(eventFromStored(message));
+      const lastSequence = events.length > 0 ? Number(events.at(-1)?.sequence) : 0;
+      return { events, lastSequence };
+    },
+    async append(event, after) {
+      const stored = clone(InboxEventSchema, event);
+      stored.sequence = 0n; // its place tells it
+      const outcome = await appendFenced(bus, {
+        subject: subjectOfInbox(event.sessionId),
+        expectedLastSequence: after,
+        payload: toBinary(InboxEventSchema, stored),
+      });
+      return outcome.kind === "appended";
+    },
+    async remove(event) {
+      const { manager } = bus;
+      const position = Number(event.sequence);
+      const isThere = await manager.streams.getMessage(stream, { seq: position });
+      if (isThere !== null) await manager.streams.deleteMessage(stream, position, false);
+    },
+    async *follow(sessionId, signal) {
+      const subject = subjectOfInbox(sessionId);
+      for await (const message of followSubject(bus, subject, { signal })) yield eventFromStored(message);
+    },
+    wasSeen: async (recipient, eventId) => (await readKey(bus, seenBucket, seenKey(recipient, eventId))) !== undefined,
+    async markSeen(recipient, eventId) {
+      await createKey(bus, { bucket: seenBucket, key: seenKey(recipient, eventId), value: "" }); // marked twice is marked
+    },
+  };
+}
+
+function subjectOfInbox(sessionId: string): string {
+  return `toolbus.inbox.${sessionId}`;
+}
+
+function eventFromStored(message: StoredMessage): InboxEvent {
+  const event = fromBinary(InboxEventSchema, message.data);
+  event.sequence = BigInt(message.sequence);
+  return event;
+}
+
+/** Ids of events hold what keys may not. */
+function seenKey({ sessionId, agent }: Recipient, eventId: string): string {
+  return `${sessionId}.${agent}.${createHash("sha256").update(eventId).digest("base64url")}`;
+}

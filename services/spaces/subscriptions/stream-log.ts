@@ -1,0 +1,72 @@
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { type SpaceEvent, SpaceEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import { appendFenced } from "#runtime/bus/append.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
+import type { SpaceLog } from "../space-log.ts";
+import { emptySpace, eventAt, foldEvent, type SpaceState } from "../space-state.ts";
+
+interface KnownSpace {
+  state: SpaceState;
+  /** The reading that is under way; the next one goes on from where it ends. */
+  reading: Promise<void>;
+}
+
+const knownSpaces = 200;
+
+export function subjectOfSpace(spaceId: string): string {
+  return `toolbus.space.${spaceId}`;
+}
+
+export function eventFromStored(message: StoredMessage): SpaceEvent {
+  return eventAt(fromBinary(SpaceEventSchema, message.data), BigInt(message.sequence));
+}
+
+/**
+ * The logs of spaces in their stream. What was folded is kept for the spaces that were used last, and each reading takes in
+ * only what came since.
+ */
+export function createStreamLog(bus: Bus): SpaceLog {
+  const spaces = new Map<string, KnownSpace>();
+
+  const use = (spaceId: string): KnownSpace => {
+    const known = spaces.get(spaceId) ?? { state: emptySpace(), reading: Promise.resolve() };
+    spaces.delete(spaceId);
+    spaces.set(spaceId, known); // in order of their last use
+    const [oldest] = spaces.keys();
+    if (spaces.size > knownSpaces && oldest !== undefined) spaces.delete(oldest);
+    return known;
+  };
+
+  const catchUp = async (spaceId: string, state: SpaceState) => {
+    const subject = subjectOfSpace(spaceId);
+    for await (const message of readSubject(bus, subject, { fromSequence: Number(state.sequence) + 1 })) {
+      foldEvent(state, eventFromStored(message));
+    }
+  };
+
+  return {
+    async read(spaceId) {
+      const known = use(spaceId);
+      const reading = known.reading.then(() => catchUp(spaceId, known.state));
+      known.reading = reading.catch(() => {}); // whoever asked is told; the next reading goes on from the same place
+      await reading;
+      return known.state;
+    },
+    async append(spaceId, after, event) {
+      const outcome = await appendFenced(bus, {
+        subject: subjectOfSpace(spaceId),
+        expectedLastSequence: Number(after),
+        payload: toBinary(SpaceEventSchema, event),
+      });
+      return outcome.kind === "appended" ? eventAt(event, BigInt(outcome.sequence)) : undefined;
+    },
+    async *follow(spaceId, fromSequence, signal) {
+      const subject = subjectOfSpace(spaceId);
+      const from = fromSequence === 0n ? (await lastSequenceOf(bus, subject, signal)) + 1 : Number(fromSequence);
+      for await (const message of followSubject(bus, subject, { fromSequence: from, signal })) {
+        yield eventFromStored(message);
+      }
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import { clone, create } from "@bufbuild/protobuf";
+import {
+  type SpaceEvent,
+  SpaceEventSchema,
+  type SpaceMessage,
+  SpaceMessageSchema,
+  type ToolMessage,
+  ToolMessageSchema,
+  ToolMessageStatus,
+} from "#gen/toolbus/space/v1/space_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+
+/** Ids of people's messages hold no colon, so that the two never meet. */
+export function idOfToolMessage(callId: string): string {
+  return `tool:${callId}`;
+}
+
+export function isFinal(status: ToolMessageStatus): boolean {
+  return status === ToolMessageStatus.COMPLETE || status === ToolMessageStatus.ERROR;
+}
+
+export type ToolMessageDecision = { kind: "append"; event: SpaceEvent } | { kind: "same"; message: SpaceMessage };
+
+/**
+ * What showing a call in this state means for the message that shows it, which `draft` is when there is none. What is
+ * shown already has no effect; a state that the call has left behind is refused.
+ */
+export function decideToolMessage(
+  shown: SpaceMessage | undefined,
+  update: ToolMessage,
+  draft: () => SpaceMessage,
+): ToolMessageDecision {
+  const before = shown && toolOf(shown);
+  const after = before ? merged(before, update) : update;
+  if (before && shown) {
+    if (isSame(before, after)) return { kind: "same", message: shown };
+    if (before.status !== after.status) refuseBackwards(before, after);
+  }
+  const message = shown ? clone(SpaceMessageSchema, shown) : draft();
+  message.content = { case: "tool", value: after };
+  const event = eventFrom(before?.status, after.status, message);
+  return { kind: "append", event: create(SpaceEventSchema, { event }) };
+}
+
+export function toolOf(message: SpaceMessage): ToolMessage {
+  if (message.content.case === "tool") return message.content.value;
+  return refuse("already_exists", `message ${message.id} shows no tool call`);
+}
+
+/** What an update leaves out stays as it is. */
+function merged(before: ToolMessage, update: ToolMessage): ToolMessage {
+  const after = clone(ToolMessageSchema, update);
+  after.tool ||= before.tool;
+  after.argumentsJson ||= before.argumentsJson;
+  after.runId ||= before.runId;
+  after.outputSchemaJson ||= before.outputSchemaJson;
+  if (after.result === undefined && before.result !== undefined) after.result = before.result;
+  return after;
+}
+
+/** Only a call that still runs can show more of its arguments; elsewhere the status says it all. */
+function isSame(before: ToolMessage, after: ToolMessage): boolean {
+  if (before.status !== after.status) return false;
+  return before.status !== ToolMessageStatus.RUNNING || before.argumentsJson === after.argumentsJson;
+}
+
+function refuseBackwards(before: ToolMessage, after: ToolMessage): void {
+  if (!isFinal(before.status) && after.status > before.status) return;
+  refuse(
+    "failed_precondition",
+    `call ${before.callId} is shown as ${wordOf(before.status)}, not ${wordOf(after.status)}`,
+    {
+      reason: isFinal(before.status) ? "TOOL_MESSAGE_FINAL" : "TOOL_MESSAGE_BACKWARDS",
+    },
+  );
+}
+
+type EventOfTool = Extract<SpaceEvent["event"], { case: `tool${string}` }>;
+
+function eventFrom(before: ToolMessageStatus | undefined, after: ToolMessageStatus, value: SpaceMessage): EventOfTool {
+  switch (after) {
+    case ToolMessageStatus.RUNNING:
+      return before === undefined ? { case: "toolStarted", value } : { case: "toolStreaming", value };
+    case ToolMessageStatus.REQUIRES_ACTION:
+      return { case: "toolRequiresAction", value };
+    case ToolMessageStatus.COMPLETE:
+      return { case: "toolDone", value };
+    case ToolMessageStatus.ERROR:
+      return { case: "toolError", value };
+    default:
+      return refuse("invalid_argument", "message.status is not set");
+  }
+}
+
+/** As a model or a person reads it. */
+export function wordOf(status: ToolMessageStatus): string {
+  switch (status) {
+    case ToolMessageStatus.RUNNING:
+      return "running";
+    case ToolMessageStatus.REQUIRES_ACTION:
+      return "requires_action";
+    case ToolMessageStatus.COMPLETE:
+      return "complete";
+    case ToolMessageStatus.ERROR:
+      return "error";
+    default:
+      return "unknown";
+  }
+}
