@@ -1,0 +1,231 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { jetstreamManager } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
+import { describe, expect, test } from "vitest";
+import { openTestBus, openTestServer } from "../../test/harness/bus.ts";
+import { openChildProcess } from "../lifecycle/child-process.ts";
+import { until } from "../time/until.ts";
+import { type BusStatus, openBus } from "./bus.ts";
+import { BUCKETS, configsFromDeclarations, OBJECT_STORES, STREAMS, streamOfSubject } from "./declarations.ts";
+import { differences, ensureDeclared } from "./ensure-declared.ts";
+
+describe("what is declared", () => {
+  const configs = configsFromDeclarations(1).map((config) => [config.name, config] as const);
+
+  test("the walk finds all of it", () => {
+    const count = [STREAMS, BUCKETS, OBJECT_STORES].flatMap((declarations) => Object.keys(declarations)).length;
+    expect(configs).toHaveLength(count);
+    expect(count).toBeGreaterThanOrEqual(14);
+  });
+
+  test.each(configs)("%s cannot grow without bound", (_name, config) => {
+    expect(config.max_bytes).toBeGreaterThan(0);
+    expect(config.max_msg_size).toBeGreaterThan(0);
+    expect(config.duplicate_window).toBeGreaterThan(0);
+    const forgets = config.max_age > 0 || config.max_msgs_per_subject > 0;
+    expect(forgets || config.discard === "new").toBe(true);
+  });
+
+  test("the logs of runs are refused when full, never discarded", () => {
+    expect(STREAMS.TOOLBUS_RUNS).toMatchObject({ discard: "new", retention: "limits" });
+    expect(STREAMS.TOOLBUS_RUNS.maxAgeMs).toBeUndefined();
+    expect(STREAMS.TOOLBUS_RUNS.maxMessagesPerSubject).toBeUndefined();
+    expect(STREAMS.TOOLBUS_WAKES).toMatchObject({ retention: "workqueue", discard: "new" });
+  });
+
+  test("all of it fits into the one-machine server", () => {
+    const total = configs.reduce((sum, [, config]) => sum + config.max_bytes, 0);
+    expect(total).toBeLessThan(64 * 1024 ** 3);
+  });
+
+  test("each subject has its stream", () => {
+    expect(streamOfSubject("toolbus.run.r1")).toBe("TOOLBUS_RUNS");
+    expect(streamOfSubject("toolbus.audit.router.call")).toBe("TOOLBUS_AUDIT");
+    expect(streamOfSubject("$KV.toolbus_owners.a.b")).toBe("KV_toolbus_owners");
+    expect(() => streamOfSubject("toolbus.elsewhere.x")).toThrow(/no declared stream/);
+  });
+});
+
+describe("declaring", () => {
+  test("is done by eight processes at once, and each finds it done as declared", async () => {
+    await using server = await openTestServer();
+    const { url, user, password } = server;
+    const script = fileURLToPath(new URL("./declarer.fixture.ts", import.meta.url));
+    const processes = Array.from({ length: 8 }, () =>
+      fork(script, [JSON.stringify({ url, user, password })], { execArgv: [] }),
+    );
+    await Promise.all(processes.map((one) => once(one, "message")));
+    const exits = processes.map((one) => once(one, "exit"));
+    for (const one of processes) one.send("go");
+    expect((await Promise.all(exits)).map(([code]) => code)).toEqual(processes.map(() => 0));
+    const connection = await connect({ servers: url, user, pass: password });
+    const manager = await jetstreamManager(connection);
+    for (const declared of configsFromDeclarations(1)) {
+      const { config } = await manager.streams.info(declared.name);
+      expect(differences(config, declared), declared.name).toEqual([]);
+    }
+    await connection.close();
+  });
+
+  test("brings what differs up to date, and keeps the number of replicas that an operator chose", async () => {
+    await using bus = await openTestBus();
+    const { config } = await bus.manager.streams.info("TOOLBUS_AUDIT");
+    await bus.manager.streams.update("TOOLBUS_AUDIT", { ...config, max_bytes: 1_048_576 });
+    await ensureDeclared(bus.manager);
+    expect((await bus.manager.streams.info("TOOLBUS_AUDIT")).config.max_bytes).toBe(STREAMS.TOOLBUS_AUDIT.maxBytes);
+  });
+
+  test("says which change cannot be applied, and what to do", async () => {
+    await using server = await openTestServer();
+    const { url, user, password } = server;
+    const connection = await connect({ servers: url, user, pass: password });
+    const manager = await jetstreamManager(connection);
+    await manager.streams.add({ name: "TOOLBUS_RUNS", subjects: ["toolbus.run.>"], retention: "workqueue" });
+    await connection.close();
+    const failure = await openBus({ ...server, name: "test" }).catch((error: Error) => error);
+    expect(failure).toMatchObject({ code: "failed_precondition", reason: "DECLARATION_REFUSED" });
+    expect((failure as Error).message).toMatch(/TOOLBUS_RUNS cannot change .*retention/);
+  });
+
+  test("more replicas than there are servers is refused", async () => {
+    await using server = await openTestServer();
+    const opening = openBus({ ...server, name: "test", replicas: 3 });
+    await expect(opening).rejects.toMatchObject({ code: "failed_precondition", reason: "DECLARATION_REFUSED" });
+  });
+});
+
+/** Speaks just enough of the protocol to be a server of some version. */
+async function openFakeServer(info: object): Promise<AsyncDisposable & { url: string }> {
+  const server = createServer((socket) => {
+    socket.on("error", () => {}); // the client leaves as it likes
+    socket.write(
+      `INFO ${JSON.stringify({ server_id: "x", max_payload: 1_048_576, headers: true, proto: 1, ...info })}\r\n`,
+    );
+    socket.on("data", (data) => {
+      for (const _ of data.toString().matchAll(/PING\r\n/g)) socket.write("PONG\r\n");
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `nats://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]: async () => void server.close(),
+  };
+}
+
+describe("opening", () => {
+  test("refuses an old server, and says what was found, what is needed and what to do", async () => {
+    await using old = await openFakeServer({ version: "2.10.29", jetstream: true });
+    const failure = await openBus({ url: old.url, name: "test" }).catch((error: Error) => error);
+    expect(failure).toMatchObject({ code: "failed_precondition", reason: "NATS_SERVER_TOO_OLD" });
+    for (const part of ["2.10.29", "2.11.0", "Upgrade"]) expect((failure as Error).message).toContain(part);
+  });
+
+  test("refuses a server without JetStream", async () => {
+    await using bare = await openFakeServer({ version: "2.15.1" });
+    const opening = openBus({ url: bare.url, name: "test" });
+    await expect(opening).rejects.toMatchObject({ code: "failed_precondition", reason: "JETSTREAM_DISABLED" });
+  });
+
+  test("refuses wrong credentials at once", async () => {
+    await using server = await openTestServer();
+    const opening = openBus({ ...server, password: "wrong", name: "test" });
+    await expect(opening).rejects.toMatchObject({ code: "unauthenticated" });
+  });
+
+  test("waits for a server that comes later, telling what it waits for, until its signal aborts", async () => {
+    await using server = await openTestServer();
+    await server.kill();
+    const told: BusStatus[] = [];
+    const opening = openBus({ ...server, name: "test", onStatus: (status) => void told.push(status) });
+    await until(() => told.some((status) => status.kind === "waiting"));
+    await server.restart();
+    await using bus = await opening;
+    expect(bus.link.isUp).toBe(true);
+    await server.kill();
+    const end = new AbortController();
+    const hopeless = openBus({ ...server, name: "test", signal: end.signal });
+    end.abort(new Error("enough"));
+    await expect(hopeless).rejects.toThrow("enough");
+  });
+});
+
+describe("an open bus", () => {
+  test("comes back by itself after each restart of the server, and tells", async () => {
+    const told: string[] = [];
+    await using bus = await openTestBus({ onStatus: (status) => void told.push(status.kind) });
+    for (let round = 1; round <= 3; round++) {
+      await bus.server.kill();
+      await until(() => !bus.link.isUp);
+      await bus.server.restart();
+      await bus.link.whenUp(AbortSignal.timeout(2_000));
+      expect(bus.link.losses).toBe(round);
+    }
+    await bus.connection.flush();
+    expect(told.filter((kind) => kind === "disconnected").length).toBeGreaterThanOrEqual(3);
+    expect(told.filter((kind) => kind === "reconnected").length).toBeGreaterThanOrEqual(3);
+  });
+
+  test("closes in time when its server is gone", async () => {
+    await using local = await openTestBus();
+    const bus = await local.connect();
+    await local.server.kill();
+    const startedAt = performance.now();
+    await bus[Symbol.asyncDispose]();
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    await expect(bus.link.whenUp()).rejects.toMatchObject({ reason: "BUS_CLOSED" });
+  });
+
+  test("stores keep what was written across a kill of the server", async () => {
+    await using bus = await openTestBus();
+    const memory = await bus.keyValue("toolbus_memory");
+    await memory.put("a.b", "kept");
+    const results = await bus.objectStore("toolbus_results");
+    await results.putBlob({ name: "digest" }, new Uint8Array(3 * 1024 * 1024));
+    await bus.server.kill();
+    await bus.server.restart();
+    await bus.link.whenUp();
+    expect((await memory.get("a.b"))?.string()).toBe("kept");
+    expect((await results.getBlob("digest"))?.length).toBe(3 * 1024 * 1024);
+  });
+});
+
+test("works on a cluster of three, with three copies of each store", { timeout: 60_000 }, async () => {
+  const directory = await mkdtemp(join(tmpdir(), "toolbus-cluster-"));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  const ports = await freePorts(6);
+  const routes = ports.slice(3).map((port) => `nats://127.0.0.1:${port}`);
+  for (let node = 0; node < 3; node++) {
+    const cluster = ["--cluster_name", "c", "--cluster", routes[node]!, "--routes", routes.join(",")];
+    const own = ["-a", "127.0.0.1", "-p", `${ports[node]}`, "-n", `n${node}`, "-js", "-sd", join(directory, `${node}`)];
+    stack.use(
+      await openChildProcess({
+        command: process.env.TOOLBUS_NATS_SERVER!,
+        args: [...own, ...cluster],
+        inputGraceMs: 0,
+      }),
+    );
+  }
+  const url = ports
+    .slice(0, 3)
+    .map((port) => `nats://127.0.0.1:${port}`)
+    .join(",");
+  const buses = await Promise.all([1, 2, 3].map(() => openBus({ url, name: "test", replicas: 3 })));
+  for (const bus of buses) stack.use(bus);
+  expect((await buses[0]!.manager.streams.info("TOOLBUS_RUNS")).config.num_replicas).toBe(3);
+});
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
+  await Promise.all(servers.map((server) => once(server, "listening")));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
