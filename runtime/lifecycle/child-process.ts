@@ -7,7 +7,7 @@
 // C4  Its stderr is drained from the first moment on.
 // C5  It dies with this process, even on SIGKILL (`child-process/watchdog.ts`).
 
-import { delay } from "../time/delay.ts";
+import { comesWithin } from "../time/comes-within.ts";
 import { executableFromCommand } from "./child-process/command.ts";
 import { type ResourceLimits, spawnGated } from "./child-process/gate.ts";
 import { createInput, type Input } from "./child-process/input.ts";
@@ -142,17 +142,6 @@ function signalGroup(group: number, signal: NodeJS.Signals): void {
   } catch (error) {
     if (!(error instanceof Error && "code" in error && (error.code === "ESRCH" || error.code === "EPERM"))) throw error;
   }
-}
-
-async function comesWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
-  const over = new AbortController();
-  const wait = delay(ms, over.signal).then(
-    () => false,
-    () => true, // cut short because it came
-  );
-  const came = await Promise.race([promise.then(() => true), wait]);
-  over.abort();
-  return came;
 }
 
 /** `child exited with 1: …`, for the messages of those whose child went away. */

@@ -1,6 +1,6 @@
 import type { Interceptor } from "@connectrpc/connect";
 import { type Attributes, createNoopMeter, type Meter, SpanKind, type Tracer } from "@opentelemetry/api";
-import { delay } from "../time/delay.ts";
+import { comesWithin } from "../time/comes-within.ts";
 import { createRpcMetrics } from "./rpc-metrics.ts";
 import { endSpan, parentFromTrace, traceFromSpan } from "./span.ts";
 import { currentTrace, runInTrace } from "./trace-context.ts";
@@ -77,8 +77,6 @@ async function workInSpan<T>(tracer: Tracer, name: string, attributes: Attribute
 
 /** A collector that is away must neither hold up nor fail the end of a service. */
 async function boundedShutdown(shutdown: Promise<void>): Promise<void> {
-  const over = new AbortController();
-  const timeUp = delay(FLUSH_TIMEOUT_MS, over.signal).catch(() => {}); // cut short because the shutdown came first
-  await Promise.race([shutdown.catch(() => {}), timeUp]); // spans that do not arrive are lost, as promised to nobody
-  over.abort();
+  const settled = shutdown.catch(() => {}); // spans that cannot be delivered are lost; there is nobody left to tell
+  await comesWithin(FLUSH_TIMEOUT_MS, settled);
 }

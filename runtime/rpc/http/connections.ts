@@ -1,0 +1,63 @@
+import { ServerResponse } from "node:http";
+import type { ServerHttp2Session } from "node:http2";
+import type { Socket } from "node:net";
+import type { HttpRequest, HttpResponse } from "./request-listener.ts";
+
+/** What a connection speaks; HTTP/2 sessions know by themselves what they are answering. */
+type Speech = { kind: "undecided" } | { kind: "http1"; answers: Set<ServerResponse> } | { kind: "http2" };
+
+/** What is open at a server, so that it can be closed without breaking off an answer. */
+export class Connections {
+  readonly #speechBySocket = new Map<Socket, Speech>();
+  readonly #sessions = new Set<ServerHttp2Session>();
+  #isClosing = false;
+
+  trackSocket(socket: Socket): void {
+    this.#speechBySocket.set(socket, { kind: "undecided" });
+    socket.once("close", () => this.#speechBySocket.delete(socket));
+    if (this.#isClosing) socket.destroy();
+  }
+
+  trackHttp1(socket: Socket): void {
+    if (this.#speechBySocket.has(socket)) this.#speechBySocket.set(socket, { kind: "http1", answers: new Set() });
+  }
+
+  trackHttp2(socket: Socket): void {
+    if (this.#speechBySocket.has(socket)) this.#speechBySocket.set(socket, { kind: "http2" });
+  }
+
+  trackSession(session: ServerHttp2Session): void {
+    this.#sessions.add(session);
+    session.once("close", () => this.#sessions.delete(session));
+    if (this.#isClosing) session.close();
+  }
+
+  trackAnswer(request: HttpRequest, response: HttpResponse): void {
+    const { socket } = request;
+    const speech = this.#speechBySocket.get(socket);
+    if (speech?.kind !== "http1" || !(response instanceof ServerResponse)) return;
+    speech.answers.add(response);
+    if (this.#isClosing) response.shouldKeepAlive = false;
+    response.once("close", () => {
+      speech.answers.delete(response);
+      if (this.#isClosing && speech.answers.size === 0) socket.destroySoon();
+    });
+  }
+
+  /** What is idle or has not said a word goes, what is answering goes when it is done. */
+  closeGently(): void {
+    this.#isClosing = true;
+    for (const session of this.#sessions) session.close();
+    for (const [socket, speech] of this.#speechBySocket) {
+      if (speech.kind === "undecided") socket.destroy();
+      if (speech.kind !== "http1") continue;
+      if (speech.answers.size === 0) socket.destroySoon();
+      for (const response of speech.answers) if (!response.headersSent) response.shouldKeepAlive = false;
+    }
+  }
+
+  cut(): void {
+    for (const session of this.#sessions) session.destroy();
+    for (const socket of this.#speechBySocket.keys()) socket.destroy();
+  }
+}

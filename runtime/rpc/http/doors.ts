@@ -1,0 +1,74 @@
+import { createServer as createHttp1Server } from "node:http";
+import {
+  createServer as createHttp2Server,
+  createSecureServer,
+  type ServerHttp2Session,
+  type ServerOptions,
+} from "node:http2";
+import type { Server, Socket } from "node:net";
+import type { Connections } from "./connections.ts";
+import { tellVersion } from "./first-bytes.ts";
+import type { RequestListener } from "./request-listener.ts";
+
+export interface TlsFiles {
+  /** PEM, as text. */
+  cert: string;
+  key: string;
+}
+
+/** How long a peer may take to say what it speaks, and to send the head of a request. */
+const FIRST_BYTES_TIMEOUT_MS = 10_000;
+const HEADERS_TIMEOUT_MS = 30_000;
+
+/** Windows wide enough for results of many megabytes, and a bound on what one connection may have open. */
+const HTTP2_OPTIONS: ServerOptions = {
+  settings: { initialWindowSize: 1024 * 1024, maxConcurrentStreams: 1_000 },
+};
+const CONNECTION_WINDOW_BYTES = 8 * 1024 * 1024;
+
+/** No time limit for a whole request, since a stream of messages may go on for hours. */
+const HTTP1_OPTIONS = { requestTimeout: 0, headersTimeout: HEADERS_TIMEOUT_MS };
+
+/** HTTP/1.1 and h2c, told apart by the first bytes. */
+export function createPlainDoor(listener: RequestListener, connections: Connections): Server {
+  const http2 = createHttp2Server(HTTP2_OPTIONS, listener);
+  http2.on("session", (session) => openSession(session, connections));
+  http2.on("sessionError", () => {}); // a peer that breaks the protocol is disconnected, and nothing more
+
+  // The server that listens is the one of HTTP/1.1, which needs that for its timeouts; it gets its connections from here.
+  const http1 = createHttp1Server(HTTP1_OPTIONS, listener);
+  const serveHttp1 = http1.listeners("connection");
+  http1.removeAllListeners("connection");
+  http1.on("connection", (socket: Socket) => {
+    connections.trackSocket(socket);
+    socket.setNoDelay(true);
+    tellVersion(socket, FIRST_BYTES_TIMEOUT_MS, (version) => {
+      if (version === "http2") {
+        connections.trackHttp2(socket);
+        http2.emit("connection", socket);
+        return;
+      }
+      connections.trackHttp1(socket);
+      for (const serve of serveHttp1) Reflect.apply(serve, http1, [socket]);
+    });
+  });
+  return http1;
+}
+
+/** HTTP/1.1 and HTTP/2 over TLS, told apart by ALPN. */
+export function createTlsDoor(tls: TlsFiles, listener: RequestListener, connections: Connections): Server {
+  const server = createSecureServer({ ...HTTP2_OPTIONS, ...HTTP1_OPTIONS, ...tls, allowHTTP1: true }, listener);
+  server.on("secureConnection", (socket) => {
+    connections.trackSocket(socket);
+    if (socket.alpnProtocol === "h2") connections.trackHttp2(socket);
+    else connections.trackHttp1(socket);
+  });
+  server.on("session", (session) => openSession(session, connections));
+  server.on("sessionError", () => {}); // as above
+  return server;
+}
+
+function openSession(session: ServerHttp2Session, connections: Connections): void {
+  session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+  connections.trackSession(session);
+}

@@ -1,0 +1,128 @@
+// One port for HTTP/1.1 and HTTP/2, with or without TLS.
+//
+//   TCP ──▶ first bytes ──┬─▶ HTTP/1.1 ─┬─▶ request listener ──▶ Connect · gRPC · gRPC-Web · fallback
+//                         └─▶ h2c ──────┘
+//   TLS ──▶ ALPN ─────────┴─ likewise
+//
+// H1  Stopping takes no new connection, tells HTTP/2 peers (GOAWAY), closes idle HTTP/1.1 connections, and finishes what is
+//     in flight.
+// H2  After `drainTimeoutMs` the handlers still at work are aborted with `unavailable`, which their callers get as the end of
+//     the call; what is then still open after a grace is cut.
+
+import { once } from "node:events";
+import type { AddressInfo, Server } from "node:net";
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  type ConnectRouterOptions,
+  type Interceptor,
+} from "@connectrpc/connect";
+import type { Logger } from "pino";
+import { Failure, messageFromUnknown } from "../../failure/failure.ts";
+import { comesWithin } from "../../time/comes-within.ts";
+import { Connections } from "./connections.ts";
+import { createPlainDoor, createTlsDoor, type TlsFiles } from "./doors.ts";
+import {
+  createRequestListener,
+  type HttpRequest,
+  type HttpResponse,
+  type RequestListener,
+} from "./request-listener.ts";
+
+export type { HttpRequest, HttpResponse, RequestListener } from "./request-listener.ts";
+
+export interface HttpServerOptions {
+  /** 127.0.0.1 unless told: a server is seen from other machines only when somebody wants it. */
+  host?: string;
+  /** A free one unless told. */
+  port?: number;
+  tls?: TlsFiles;
+  routes: (router: ConnectRouter) => void;
+  interceptors?: Interceptor[];
+  /** The largest message that is read; 64 MiB unless told. */
+  readMaxBytes?: number;
+  /** More of Connect's own options: a gate before the body is read, JSON options, the longest deadline. */
+  connect?: Omit<ConnectRouterOptions, "interceptors" | "readMaxBytes" | "shutdownSignal">;
+  /** Sees every request first, to set headers or to answer it by itself; true means that it did. */
+  before?: (request: HttpRequest, response: HttpResponse) => boolean;
+  /** Serves the paths that are no procedure; 404 unless told. */
+  fallback?: RequestListener;
+  logger?: Pick<Logger, "warn">;
+  /** How long stopping waits for what is in flight; 10 s unless told. */
+  drainTimeoutMs?: number;
+}
+
+export interface HttpServer extends AsyncDisposable {
+  /** Where it is reached, without a slash at the end. */
+  readonly url: string;
+  readonly port: number;
+}
+
+/** How long handlers have to end their calls once they are aborted. */
+const ABORT_GRACE_MS = 500;
+
+/** Throws `failed_precondition` when the port is taken, `unavailable` when it cannot be had otherwise. */
+export async function serveOnHttp(options: HttpServerOptions): Promise<HttpServer> {
+  const { host = "127.0.0.1", port = 0, drainTimeoutMs = 10_000 } = options;
+  const shutdown = new AbortController();
+  const connections = new Connections();
+  const serve = createRequestListener({
+    routes: options.routes,
+    connect: connectOptions(options, shutdown.signal),
+    before: options.before,
+    fallback: options.fallback,
+    logger: options.logger,
+  });
+  const listener: RequestListener = (request, response) => {
+    connections.trackAnswer(request, response);
+    serve(request, response);
+  };
+  const server = options.tls
+    ? createTlsDoor(options.tls, listener, connections)
+    : createPlainDoor(listener, connections);
+  const address = await listen(server, host, port);
+
+  async function drain(): Promise<void> {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    connections.closeGently(); // H1
+    if (await comesWithin(drainTimeoutMs, closed)) return;
+    shutdown.abort(new ConnectError("the server is stopping", Code.Unavailable)); // H2
+    if (await comesWithin(ABORT_GRACE_MS, closed)) return;
+    connections.cut();
+    await closed;
+  }
+
+  let draining: Promise<void> | undefined;
+  return {
+    url: urlFromAddress(address, options.tls !== undefined),
+    port: address.port,
+    [Symbol.asyncDispose]() {
+      draining ??= drain();
+      return draining;
+    },
+  };
+}
+
+function connectOptions(options: HttpServerOptions, shutdownSignal: AbortSignal): ConnectRouterOptions {
+  const { interceptors = [], readMaxBytes = 64 * 1024 * 1024, connect } = options;
+  return { ...connect, interceptors, readMaxBytes, shutdownSignal };
+}
+
+async function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
+  server.listen(port, host);
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+    const why = isTaken ? "the port is taken by another process" : messageFromUnknown(error);
+    const code = isTaken ? "failed_precondition" : "unavailable";
+    throw new Failure(code, `cannot listen on ${host}:${port}: ${why}`, { cause: error });
+  }
+  return server.address() as AddressInfo;
+}
+
+function urlFromAddress({ address, family, port }: AddressInfo, isSecure: boolean): string {
+  const host = family === "IPv6" ? `[${address}]` : address;
+  return `${isSecure ? "https" : "http"}://${host}:${port}`;
+}

@@ -1,0 +1,44 @@
+import type { Interceptor } from "@connectrpc/connect";
+import { createValidateInterceptor } from "@connectrpc/validate";
+import type { Logger } from "pino";
+import { createFailureInterceptor } from "../failure/connect.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import { createClientTracing, createServerTracing } from "../telemetry/tracing.ts";
+import { createPrincipalReceiver, createPrincipalSender } from "./identity.ts";
+
+export interface ServerInterceptorsOptions {
+  logger: Pick<Logger, "error">;
+  /** Without it traces are passed on, and nothing is recorded. */
+  telemetry?: Pick<Telemetry, "serverTracing" | "rpcMetrics">;
+  /**
+   * Whether requests are checked against the constraints of the contract: `invalid_argument`, naming the field. For the doors,
+   * where requests of strangers arrive; it is too slow for every hop.
+   */
+  validate?: boolean;
+}
+
+/**
+ * What every server does around its handlers, from the outside in: the trace, so that logs of what follows carry its id; the
+ * metrics, which see the codes that the caller sees; failures; the principal; validation, whose refusal is a failure too.
+ */
+export function serverInterceptors(options: ServerInterceptorsOptions): Interceptor[] {
+  const { logger, telemetry, validate = false } = options;
+  return [
+    telemetry?.serverTracing ?? createServerTracing(undefined),
+    ...(telemetry?.rpcMetrics ? [telemetry.rpcMetrics] : []),
+    createFailureInterceptor(logger),
+    createPrincipalReceiver(),
+    ...(validate ? [createValidateInterceptor()] : []),
+  ];
+}
+
+export interface ClientInterceptorsOptions {
+  telemetry?: Pick<Telemetry, "clientTracing">;
+  /** On whose behalf to call; of the call that is being served unless told. */
+  identity?: () => string | undefined;
+}
+
+/** What every client does around its calls: names the place in the trace and the principal. Deadlines are Connect's own. */
+export function clientInterceptors(options: ClientInterceptorsOptions = {}): Interceptor[] {
+  return [options.telemetry?.clientTracing ?? createClientTracing(undefined), createPrincipalSender(options.identity)];
+}
