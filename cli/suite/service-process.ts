@@ -3,6 +3,7 @@
 // S1  A process that ends without being asked to is started again, with backoff; its end is told.
 // S2  It holds an IPC channel to this process and ends when the channel closes: a killed suite leaves no service behind.
 // S3  Disposing sends SIGTERM, waits for the drain, and sends SIGKILL after `stopTimeoutMs`.
+// S4  It has a process group of its own: Ctrl-C in a terminal reaches this process alone, which then stops it in order.
 
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -65,7 +66,11 @@ export function openServiceProcess(options: ServiceProcessOptions): ServiceProce
   const runOnce = async (): Promise<string> => {
     const startedAt = performance.now();
     const { room, instance } = options;
-    child = fork(mainOfRoom(room), { env: options.env, stdio: ["ignore", "pipe", "pipe", "ipc"] });
+    child = fork(mainOfRoom(room), {
+      env: options.env,
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+      detached: true, // S4
+    });
     const pid = child.pid ?? 0;
     options.onEvent({ kind: "started", room, instance, pid });
     for (const stream of [child.stdout, child.stderr]) {

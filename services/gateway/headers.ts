@@ -1,5 +1,5 @@
 import type { HandlerContext } from "@connectrpc/connect";
-import { principalHeader } from "#runtime/rpc/identity.ts";
+import { PRINCIPAL_HEADER, writePrincipal } from "#runtime/rpc/identity.ts";
 import { principalKey } from "./authentication.ts";
 
 /** Belongs to the connection between client and gateway, and means nothing behind it. */
@@ -25,6 +25,10 @@ const ownOfConnection = new Set([
   "user-agent",
   "vary",
   "x-api-key",
+  PRINCIPAL_HEADER,
+  // The client's span is the parent of the gateway's own, whose place the bus is told.
+  "traceparent",
+  "tracestate",
 ]);
 
 const ownOfProtocol = ["connect-", "grpc-", "sec-", "access-control-", ":", "x-grpc-", "x-user-agent"];
@@ -37,7 +41,7 @@ function isMetadata(name: string): boolean {
 export function forwardedHeaders(context: HandlerContext): Headers {
   const headers = new Headers();
   for (const [name, value] of context.requestHeader) if (isMetadata(name)) headers.append(name, value);
-  headers.set(principalHeader, context.values.get(principalKey));
+  writePrincipal(headers, context.values.get(principalKey));
   return headers;
 }
 

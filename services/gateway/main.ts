@@ -2,4 +2,4 @@ import { runService } from "#runtime/lifecycle/run-service.ts";
 import { readConfig } from "./config.ts";
 import { openService } from "./service.ts";
 
-await runService({ name: "gateway", readConfig, openService });
+await runService({ name: "gateway", hasMetrics: true, readConfig, openService });

@@ -42,10 +42,14 @@ function proxyMethod(method: DescMethod, transport: Transport) {
 function unary(method: DescMethodUnary, transport: Transport) {
   return async (request: MessageShape<DescMessage>, context: HandlerContext) => {
     const headers = forwardedHeaders(context);
-    const response = await transport.unary(method, context.signal, context.timeoutMs(), headers, request);
-    passHeaders(response.header, context.responseHeader);
-    passHeaders(response.trailer, context.responseTrailer);
-    return response.message;
+    try {
+      const response = await transport.unary(method, context.signal, context.timeoutMs(), headers, request);
+      passHeaders(response.header, context.responseHeader);
+      passHeaders(response.trailer, context.responseTrailer);
+      return response.message;
+    } catch (error) {
+      throw passedOn(error);
+    }
   };
 }
 
@@ -56,10 +60,24 @@ async function* stream(
   context: HandlerContext,
 ): Messages {
   const headers = forwardedHeaders(context);
-  const response = await transport.stream(method, context.signal, context.timeoutMs(), headers, requests);
-  passHeaders(response.header, context.responseHeader);
-  yield* response.message;
-  passHeaders(response.trailer, context.responseTrailer);
+  try {
+    const response = await transport.stream(method, context.signal, context.timeoutMs(), headers, requests);
+    passHeaders(response.header, context.responseHeader);
+    yield* response.message;
+    passHeaders(response.trailer, context.responseTrailer);
+  } catch (error) {
+    throw passedOn(error);
+  }
+}
+
+/** Connect drops the metadata of an error that came over a wire when it is thrown on; here it belongs to the answer. */
+function passedOn(error: unknown): unknown {
+  if (!(error instanceof ConnectError) || !error.isWireError) return error;
+  const metadata = new Headers();
+  passHeaders(error.metadata, metadata);
+  const passed = new ConnectError(error.rawMessage, error.code, metadata, undefined, error);
+  passed.details = error.details;
+  return passed;
 }
 
 async function* only<T>(value: T): AsyncIterable<T> {

@@ -1,0 +1,27 @@
+import { cors as connectCors } from "@connectrpc/connect";
+import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
+
+/**
+ * Lets pages of the given origins call: answers their preflight requests (and says so with `true`), and marks what they
+ * may read of every other answer.
+ */
+export function createCrossOrigin(
+  origins: readonly string[],
+): (request: HttpRequest, response: HttpResponse) => boolean {
+  const isAllowed = (origin: string) => origins.includes("*") || origins.includes(origin);
+  return (request, response) => {
+    const origin = request.headers.origin;
+    if (origin === undefined || !isAllowed(origin)) return false;
+    response.setHeader("access-control-allow-origin", origin);
+    response.setHeader("vary", "origin");
+    response.setHeader("access-control-expose-headers", connectCors.exposedHeaders.join(", "));
+    if (request.method !== "OPTIONS") return false;
+    const allowed = [...connectCors.allowedHeaders, "authorization", "x-api-key", "traceparent"];
+    response.setHeader("access-control-allow-methods", connectCors.allowedMethods.join(", "));
+    response.setHeader("access-control-allow-headers", allowed.join(", "));
+    response.setHeader("access-control-max-age", "7200");
+    response.writeHead(204);
+    response.end();
+    return true;
+  };
+}

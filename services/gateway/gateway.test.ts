@@ -1,0 +1,229 @@
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { pino } from "pino";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ServerReflection } from "#gen/grpc/reflection/v1/reflection_pb.ts";
+import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "#gen/health/v1/health_pb.ts";
+import { AgentService, ListAgentsResponseSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
+import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
+import { openTestBus } from "../../test/harness/bus.ts";
+import { readConfig } from "./config.ts";
+import { openService } from "./service.ts";
+
+const key = "a-key-of-some-length";
+const stack = new AsyncDisposableStack();
+let url = "";
+/** What the service behind the gateway was told of each request. */
+const seen: Headers[] = [];
+let aborted = Promise.withResolvers<void>();
+
+beforeAll(async () => {
+  const bus = stack.use(await openTestBus());
+  stack.use(
+    await serveOnNats(bus, {
+      service: "tool-router",
+      routes: (router) => {
+        router.service(AgentService, {
+          listAgents(_request, context) {
+            seen.push(context.requestHeader);
+            context.responseHeader.set("x-answered-by", "router");
+            context.responseTrailer.set("x-trailer", "end");
+            return create(ListAgentsResponseSchema, { agents: [{ origin: "rpc" }] });
+          },
+          getAgent() {
+            throw new ConnectError("no agent x", Code.NotFound, { "x-why": "unknown" }, [
+              { desc: ListAgentsResponseSchema, value: { agents: [{ origin: "detail" }] } },
+            ]);
+          },
+          async *watchAgents(_request, context) {
+            yield {};
+            yield { faults: ["one"] };
+            context.signal.addEventListener("abort", () => aborted.resolve());
+            await new Promise((resolve) => context.signal.addEventListener("abort", resolve));
+          },
+        });
+      },
+    }),
+  );
+  const { url: natsUrl, user, password } = bus.server;
+  const config = readConfig({
+    NATS_URL: natsUrl,
+    NATS_USER: user,
+    NATS_PASSWORD: password,
+    TOOLBUS_HTTP_PORT: "0",
+    TOOLBUS_API_KEYS: `alice:${key}`,
+    TOOLBUS_MAX_REQUEST_BYTES: "65536",
+    TOOLBUS_CORS_ORIGINS: "https://page.example",
+  });
+  const telemetry = stack.use(await openTelemetry({ service: "gateway", hasMetrics: true }));
+  const logger = pino({ level: "silent" });
+  const context = { name: "gateway", instance: "g1", logger, telemetry, signal: new AbortController().signal };
+  const service = stack.use(await openService(config, context));
+  url = String(service.announcement?.url);
+});
+afterAll(() => stack.disposeAsync());
+
+const authorize: Interceptor = (next) => (request) => {
+  request.header.set("authorization", `Bearer ${key}`);
+  return next(request);
+};
+const transports = {
+  "Connect over HTTP/1.1": () =>
+    createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors: [authorize] }),
+  "Connect over h2c": () => createConnectTransport({ baseUrl: url, httpVersion: "2", interceptors: [authorize] }),
+  "gRPC over h2c": () => createGrpcTransport({ baseUrl: url, interceptors: [authorize] }),
+  "gRPC-Web over HTTP/1.1": () =>
+    createGrpcWebTransport({ baseUrl: url, httpVersion: "1.1", interceptors: [authorize] }),
+};
+type Name = keyof typeof transports;
+const names = Object.keys(transports) as Name[];
+const agentsBy = (name: Name) => createClient(AgentService, transports[name]());
+
+describe("BUS-3 from outside, on one port", () => {
+  it.each(names)("%s calls a service with metadata both ways", async (name) => {
+    const headers: string[] = [];
+    const response = await agentsBy(name).listAgents(
+      {},
+      {
+        headers: { "x-mine": "1", "toolbus-principal": "mallory", authorization: `Bearer ${key}` },
+        onHeader: (header) => headers.push(header.get("x-answered-by") ?? ""),
+        onTrailer: (trailer) => headers.push(trailer.get("x-trailer") ?? ""),
+      },
+    );
+    expect(response.agents.map((agent) => agent.origin)).toEqual(["rpc"]);
+    expect(headers).toEqual(["router", "end"]);
+    const told = seen.at(-1);
+    expect(told?.get("x-mine")).toBe("1");
+    expect(told?.get("toolbus-principal"), "a principal that a client claims is dropped").toBe("alice");
+    expect(told?.get("authorization"), "keys stay outside").toBeNull();
+  });
+
+  it.each(names)("%s keeps code, message, metadata and details of an error", async (name) => {
+    const error = await agentsBy(name).getAgent({ name: "x" }).catch(ConnectError.from);
+    expect(error).toMatchObject({ code: Code.NotFound, rawMessage: "no agent x" });
+    if (!(error instanceof ConnectError)) return;
+    expect(error.metadata.get("x-why")).toBe("unknown");
+    expect(error.findDetails(ListAgentsResponseSchema)[0]?.agents[0]?.origin).toBe("detail");
+  });
+
+  it.each(names)("%s streams, and its leaving reaches the service", async (name) => {
+    aborted = Promise.withResolvers();
+    const faults: string[][] = [];
+    const leaving = new AbortController();
+    await expect(async () => {
+      for await (const response of agentsBy(name).watchAgents({}, { signal: leaving.signal })) {
+        faults.push(response.faults);
+        if (faults.length === 2) leaving.abort();
+      }
+    }).rejects.toThrow();
+    expect(faults).toEqual([[], ["one"]]);
+    await aborted.promise;
+  });
+
+  it.each(names)("%s is told which field of a bad request is at fault", async (name) => {
+    const error = await agentsBy(name).getAgent({ name: "no such!" }).catch(ConnectError.from);
+    expect(error).toMatchObject({ code: Code.InvalidArgument, rawMessage: expect.stringContaining("name") });
+  });
+
+  it.each(names)("%s is told of a method that a service lacks", async (name) => {
+    const error = await agentsBy(name).deleteAgent({ name: "x" }).catch(ConnectError.from);
+    expect(error).toMatchObject({ code: Code.Unimplemented });
+  });
+
+  it("a request over the limit is refused", async () => {
+    const call = agentsBy("Connect over HTTP/1.1").applyAgent({
+      agent: { name: "a", instructions: "x".repeat(70_000) },
+    });
+    await expect(call).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  });
+
+  it("a service that nobody serves is unavailable at once", async () => {
+    const transport = createConnectTransport({ baseUrl: url, httpVersion: "2", interceptors: [authorize] });
+    const call = createClient(AgentService, transport);
+    await call.listAgents({});
+    const { RunService } = await import("#gen/toolbus/orchestrator/v1/run_service_pb.ts");
+    const runs = createClient(RunService, transport);
+    await expect(runs.getRun({ runId: "r" })).rejects.toMatchObject({ code: Code.Unavailable });
+  });
+});
+
+describe("keys", () => {
+  it("a request without a key is refused, and told how to send one", async () => {
+    const client = createClient(AgentService, createConnectTransport({ baseUrl: url, httpVersion: "2" }));
+    const error = await client.listAgents({}).catch(ConnectError.from);
+    expect(error).toMatchObject({ code: Code.Unauthenticated, rawMessage: expect.stringContaining("Authorization") });
+  });
+
+  it("without keys the gateway refuses to listen beyond this machine", () => {
+    expect(() => readConfig({ TOOLBUS_HTTP_HOST: "0.0.0.0" })).toThrow(/TOOLBUS_HTTP_HOST.*TOOLBUS_API_KEYS/s);
+  });
+
+  it("a list of keys that does not fit is refused without being repeated", () => {
+    const read = () => readConfig({ TOOLBUS_API_KEYS: "alice:short-secret" });
+    expect(read).toThrow(/TOOLBUS_API_KEYS/);
+    expect(read).not.toThrow(/short-secret/);
+  });
+});
+
+describe("what tools of gRPC expect", () => {
+  const open = () => createGrpcTransport({ baseUrl: url });
+
+  it("reflection lists the services and gives each file with its imports, without a key", async () => {
+    const client = createClient(ServerReflection, open());
+    async function* questions() {
+      yield { messageRequest: { case: "listServices" as const, value: "" } };
+      yield {
+        messageRequest: { case: "fileContainingSymbol" as const, value: "toolbus.router.v1.AgentService.GetAgent" },
+      };
+      yield { messageRequest: { case: "fileContainingSymbol" as const, value: "toolbus.nothing.Here" } };
+    }
+    const answers = await Array.fromAsync(client.serverReflectionInfo(questions()));
+    const [list, file, nothing] = answers.map((answer) => answer.messageResponse);
+    if (list?.case !== "listServicesResponse" || file?.case !== "fileDescriptorResponse") throw new Error("no answer");
+    expect(list.value.service.map((service) => service.name)).toContain(ToolRouterService.typeName);
+    expect(list.value.service.map((service) => service.name)).not.toContain("toolbus.tool.v1.ToolProviderService");
+    expect(file.value.fileDescriptorProto.length).toBeGreaterThan(3);
+    expect(nothing?.case).toBe("errorResponse");
+  });
+
+  it("health tells which services somebody serves", async () => {
+    const health = createClient(Health, open());
+    expect((await health.check({ service: "" })).status).toBe(ServingStatus.SERVING);
+    expect((await health.check({ service: AgentService.typeName })).status).toBe(ServingStatus.SERVING);
+    const { statuses } = await health.list({});
+    expect(statuses["toolbus.orchestrator.v1.RunService"]?.status).toBe(ServingStatus.NOT_SERVING);
+    await expect(health.check({ service: "x.Y" })).rejects.toMatchObject({ code: Code.NotFound });
+  });
+
+  it("metrics count calls by service, method and code, for those who have a key", async () => {
+    await agentsBy("gRPC over h2c").listAgents({});
+    expect((await fetch(`${url}/metrics`)).status).toBe(401);
+    const text = await (await fetch(`${url}/metrics`, { headers: { "x-api-key": key } })).text();
+    expect(text).toMatch(/AgentService.*ListAgents|ListAgents.*AgentService/);
+  });
+});
+
+describe("pages", () => {
+  it("an allowed origin may call, another may not", async () => {
+    const preflight = (origin: string) =>
+      fetch(`${url}/toolbus.router.v1.AgentService/ListAgents`, {
+        method: "OPTIONS",
+        headers: { origin, "access-control-request-method": "POST" },
+      });
+    const allowed = await preflight("https://page.example");
+    expect(allowed.status).toBe(204);
+    expect(allowed.headers.get("access-control-allow-origin")).toBe("https://page.example");
+    expect(allowed.headers.get("access-control-allow-headers")).toContain("authorization");
+    const other = await preflight("https://other.example");
+    expect(other.headers.get("access-control-allow-origin")).toBeNull();
+  });
+
+  it("a path that is nothing says what there is", async () => {
+    const response = await fetch(`${url}/nowhere`);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ code: "not_found", message: expect.stringContaining("/nowhere") });
+  });
+});

@@ -1,0 +1,70 @@
+import { createValidateInterceptor } from "@connectrpc/validate";
+import { ServerReflection } from "#gen/grpc/reflection/v1/reflection_pb.ts";
+import { Health as HealthService } from "#gen/health/v1/health_pb.ts";
+import { openBus } from "#runtime/bus/bus.ts";
+import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { serveOnHttp } from "#runtime/rpc/http/server.ts";
+import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { createNatsTransport } from "#runtime/rpc/nats/transport.ts";
+import { roomOf } from "#runtime/rpc/rooms.ts";
+import { createAuthenticate, createAuthenticationInterceptor } from "./authentication.ts";
+import type { GatewayConfig } from "./config.ts";
+import { contractServices } from "./contract.ts";
+import { createCrossOrigin } from "./cross-origin.ts";
+import { createHealth, type IsServing } from "./health.ts";
+import { createPlainPaths } from "./plain-paths.ts";
+import { createReflection } from "./reflection.ts";
+import { createRoutes } from "./routes.ts";
+
+/** How long a service may take to say that it is there, in milliseconds. */
+const pingTimeoutMs = 1_000;
+
+export async function openService(config: GatewayConfig, context: ServiceContext): Promise<OpenService> {
+  const { logger, telemetry, signal } = context;
+  await using stack = new AsyncDisposableStack();
+  const bus = stack.use(
+    await openBus({
+      url: config.natsUrl,
+      user: config.natsUser,
+      password: config.natsPassword,
+      name: `gateway-${config.instance}`,
+      replicas: config.replicas,
+      signal,
+      onStatus: (status) => logger.info({ bus: status }, `bus ${status.kind}`),
+    }),
+  );
+  // The micro protocol's ping: whichever instance of the service is first says that one is there.
+  const isServing: IsServing = async (room) => {
+    try {
+      await bus.connection.request(`$SRV.PING.${room}`, "", { timeout: pingTimeoutMs });
+      return true;
+    } catch {
+      return false; // nobody answers, or nobody can be asked: either way a call would fail
+    }
+  };
+  const health = createHealth({ services: contractServices, roomOf, isServing, intervalMs: 1_000 });
+  const authenticate = createAuthenticate(config.apiKeys);
+  const interceptors = clientInterceptors({ telemetry });
+  const server = stack.use(
+    await serveOnHttp({
+      host: config.host,
+      port: config.port,
+      routes: createRoutes({
+        transportOf: (room) => createNatsTransport(bus, { service: room, interceptors }),
+        health,
+        reflection: createReflection([...contractServices, HealthService, ServerReflection]),
+      }),
+      interceptors: [
+        ...serverInterceptors({ logger, telemetry }),
+        createAuthenticationInterceptor(authenticate),
+        createValidateInterceptor(),
+      ],
+      readMaxBytes: config.maxRequestBytes,
+      before: createCrossOrigin(config.corsOrigins),
+      fallback: createPlainPaths({ authenticate, metricsText: () => telemetry.metricsText() }),
+      logger,
+    }),
+  );
+  const owned = stack.move();
+  return { announcement: { url: server.url }, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
