@@ -15,8 +15,7 @@ const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 /** Server side: how long calls take, by service, method and code, and how many are in flight. */
 export function createRpcMetrics(meter: Meter): Interceptor {
   const records = new Map<string, MethodRecord>();
-  const duration = meter.createHistogram("rpc.server.duration", {
-    unit: "s",
+  const duration = meter.createHistogram("rpc.server.duration.seconds", {
     description: "Time from the arrival of a call to its answer or the end of its stream",
     advice: { explicitBucketBoundaries: SECONDS },
   });

@@ -29,7 +29,7 @@ export interface Telemetry extends AsyncDisposable {
 }
 
 /** How long the last spans may take to reach the collector. */
-const FLUSH_TIMEOUT_MS = 3_000;
+const FLUSH_TIMEOUT_MS = 1_000;
 
 /** Loads the SDKs only when they are asked for, as they cost a start 0.3 s. Disposing sends what is not yet sent. */
 export async function openTelemetry(options: TelemetryOptions): Promise<Telemetry> {
