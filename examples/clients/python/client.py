@@ -1,0 +1,63 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["grpcio>=1.85.1", "protobuf>=7.35.1"]
+# ///
+"""Lists an agent's tools, calls one, and watches a run: gRPC through the gateway, with the generated stubs.
+
+Run it with `uv run examples/clients/python/client.py`, the suite's address in TOOLBUS_URL and a key, if the gateway
+wants one, in TOOLBUS_API_KEY.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from urllib.parse import urlparse
+
+import grpc
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "gen" / "python"))
+
+from toolbus.orchestrator.v1 import run_service_pb2 as runs  # noqa: E402
+from toolbus.orchestrator.v1 import run_service_pb2_grpc as runs_grpc  # noqa: E402
+from toolbus.router.v1 import sessions_pb2 as sessions  # noqa: E402
+from toolbus.router.v1 import sessions_pb2_grpc as sessions_grpc  # noqa: E402
+from toolbus.router.v1 import tool_router_pb2 as router  # noqa: E402
+from toolbus.router.v1 import tool_router_pb2_grpc as router_grpc  # noqa: E402
+from toolbus.run.v1 import run_pb2  # noqa: E402
+
+
+def main(text: str) -> int:
+    address = urlparse(os.environ.get("TOOLBUS_URL", "http://127.0.0.1:7480")).netloc
+    key = os.environ.get("TOOLBUS_API_KEY")
+    metadata = [("authorization", f"Bearer {key}")] if key else []
+    with grpc.insecure_channel(address) as channel:
+        tools = router_grpc.ToolRouterServiceStub(channel)
+        for entry in tools.ListTools(router.ListToolsRequest(agent="demo"), metadata=metadata).tools:
+            print(f"{entry.model_name:32} {entry.tool.description.splitlines()[0] if entry.tool.description else ''}")
+
+        opened = sessions_grpc.SessionServiceStub(channel).CreateSession(
+            sessions.CreateSessionRequest(agent="demo"), metadata=metadata
+        )
+        call = router.CallToolRequest(
+            session_id=opened.session.id, name="qr", arguments_json=json.dumps({"text": text})
+        )
+        result = [event.result for event in tools.CallTool(call, metadata=metadata) if event.WhichOneof("event") == "result"][0]
+        print("qr answered:", json.loads(result.output_json)["text"])
+
+        service = runs_grpc.RunServiceStub(channel)
+        message = run_pb2.Message(role=run_pb2.ROLE_USER, text=text)
+        created = service.CreateRun(
+            runs.CreateRunRequest(agent="demo", input=[run_pb2.Item(message=message)]), metadata=metadata
+        )
+        ended = None
+        for update in service.WatchRun(runs.WatchRunRequest(run_id=created.run.id), metadata=metadata):
+            print(f"{update.event.sequence:3} {update.event.WhichOneof('event')}")
+            if update.event.WhichOneof("event") == "ended":
+                ended = update.event.ended
+        print(f"the run ended: {run_pb2.RunStatus.Name(ended.status)}: {ended.output_text}")
+        return 0 if ended.status == run_pb2.RUN_STATUS_COMPLETED and text in ended.output_text else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "hello from Python"))
