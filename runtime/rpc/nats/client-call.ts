@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { notSent, withDelivery } from "./delivery.ts";
+import type { CallAbort } from "./call-signal.ts";
+import { deliveryOf, notSent, withDelivery } from "./delivery.ts";
 import { isRefusedForNow } from "./error-frame.ts";
 import type { Credit } from "./frame.ts";
 import { HeaderKey, WireHeaders } from "./headers.ts";
@@ -15,12 +16,18 @@ export interface ClientContext {
   readonly timings: Timings;
 }
 
+/** What the calls of one method have in common. */
+export interface MethodRoute {
+  readonly subject: string;
+  readonly url: string;
+}
+
 /** One call, before it is known how it will go. */
 export interface ClientRequest {
   readonly subject: string;
-  readonly header: Headers;
+  readonly header: Headers | undefined;
   readonly deadline: number | undefined;
-  readonly signal: AbortSignal;
+  readonly abort: CallAbort;
   readonly progress: Progress;
 }
 
@@ -37,7 +44,7 @@ export async function repeatRefused<T>(request: ClientRequest, attempt: () => Pr
     try {
       return await attempt();
     } catch (error) {
-      if (count === MOST_ATTEMPTS || request.signal.aborted || !isRefusedForNow(error)) throw error;
+      if (count === MOST_ATTEMPTS || request.abort.aborted || !isRefusedForNow(error)) throw error;
     }
   }
 }
@@ -56,14 +63,14 @@ export function openingHeaders(
   if (deadline !== undefined) headers.add(HeaderKey.timeout, String(Math.max(deadline - now, 0)));
   if (more.credit) headers.add(HeaderKey.credit, `${more.credit.messages} ${more.credit.bytes}`);
   if (more.hasMore) headers.add(HeaderKey.more, "1");
-  return headers.addMetadata(request.header);
+  return request.header ? headers.addMetadata(request.header) : headers;
 }
 
 /** Refuses what cannot or need not be sent. */
-export function assertSendable(signal: AbortSignal, body: Uint8Array): void {
+export function assertSendable({ abort }: ClientRequest, body: Uint8Array): void {
   const error = tooBig("the request", body.length);
   if (error) throw withDelivery(error, "NOT_SENT");
-  if (signal.aborted) throw withDelivery(ConnectError.from(signal.reason, Code.Canceled), "NOT_SENT");
+  if (abort.aborted) throw withDelivery(ConnectError.from(abort.aborted.reason, Code.Canceled), "NOT_SENT");
 }
 
 /** Sends the message that opens a call. */
@@ -84,4 +91,10 @@ export function publishOpening(
 export function cancelEverywhere(context: ClientContext, inbox: string): void {
   const { connection } = context.mux;
   if (!connection.isClosed()) connection.publish(cancelSubjectOf(context.service), inbox);
+}
+
+/** Says on a failure of this side, such as an abort, what is known of the delivery; answers of the server stand as they are. */
+export function errorOfCall(error: ConnectError, progress: Progress): ConnectError {
+  if (error.isWireError || progress.stage === "answered" || deliveryOf(error)) return error;
+  return withDelivery(error, progress.stage === "unsent" ? "NOT_SENT" : "UNKNOWN");
 }

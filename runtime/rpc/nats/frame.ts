@@ -41,9 +41,8 @@ export function bytesFromFrame(
 export function parseFrame(bytes: Uint8Array): Frame | undefined {
   const kind = bytes[0] as FrameKind;
   if (bytes.length < FRAME_HEAD_BYTES || kind < FrameKind.data || kind > LAST_KIND) return undefined;
-  const [, flags = 0, b0 = 0, b1 = 0, b2 = 0, b3 = 0] = bytes;
-  const sequence = ((b0 << 24) | (b1 << 16) | (b2 << 8) | b3) >>> 0;
-  return { kind, flags, sequence, body: bytes.subarray(FRAME_HEAD_BYTES) };
+  const sequence = ((bytes[2]! << 24) | (bytes[3]! << 16) | (bytes[4]! << 8) | bytes[5]!) >>> 0;
+  return { kind, flags: bytes[1]!, sequence, body: bytes.subarray(FRAME_HEAD_BYTES) };
 }
 
 export function bytesFromCredit(credit: Credit): Uint8Array {

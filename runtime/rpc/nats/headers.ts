@@ -23,9 +23,11 @@ const CAPITAL_Z = 0x5a;
 /** Headers as text that is written once, in the order given, without the checks that each `append` would cost. */
 export class WireHeaders extends MsgHdrsImpl {
   #text = "NATS/1.0\r\n";
+  #bytes: Uint8Array | undefined;
 
   add(key: string, value: string): this {
     this.#text += `${key}: ${value}\r\n`;
+    this.#bytes = undefined;
     return this;
   }
 
@@ -45,12 +47,17 @@ export class WireHeaders extends MsgHdrsImpl {
   }
 
   override encode(): Uint8Array {
-    return Buffer.from(`${this.#text}\r\n`, "utf8");
+    this.#bytes ??= Buffer.from(`${this.#text}\r\n`, "utf8");
+    return this.#bytes;
   }
 }
 
 /** The headers and trailers as one NATS header block; undefined when there is nothing to say. */
-export function headersFromMetadata(header?: Headers, trailer?: Headers): WireHeaders | undefined {
+export function headersFromMetadata(metadata: {
+  header?: Headers | undefined;
+  trailer?: Headers | undefined;
+}): WireHeaders | undefined {
+  const { header, trailer } = metadata;
   if (isEmpty(header) && isEmpty(trailer)) return undefined;
   const headers = new WireHeaders();
   if (header) headers.addMetadata(header);

@@ -1,6 +1,7 @@
-import { Code, type ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { Msg, NatsConnection } from "@nats-io/nats-core";
 import { createInbox, PermissionViolationError } from "@nats-io/nats-core";
+import type { CallAbort } from "./call-signal.ts";
 import { ByteBudget, CONNECTION_BUDGET_BYTES } from "./credit.ts";
 import { notSent, unknownOutcome } from "./delivery.ts";
 
@@ -87,22 +88,20 @@ export class CallMux {
   }
 
   /** Resolves when the connection is up (X3), at once when it is; fails NOT_SENT when it is closed or stays down. */
-  ready(signal: AbortSignal, patienceMs: number): Promise<void> | undefined {
+  ready(abort: CallAbort, patienceMs: number): Promise<void> | undefined {
     const link = this.#link;
     if (this.connection.isClosed()) throw notSent("the connection to NATS is closed");
-    return link.kind === "down" ? this.#restored(link.restored.promise, signal, patienceMs) : undefined;
+    return link.kind === "down" ? this.#restored(link.restored.promise, abort, patienceMs) : undefined;
   }
 
-  async #restored(restored: Promise<void>, signal: AbortSignal, patienceMs: number): Promise<void> {
-    const over = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
+  async #restored(restored: Promise<void>, abort: CallAbort, patienceMs: number): Promise<void> {
     const gaveUp = Promise.withResolvers<never>();
-    const onAbort = () => gaveUp.reject(signal.aborted ? signal.reason : notSent("NATS cannot be reached"));
-    over.addEventListener("abort", onAbort, { once: true });
+    const timer = setTimeout(() => gaveUp.reject(notSent("NATS cannot be reached")), patienceMs);
+    abort.whenAborted((reason) => gaveUp.reject(ConnectError.from(reason, Code.Canceled)));
     try {
-      if (over.aborted) onAbort();
       await Promise.race([restored, gaveUp.promise]);
     } finally {
-      over.removeEventListener("abort", onAbort);
+      clearTimeout(timer);
     }
     if (this.connection.isClosed()) throw notSent("the connection to NATS is closed");
   }

@@ -1,12 +1,9 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import {
-  createAsyncIterable,
-  invokeUnaryImplementation,
-  transformInvokeImplementation,
-} from "@connectrpc/connect/protocol";
+import { createAsyncIterable, transformInvokeImplementation } from "@connectrpc/connect/protocol";
 import { headersFromMetadata } from "./headers.ts";
+import { invokeUnary } from "./invoke-unary.ts";
 import { assertMessageFits } from "./parts.ts";
 import type { ServerCall } from "./server-call.ts";
 
@@ -27,13 +24,14 @@ async function answerUnary(call: ServerCall, opening: Uint8Array): Promise<void>
   if (spec.kind !== "unary") return;
   const body = call.opening.hasMore ? await wholeRequest(call, opening) : opening;
   const input = parseRequest(spec.method.input, body);
-  const output = await invokeUnaryImplementation(spec, call.context, input, interceptors);
+  const output = await invokeUnary(spec, call.context, input, interceptors);
   await call.answer(toBinary(spec.method.output, output));
 }
 
 async function answerStream(call: ServerCall, opening: Uint8Array): Promise<void> {
   const { spec, interceptors } = call.method;
-  const { channel, context } = call;
+  const { channel } = call;
+  const context = call.context.plain();
   const isSingle = spec.kind === "server_streaming";
   const single = isSingle && !call.opening.hasMore ? parseRequest(spec.method.input, opening) : undefined;
   channel.accept();
@@ -46,10 +44,11 @@ async function answerStream(call: ServerCall, opening: Uint8Array): Promise<void
   for await (const output of transformInvokeImplementation(spec, context, interceptors)(requests)) {
     const answer = toBinary(spec.method.output, output);
     assertMessageFits("the answer", answer);
-    await channel.send(answer, isFirst ? { headers: headersFromMetadata(context.responseHeader) } : {});
+    await channel.send(answer, isFirst ? { headers: headersFromMetadata({ header: context.responseHeader }) } : {});
     isFirst = false;
   }
-  await channel.end(headersFromMetadata(isFirst ? context.responseHeader : undefined, context.responseTrailer));
+  const header = isFirst ? context.responseHeader : undefined;
+  await channel.end(headersFromMetadata({ header, trailer: context.responseTrailer }));
 }
 
 async function wholeRequest(call: ServerCall, first: Uint8Array): Promise<Uint8Array> {

@@ -1,15 +1,9 @@
-import {
-  Code,
-  ConnectError,
-  createHandlerContext,
-  type HandlerContext,
-  type Interceptor,
-  type MethodImplSpec,
-} from "@connectrpc/connect";
+import { Code, ConnectError, type Interceptor, type MethodImplSpec } from "@connectrpc/connect";
 import { Channel } from "./channel.ts";
 import { FIRST_CREDIT } from "./credit.ts";
 import { errorFromThrown, fittingError } from "./error-frame.ts";
 import { bytesFromFrame, FrameFlag, FrameKind } from "./frame.ts";
+import { CallContext } from "./handler-context.ts";
 import { headersFromMetadata } from "./headers.ts";
 import type { CallMux } from "./mux.ts";
 import type { Opening } from "./opening.ts";
@@ -25,17 +19,14 @@ export interface ServedMethod {
   readonly timings: Timings;
 }
 
-type HandlerContextController = ReturnType<typeof createHandlerContext>;
-
 /** A call in the hands of this server: its context, its cancelling, and the way its answer goes. */
 export class ServerCall {
   readonly method: ServedMethod;
   readonly opening: Opening;
   /** The caller's inbox, which is also the call's id. */
   readonly inbox: string;
+  readonly context: CallContext;
   readonly startedAt = Date.now();
-  readonly #controller = new AbortController();
-  readonly #context: HandlerContextController;
   #channel: Channel | undefined;
   #hasPeer = true;
   #error: ConnectError | undefined;
@@ -44,21 +35,7 @@ export class ServerCall {
     this.method = method;
     this.opening = opening;
     this.inbox = inbox;
-    const { spec, url } = method;
-    this.#context = createHandlerContext({
-      service: spec.method.parent,
-      method: spec.method,
-      protocolName: "nats",
-      requestMethod: "POST",
-      url,
-      requestHeader: opening.header,
-      requestSignal: this.#controller.signal,
-      ...(opening.timeoutMs !== undefined && { timeoutMs: opening.timeoutMs }),
-    });
-  }
-
-  get context(): HandlerContext {
-    return this.#context;
+    this.context = new CallContext(method, opening);
   }
 
   /** What this call has answered instead of a message, for the statistics. */
@@ -91,7 +68,7 @@ export class ServerCall {
   /** Ends the call from this side, answering with the error. */
   abort(error: ConnectError): void {
     this.fail(error);
-    this.#controller.abort(error);
+    this.context.abort(error);
   }
 
   /** The answer of a unary call: one frame if it fits, else in parts as the caller takes them. */
@@ -99,7 +76,7 @@ export class ServerCall {
     if (!this.#hasPeer) return;
     const error = tooBig("the answer", body.length);
     if (error) throw error;
-    const headers = headersFromMetadata(this.#context.responseHeader, this.#context.responseTrailer);
+    const headers = headersFromMetadata(this.context.answered);
     const { mux } = this.method;
     if (this.#channel || body.length > partLimit(mux.maxPayloadBytes, headers)) {
       return this.channel.send(body, { headers, isLast: true });
@@ -114,7 +91,7 @@ export class ServerCall {
     this.#error ??= error;
     if (!this.#hasPeer) return;
     this.#hasPeer = false;
-    const { responseHeader: header, responseTrailer: trailer } = this.#context;
+    const { header, trailer } = this.context.answered;
     if (this.#channel) {
       this.#channel.sendError(error, header, trailer);
       return;
@@ -126,12 +103,12 @@ export class ServerCall {
 
   close(): void {
     this.#hasPeer = false;
-    this.#context.abort();
+    this.context.end();
   }
 
   #lost(error: ConnectError): void {
     this.#hasPeer = false;
     this.#error ??= error;
-    this.#controller.abort(error);
+    this.context.abort(error);
   }
 }

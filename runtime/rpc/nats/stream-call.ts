@@ -30,8 +30,8 @@ export async function callStream(
   request: ClientRequest,
   requests: StreamRequests,
 ): Promise<StreamAnswer> {
-  assertSendable(request.signal, requests.kind === "one" ? requests.body : NO_BODY);
-  const ready = context.mux.ready(request.signal, context.timings.silenceMs);
+  assertSendable(request, requests.kind === "one" ? requests.body : NO_BODY);
+  const ready = context.mux.ready(request.abort, context.timings.silenceMs);
   if (ready) await ready;
   const channel = await repeatRefused(request, () => openStream(context, request, requests));
   if (requests.kind === "many") void sendAll(channel, requests.bodies);

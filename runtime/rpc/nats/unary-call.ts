@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Msg } from "@nats-io/nats-core";
+import { AnswerMetadata } from "./answer.ts";
 import { Channel } from "./channel.ts";
 import {
   assertSendable,
@@ -12,7 +13,7 @@ import {
 } from "./client-call.ts";
 import { notSent, unknownOutcome, withDelivery } from "./delivery.ts";
 import { FrameFlag, FrameKind, parseFrame } from "./frame.ts";
-import { readMetadata, type WireHeaders } from "./headers.ts";
+import type { WireHeaders } from "./headers.ts";
 import type { MuxCall } from "./mux.ts";
 import { partLimit, UNARY_CREDIT } from "./parts.ts";
 
@@ -26,8 +27,7 @@ import { partLimit, UNARY_CREDIT } from "./parts.ts";
 
 export interface UnaryAnswer {
   readonly body: Uint8Array;
-  readonly header: Headers;
-  readonly trailer: Headers;
+  readonly metadata: { readonly header: Headers; readonly trailer: Headers };
 }
 
 export async function callUnary(
@@ -35,8 +35,8 @@ export async function callUnary(
   request: ClientRequest,
   body: Uint8Array,
 ): Promise<UnaryAnswer> {
-  assertSendable(request.signal, body);
-  const ready = context.mux.ready(request.signal, context.timings.silenceMs);
+  assertSendable(request, body);
+  const ready = context.mux.ready(request.abort, context.timings.silenceMs);
   if (ready) await ready;
   return repeatRefused(request, () => {
     const headers = openingHeaders(context, request);
@@ -68,7 +68,7 @@ class LightCall implements MuxCall {
       this.fail(error as ConnectError);
       return this.#answer.promise;
     }
-    this.#request.signal.addEventListener("abort", this, { once: true });
+    this.#request.abort.whenAborted((reason) => this.#abort(reason));
     return this.#answer.promise;
   }
 
@@ -92,18 +92,15 @@ class LightCall implements MuxCall {
     if (this.#settle()) this.#answer.reject(error);
   }
 
-  /** The signal of the call was aborted, which also happens when it is over. */
-  handleEvent(): void {
+  #abort(reason: unknown): void {
     if (this.#state !== "waiting") return;
     cancelEverywhere(this.#context, this.#inbox);
-    this.fail(unknownOutcome("the call was cancelled", Code.Canceled, this.#request.signal.reason));
+    this.fail(unknownOutcome("the call was cancelled", Code.Canceled, reason));
   }
 
   #answered(message: Msg, body: Uint8Array): void {
     if (!this.#settle()) return;
-    const answer = { body, header: new Headers(), trailer: new Headers() };
-    readMetadata(message.headers, answer.header, answer.trailer);
-    this.#answer.resolve(answer);
+    this.#answer.resolve({ body, metadata: new AnswerMetadata(message.headers) });
   }
 
   #handOver(message: Msg): void {
@@ -157,14 +154,12 @@ function openChannel(context: ClientContext, request: ClientRequest, inbox?: str
 
 /** Ends the call when its signal is aborted, and tells whoever may have it. */
 export function cancelOnAbort(context: ClientContext, request: ClientRequest, channel: Channel): void {
-  const onAbort = () => {
+  request.abort.whenAborted((reason) => {
     if (!channel.isOpen) return;
-    const { reason } = request.signal;
     if (reason instanceof ConnectError) withDelivery(reason, "UNKNOWN"); // the deadline's, which Connect throws as it is
     const told = channel.abort(unknownOutcome("the call was cancelled", Code.Canceled, reason));
     if (!told) cancelEverywhere(context, channel.inbox);
-  };
-  request.signal.addEventListener("abort", onAbort, { once: true });
+  });
 }
 
 async function answerFromChannel(channel: Channel): Promise<UnaryAnswer> {
@@ -175,5 +170,5 @@ async function answerFromChannel(channel: Channel): Promise<UnaryAnswer> {
     channel.abort(error);
     throw error;
   }
-  return { body, header: await channel.header, trailer: channel.trailer };
+  return { body, metadata: { header: await channel.header, trailer: channel.trailer } };
 }

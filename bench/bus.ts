@@ -1,0 +1,83 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
+import type { Order, Report } from "./bus/setting.ts";
+import { type BenchResult, comparedResult } from "./result.ts";
+
+/*
+ * What does a call cost on the bus? Server and client are processes of their own, with the interceptors and windows of
+ * production; each round measures every way once, in alternating order, and the medians of the rounds are compared.
+ */
+
+const ROUNDS = 7;
+const ROUND_MS = 1_500;
+const bench = "bus";
+
+type Series = Record<"raw64" | "bus64" | "h264" | "raw1" | "bus1" | "stream", number[]>;
+
+const ORDERS: readonly [keyof Series, Order][] = [
+  ["raw64", { kind: "unary", way: "raw", inFlight: 64, durationMs: ROUND_MS }],
+  ["bus64", { kind: "unary", way: "bus", inFlight: 64, durationMs: ROUND_MS }],
+  ["h264", { kind: "unary", way: "h2", inFlight: 64, durationMs: ROUND_MS }],
+  ["raw1", { kind: "unary", way: "raw", inFlight: 1, durationMs: ROUND_MS }],
+  ["bus1", { kind: "unary", way: "bus", inFlight: 1, durationMs: ROUND_MS }],
+  ["stream", { kind: "stream", durationMs: ROUND_MS }],
+];
+
+export async function* measureBus(): AsyncIterable<BenchResult> {
+  const series = await runRounds();
+  yield comparedResult({ bench, metric: "unary_per_s_64", unit: "1/s" }, series.bus64, series.raw64);
+  yield comparedResult({ bench, metric: "unary_p50_ms_1", unit: "ms" }, series.bus1, series.raw1);
+  yield comparedResult({ bench, metric: "unary_per_s_64_over_h2", unit: "1/s" }, series.bus64, series.h264);
+  yield comparedResult({ bench, metric: "stream_mb_per_s", unit: "MB/s" }, series.stream);
+}
+
+async function runRounds(): Promise<Series> {
+  await using stack = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), "bench-bus-"));
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  const { url, user, password } = stack.use(await openNatsServer({ directory }));
+  const server = await openPeer(stack, "server", { url, user, password });
+  const client = await openPeer(stack, "client", { url, user, password, ...server.hello });
+  const series: Series = { raw64: [], bus64: [], h264: [], raw1: [], bus1: [], stream: [] };
+  for (const [, order] of ORDERS) await measured(client, order); // warms up
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const orders = round % 2 === 0 ? ORDERS : ORDERS.toReversed();
+    for (const [name, order] of orders) series[name].push(numberFromReport(await measured(client, order), order));
+  }
+  return series;
+}
+
+interface Peer {
+  /** What the process said when it was ready. */
+  readonly hello: object;
+  readonly child: ChildProcess;
+  answer(): Promise<unknown>;
+}
+
+async function openPeer(stack: AsyncDisposableStack, name: string, argument: object): Promise<Peer> {
+  const child = fork(new URL(`bus/${name}.ts`, import.meta.url), [JSON.stringify(argument)]);
+  stack.defer(() => void child.kill());
+  const ended = once(child, "exit").then(([code]) => {
+    throw new Error(`the ${name} of the measurement ended with ${code}`);
+  });
+  ended.catch(() => {}); // matters only while an answer of the process is waited for
+  const answer = async (): Promise<unknown> => {
+    const [message] = await Promise.race([once(child, "message"), ended]);
+    return message;
+  };
+  return { hello: (await answer()) as object, child, answer };
+}
+
+async function measured(client: Peer, order: Order): Promise<Report> {
+  client.child.send(order);
+  return (await client.answer()) as Report;
+}
+
+function numberFromReport(report: Report, order: Order): number {
+  if (report.kind === "stream") return report.megabytesPerSecond;
+  return order.kind === "unary" && order.inFlight === 1 ? report.p50Ms : report.perSecond;
+}

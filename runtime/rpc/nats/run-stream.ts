@@ -1,0 +1,108 @@
+import {
+  type DescMessage,
+  type DescMethodStreaming,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import {
+  Code,
+  ConnectError,
+  type ContextValues,
+  createContextValues,
+  type Interceptor,
+  type StreamRequest,
+  type StreamResponse,
+} from "@connectrpc/connect";
+import { runStreamingCall } from "@connectrpc/connect/protocol";
+import { parseAnswer } from "./answer.ts";
+import { abortFromSignal } from "./call-signal.ts";
+import { type ClientContext, type ClientRequest, errorOfCall, type MethodRoute, type Progress } from "./client-call.ts";
+import { assertMessageFits } from "./parts.ts";
+import { callStream, type StreamRequests } from "./stream-call.ts";
+
+export interface StreamInit<I extends DescMessage, O extends DescMessage> {
+  readonly method: DescMethodStreaming<I, O>;
+  readonly route: MethodRoute;
+  readonly interceptors: Interceptor[];
+  readonly signal: AbortSignal | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly header: ConstructorParameters<typeof Headers>[0];
+  readonly contextValues: ContextValues | undefined;
+  readonly messages: AsyncIterable<MessageInitShape<I>>;
+}
+
+/** Runs a stream with its interceptors and its deadline, by Connect's own `runStreamingCall`. */
+export async function runStream<I extends DescMessage, O extends DescMessage>(
+  context: ClientContext,
+  init: StreamInit<I, O>,
+): Promise<StreamResponse<I, O>> {
+  const { method, route, signal, timeoutMs } = init;
+  const deadline = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
+  const progress: Progress = { stage: "unsent" };
+  const next = async (request: StreamRequest<I, O>): Promise<StreamResponse<I, O>> => {
+    const abort = abortFromSignal(request.signal);
+    const call: ClientRequest = { subject: route.subject, header: request.header, deadline, abort, progress };
+    const { header, trailer, bodies } = await callStream(context, call, await requestsOf(method, request.message));
+    return {
+      stream: true,
+      service: method.parent,
+      method,
+      header,
+      trailer,
+      message: messagesOf(method.output, bodies),
+    };
+  };
+  try {
+    return await runStreamingCall<I, O>({
+      ...(signal && { signal }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      interceptors: init.interceptors,
+      req: requestFrom(init),
+      next,
+    });
+  } catch (error) {
+    throw errorOfCall(ConnectError.from(error), progress);
+  }
+}
+
+function requestFrom<I extends DescMessage, O extends DescMessage>(init: StreamInit<I, O>) {
+  return {
+    stream: true as const,
+    method: init.method,
+    service: init.method.parent,
+    requestMethod: "POST",
+    url: init.route.url,
+    header: new Headers(init.header),
+    contextValues: init.contextValues ?? createContextValues(),
+    message: init.messages,
+  };
+}
+
+/** A method that takes one request sends it with the opening. */
+async function requestsOf<I extends DescMessage, O extends DescMessage>(
+  method: DescMethodStreaming<I, O>,
+  messages: AsyncIterable<MessageShape<I>>,
+): Promise<StreamRequests> {
+  if (method.methodKind !== "server_streaming") return { kind: "many", bodies: bodiesOf(method.input, messages) };
+  for await (const message of messages) return { kind: "one", body: toBinary(method.input, message) };
+  throw new ConnectError("a call that streams answers needs its one request", Code.InvalidArgument);
+}
+
+async function* bodiesOf<I extends DescMessage>(
+  desc: I,
+  messages: AsyncIterable<MessageShape<I>>,
+): AsyncIterable<Uint8Array> {
+  for await (const message of messages) {
+    const body = toBinary(desc, message);
+    assertMessageFits("the request", body);
+    yield body;
+  }
+}
+
+async function* messagesOf<O extends DescMessage>(
+  desc: O,
+  bodies: AsyncIterable<Uint8Array>,
+): AsyncIterable<MessageShape<O>> {
+  for await (const body of bodies) yield parseAnswer(desc, body);
+}
