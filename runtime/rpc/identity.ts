@@ -46,15 +46,23 @@ export function withoutPrincipal<T>(work: () => T): T {
 
 /** Server side: the calls that a handler makes go on on behalf of its caller. */
 export function createPrincipalReceiver(): Interceptor {
-  return (next) => async (request) => {
+  return (next) => (request) => {
     const text = request.header.get(PRINCIPAL_HEADER);
     if (!text) return next(request);
     const principal = principalFromHeader(text);
-    const step = <R>(work: () => R): R => storage.run(principal, work);
-    const response = await step(() => next(request));
-    return response.stream ? { ...response, message: observedMessages(response.message, { step }) } : response;
+    return onBehalf(
+      () => next(request),
+      (work) => storage.run(principal, work),
+    );
   };
 }
+
+async function onBehalf(call: () => ReturnType<Next>, step: <R>(work: () => R) => R): ReturnType<Next> {
+  const response = await step(call);
+  return response.stream ? { ...response, message: observedMessages(response.message, { step }) } : response;
+}
+
+type Next = Parameters<Interceptor>[0];
 
 /** Client side: names the principal, unless the caller has named one. */
 export function createPrincipalSender(identity: () => string | undefined = currentPrincipal): Interceptor {
