@@ -1,7 +1,7 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFile, type ChildProcess as SpawnedProcess, spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { until } from "../time/until.ts";
 import { type ChildProcess, type ChildProcessOptions, openChildProcess, textFromExit } from "./child-process.ts";
@@ -161,21 +161,42 @@ describe("a child process", () => {
   });
 });
 
-test("WORK-9 SIGKILL of the parent leaves nothing behind, not even a grandchild that ignores SIGTERM", async () => {
-  const fixture = fileURLToPath(new URL("child-process/parent.fixture.ts", import.meta.url));
-  const parent = spawn(process.execPath, [fixture], { stdio: ["ignore", "pipe", "inherit"] });
-  let output = "";
-  parent.stdout.on("data", (chunk) => {
-    output += chunk;
+describe("SIGKILL of the parent", () => {
+  async function openFamily(): Promise<{ parent: SpawnedProcess; child: number; grandchild: number }> {
+    const fixture = fileURLToPath(new URL("child-process/parent.fixture.ts", import.meta.url));
+    const parent = spawn(process.execPath, [fixture], { stdio: ["ignore", "pipe", "inherit"] });
+    let output = "";
+    parent.stdout.on("data", (chunk) => {
+      output += chunk;
+    });
+    const pids = await until(() => {
+      const found = [...output.matchAll(/(\w+) (\d+)\n/g)];
+      return found.length === 2 && new Map(found.map(([, name, pid]) => [name, Number(pid)]));
+    });
+    const [child, grandchild] = [pids.get("child")!, pids.get("grandchild")!];
+    expect([await isAlive(child), await isAlive(grandchild)]).toEqual([true, true]);
+    return { parent, child, grandchild };
+  }
+
+  async function watchdogOf(parent: SpawnedProcess): Promise<number | undefined> {
+    const found = await promisify(execFile)("pgrep", ["-P", String(parent.pid), "-f", "groups="]).catch(
+      () => undefined,
+    );
+    return found && Number(found.stdout);
+  }
+
+  test("WORK-9 leaves nothing behind, not even a grandchild that ignores SIGTERM", async () => {
+    const { parent, child, grandchild } = await openFamily();
+    parent.kill("SIGKILL");
+    await Promise.all([untilGone(child), untilGone(grandchild)]);
   });
-  const pids = await until(() => {
-    const found = [...output.matchAll(/(\w+) (\d+)\n/g)];
-    return found.length === 2 && new Map(found.map(([, name, pid]) => [name, Number(pid)]));
+
+  test("WORK-9 leaves nothing behind when the watchdog had been killed before", async () => {
+    const { parent, child, grandchild } = await openFamily();
+    const first = await watchdogOf(parent);
+    process.kill(first!, "SIGKILL");
+    await until(async () => ((await watchdogOf(parent)) ?? first) !== first, { what: "another watchdog" });
+    parent.kill("SIGKILL");
+    await Promise.all([untilGone(child), untilGone(grandchild)]);
   });
-  expect(await isAlive(pids.get("child")!)).toBe(true);
-  expect(await isAlive(pids.get("grandchild")!)).toBe(true);
-  parent.kill("SIGKILL");
-  await once(parent, "exit");
-  await untilGone(pids.get("child")!);
-  await untilGone(pids.get("grandchild")!);
 });

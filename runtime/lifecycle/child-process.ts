@@ -23,7 +23,7 @@ export interface ChildProcessOptions {
   /** A path, or a name that is looked for on the `PATH` of `env`. */
   command: string;
   args?: readonly string[];
-  /** The whole environment of the child; this process's own unless told. */
+  /** The whole environment of the child; this process's own unless told. Names that no shell can hold, like `a.b`, are left out. */
   env?: NodeJS.ProcessEnv;
   cwd?: string;
   limits?: ResourceLimits;
