@@ -1,0 +1,160 @@
+import { Code, createClient, type HandlerContext } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { delay } from "#runtime/time/delay.ts";
+import { until } from "#runtime/time/until.ts";
+import { deliveryOf } from "./delivery.ts";
+import { failureOf, readAll } from "./echo-outcome.ts";
+import { DELAY_KEY, openEchoProcess } from "./echo-process.ts";
+import { EchoService } from "./echo-service.ts";
+import { type EchoWorld, openEchoWorld } from "./echo-world.ts";
+import { serveOnNats } from "./server.ts";
+import { createNatsTransport } from "./transport.ts";
+
+let world: EchoWorld;
+beforeAll(async () => {
+  world = await openEchoWorld();
+});
+afterAll(async () => world[Symbol.asyncDispose]());
+
+const quick = { heartbeatMs: 100, silenceMs: 400 };
+const value = new Uint8Array([1]);
+let lastService = 0;
+
+function nameService(): string {
+  lastService += 1;
+  return `dead-peer-${lastService}`;
+}
+
+async function openClient(timings?: typeof quick) {
+  const service = nameService();
+  const bus = await world.connect();
+  return {
+    service,
+    client: createClient(EchoService, createNatsTransport(bus, { service, ...(timings && { timings }) })),
+  };
+}
+
+/** A server in this process whose handlers wait for their signal. */
+async function openWaiting(service: string) {
+  const contexts: HandlerContext[] = [];
+  const wait = (context: HandlerContext) => {
+    contexts.push(context);
+    return new Promise((resolve) => context.signal.addEventListener("abort", resolve));
+  };
+  const server = await serveOnNats(await world.connect(), {
+    service,
+    timings: quick,
+    routes: (router) =>
+      router.service(EchoService, {
+        async unary(_request, context) {
+          await wait(context);
+          return {};
+        },
+        async *serverStream(_request, context) {
+          yield { value };
+          await wait(context);
+        },
+      }),
+  });
+  return { contexts, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+describe("a peer that dies", () => {
+  test("BUS-2 a server that is killed in mid-stream ends the stream as unavailable within 3 s", async () => {
+    const { client, service } = await openClient();
+    await using server = await openEchoProcess(world, { role: "server", service });
+    let killedAt = 0;
+    const answers = client.serverStream({});
+    const error = await failureOf(
+      readAll(answers, () => {
+        server.kill("SIGKILL");
+        killedAt = performance.now();
+      }),
+    );
+    expect(performance.now() - killedAt).toBeLessThan(3_000);
+    expect([error.code, deliveryOf(error)]).toEqual([Code.Unavailable, "UNKNOWN"]);
+  });
+
+  test("BUS-2 a server that freezes in mid-stream ends the stream as unavailable after the silence", async () => {
+    const { client, service } = await openClient(quick);
+    await using server = await openEchoProcess(world, { role: "server", service, timings: quick });
+    const error = await failureOf(readAll(client.serverStream({}), () => server.kill("SIGSTOP")));
+    expect([error.code, deliveryOf(error)]).toEqual([Code.Unavailable, "UNKNOWN"]);
+    expect(error.rawMessage).toContain("silent for 400 ms");
+  });
+
+  test("BUS-2 a client that is killed in mid-stream aborts the handler within 3 s", async () => {
+    const service = nameService();
+    await using waiting = await openWaiting(service);
+    await using client = await openEchoProcess(world, { role: "client", service, timings: quick });
+    const [context] = await until(() => waiting.contexts.length > 0 && waiting.contexts);
+    client.kill("SIGKILL");
+    await until(() => context?.signal.aborted, { timeoutMs: 3_000 });
+  });
+
+  test("BUS-2 a client that freezes in mid-stream aborts the handler after the silence", async () => {
+    const service = nameService();
+    await using waiting = await openWaiting(service);
+    await using client = await openEchoProcess(world, { role: "client", service, timings: quick });
+    const [context] = await until(() => waiting.contexts.length > 0 && waiting.contexts);
+    client.kill("SIGSTOP");
+    await until(() => context?.signal.aborted, { timeoutMs: 3_000 });
+    expect(String(context?.signal.reason)).toContain("silent for 400 ms");
+  });
+
+  test("BUS-2 a unary call whose server freezes is unavailable after the silence, with an unknown outcome", async () => {
+    const { client, service } = await openClient(quick);
+    await using server = await openEchoProcess(world, { role: "server", service, timings: quick });
+    server.kill("SIGSTOP");
+    const startedAt = performance.now();
+    const error = await failureOf(client.unary({}));
+    expect([error.code, deliveryOf(error)]).toEqual([Code.Unavailable, "UNKNOWN"]);
+    expect(performance.now() - startedAt).toBeLessThan(1_500);
+  });
+
+  test("BUS-2 a server that freezes over a long unary call ends it after the silence", async () => {
+    const { client, service } = await openClient(quick);
+    await using server = await openEchoProcess(world, { role: "server", service, timings: quick });
+    const failure = failureOf(client.unary({}, { headers: { [DELAY_KEY]: "60000" } }));
+    const isOver = failure.then(() => true);
+    expect(await Promise.race([isOver, delay(3 * quick.silenceMs).then(() => false)])).toBe(false);
+    server.kill("SIGSTOP");
+    expect((await failure).code).toBe(Code.Unavailable);
+  });
+});
+
+describe("a peer that is quiet", () => {
+  test("BUS-2 heartbeats keep a stream alive on which nothing is said for longer than the silence", async () => {
+    const { client, service } = await openClient(quick);
+    await using waiting = await openWaiting(service);
+    const controller = new AbortController();
+    const seen: number[] = [];
+    const failure = failureOf(
+      readAll(client.serverStream({}, { signal: controller.signal }), (answer) => seen.push(answer.value.length)),
+    );
+    await until(() => waiting.contexts.length > 0);
+    expect(await Promise.race([failure, delay(4 * quick.silenceMs).then(() => "alive")])).toBe("alive");
+    expect(waiting.contexts[0]?.signal.aborted).toBe(false);
+    controller.abort();
+    expect([(await failure).code, seen]).toEqual([Code.Canceled, [1]]);
+  });
+
+  test("BUS-2 a unary call that takes long is told that it is worked on, and answers after the silence", async () => {
+    const { client, service } = await openClient(quick);
+    await using server = await openEchoProcess(world, { role: "server", service, timings: quick });
+    const answer = await client.unary({}, { headers: { [DELAY_KEY]: String(4 * quick.silenceMs) } });
+    expect(Buffer.from(answer.value).toString()).toBe(String(server.pid));
+  });
+
+  test("BUS-2 a caller that aborts a long unary call aborts its handler", async () => {
+    const { client, service } = await openClient(quick);
+    await using waiting = await openWaiting(service);
+    const controller = new AbortController();
+    const failure = failureOf(client.unary({}, { signal: controller.signal }));
+    const [context] = await until(() => waiting.contexts.length > 0 && waiting.contexts);
+    await Promise.race([failure, delay(3 * quick.heartbeatMs)]);
+    controller.abort();
+    expect((await failure).code).toBe(Code.Canceled);
+    await until(() => context?.signal.aborted, { timeoutMs: 500 });
+  });
+});
