@@ -1,0 +1,71 @@
+import { basename, dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { openChildProcess, textFromExit } from "#runtime/lifecycle/child-process.ts";
+import type { ToolFile, ToolFunction } from "./tool-file.ts";
+
+export interface Inspector {
+  /** Reads files without running them; one entry for each, in their order. Whatever a file contains, it never rejects. */
+  inspect(paths: readonly string[]): Promise<ToolFile[]>;
+}
+
+export interface InspectorOptions {
+  uv: string;
+  environment: Record<string, string>;
+  timeoutMs?: number;
+}
+
+const PROGRAM = fileURLToPath(new URL("../inspector", import.meta.url));
+/** The first Python with `tomllib`. */
+const PYTHON = ">=3.11";
+
+/** Python's own parsers read the files, in a process of its own that has neither the tools' packages nor their folder. */
+export function createInspector(options: InspectorOptions): Inspector {
+  async function inspect(paths: readonly string[]): Promise<ToolFile[]> {
+    if (paths.length === 0) return [];
+    try {
+      return await inspectTogether(paths);
+    } catch (error) {
+      if (paths.length > 1) return (await Promise.all(paths.map((path) => inspect([path])))).flat();
+      const reason = `it could not be read: ${messageFromUnknown(error)}`;
+      return paths.map((path) => ({ kind: "refused", file: basename(path), path, digest: "", reason }));
+    }
+  }
+
+  async function inspectTogether(paths: readonly string[]): Promise<ToolFile[]> {
+    const { uv, environment, timeoutMs = 60_000 } = options;
+    await using child = await openChildProcess({
+      command: uv,
+      args: ["run", "--quiet", "--no-project", "--no-config", "--python", PYTHON, "python", "-I", PROGRAM, ...paths],
+      env: environment,
+      cwd: dirname(PROGRAM),
+    });
+    const timer = setTimeout(() => void child.kill(), timeoutMs);
+    try {
+      const found = await Array.fromAsync(child.lines(), (line, index) => toolFileFromLine(line, paths[index]!));
+      if (found.length === paths.length) return found;
+      refuse("internal", `Python ${textFromExit(await child.exited)}`);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  return { inspect };
+}
+
+interface InspectedFunction {
+  name: string;
+  description: string;
+  inputSchema: object;
+}
+
+function toolFileFromLine(line: string, path: string): ToolFile {
+  const found: { file: string; digest: string; refused?: string; functions?: InspectedFunction[] } = JSON.parse(line);
+  const { file, digest, refused, functions = [] } = found;
+  if (refused !== undefined) return { kind: "refused", file, path, digest, reason: refused };
+  return { kind: "offered", file, path, digest, functions: functions.map(toolFunctionFromInspected) };
+}
+
+function toolFunctionFromInspected({ name, description, inputSchema }: InspectedFunction): ToolFunction {
+  return { name, description, inputSchemaJson: JSON.stringify(inputSchema) };
+}

@@ -1,0 +1,37 @@
+/** A function as a worker offers it. */
+export interface ToolFunction {
+  name: string;
+  description: string;
+  inputSchemaJson: string;
+}
+
+/** A Python file of the directory of workers, as reading it without running it found it. */
+export type ToolFile = OfferedFile | RefusedFile;
+
+export interface OfferedFile {
+  kind: "offered";
+  /** Its name in the directory. */
+  file: string;
+  path: string;
+  /** Of its content; another digest is another version. */
+  digest: string;
+  functions: readonly ToolFunction[];
+}
+
+export interface RefusedFile {
+  kind: "refused";
+  file: string;
+  path: string;
+  digest: string;
+  reason: string;
+}
+
+/** The source that a file is by itself: its name without `.py`. */
+export function sourceFromFile(file: string): string {
+  return file.replace(/\.py$/, "");
+}
+
+/** Files that can be tools; those that start with `_` or `.` are left to the tools that import them. */
+export function isToolFileName(name: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9_.-]*\.py$/.test(name);
+}

@@ -1,0 +1,50 @@
+export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
+
+/** One line of a worker's log, with the labels that tell whose it is; a label is empty where the line belongs to none. */
+export interface LogLine {
+  timeMs: number;
+  source: string;
+  function: string;
+  callId: string;
+  traceId: string;
+  level: LogLevel;
+  message: string;
+  /** JSON text; empty for none. */
+  fieldsJson: string;
+}
+
+/** A line of a worker's stderr as it was written, before it is known whose call it belongs to. */
+export interface WrittenLine {
+  timeMs: number;
+  level: LogLevel;
+  message: string;
+  fieldsJson: string;
+  /** The protocol's id of the call. */
+  id?: number;
+}
+
+const LEVELS = new Set<unknown>(["trace", "debug", "info", "warn", "error"]);
+const SDK_LINE = '{"toolbus":"log"';
+
+/** The SDK writes JSON lines; everything else that reaches stderr is a message of its own. */
+export function writtenLineFromText(text: string, nowMs: number): WrittenLine {
+  const plain: WrittenLine = { timeMs: nowMs, level: "info", message: text, fieldsJson: "" };
+  if (!text.startsWith(SDK_LINE)) return plain;
+  const entry = objectFromText(text);
+  if (entry === undefined || typeof entry.message !== "string") return plain;
+  return {
+    timeMs: typeof entry.time === "number" ? entry.time * 1_000 : nowMs,
+    level: LEVELS.has(entry.level) ? (entry.level as LogLevel) : "info",
+    message: entry.message,
+    fieldsJson: entry.fields === undefined ? "" : JSON.stringify(entry.fields),
+    ...(typeof entry.id === "number" && { id: entry.id }),
+  };
+}
+
+function objectFromText(text: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // a subprocess wrote into the middle of the line: it is shown as it stands
+  }
+}

@@ -1,0 +1,32 @@
+/** The time of one call: it stands still while its worker is installed and started. */
+export interface CallTime {
+  /** Aborts when the time is over, or when the caller gives up. */
+  readonly signal: AbortSignal;
+  pause(): void;
+  resume(): void;
+  /** To be called when the call is over. */
+  end(): void;
+}
+
+export function startCallTime(timeoutMs: number, caller: AbortSignal, timeUp: () => Error): CallTime {
+  const over = new AbortController();
+  let leftMs = timeoutMs;
+  let runsSinceMs: number | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  function pause(): void {
+    if (runsSinceMs === undefined) return;
+    leftMs -= performance.now() - runsSinceMs;
+    runsSinceMs = undefined;
+    clearTimeout(timer);
+  }
+
+  function resume(): void {
+    if (runsSinceMs !== undefined) return;
+    runsSinceMs = performance.now();
+    timer = setTimeout(() => over.abort(timeUp()), Math.max(0, leftMs));
+  }
+
+  resume();
+  return { signal: AbortSignal.any([caller, over.signal]), pause, resume, end: pause };
+}

@@ -1,0 +1,179 @@
+// The place of one source in the pool: it has at most one worker that takes calls, and workers that are on their way out.
+//
+//   stopped ──call──▶ starting ──▶ ready ──idle, file changed, stopped──▶ stopped
+//      ▲                 │           │
+//      └── the time is over          └── crash
+//      └───── backed off ◀───────────┘  after the third in a row
+
+import { Failure } from "#runtime/failure/failure.ts";
+import { type Backoff, createBackoff } from "#runtime/time/backoff.ts";
+import type { PoolTimes } from "../config.ts";
+import type { OfferedFile } from "../files/tool-file.ts";
+import type { Worker } from "../worker/worker.ts";
+import { createPermits, type Line, type Permits } from "./permits.ts";
+
+export type PlaceState =
+  | { kind: "stopped" }
+  | { kind: "starting"; digest: string; opened: Promise<Worker>; abort: AbortController }
+  | { kind: "ready"; worker: Worker }
+  | { kind: "backed_off"; digest: string; retryAtMs: number; reason: string };
+
+export interface PlaceOptions {
+  source: string;
+  file: string;
+  calls: number;
+  line: Line;
+  times: Pick<PoolTimes, "idleMs" | "backoffMs" | "maxBackoffMs">;
+  /** Installs and starts a worker. */
+  open: (file: OfferedFile, onIdle: () => void, signal: AbortSignal) => Promise<Worker>;
+  onCrash: (reason: string) => void;
+  /** Whether somebody waits for a worker to end, so that another can start. */
+  isCrowded: () => boolean;
+}
+
+/** So many crashes in a row, with no answer between them, are met by starting again at once. */
+const FREE_CRASHES = 2;
+
+export class Place {
+  readonly source: string;
+  readonly file: string;
+  /** One for each call on the worker. */
+  readonly permits: Permits;
+  /** Every process that has not ended. */
+  readonly workers = new Set<Worker>();
+  callsTotal = 0;
+  state: PlaceState = { kind: "stopped" };
+  readonly #options: PlaceOptions;
+  readonly #backoff: Backoff;
+  #crashes = 0;
+  #idleTimer: NodeJS.Timeout | undefined;
+
+  constructor(options: PlaceOptions) {
+    this.#options = options;
+    this.source = options.source;
+    this.file = options.file;
+    this.permits = createPermits(options.calls, `places on the worker ${options.source}`, options.line);
+    const { backoffMs, maxBackoffMs } = options.times;
+    this.#backoff = createBackoff({ initialMs: backoffMs, maxMs: maxBackoffMs });
+  }
+
+  /** The worker that takes calls for this version of the file, started if there is none. */
+  async worker(file: OfferedFile): Promise<Worker> {
+    for (;;) {
+      const { state } = this;
+      if (state.kind === "ready" && this.#serves(state.worker, file)) return state.worker;
+      if (state.kind === "starting" && state.digest === file.digest) await state.opened;
+      else if (state.kind === "starting")
+        await state.opened.catch(() => {}); // of a version that is gone: its failure too
+      else this.#start(file);
+    }
+  }
+
+  /** A worker answered: what crashed before is over. */
+  noteAnswer(): void {
+    this.#crashes = 0;
+    this.#backoff.reset();
+  }
+
+  /** The worker is in use. */
+  keepAwake(): void {
+    clearTimeout(this.#idleTimer);
+    this.callsTotal += 1;
+  }
+
+  /** Lets the worker finish what it has; the next call starts another. */
+  async renew(): Promise<void> {
+    this.noteAnswer();
+    if (this.state.kind === "ready") this.state = { kind: "stopped" };
+    if (this.state.kind === "backed_off") this.state = { kind: "stopped" };
+    await Promise.all([...this.workers].map((worker) => worker.retire()));
+  }
+
+  /** Ends every process at once. */
+  async stop(reason: string): Promise<void> {
+    clearTimeout(this.#idleTimer);
+    if (this.state.kind === "starting") {
+      this.state.abort.abort(new Failure("unavailable", reason, { reason: "WORKER_STOPPED" }));
+      await this.state.opened.catch(() => {}); // those who wait for it are told
+    }
+    this.state = { kind: "stopped" };
+    await Promise.all([...this.workers].map((worker) => worker.stop(reason)));
+  }
+
+  get isIdle(): boolean {
+    return this.state.kind === "ready" && this.state.worker.callsInFlight === 0;
+  }
+
+  get isUnused(): boolean {
+    return this.state.kind === "stopped" && this.workers.size === 0 && this.permits.isFree;
+  }
+
+  get lastUsedAtMs(): number {
+    return Math.max(0, ...[...this.workers].map((worker) => worker.lastUsedAtMs));
+  }
+
+  #serves(worker: Worker, file: OfferedFile): boolean {
+    if (worker.accepts && worker.digest === file.digest) return true;
+    void worker.retire();
+    this.state = { kind: "stopped" };
+    return false;
+  }
+
+  #start(file: OfferedFile): void {
+    if (this.state.kind === "backed_off" && this.state.digest === file.digest) refuseBackedOff(this.state);
+    const abort = new AbortController();
+    const onIdle = () => (this.#options.isCrowded() ? this.#endIfIdle() : this.#startIdling());
+    const opened = this.#options.open(file, onIdle, abort.signal);
+    this.state = { kind: "starting", digest: file.digest, opened, abort };
+    opened.then(
+      (worker) => this.#take(worker),
+      (error) => this.#noteFailedStart(error, file.digest),
+    );
+  }
+
+  #take(worker: Worker): void {
+    this.workers.add(worker);
+    this.state = { kind: "ready", worker };
+    this.#startIdling();
+    void worker.ended.then(({ reason, wasExpected }) => {
+      this.workers.delete(worker);
+      const isCurrent = this.state.kind === "ready" && this.state.worker === worker;
+      if (isCurrent) this.state = { kind: "stopped" };
+      if (!wasExpected) this.#noteCrash(reason, worker.digest);
+    });
+  }
+
+  /** A start that was refused for want of room, or given up, says nothing about the file. */
+  #noteFailedStart(error: unknown, digest: string): void {
+    if (error instanceof Failure && error.code === "failed_precondition") this.#noteCrash(error.message, digest);
+    else this.state = { kind: "stopped" };
+  }
+
+  #noteCrash(reason: string, digest: string): void {
+    this.#crashes += 1;
+    this.#options.onCrash(reason);
+    if (this.state.kind === "ready") return; // another has taken its place already
+    this.state = { kind: "stopped" };
+    if (this.#crashes <= FREE_CRASHES) return;
+    this.state = { kind: "backed_off", digest, retryAtMs: Date.now() + this.#backoff.next(), reason };
+  }
+
+  #startIdling(): void {
+    clearTimeout(this.#idleTimer);
+    this.#idleTimer = setTimeout(() => this.#endIfIdle(), this.#options.times.idleMs);
+    this.#idleTimer.unref();
+  }
+
+  #endIfIdle(): void {
+    if (this.isIdle) void this.renew();
+  }
+}
+
+function refuseBackedOff({ retryAtMs, reason }: { retryAtMs: number; reason: string }): void {
+  const leftMs = retryAtMs - Date.now();
+  if (leftMs <= 0) return;
+  throw new Failure("unavailable", `it keeps failing and is started again in ${leftMs} ms; last: ${reason}`, {
+    reason: "WORKER_BACKED_OFF",
+    metadata: { retryInMs: String(leftMs) },
+  });
+}

@@ -1,0 +1,212 @@
+import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import type { Logger } from "#runtime/lifecycle/logger.ts";
+import type { WorkerPoolConfig } from "../config.ts";
+import type { OfferedFile, ToolFile } from "../files/tool-file.ts";
+import type { WrittenLine } from "../logs/log-line.ts";
+import type { Answer, CallListener, Worker } from "../worker/worker.ts";
+import { type CallTime, startCallTime } from "./call-time.ts";
+import { createPermits, type Line, type Permits } from "./permits.ts";
+import { Place } from "./place.ts";
+
+/** A call as the pool runs it. */
+export interface PoolCall {
+  source: string;
+  file: string;
+  function: string;
+  argumentsJson: string;
+  configJson: string;
+  secretsJson: string;
+  /** How long it may take; undefined for the pool's own time. Installing and starting do not count. */
+  timeoutMs: number | undefined;
+  signal: AbortSignal;
+  listener: CallListener;
+}
+
+export type PoolConfig = Pick<WorkerPoolConfig, "worker" | "pool" | "times">;
+
+export interface PoolOptions extends PoolConfig {
+  find: (file: string) => ToolFile | undefined;
+  /** Installs what a file needs, and starts a worker for it. */
+  start: (file: OfferedFile, parts: StartParts) => Promise<Worker>;
+  /** Lines of a worker that belong to no call. */
+  onLine: (source: string, line: WrittenLine) => void;
+  logger: Pick<Logger, "warn">;
+}
+
+export interface StartParts {
+  onLine: (line: WrittenLine) => void;
+  onIdle: () => void;
+  signal: AbortSignal;
+}
+
+/** All workers of this process, one for each source that was called lately. */
+export class Pool implements AsyncDisposable {
+  readonly #options: PoolOptions;
+  readonly #places = new Map<string, Place>();
+  readonly #line: Line;
+  readonly #calls: Permits;
+  readonly #processes: Permits;
+
+  constructor(options: PoolOptions) {
+    const { calls, workers, overflow, waiting } = options.pool;
+    this.#options = options;
+    this.#line = { waiting: 0, limit: waiting, overflow };
+    this.#calls = createPermits(calls, "places of the pool", this.#line);
+    this.#processes = createPermits(workers, "workers of the pool", this.#line);
+  }
+
+  places(): Place[] {
+    return [...this.#places.values()];
+  }
+
+  /**
+   * Runs a function. Rejects with a Failure: `not_found`, `failed_precondition` and `resource_exhausted` mean that nothing was
+   * started, `unavailable` of reason WORKER_CRASHED and `deadline_exceeded` that the outcome is unknown.
+   */
+  async call(call: PoolCall): Promise<Answer> {
+    const file = this.#offered(call.file);
+    if (!file.functions.some(({ name }) => name === call.function)) {
+      refuse("not_found", `${call.file} offers no function ${call.function}`);
+    }
+    const place = this.#placeOf(call.source, call.file);
+    const { callMs } = this.#options.times;
+    const timeoutMs = call.timeoutMs ?? callMs;
+    const timeUp = () =>
+      new Failure("deadline_exceeded", `${call.function} timed out after ${Math.round(timeoutMs)}ms`);
+    const time = startCallTime(timeoutMs, call.signal, timeUp);
+    try {
+      const release = await place.permits.acquire(time.signal);
+      return await this.#callOn(place, call, time, release);
+    } finally {
+      time.end();
+    }
+  }
+
+  /** Files that changed: their workers finish what they have, and the next call starts the other version. */
+  renew(files: readonly string[]): void {
+    for (const place of this.#places.values()) if (files.includes(place.file)) void place.renew();
+  }
+
+  /** Ends the workers of a source; `not_found` when it has none. */
+  async stop(source: string, force: boolean): Promise<void> {
+    const places = this.places().filter((place) => place.source === source && place.state.kind !== "stopped");
+    if (places.length === 0) refuse("not_found", `no worker runs for ${source}`);
+    const reason = `the worker of ${source} was stopped`;
+    await Promise.all(places.map((place) => (force ? place.stop(reason) : place.renew())));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.places().map((place) => place.stop("the pool stops")));
+  }
+
+  async #callOn(place: Place, call: PoolCall, time: CallTime, release: () => void): Promise<Answer> {
+    const taken = [release];
+    const free = () => {
+      for (const giveBack of taken) giveBack();
+    };
+    let isRunning = false;
+    try {
+      let worker = await this.#readyWorker(place, call.file, time);
+      taken.push(await this.#calls.acquire(time.signal));
+      while (!worker.accepts) worker = await this.#readyWorker(place, call.file, time);
+      place.keepAwake();
+      const running = worker.call(call, call.listener, time.signal);
+      isRunning = true;
+      void running.ended.then(free);
+      const answer = await running.answer;
+      place.noteAnswer();
+      return answer;
+    } finally {
+      if (!isRunning) free();
+    }
+  }
+
+  async #readyWorker(place: Place, fileName: string, time: CallTime): Promise<Worker> {
+    const file = this.#offered(fileName);
+    const { state } = place;
+    if (state.kind === "ready" && state.worker.accepts && state.worker.digest === file.digest) return state.worker;
+    time.pause();
+    try {
+      return await unlessAborted(place.worker(file), time.signal);
+    } finally {
+      time.resume();
+    }
+  }
+
+  #offered(fileName: string): OfferedFile {
+    const file = this.#options.find(fileName);
+    if (!file) refuse("not_found", `there is no file ${fileName} in the directory of workers`);
+    if (file.kind === "refused") refuse("failed_precondition", `${fileName} is refused: ${file.reason}`);
+    return file;
+  }
+
+  #placeOf(source: string, file: string): Place {
+    const key = JSON.stringify([source, file]);
+    const found = this.#places.get(key);
+    if (found) return found;
+    if (this.#places.size >= MAX_IDLE_PLACES) this.#forgetUnused();
+    const { worker, times, logger } = this.#options;
+    const place: Place = new Place({
+      source,
+      file,
+      calls: worker.calls,
+      line: this.#line,
+      times,
+      open: (version, onIdle, signal) => this.#open(source, version, onIdle, signal),
+      onCrash: (reason) => logger.warn({ source, file }, `a worker failed: ${reason}`),
+      isCrowded: () => this.#processes.hasWaiting,
+    });
+    this.#places.set(key, place);
+    return place;
+  }
+
+  #forgetUnused(): void {
+    for (const [key, place] of this.#places) if (place.isUnused) this.#places.delete(key);
+  }
+
+  async #open(source: string, file: OfferedFile, onIdle: () => void, signal: AbortSignal): Promise<Worker> {
+    const release = await this.#room(signal);
+    try {
+      const onLine = (line: WrittenLine) => this.#options.onLine(source, line);
+      const worker = await this.#options.start(file, { onLine, onIdle, signal });
+      void worker.ended.then(release);
+      return worker;
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  /** Room for one more process: an idle worker makes place, the one that was used longest ago. */
+  async #room(signal: AbortSignal): Promise<() => void> {
+    if (this.#processes.isFull) {
+      const idle = this.places().filter((place) => place.isIdle);
+      idle.sort((a, b) => a.lastUsedAtMs - b.lastUsedAtMs);
+      await idle[0]?.renew();
+    }
+    const timeout = AbortSignal.timeout(this.#options.times.callMs);
+    try {
+      return await this.#processes.acquire(AbortSignal.any([signal, timeout]));
+    } catch (error) {
+      if (!timeout.aborted || error instanceof Failure) throw error;
+      refuse("resource_exhausted", `no worker of the pool ended in time: ${messageFromUnknown(error)}`, {
+        reason: "WORKER_POOL_FULL",
+      });
+    }
+  }
+}
+
+const MAX_IDLE_PLACES = 256;
+
+/** The work's outcome, unless the signal is first; the work goes on for the others who wait for it. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    signal.throwIfAborted();
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}

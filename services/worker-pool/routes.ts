@@ -1,0 +1,63 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { type ListToolsResponse, type Source, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import {
+  type WatchLogsResponse,
+  WatchLogsResponseSchema,
+  type Worker as WorkerMessage,
+  WorkerService,
+} from "#gen/toolbus/worker/v1/workers_pb.ts";
+import { currentTrace, logFieldsFromTrace } from "#runtime/telemetry/trace-context.ts";
+import type { LogHub } from "./logs/log-hub.ts";
+import type { LogLine } from "./logs/log-line.ts";
+import { watchOffers } from "./offer-changes.ts";
+import type { createToolCalls } from "./tool-calls.ts";
+
+export interface WorkerPoolRoutes {
+  offer: (sources: readonly Source[]) => ListToolsResponse;
+  onChange: (listener: () => void) => () => void;
+  calls: ReturnType<typeof createToolCalls>;
+  workers: () => WorkerMessage[];
+  stop: (source: string, force: boolean) => Promise<void>;
+  logs: LogHub;
+}
+
+export function createRoutes({ offer, onChange, calls, workers, stop, logs }: WorkerPoolRoutes) {
+  return (router: ConnectRouter): void => {
+    router.service(ToolProviderService, {
+      listTools: ({ sources }) => offer(sources),
+      async *watchTools({ sources }, { signal }) {
+        const offers = watchOffers(() => offer(sources), onChange, signal);
+        for await (const response of offers) yield { tools: response.tools, sources: response.sources };
+      },
+      callTool: (request, { signal }) => calls.run(request, { traceId: currentTraceId(), signal }),
+    });
+    router.service(WorkerService, {
+      listWorkers: () => ({ workers: workers() }),
+      async stopWorker({ source, force }) {
+        await stop(source, force);
+        return {};
+      },
+      async *watchLogs({ source }, { signal }) {
+        for await (const line of logs.watch(source, signal)) yield responseFromLine(line);
+      },
+    });
+  };
+}
+
+function currentTraceId(): string {
+  return logFieldsFromTrace(currentTrace()).trace_id ?? "";
+}
+
+function responseFromLine(line: LogLine): WatchLogsResponse {
+  const { timeMs, source, callId, traceId, level, message, fieldsJson } = line;
+  return create(WatchLogsResponseSchema, {
+    time: timestampFromMs(timeMs),
+    source,
+    function: line.function,
+    callId,
+    traceId,
+    log: { level, message, fieldsJson },
+  });
+}

@@ -1,0 +1,145 @@
+import { openBus } from "#runtime/bus/bus.ts";
+import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { Logger } from "#runtime/lifecycle/logger.ts";
+import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import type { WorkerPoolConfig } from "./config.ts";
+import { createInspector } from "./files/inspector.ts";
+import { openToolDirectory } from "./files/tool-directory.ts";
+import { type OfferedFile, sourceFromFile, type ToolFile } from "./files/tool-file.ts";
+import { createLogHub, type LogHub } from "./logs/log-hub.ts";
+import { type WrittenLine, writtenLineFromText } from "./logs/log-line.ts";
+import { createRedaction } from "./logs/redaction.ts";
+import { createOffers } from "./offers.ts";
+import { Pool } from "./pool/pool.ts";
+import { createRoutes, type WorkerPoolRoutes } from "./routes.ts";
+import { createSecrets } from "./secrets.ts";
+import { createToolCalls } from "./tool-calls.ts";
+import { installEnvironment } from "./worker/environment.ts";
+import { Installations } from "./worker/installations.ts";
+import { openWorker } from "./worker/open-worker.ts";
+import { workersFrom } from "./workers-list.ts";
+
+const NAME = "worker-pool";
+
+export async function openService(config: WorkerPoolConfig, context: ServiceContext): Promise<OpenService> {
+  const { logger, telemetry, signal } = context;
+  await using stack = new AsyncDisposableStack();
+  const bus = stack.use(
+    await openBus({
+      url: config.natsUrl,
+      user: config.natsUser,
+      password: config.natsPassword,
+      name: `${NAME}-${config.instance}`,
+      replicas: config.replicas,
+      signal,
+      onStatus: (status) => logger.info({ bus: status }, `bus ${status.kind}`),
+    }),
+  );
+  const workers = stack.use(await openWorkers(config, logger));
+  stack.use(
+    await serveOnNats(bus, {
+      service: NAME,
+      instance: config.instance,
+      routes: createRoutes(workers.routes),
+      interceptors: serverInterceptors({ logger, telemetry }),
+      logger,
+    }),
+  );
+  return stack.move();
+}
+
+/** Everything behind the routes; needs no bus. */
+export async function openWorkers(
+  config: WorkerPoolConfig,
+  logger: Pick<Logger, "info" | "warn" | "debug">,
+): Promise<AsyncDisposable & { routes: WorkerPoolRoutes; pool: Pool }> {
+  await using stack = new AsyncDisposableStack();
+  const uv = config.uv ?? (await findUv());
+  const redact = createRedaction(config.secrets);
+  const secrets = createSecrets(config.secrets, config.secretPrefix);
+  const logs = createLogHub();
+  const inspector = createInspector({ uv, environment: config.installEnvironment });
+  const directory = stack.use(await openToolDirectory({ directory: config.directory, inspector, logger }));
+  const files = () => directory.files();
+  const find = (file: string) => directory.find(file);
+  const installations = stack.use(createInstallations({ uv, config, logs, redact, logger }));
+  const pool = stack.use(
+    new Pool({
+      ...config,
+      find,
+      onLine: (source, line) => writeUnlabelled(logs, source, line),
+      logger,
+      start: async (file, parts) =>
+        openWorker({
+          ...parts,
+          uv,
+          file,
+          redact,
+          python: await installations.python(file),
+          limits: config.worker,
+          environment: config.workerEnvironment,
+          startTimeoutMs: config.times.startMs,
+          cancelGraceMs: config.times.cancelGraceMs,
+        }),
+    }),
+  );
+  const installAhead = (files: readonly ToolFile[]) => {
+    if (config.installsAhead) installations.installAhead(files.filter((file) => file.kind === "offered"));
+  };
+  installAhead(files());
+  directory.onChange((changed) => {
+    pool.renew(changed);
+    installAhead(files().filter(({ file }) => changed.includes(file)));
+  });
+  const routes: WorkerPoolRoutes = {
+    offer: createOffers({ files, find, secrets }),
+    onChange: (listener) => directory.onChange(listener),
+    calls: createToolCalls({ pool, secrets, logs }),
+    workers: () => workersFrom(files(), pool.places(), config.instance),
+    stop: (source, force) => pool.stop(source, force),
+    logs,
+  };
+  const owned = stack.move();
+  return { routes, pool, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+interface InstallationParts {
+  uv: string;
+  config: WorkerPoolConfig;
+  logs: LogHub;
+  redact: (text: string) => string;
+  logger: Pick<Logger, "info" | "warn">;
+}
+
+function createInstallations({ uv, config, logs, redact, logger }: InstallationParts): Installations {
+  return new Installations(async (file: OfferedFile, signal: AbortSignal) => {
+    const startedAtMs = performance.now();
+    try {
+      const python = await installEnvironment({
+        uv,
+        path: file.path,
+        environment: config.installEnvironment,
+        timeoutMs: config.times.installMs,
+        signal,
+        onLine: (line) =>
+          writeUnlabelled(logs, sourceFromFile(file.file), writtenLineFromText(redact(line), Date.now())),
+      });
+      logger.info(
+        { file: file.file, tookMs: Math.round(performance.now() - startedAtMs) },
+        "dependencies are installed",
+      );
+      return python;
+    } catch (error) {
+      if (!signal.aborted) logger.warn({ file: file.file }, `${file.file}: ${messageFromUnknown(error)}`);
+      throw error;
+    }
+  });
+}
+
+function writeUnlabelled(logs: LogHub, source: string, line: WrittenLine): void {
+  const { timeMs, level, message, fieldsJson } = line;
+  logs.write({ timeMs, source, function: "", callId: "", traceId: "", level, message, fieldsJson });
+}

@@ -1,0 +1,89 @@
+// The lines between pool and worker; docs/worker-protocol.md describes them for those who write the other end.
+
+/** What a request tells besides its id. The JSON texts are written as they are. */
+export interface CallRequest {
+  function: string;
+  argumentsJson: string;
+  configJson: string;
+  secretsJson: string;
+}
+
+export interface Progress {
+  done: number;
+  total: number;
+  message: string;
+}
+
+export type Frame =
+  | { kind: "ready"; pid: number; functions: readonly string[] }
+  | { kind: "fatal"; reason: string }
+  | { kind: "progress"; id: number; progress: Progress }
+  /** `logLines` tells how many lines of the call went to stderr before. */
+  | { kind: "result"; id: number; resultJson: string; logLines: number }
+  | { kind: "error"; id: number; error: string; logLines: number };
+
+/** JSON text may hold line ends between its tokens, never inside of a string: as blanks they mean the same. */
+export function lineFromRequest(id: number, request: CallRequest): string {
+  const { argumentsJson, configJson, secretsJson } = request;
+  const words = `"function":${JSON.stringify(request.function)},"kwargs":${argumentsJson}`;
+  return `${`{"id":${id},${words},"config":${configJson},"secrets":${secretsJson}}`.replace(/[\r\n]+/g, " ")}\n`;
+}
+
+export function lineFromCancel(id: number): string {
+  return `{"cancel":${id}}\n`;
+}
+
+/** Undefined for a line that is no frame of the protocol. */
+export function parseFrame(line: string): Frame | undefined {
+  const frame = objectFromText(line);
+  if (frame === undefined) return undefined;
+  if (frame.ready === true) return readyFromObject(frame);
+  if (typeof frame.fatal === "string") return { kind: "fatal", reason: frame.fatal };
+  if (typeof frame.id !== "number") return undefined;
+  if (isObject(frame.progress)) return { kind: "progress", id: frame.id, progress: progressFrom(frame.progress) };
+  const logLines = typeof frame.logs === "number" ? frame.logs : 0;
+  if (typeof frame.error === "string") return { kind: "error", id: frame.id, error: frame.error, logLines };
+  if (!("result" in frame)) return undefined;
+  return { kind: "result", id: frame.id, resultJson: resultJsonFrom(line, frame), logLines };
+}
+
+/**
+ * The text of the result as the worker wrote it, so that numbers keep digits that JavaScript would lose. The members stand in
+ * the order of the protocol in every line of the SDK; for any other order the text is written again.
+ */
+function resultJsonFrom(line: string, frame: Record<string, unknown>): string {
+  const members = Object.keys(frame).join();
+  const start = /^\{"id":\d+,"result":/.exec(line);
+  const end = /,"error":null(,"logs":\d+)?\}$/.exec(line.slice(-64));
+  if (!start || !end || (members !== "id,result,error" && members !== "id,result,error,logs")) {
+    return JSON.stringify(frame.result);
+  }
+  return line.slice(start[0].length, line.length - end[0].length);
+}
+
+function readyFromObject(frame: Record<string, unknown>): Frame {
+  const functions = Array.isArray(frame.functions) ? frame.functions.filter((name) => typeof name === "string") : [];
+  return { kind: "ready", pid: typeof frame.pid === "number" ? frame.pid : 0, functions };
+}
+
+function progressFrom(progress: Record<string, unknown>): Progress {
+  const { done, total, message } = progress;
+  return {
+    done: typeof done === "number" ? done : 0,
+    total: typeof total === "number" ? total : 0,
+    message: typeof message === "string" ? message : "",
+  };
+}
+
+function objectFromText(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined; // told to the caller as what it is: no frame
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

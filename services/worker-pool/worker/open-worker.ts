@@ -1,0 +1,72 @@
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Failure } from "#runtime/failure/failure.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { delay } from "#runtime/time/delay.ts";
+import type { WorkerLimits } from "../config.ts";
+import type { OfferedFile } from "../files/tool-file.ts";
+import type { WrittenLine } from "../logs/log-line.ts";
+import { Worker } from "./worker.ts";
+
+export interface OpenWorkerOptions {
+  uv: string;
+  /** The Python of the file's environment. */
+  python: string;
+  file: OfferedFile;
+  limits: WorkerLimits;
+  environment: Record<string, string>;
+  startTimeoutMs: number;
+  cancelGraceMs: number;
+  redact: (text: string) => string;
+  onLine: (line: WrittenLine) => void;
+  onIdle: () => void;
+}
+
+const SDK = fileURLToPath(new URL("../../../sdk/python/toolbus_sdk", import.meta.url));
+
+/** Starts a worker; resolves when it has imported its file. Throws `failed_precondition` with the reason when it cannot. */
+export async function openWorker(options: OpenWorkerOptions): Promise<Worker> {
+  const { file, limits, startTimeoutMs } = options;
+  const opened: { worker?: Worker } = {};
+  const child = await openChildProcess({
+    command: options.uv,
+    args: commandLine(options),
+    env: options.environment,
+    cwd: dirname(file.path),
+    maxLineBytes: 2 * limits.maxLineBytes, // the SDK keeps to the limit itself; a frame is a little more than its result
+    onStderrLine: (line) => opened.worker?.readLogLine(line),
+  });
+  const { maxLineBytes } = limits;
+  const worker = new Worker({ ...options, child, file: file.file, digest: file.digest, maxLineBytes });
+  opened.worker = worker;
+  const over = new AbortController();
+  try {
+    await Promise.race([
+      worker.ready,
+      delay(startTimeoutMs, over.signal).then(() => refuseSlow(file.file, startTimeoutMs)),
+    ]);
+    return worker;
+  } catch (error) {
+    await worker.stop("it did not start");
+    throw error;
+  } finally {
+    over.abort();
+  }
+}
+
+/** `uv run` in the environment of the script; nothing is left to install, so nothing is asked of the network. */
+function commandLine({ python, file, limits }: OpenWorkerOptions): string[] {
+  const uvWords = ["run", "--quiet", "--no-project", "--no-config", "--no-env-file", "--offline", "--python", python];
+  const limitWords = [
+    `--threads=${limits.calls}`,
+    `--max-line-bytes=${limits.maxLineBytes}`,
+    `--memory-bytes=${limits.memoryBytes}`,
+    `--processor-seconds=${limits.processorSeconds}`,
+  ];
+  return [...uvWords, "python", "-X", "utf8", SDK, ...limitWords, file.path];
+}
+
+function refuseSlow(file: string, startTimeoutMs: number): never {
+  const message = `${file} was not imported within ${startTimeoutMs} ms`;
+  throw new Failure("failed_precondition", message, { reason: "WORKER_START_FAILED" });
+}

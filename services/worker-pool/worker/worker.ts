@@ -1,0 +1,267 @@
+// One worker process, and the calls on it.
+//
+// W1  A call is answered exactly once: by its own frame, by the abort of its caller, or by the end of the process.
+// W2  A call that its caller gave up stays on the worker until its function has ended; one that does not end within the grace
+//     makes the worker retire, since nothing else can free its thread.
+// W3  A retiring worker takes no call. It ends when the calls that somebody waits for are answered.
+// W4  An answer is held back until the log lines that were written before it are read, so that none comes after the result.
+
+import { constants } from "node:os";
+import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import type { ChildExit, ChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { type WrittenLine, writtenLineFromText } from "../logs/log-line.ts";
+import { type CallRequest, type Frame, lineFromCancel, lineFromRequest, type Progress, parseFrame } from "./frames.ts";
+
+export type Answer = { kind: "result"; resultJson: string } | { kind: "error"; error: string };
+
+/** Who is told what happens in a call. */
+export interface CallListener {
+  onProgress(progress: Progress): void;
+  onLine(line: WrittenLine): void;
+}
+
+export interface RunningCall {
+  /** Rejects with the signal's reason, or with `unavailable`, reason WORKER_CRASHED, when the process ends. */
+  answer: Promise<Answer>;
+  /** When the function's place on the worker is free again. */
+  ended: Promise<void>;
+}
+
+export interface WorkerOptions {
+  child: ChildProcess;
+  file: string;
+  digest: string;
+  maxLineBytes: number;
+  cancelGraceMs: number;
+  redact: (text: string) => string;
+  /** Lines that belong to no call in flight. */
+  onLine: (line: WrittenLine) => void;
+  onIdle: () => void;
+}
+
+interface CallInFlight {
+  listener: CallListener;
+  resolve: (answer: Answer) => void;
+  reject: (error: unknown) => void;
+  end: () => void;
+  isGivenUp: boolean;
+  linesSeen: number;
+  /** Of an answer that waits for its log lines. */
+  answer?: { frame: Frame & { logLines: number }; timer: NodeJS.Timeout };
+}
+
+const LOG_WAIT_MS = 250;
+const TAIL_LINES = 40;
+const TAIL_LENGTH = 4_000;
+
+export class Worker {
+  readonly digest: string;
+  readonly startedAtMs = Date.now();
+  lastUsedAtMs = Date.now();
+  /** Of the Python process. */
+  pid: number;
+  /** Resolves with the reason when the process is gone; `wasExpected` when it was asked to go. */
+  readonly ended: Promise<{ reason: string; wasExpected: boolean }>;
+  readonly ready: Promise<void>;
+  readonly #options: WorkerOptions;
+  readonly #child: ChildProcess;
+  readonly #calls = new Map<number, CallInFlight>();
+  readonly #tail: string[] = [];
+  #lastId = 0;
+  #phase: "open" | "retiring" | "ended" = "open";
+  #fault = "";
+  #becomeReady: (failure?: Failure) => void = () => {};
+
+  constructor(options: WorkerOptions) {
+    this.#options = options;
+    this.#child = options.child;
+    this.digest = options.digest;
+    this.pid = options.child.pid;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.ready = promise;
+    promise.catch(() => {}); // whoever starts a worker waits for it; without a waiter nobody misses it
+    this.#becomeReady = (failure) => (failure ? reject(failure) : resolve());
+    this.ended = this.#run();
+  }
+
+  get accepts(): boolean {
+    return this.#phase === "open";
+  }
+
+  get isGone(): boolean {
+    return this.#phase === "ended";
+  }
+
+  get callsInFlight(): number {
+    return this.#calls.size;
+  }
+
+  call(request: CallRequest, listener: CallListener, signal: AbortSignal): RunningCall {
+    signal.throwIfAborted();
+    if (!this.accepts) refuse("unavailable", `the worker of ${this.#options.file} ends`);
+    const id = ++this.#lastId;
+    const line = this.#checkedLine(lineFromRequest(id, request));
+    const answer = Promise.withResolvers<Answer>();
+    const ended = Promise.withResolvers<void>();
+    const onAbort = () => this.#giveUp(id, signal.reason);
+    const end = () => {
+      signal.removeEventListener("abort", onAbort);
+      ended.resolve();
+    };
+    this.#calls.set(id, { ...answer, listener, end, isGivenUp: false, linesSeen: 0 });
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.lastUsedAtMs = Date.now();
+    this.#write(line);
+    return { answer: answer.promise, ended: ended.promise };
+  }
+
+  /** W3. Resolves when the process is gone. */
+  async retire(): Promise<void> {
+    if (this.#phase === "open") this.#phase = "retiring";
+    this.#endIfDrained();
+    await this.ended;
+  }
+
+  /** Ends the process at once; its calls fail with the reason. */
+  async stop(reason: string): Promise<void> {
+    if (this.#phase === "open") this.#phase = "retiring";
+    this.#fault ||= reason;
+    await this.#child.kill();
+    await this.ended;
+  }
+
+  /** To be given to the child as what reads its stderr. */
+  readLogLine(text: string): void {
+    const written = writtenLineFromText(text, Date.now());
+    const line = { ...written, message: this.#options.redact(written.message) };
+    line.fieldsJson &&= this.#options.redact(line.fieldsJson);
+    this.#keepTail(line.message);
+    const call = line.id === undefined ? undefined : this.#calls.get(line.id);
+    if (!call || line.id === undefined) {
+      this.#options.onLine(line);
+      return;
+    }
+    call.linesSeen += 1;
+    call.listener.onLine(line);
+    if (call.answer && call.linesSeen >= call.answer.frame.logLines) this.#settle(line.id, call);
+  }
+
+  async #run(): Promise<{ reason: string; wasExpected: boolean }> {
+    try {
+      for await (const line of this.#child.lines()) this.#readFrame(line);
+    } catch (error) {
+      this.#failProtocol(messageFromUnknown(error));
+    }
+    const exit = await this.#child.exited;
+    const wasExpected = this.#phase === "retiring";
+    this.#phase = "ended";
+    const reason = this.#fault || `the worker of ${this.#options.file} ${this.#textFromExit(exit)}`;
+    this.#becomeReady(new Failure("failed_precondition", reason, { reason: "WORKER_START_FAILED" }));
+    this.#failAll(reason);
+    return { reason, wasExpected };
+  }
+
+  #readFrame(line: string): void {
+    const frame = parseFrame(line);
+    if (frame === undefined) this.#failProtocol(`it wrote a line that is no frame: ${line.slice(0, 200)}`);
+    else if (frame.kind === "ready") {
+      if (frame.pid > 0) this.pid = frame.pid;
+      this.#becomeReady();
+    } else if (frame.kind === "fatal") {
+      this.#fault = `${this.#options.file} cannot be imported: ${this.#options.redact(frame.reason)}`;
+    } else this.#readCallFrame(frame);
+  }
+
+  #readCallFrame(frame: Frame & { id: number }): void {
+    const call = this.#calls.get(frame.id);
+    if (!call) return; // a frame of no call: nobody waits for it
+    if (frame.kind === "progress") {
+      if (!call.isGivenUp) call.listener.onProgress(frame.progress);
+      return;
+    }
+    const timer = setTimeout(() => this.#settle(frame.id, call), LOG_WAIT_MS);
+    call.answer = { frame, timer };
+    if (call.linesSeen >= frame.logLines) this.#settle(frame.id, call); // W4
+  }
+
+  #settle(id: number, call: CallInFlight): void {
+    const { frame, timer } = call.answer!;
+    clearTimeout(timer);
+    if (frame.kind === "result") call.resolve({ kind: "result", resultJson: frame.resultJson });
+    if (frame.kind === "error") call.resolve({ kind: "error", error: this.#options.redact(frame.error) });
+    this.#remove(id, call);
+  }
+
+  /** W2. */
+  #giveUp(id: number, reason: unknown): void {
+    const call = this.#calls.get(id);
+    if (!call) return;
+    call.isGivenUp = true;
+    call.reject(reason);
+    this.#write(lineFromCancel(id));
+    this.#endIfDrained();
+    setTimeout(() => {
+      if (this.#calls.get(id) !== call) return;
+      call.end(); // it stays in the list: while its thread is taken, the process does not end by itself
+      void this.retire();
+    }, this.#options.cancelGraceMs).unref();
+  }
+
+  #remove(id: number, call: CallInFlight): void {
+    this.#calls.delete(id);
+    this.lastUsedAtMs = Date.now();
+    call.end();
+    this.#endIfDrained();
+    if (this.accepts && this.#calls.size === 0) this.#options.onIdle();
+  }
+
+  #endIfDrained(): void {
+    if (this.#phase !== "retiring") return;
+    const calls = [...this.#calls.values()];
+    if (calls.length === 0) void this.#child.close();
+    else if (calls.every(({ isGivenUp }) => isGivenUp)) void this.#child.kill();
+  }
+
+  #failAll(reason: string): void {
+    const failure = () => new Failure("unavailable", reason, { reason: "WORKER_CRASHED" });
+    for (const call of this.#calls.values()) {
+      clearTimeout(call.answer?.timer);
+      call.reject(failure());
+      call.end();
+    }
+    this.#calls.clear();
+  }
+
+  #failProtocol(reason: string): void {
+    this.#fault ||= `the worker of ${this.#options.file} broke the protocol: ${this.#options.redact(reason)}`;
+    void this.#child.kill();
+  }
+
+  #checkedLine(line: string): string {
+    const bytes = Buffer.byteLength(line);
+    if (bytes <= this.#options.maxLineBytes) return line;
+    const message = `the arguments of the call have ${bytes} bytes, over the limit of ${this.#options.maxLineBytes}`;
+    return refuse("resource_exhausted", message, { reason: "ARGUMENTS_TOO_LARGE" });
+  }
+
+  #write(line: string): void {
+    this.#child.write(line).catch(() => {}); // a process that takes no input is about to exit, which fails its calls
+  }
+
+  #keepTail(message: string): void {
+    this.#tail.push(message);
+    if (this.#tail.length > TAIL_LINES) this.#tail.shift();
+  }
+
+  #textFromExit({ code, signal }: ChildExit): string {
+    const how = signal ?? signalFromCode(code) ?? `code ${code}`;
+    const tail = this.#tail.join("\n").slice(-TAIL_LENGTH).trim();
+    return tail ? `ended with ${how}: ${tail}` : `ended with ${how}`;
+  }
+}
+
+/** `uv run` passes on the death of its Python by a signal as a shell does: 128 and the signal's number. */
+function signalFromCode(code: number | null): string | undefined {
+  if (code === null || code <= 128) return undefined;
+  return Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
+}

@@ -1,0 +1,122 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type CallOptions, type Client, createClient, createRouterTransport } from "@connectrpc/connect";
+import { type CallToolResponse, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { type WatchLogsResponse, WorkerService } from "#gen/toolbus/worker/v1/workers_pb.ts";
+import { createLogger } from "#runtime/lifecycle/logger.ts";
+import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { readConfig } from "./config.ts";
+import { createRoutes } from "./routes.ts";
+import { openWorkers } from "./service.ts";
+
+export const HEAD = "# /// script\n# dependencies = []\n# ///\n";
+
+export interface Called {
+  result: unknown;
+  isError: boolean;
+  logs: string[];
+  progress: string[];
+}
+
+export interface CallInput {
+  source?: string;
+  config?: JsonObject;
+  callId?: string;
+  timeoutMs?: number;
+  options?: CallOptions;
+}
+
+/** The worker pool behind Connect's in-memory router, with a real uv and real Python, in a directory of its own. */
+export interface TestWorkers extends AsyncDisposable {
+  directory: string;
+  provider: Client<typeof ToolProviderService>;
+  service: Client<typeof WorkerService>;
+  /** Writes a tool file; its metadata comes before the text. */
+  write(name: string, text: string): Promise<void>;
+  /** Calls `source.function`; throws what the RPC throws. */
+  call(name: string, args?: object, input?: CallInput): Promise<Called>;
+  /** All log lines from here on, in a list that grows. */
+  watchLogs(): WatchLogsResponse[];
+}
+
+let lastCall = 0;
+
+export async function openTestWorkers(
+  files: Record<string, string>,
+  environment: Record<string, string> = {},
+): Promise<TestWorkers> {
+  await using stack = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), "toolbus-workers-"));
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  const write = (name: string, text: string) => writeFile(join(directory, name), text);
+  for (const [name, text] of Object.entries(files)) await write(name, text);
+  const config = readConfig({
+    ...process.env,
+    TOOLBUS_WORKERS: directory,
+    TOOLBUS_WORKER_INSTALL_AHEAD: "false",
+    TOOLBUS_WORKER_CANCEL_GRACE: "300",
+    TOOLBUS_WORKER_CALL_TIMEOUT: "15s",
+    ...environment,
+  });
+  const logger = createLogger({ name: "worker-pool", level: "silent" });
+  const workers = stack.use(await openWorkers(config, logger));
+  const router = { interceptors: serverInterceptors({ logger }) };
+  const transport = createRouterTransport(createRoutes(workers.routes), { router });
+  const provider = createClient(ToolProviderService, transport);
+  const service = createClient(WorkerService, transport);
+  const watching = new AbortController();
+  stack.defer(() => watching.abort());
+  const owned = stack.move();
+  return {
+    directory,
+    provider,
+    service,
+    write,
+    async call(name, args = {}, input = {}) {
+      const [file = "", tool = ""] = name.split(".");
+      const { source = file, config, callId = `call-${++lastCall}`, timeoutMs, options } = input;
+      const deadline = timeoutMs === undefined ? undefined : timestampFromMs(Date.now() + timeoutMs);
+      const from = { name: source, ...(config && { config }) };
+      const request = {
+        callId,
+        source: from,
+        tool,
+        argumentsJson: JSON.stringify(args),
+        ...(deadline && { deadline }),
+      };
+      return calledFromEvents(provider.callTool(request, options));
+    },
+    watchLogs() {
+      const lines: WatchLogsResponse[] = [];
+      void collect(service.watchLogs({}, { signal: watching.signal }), lines);
+      return lines;
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+async function collect<T>(stream: AsyncIterable<T>, items: T[]): Promise<void> {
+  try {
+    for await (const item of stream) items.push(item);
+  } catch {
+    // the test is over: the watching ends with it
+  }
+}
+
+async function calledFromEvents(events: AsyncIterable<CallToolResponse>): Promise<Called> {
+  const called: Called = { result: undefined, isError: false, logs: [], progress: [] };
+  let results = 0;
+  for await (const { event } of events) {
+    if (event.case === "log") called.logs.push(event.value.message);
+    if (event.case === "progress") called.progress.push(`${event.value.progress}/${event.value.total}`);
+    if (event.case !== "result") continue;
+    results += 1;
+    called.result = JSON.parse(event.value.outputJson);
+    called.isError = event.value.isError;
+  }
+  if (results !== 1) throw new Error(`${results} results instead of one`);
+  return called;
+}
