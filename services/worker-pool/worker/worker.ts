@@ -47,7 +47,7 @@ interface CallInFlight {
   isGivenUp: boolean;
   linesSeen: number;
   /** Of an answer that waits for its log lines. */
-  answer?: { frame: Frame & { logLines: number }; timer: NodeJS.Timeout };
+  answer?: { frame: Extract<Frame, { logLines: number }>; timer: NodeJS.Timeout };
 }
 
 const LOG_WAIT_MS = 250;
@@ -172,7 +172,7 @@ export class Worker {
     } else this.#readCallFrame(frame);
   }
 
-  #readCallFrame(frame: Frame & { id: number }): void {
+  #readCallFrame(frame: Extract<Frame, { id: number }>): void {
     const call = this.#calls.get(frame.id);
     if (!call) return; // a frame of no call: nobody waits for it
     if (frame.kind === "progress") {
