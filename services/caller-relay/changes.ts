@@ -1,0 +1,29 @@
+/** Tells those who wait for a key that it changed. What changed they read themselves. */
+export interface Changes {
+  tell(key: string): void;
+  /** Resolves at the next change after this call. Disposing ends the waiting. */
+  next(key: string): Disposable & { readonly happened: Promise<void> };
+}
+
+export function createChanges(): Changes {
+  const waitersByKey = new Map<string, Set<() => void>>();
+  return {
+    tell(key) {
+      const waiters = waitersByKey.get(key);
+      waitersByKey.delete(key);
+      for (const wake of waiters ?? []) wake();
+    },
+    next(key) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const waiters = waitersByKey.get(key) ?? new Set();
+      waitersByKey.set(key, waiters.add(resolve));
+      return {
+        happened: promise,
+        [Symbol.dispose]() {
+          waiters.delete(resolve);
+          if (waiters.size === 0 && waitersByKey.get(key) === waiters) waitersByKey.delete(key);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,25 @@
+import { readEnvironment } from "#runtime/config/environment.ts";
+import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
+
+export interface Config extends ServiceConfig {
+  /** How long a caller may take for a call, unless its tool says otherwise. */
+  callerTimeoutMs: number;
+  /** How long requests wait for a caller that went away, unless it asks for more when it attaches. */
+  callerGraceMs: number;
+  /** The longest that a caller may ask for. */
+  callerMaxGraceMs: number;
+}
+
+const dayMs = 24 * 60 * 60_000;
+
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const reader = readEnvironment(env);
+  const config = {
+    ...serviceConfigFromReader(reader),
+    callerTimeoutMs: reader.milliseconds("TOOLBUS_CALLER_TIMEOUT", { default: 60_000, min: 1, max: dayMs }),
+    callerGraceMs: reader.milliseconds("TOOLBUS_CALLER_GRACE", { default: 0, max: dayMs }),
+    callerMaxGraceMs: reader.milliseconds("TOOLBUS_CALLER_MAX_GRACE", { default: 5 * 60_000, max: dayMs }),
+  };
+  reader.finish();
+  return config;
+}

@@ -1,0 +1,59 @@
+import { create } from "@bufbuild/protobuf";
+import type { CallerDeclaration, CallerTool } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { faultOfSchema } from "./schema.ts";
+
+/** Tools that every agent has and that nothing may shadow. */
+const builtInNames: ReadonlySet<string> = new Set([
+  ...["enter_space", "leave_space", "send_message", "read_messages", "skip"],
+  ...["set_goals", "delete_goals", "set_memories", "delete_memories", "set_plans", "delete_plans", "get_plans"],
+]);
+
+const callableName = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/** The name by which the agent sees a tool of its caller. */
+export function prefixedName(declaration: CallerDeclaration, tool: CallerTool): string {
+  return `${declaration.callerId}_${tool.name}`;
+}
+
+/** The names that the agent sees. Refuses the whole declaration when one tool cannot be offered; says both its names. */
+export function namesFromDeclaration(declaration: CallerDeclaration): string[] {
+  const toolsByName = new Map<string, CallerTool>();
+  for (const tool of declaration.tools) {
+    const name = prefixedName(declaration, tool);
+    const both = `caller tool "${tool.name}", which the agent would see as "${name}",`;
+    if (!callableName.test(name)) {
+      refuseTool("NAME_INVALID", `${both} is not named by 1 to 64 letters, digits, _ or -`);
+    }
+    if (builtInNames.has(name)) refuseTool("NAME_TAKEN", `${both} collides with the built-in tool "${name}"`);
+    const other = toolsByName.get(name);
+    if (other) refuseTool("NAME_TAKEN", `${both} collides with "${other.name}" of the same declaration`);
+    const fault = faultOfSchema(tool.inputSchemaJson);
+    if (fault !== undefined) refuseTool("SCHEMA_INVALID", `${both} has an input schema that cannot be used: ${fault}`);
+    toolsByName.set(name, tool);
+  }
+  return [...toolsByName.keys()];
+}
+
+function refuseTool(reason: string, message: string): never {
+  return refuse("invalid_argument", message, { reason });
+}
+
+export function toolsFromDeclaration(declaration: CallerDeclaration, defaultTimeoutMs: number): Tool[] {
+  return declaration.tools.map((tool) =>
+    create(ToolSchema, {
+      name: prefixedName(declaration, tool),
+      description: tool.description,
+      inputSchemaJson: tool.inputSchemaJson || '{"type":"object"}',
+      executionType: ExecutionType.CALLER,
+      visible: false,
+      timeoutMs: tool.timeoutMs || defaultTimeoutMs,
+    }),
+  );
+}
+
+/** The tool that the agent sees under that name. */
+export function findTool(declaration: CallerDeclaration, name: string): CallerTool | undefined {
+  return declaration.tools.find((tool) => prefixedName(declaration, tool) === name);
+}

@@ -1,0 +1,132 @@
+/**
+ * The life of a call to a tool of the caller. The instance that was asked for the call holds it: it waits for the answer,
+ * which comes to it wherever it was given. The caller's stream may be anywhere, and may move while the call waits.
+ *
+ *   find the stream's record ──▶ have the request carried there ──▶ stream ended ──▶ find it again, or give up
+ *
+ * D1  The record decides where the caller's stream is. Before every sending it is read again.
+ * D2  Changes are listened to before the record is read, so that a caller that comes back is never missed.
+ * D3  A request keeps its id and its time, however often it is sent.
+ * D4  A stream that was replaced by a newer one hands its requests over to that. One that ended otherwise hands them over
+ *     only within the grace that its caller asked for.
+ * D5  Whoever finds that a recorded stream is no more says so in the record.
+ */
+import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { Carriage } from "./attachments.ts";
+import type { Changes } from "./changes.ts";
+import type { Holders } from "./holders.ts";
+import type { LateRequests } from "./late-requests.ts";
+import { errorResult, keyOfRequest, type OpenRequest, type Requests } from "./requests.ts";
+import { type AttachedRecord, endStream, type FoundRecord, type StreamRecords } from "./stream-record.ts";
+
+export interface HeldCall {
+  request: CallerToolRequest;
+  agent: string;
+  /** As the agent sees it. */
+  tool: string;
+  expiresAtMs: number;
+  /** The time that was given, as it is told to the agent. */
+  timeoutMs: number;
+}
+
+export interface DeliveryParts {
+  /** Brings a request to the stream, in whichever instance, and stays until that ends or the signal aborts. */
+  carry: (record: AttachedRecord, request: CallerToolRequest, signal: AbortSignal) => Promise<Carriage>;
+  records: StreamRecords;
+  changes: Changes;
+  requests: Requests;
+  holders: Holders;
+  late: LateRequests;
+  clock: Clock;
+}
+
+type Undelivered = "not_attached" | "disconnected";
+type Outcome = { kind: "answered"; result: ToolResult } | { kind: "timed_out" } | { kind: Undelivered };
+
+/** Gives the caller's answer, or the error that the agent is told instead. */
+export async function deliver(parts: DeliveryParts, call: HeldCall, signal: AbortSignal): Promise<ToolResult> {
+  const { sessionId, requestId } = call.request;
+  using _ = parts.holders.announce(sessionId, requestId);
+  using open = parts.requests.open(keyOfRequest(sessionId, requestId));
+  const over = new AbortController();
+  const ends = AbortSignal.any([signal, over.signal]);
+  try {
+    const outcome = await Promise.race<Outcome>([
+      open.answered.then((result) => ({ kind: "answered", result })),
+      send(parts, call.request, ends).then((kind) => ({ kind })),
+      parts.clock.delay(call.expiresAtMs - parts.clock.now(), ends).then(() => ({ kind: "timed_out" })),
+    ]);
+    if (outcome.kind === "answered") return outcome.result;
+    if (outcome.kind !== "timed_out") return errorResult(textOf(outcome.kind, call));
+    return (await expire(parts, call, open)) ? errorResult(textOf("timed_out", call)) : await open.answered;
+  } catch (error) {
+    // whoever gave up at the call's own deadline was a moment quicker than the timer here
+    if (signal.aborted && call.expiresAtMs - parts.clock.now() <= 100) await expire(parts, call, open);
+    throw error;
+  } finally {
+    over.abort();
+  }
+}
+
+function expire({ late }: DeliveryParts, { request, agent, tool }: HeldCall, open: OpenRequest): Promise<boolean> {
+  return open.expire(() => late.write(request.sessionId, request.requestId, { agent, tool }));
+}
+
+function textOf(kind: Undelivered | "timed_out", { request, tool, timeoutMs }: HeldCall): string {
+  switch (kind) {
+    case "timed_out":
+      return `Caller tool "${tool}" timed out after ${timeoutMs}ms`;
+    case "disconnected":
+      return `Connection lost: the caller disconnected before it answered the call of "${tool}"`;
+    case "not_attached":
+      return `Connection missing: no caller is attached to session ${request.sessionId} to run "${tool}"`;
+  }
+}
+
+/** Resolves when the request cannot reach the caller any more. */
+async function send(parts: DeliveryParts, request: CallerToolRequest, signal: AbortSignal): Promise<Undelivered> {
+  const { sessionId } = request;
+  let isSent = false;
+  for (;;) {
+    const found = await findStream(parts, sessionId, signal); // D1
+    if (found === undefined) return isSent ? "disconnected" : "not_attached";
+    const carriage = await parts.carry(found.record, request, signal); // D3
+    isSent ||= carriage.kind === "ended";
+    if (carriage.kind === "ended" && carriage.end === "replaced") continue; // D4
+    await endStream(parts, found); // D5
+    if (carriage.kind === "ended" && found.record.graceMs === 0) return "disconnected";
+  }
+}
+
+/** Waits for a caller whose grace runs; undefined when there is none, or none came back. */
+async function findStream(
+  { records, changes, clock }: DeliveryParts,
+  sessionId: string,
+  signal: AbortSignal,
+): Promise<FoundRecord<AttachedRecord> | undefined> {
+  for (;;) {
+    signal.throwIfAborted();
+    using change = changes.next(sessionId); // D2
+    const found = await records.read(sessionId);
+    if (found === undefined) return undefined;
+    const { record, revision } = found;
+    if (record.kind === "attached") return { record, revision };
+    const leftMs = record.endedAtMs + record.graceMs - clock.now();
+    if (leftMs <= 0) {
+      await records.remove(sessionId, revision);
+      return undefined;
+    }
+    await firstOf(change.happened, (over) => clock.delay(leftMs, AbortSignal.any([signal, over])));
+  }
+}
+
+async function firstOf(happened: Promise<void>, wait: (over: AbortSignal) => Promise<void>): Promise<void> {
+  const over = new AbortController();
+  try {
+    await Promise.race([happened, wait(over.signal)]);
+  } finally {
+    over.abort();
+  }
+}

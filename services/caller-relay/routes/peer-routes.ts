@@ -1,0 +1,59 @@
+import { create } from "@bufbuild/protobuf";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { CallerRelayService } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
+import { type CallToolRequest, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { type Answers, refuseResolved } from "../answers.ts";
+import type { Attachments } from "../attachments.ts";
+import type { Relay } from "../relay.ts";
+import { attachmentHeader, peerReasons } from "../subscriptions/peers.ts";
+
+export interface PeerRouteParts {
+  attachments: Attachments;
+  answers: Answers;
+  relay: Relay;
+}
+
+/** What the other instances ask of this one, under its own name: never passed on. */
+export function createPeerRoutes({ attachments, answers, relay }: PeerRouteParts): (router: ConnectRouter) => void {
+  /** Lasts as long as the caller's stream; says at its end how that ended. */
+  const carry = async (attachmentId: string, request: CallToolRequest, signal: AbortSignal): Promise<never> => {
+    const carriage = await attachments.carry(attachmentId, requestFrom(request), signal);
+    if (carriage.kind === "absent")
+      return refuse("failed_precondition", "no such stream", { reason: peerReasons.absent });
+    if (carriage.end === "replaced")
+      return refuse("aborted", "the stream was replaced", { reason: peerReasons.replaced });
+    return refuse("unavailable", "the stream ended", { reason: peerReasons.gone });
+  };
+
+  return (router) => {
+    router.service(ToolProviderService, {
+      async *callTool(request, context) {
+        const attachmentId = context.requestHeader.get(attachmentHeader);
+        if (attachmentId !== null) await carry(attachmentId, request, context.signal);
+        yield { event: { case: "result", value: await relay.joinHere(request, context.signal) } };
+      },
+    });
+    router.service(CallerRelayService, {
+      async respond({ sessionId, requestId, resultJson, error }) {
+        if (!(await answers.respondHere(sessionId, requestId, { resultJson, error }))) refuseResolved(requestId);
+        return { late: false };
+      },
+      getDeclaration: (_, context) => ({
+        attached: attachments.find(context.requestHeader.get(attachmentHeader) ?? "") !== undefined,
+      }),
+    });
+  };
+}
+
+function requestFrom(request: CallToolRequest) {
+  return create(CallerToolRequestSchema, {
+    type: "caller_tool_request",
+    requestId: request.callId,
+    sessionId: request.scope?.sessionId ?? "",
+    tool: request.tool,
+    argumentsJson: request.argumentsJson,
+    ...(request.deadline && { expiresAt: request.deadline }),
+  });
+}

@@ -1,0 +1,45 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { CallerDeclaration } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import type { Source, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { toolsFromDeclaration } from "../declaration.ts";
+import type { Declarations, Relay } from "../relay.ts";
+
+export interface ProviderRouteParts {
+  declarations: Declarations;
+  relay: Relay;
+  defaultTimeoutMs: number;
+  /** Ends watches when the service stops. */
+  stopping: AbortSignal;
+}
+
+/** The tools of a session's caller as those of any provider. They belong to no source; outside of a session there are none. */
+export function providerRoutes(parts: ProviderRouteParts): ServiceImpl<typeof ToolProviderService> {
+  const { declarations, relay, defaultTimeoutMs, stopping } = parts;
+
+  const offer = (declaration: CallerDeclaration | undefined, sources: readonly Source[]) => {
+    if (sources.length > 0) return refusedSources(sources);
+    const tools = declaration ? toolsFromDeclaration(declaration, defaultTimeoutMs) : [];
+    return { tools: tools.map((tool) => ({ source: "", tool })), sources: [] };
+  };
+
+  return {
+    async listTools({ scope, sources }) {
+      return offer(scope?.sessionId ? await declarations.read(scope.sessionId) : undefined, sources);
+    },
+    async *watchTools({ scope, sources }, context) {
+      const sessionId = scope?.sessionId || refuse("invalid_argument", "scope.session_id: is required");
+      const ends = AbortSignal.any([context.signal, stopping]);
+      for await (const declaration of declarations.follow(sessionId, ends)) yield offer(declaration, sources);
+      if (stopping.aborted) refuse("unavailable", "this instance stops: watch again");
+    },
+    async *callTool(request, context) {
+      yield { event: { case: "result", value: await relay.call(request, context.signal) } };
+    },
+  };
+}
+
+function refusedSources(sources: readonly Source[]) {
+  const reason = "the caller's tools are offered without a source";
+  return { tools: [], sources: sources.map(({ name }) => ({ source: name, available: false, reason })) };
+}

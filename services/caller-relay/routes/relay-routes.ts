@@ -1,0 +1,68 @@
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { CallerRelayService } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { principalOf } from "#runtime/rpc/identity.ts";
+import type { Answers } from "../answers.ts";
+import { type AttachingParts, attachCaller } from "../attaching.ts";
+import type { StreamEnd } from "../attachments.ts";
+import { namesFromDeclaration } from "../declaration.ts";
+import type { Declarations } from "../relay.ts";
+import type { Sessions } from "../sessions.ts";
+import type { AttachedRecord } from "../stream-record.ts";
+import { peerReasons } from "../subscriptions/peers.ts";
+
+export interface RelayRouteParts extends AttachingParts {
+  declarations: Declarations;
+  sessions: Sessions;
+  answers: Answers;
+  isAttachedAt: (record: AttachedRecord) => Promise<boolean>;
+  graceMs: number;
+  maxGraceMs: number;
+}
+
+export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerRelayService> {
+  const { declarations, sessions, answers, records } = parts;
+  const principal = (context: HandlerContext) => principalOf(context.requestHeader);
+  return {
+    async declareTools({ sessionId, declaration }, context) {
+      const declared = declaration ?? refuse("invalid_argument", "declaration: is required");
+      const names = namesFromDeclaration(declared);
+      await sessions.requireOpen(sessionId, principal(context));
+      await declarations.write(sessionId, declared);
+      return { names };
+    },
+    async *watchCaller({ sessionId, reconnectGraceMs }, context) {
+      await sessions.requireOpen(sessionId, principal(context));
+      const graceMs = Math.min(reconnectGraceMs || parts.graceMs, parts.maxGraceMs);
+      await using caller = await attachCaller(parts, sessionId, graceMs);
+      const { attachment } = caller;
+      const leave = () => attachment.end("detached");
+      context.signal.addEventListener("abort", leave, { once: true });
+      if (context.signal.aborted) leave();
+      const declaration = await declarations.read(sessionId);
+      yield { event: { case: "attached", value: { sessionId, callerId: declaration?.callerId ?? "" } } };
+      for await (const request of attachment.requests()) yield { event: { case: "request", value: request } };
+      refuseEnd(sessionId, await attachment.ended);
+    },
+    async respond({ sessionId, requestId, resultJson, error }, context) {
+      await sessions.requireOwner(sessionId, principal(context));
+      return answers.respond(sessionId, requestId, { resultJson, error });
+    },
+    async getDeclaration({ sessionId }, context) {
+      await sessions.requireOwner(sessionId, principal(context));
+      const [declaration, found] = await Promise.all([declarations.read(sessionId), records.read(sessionId)]);
+      const attached = found?.record.kind === "attached" && (await parts.isAttachedAt(found.record));
+      return { attached, ...(declaration && { declaration }) };
+    },
+  };
+}
+
+/** A stream that its caller did not end itself says why it ended. */
+function refuseEnd(sessionId: string, end: StreamEnd): void {
+  if (end === "replaced") {
+    refuse("aborted", `another stream of session ${sessionId} was attached in place of this one`, {
+      reason: peerReasons.replaced,
+    });
+  }
+  if (end === "stopping") refuse("unavailable", "this instance stops: attach again", { reason: peerReasons.gone });
+}

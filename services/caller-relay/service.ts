@@ -1,0 +1,83 @@
+import { openBus } from "#runtime/bus/bus.ts";
+import { instanceService } from "#runtime/bus/ownership.ts";
+import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { type Clock, systemClock } from "#runtime/time/clock.ts";
+import { createAnswers } from "./answers.ts";
+import { createAttachments } from "./attachments.ts";
+import { createCalls } from "./calls.ts";
+import { createChanges } from "./changes.ts";
+import type { Config } from "./config.ts";
+import { type DeliveryParts, deliver } from "./delivery.ts";
+import { createRelay } from "./relay.ts";
+import { createRequests } from "./requests.ts";
+import { createPeerRoutes, createRoutes } from "./routes.ts";
+import { createSessions } from "./sessions.ts";
+import { createNeighbours, createPeers, createStores, openRecordWatch } from "./subscriptions.ts";
+import { openVerifying } from "./verifying.ts";
+
+export async function openService(
+  config: Config,
+  context: ServiceContext,
+  clock: Clock = systemClock,
+): Promise<OpenService> {
+  const { name, instance, logger, signal, telemetry } = context;
+  await using stack = new AsyncDisposableStack();
+  const bus = stack.use(
+    await openBus({
+      url: config.natsUrl,
+      user: config.natsUser,
+      password: config.natsPassword,
+      replicas: config.replicas,
+      name: `${name}-${instance}`,
+      signal,
+      onStatus: (status) => logger.info(status, `bus: ${status.kind}`),
+    }),
+  );
+  const { declarations, late, records, holders } = createStores(bus, instance);
+  const { readSession, tellInbox } = createNeighbours(bus, telemetry);
+  const peers = createPeers(bus, name);
+  const [attachments, changes, requests, calls] = [
+    createAttachments(),
+    createChanges(),
+    createRequests(),
+    createCalls(),
+  ];
+  const report = (error: unknown) => logger.error({ err: error }, "the records of callers' streams cannot be followed");
+  stack.use(openRecordWatch(bus, { attachments, changes, onError: report }));
+  stack.use(openVerifying({ attachments, records, onError: report }));
+
+  const carry: DeliveryParts["carry"] = async (record, request, ends) =>
+    record.instance === instance
+      ? attachments.carry(record.attachmentId, request, ends)
+      : peers.carry(record, request, ends);
+  const isAttachedAt: typeof peers.isAttachedAt = async (record) =>
+    record.instance === instance ? attachments.find(record.attachmentId) !== undefined : peers.isAttachedAt(record);
+  const held = { carry, records, changes, requests, holders, late, clock };
+  const defaultTimeoutMs = config.callerTimeoutMs;
+  const relay = createRelay({
+    ...{ instance, defaultTimeoutMs, declarations, calls, holders, clock },
+    hold: (call, abandoned) => deliver(held, call, abandoned),
+    join: peers.join,
+  });
+  const answers = createAnswers({ instance, requests, holders, late, forward: peers.forward, tellInbox });
+
+  const stopping = new AbortController();
+  const served = { instance, logger, interceptors: serverInterceptors({ logger, telemetry }) };
+  const peerRoutes = createPeerRoutes({ attachments, answers, relay });
+  stack.use(await serveOnNats(bus, { ...served, service: instanceService(name, instance), routes: peerRoutes }));
+  const routes = createRoutes({
+    ...{ attachments, records, clock, instance, declarations, answers, relay, isAttachedAt, defaultTimeoutMs },
+    sessions: createSessions(readSession),
+    graceMs: config.callerGraceMs,
+    maxGraceMs: config.callerMaxGraceMs,
+    stopping: stopping.signal,
+  });
+  stack.use(await serveOnNats(bus, { ...served, service: name, routes }));
+  stack.defer(() => {
+    stopping.abort(); // watches and callers' streams would keep the server from draining
+    attachments.endAll("stopping");
+  });
+  return stack.move();
+}

@@ -1,0 +1,42 @@
+import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+
+/** Reads a session from the router; refuses an unknown one. */
+export type ReadSession = (sessionId: string) => Promise<Session>;
+
+/** Whose sessions are whose: the principal that opened a session owns it for ever. */
+export interface Sessions {
+  /** Refuses everybody but the owner. */
+  requireOwner(sessionId: string, principal: string): Promise<void>;
+  /** The same, and refuses a session that is closed. */
+  requireOpen(sessionId: string, principal: string): Promise<void>;
+}
+
+const knownOwners = 10_000;
+
+export function createSessions(readSession: ReadSession): Sessions {
+  const ownersBySession = new Map<string, string>();
+
+  const read = async (sessionId: string) => {
+    const session = await readSession(sessionId);
+    ownersBySession.set(sessionId, session.principal);
+    const [oldest] = ownersBySession.keys();
+    if (ownersBySession.size > knownOwners && oldest !== undefined) ownersBySession.delete(oldest);
+    return session;
+  };
+  const refuseStranger = (sessionId: string, owner: string, principal: string) => {
+    if (owner === principal) return;
+    refuse("permission_denied", `session ${sessionId} belongs to another caller`, { reason: "NOT_SESSION_OWNER" });
+  };
+
+  return {
+    async requireOwner(sessionId, principal) {
+      refuseStranger(sessionId, ownersBySession.get(sessionId) ?? (await read(sessionId)).principal, principal);
+    },
+    async requireOpen(sessionId, principal) {
+      const session = await read(sessionId);
+      refuseStranger(sessionId, session.principal, principal);
+      if (session.state === SessionState.CLOSED) refuse("failed_precondition", `session ${sessionId} is closed`);
+    },
+  };
+}

@@ -1,0 +1,23 @@
+import type { Bus } from "#runtime/bus/bus.ts";
+import { createKey, readKey, removeKey } from "#runtime/bus/key-value.ts";
+import { type LateRequests, lateRequest } from "../late-requests.ts";
+
+const bucket = "toolbus_callers";
+const keyOf = (sessionId: string, requestId: string) => `late.${sessionId}.${requestId}`;
+
+export function createBucketLateRequests(bus: Bus): LateRequests {
+  return {
+    async write(sessionId, requestId, late) {
+      await createKey(bus, { bucket, key: keyOf(sessionId, requestId), value: JSON.stringify(late) }); // written twice is written
+    },
+    async read(sessionId, requestId) {
+      const entry = await readKey(bus, bucket, keyOf(sessionId, requestId));
+      return entry && lateRequest.parse(entry.json());
+    },
+    async remove(sessionId, requestId) {
+      const key = keyOf(sessionId, requestId);
+      const entry = await readKey(bus, bucket, key);
+      if (entry) await removeKey(bus, { bucket, key, revision: entry.revision });
+    },
+  };
+}

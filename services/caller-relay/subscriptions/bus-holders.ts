@@ -1,0 +1,33 @@
+import { errors } from "@nats-io/transport-node";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import type { Holders } from "../holders.ts";
+
+const answerTimeoutMs = 1_000;
+const subjectOf = (sessionId: string, requestId: string) => `toolbus.owner.caller-request.${sessionId}.${requestId}`;
+
+/** Who holds a call is known by interest: the holder is subscribed to the request's subject, and answers with its name. */
+export function createBusHolders(bus: Bus, instance: string): Holders {
+  return {
+    announce(sessionId, requestId) {
+      const subscription = bus.connection.subscribe(subjectOf(sessionId, requestId), {
+        callback: (error, message) => {
+          if (!error) message.respond(instance); // a refused subscription shows when nobody finds the holder
+        },
+      });
+      return { [Symbol.dispose]: () => subscription.unsubscribe() };
+    },
+    async locate(sessionId, requestId) {
+      try {
+        const subject = subjectOf(sessionId, requestId);
+        return (await bus.connection.request(subject, "", { timeout: answerTimeoutMs })).string();
+      } catch (error) {
+        if (error instanceof errors.NoRespondersError) return undefined;
+        if (error instanceof errors.RequestError && error.isNoResponders()) return undefined;
+        throw new Failure("unavailable", `the instance that holds request ${requestId} does not answer`, {
+          cause: error,
+        });
+      }
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import { create } from "@bufbuild/protobuf";
+import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { InboxEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { clientFor } from "#runtime/rpc/client.ts";
+import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
+import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
+import type { LateResult } from "../answers.ts";
+import type { ReadSession } from "../sessions.ts";
+
+const answerTimeoutMs = 10_000;
+
+/** The services that this one asks: the router, whose session it is; the spaces, to keep a late result for the agent. */
+export function createNeighbours(bus: Bus, telemetry: Telemetry) {
+  const interceptors = clientInterceptors({ telemetry });
+  const sessions = clientFor(bus, SessionService, { interceptors, defaultTimeoutMs: answerTimeoutMs });
+  const inboxes = clientFor(bus, InboxService, { interceptors, defaultTimeoutMs: answerTimeoutMs });
+
+  const readSession: ReadSession = async (sessionId) => {
+    try {
+      const { session } = await sessions.getSession({ sessionId });
+      return session ?? refuse("not_found", `no session ${sessionId}`);
+    } catch (error) {
+      throw failureFromConnectError(error);
+    }
+  };
+  const tellInbox = async ({ sessionId, requestId, agent, tool, result }: LateResult): Promise<boolean> => {
+    const event = create(InboxEventSchema, {
+      eventId: `tr:${requestId}`,
+      sessionId,
+      agent,
+      event: { case: "toolResult", value: { callId: requestId, tool, result } },
+    });
+    try {
+      return !(await inboxes.deliverEvent({ event })).duplicate;
+    } catch (error) {
+      throw failureFromConnectError(error);
+    }
+  };
+  return { readSession, tellInbox };
+}

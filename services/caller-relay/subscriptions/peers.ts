@@ -1,0 +1,94 @@
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { CallerRelayService } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
+import { type CallToolRequest, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { instanceService } from "#runtime/bus/ownership.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { type Failure, refuse } from "#runtime/failure/failure.ts";
+import { clientFor } from "#runtime/rpc/client.ts";
+import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
+import type { Carriage } from "../attachments.ts";
+import type { CallerAnswer } from "../requests.ts";
+import type { AttachedRecord } from "../stream-record.ts";
+
+/** Names the attachment that a forwarded request is for; without it, a forwarded call joins one that is held there. */
+export const attachmentHeader = "toolbus-attachment";
+
+/** Reasons by which an instance tells another what became of a stream. */
+export const peerReasons = { absent: "ATTACHMENT_ABSENT", replaced: "CALLER_REPLACED", gone: "CALLER_GONE" } as const;
+
+const answerTimeoutMs = 10_000;
+
+/** The other instances of this service, each called by its own name. */
+export function createPeers(bus: Bus, service: string) {
+  const providerAt = (instance: string) =>
+    clientFor(bus, ToolProviderService, { room: instanceService(service, instance) });
+  const relayAt = (instance: string) =>
+    clientFor(bus, CallerRelayService, { room: instanceService(service, instance) });
+
+  return {
+    async carry(record: AttachedRecord, request: CallerToolRequest, signal: AbortSignal): Promise<Carriage> {
+      const headers = { [attachmentHeader]: record.attachmentId };
+      try {
+        const events = providerAt(record.instance).callTool(forwarded(request), { signal, headers });
+        for await (const _ of events); // nothing comes: it lasts as long as the caller's stream
+        return { kind: "ended", end: "detached" };
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!bus.link.isUp) throw failureFromConnectError(error); // says nothing about the other instance
+        if (deliveryOf(error) === "NOT_SENT") return { kind: "absent" };
+        return carriageFromFailure(failureFromConnectError(error));
+      }
+    },
+    async join(instance: string, request: CallToolRequest, signal: AbortSignal): Promise<ToolResult> {
+      for await (const { event } of providerAt(instance).callTool(request, { signal })) {
+        if (event.case === "result") return event.value;
+      }
+      return refuse("unavailable", "the instance that holds the call ended it without a result");
+    },
+    async forward(instance: string, sessionId: string, requestId: string, answer: CallerAnswer): Promise<boolean> {
+      const { resultJson, error } = answer;
+      try {
+        const request = { sessionId, requestId, resultJson, error };
+        await relayAt(instance).respond(request, { timeoutMs: answerTimeoutMs });
+        return true;
+      } catch (cause) {
+        const failure = failureFromConnectError(cause);
+        if (failure.code === "not_found" || deliveryOf(cause) === "NOT_SENT") return false;
+        throw failure;
+      }
+    },
+    async isAttachedAt({ instance, sessionId, attachmentId }: AttachedRecord): Promise<boolean> {
+      try {
+        const headers = { [attachmentHeader]: attachmentId };
+        return (await relayAt(instance).getDeclaration({ sessionId }, { headers, timeoutMs: answerTimeoutMs }))
+          .attached;
+      } catch (error) {
+        if (failureFromConnectError(error).code === "unavailable") return false;
+        throw failureFromConnectError(error);
+      }
+    },
+  };
+}
+
+export type Peers = ReturnType<typeof createPeers>;
+
+function carriageFromFailure(failure: Failure): Carriage {
+  if (failure.reason === peerReasons.absent) return { kind: "absent" };
+  if (failure.reason === peerReasons.replaced) return { kind: "ended", end: "replaced" };
+  if (failure.code === "unavailable") return { kind: "ended", end: "detached" }; // told so, or the instance died with the stream
+  throw failure;
+}
+
+/** A request to the caller in the words of the provider contract; the tool's name stays without its prefix. */
+function forwarded(request: CallerToolRequest) {
+  return {
+    callId: request.requestId,
+    scope: { sessionId: request.sessionId },
+    tool: request.tool,
+    argumentsJson: request.argumentsJson,
+    ...(request.expiresAt && { deadline: timestampFromMs(timestampMs(request.expiresAt)) }),
+  };
+}
