@@ -11,8 +11,9 @@
  * A3  If ours was stored, it is the first message of the subject after the expected one: it was accepted because nothing
  *     stood there. Others may stand after it. So that first message, read from the leader, decides: ours is success,
  *     another's is a conflict that no late attempt can undo, none means that nothing is decided and we write again.
- * A4  A refusal of the first attempt is a conflict at once. A refusal after an unknown outcome may be due to our own
- *     earlier attempt (in a cluster, while it is in flight): A3 decides.
+ * A4  A refusal proves nothing by itself: it may be due to our own earlier attempt, and a cluster refuses while an append is
+ *     in flight, or while it changes its leader, though nobody else wrote. A3 decides here too; when the expected message is
+ *     still the last one, we write again.
  * A5  A3 holds while nobody removes messages of the subject. In a bucket only the last value stands, so that a value of ours
  *     that was already followed by another's reads as a conflict.
  */
@@ -21,6 +22,7 @@ import type { SeqMsgRequest, StoredMsg } from "@nats-io/jetstream";
 import { nuid } from "@nats-io/nats-core";
 import { headers } from "@nats-io/transport-node";
 import { Failure } from "../failure/failure.ts";
+import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
 import type { Bus } from "./bus.ts";
 import { streamOfSubject } from "./declarations.ts";
@@ -44,10 +46,17 @@ export type AppendOutcome = { kind: "appended"; sequence: number } | { kind: "co
 
 export type AppendOnce = Omit<FencedAppend, "expectedLastSequence" | "messageId"> & { messageId: string };
 
-const appendIdHeader = "Toolbus-Append-Id";
-const attemptMs = 2_000;
+export interface ReadLimits {
+  signal?: AbortSignal | undefined;
+  timeoutMs?: number | undefined;
+}
 
-type AttemptOutcome = AppendOutcome | { kind: "unknown"; cause: unknown };
+const appendIdHeader = "Toolbus-Append-Id";
+const attemptMs = 1_000;
+
+type Undecided = { kind: "refused" | "unknown"; cause: unknown };
+
+type AttemptOutcome = { kind: "appended"; sequence: number } | Undecided;
 
 /**
  * Appends if the expected message is still the subject's last. `conflict` means that somebody else wrote and this append
@@ -57,18 +66,17 @@ type AttemptOutcome = AppendOutcome | { kind: "unknown"; cause: unknown };
 export async function appendFenced(bus: Bus, append: FencedAppend): Promise<AppendOutcome> {
   const id = nuid.next();
   const deadline = Date.now() + (append.timeoutMs ?? 30_000);
+  const backoff = createBackoff({ initialMs: 5, maxMs: 250 });
   await whenUp(bus, append);
-  let outcome = await attempt(bus, append, id, deadline);
-  while (outcome.kind === "unknown") {
+  for (;;) {
+    const outcome = await attempt(bus, append, id, deadline);
+    if (outcome.kind === "appended") return outcome;
     append.signal?.throwIfAborted();
-    const decided = await decideByReading(bus, append, id, deadline, outcome.cause);
+    const decided = await decideByReading(bus, append, { id, deadline, outcome });
     if (decided !== undefined) return decided;
     if (Date.now() >= deadline) throw unknownOutcome(append, outcome.cause);
-    const again = await attempt(bus, append, id, deadline);
-    outcome = again.kind === "conflict" ? { kind: "unknown", cause: new Error("refused while undecided") } : again; // A4
-    if (again.kind === "conflict") await delay(5, append.signal); // an attempt in flight is decided within moments
+    await delay(backoff.next(), append.signal);
   }
-  return outcome;
 }
 
 /**
@@ -104,7 +112,7 @@ async function attempt(bus: Bus, append: FencedAppend, id: string, deadline: num
     const { seq } = await unlessAborted(publish(), bus.link.down);
     return { kind: "appended", sequence: seq };
   } catch (error) {
-    if (isConflict(error)) return { kind: "conflict" };
+    if (isConflict(error)) return { kind: "refused", cause: error };
     const refusal = failureFromRefusal(error);
     if (refusal !== undefined) throw refusal;
     if (isPassing(error) || bus.link.down.aborted || isLost(error)) return { kind: "unknown", cause: error };
@@ -118,25 +126,25 @@ async function whenUp(bus: Bus, append: FencedAppend): Promise<void> {
   await persist(bus.link, async () => {}, { ...ends, what: `appending to ${append.subject}`, isPassing });
 }
 
-/** A3. */
+/** A3 and A4; undefined when nothing is decided. */
 async function decideByReading(
   bus: Bus,
   append: FencedAppend,
-  id: string,
-  deadline: number,
-  cause: unknown,
+  { id, deadline, outcome }: { id: string; deadline: number; outcome: Undecided },
 ): Promise<AppendOutcome | undefined> {
-  const timeoutMs = Math.max(deadline - Date.now(), 1);
-  let stored: StoredMsg | null;
+  const { subject, expectedLastSequence, signal } = append;
+  const limits = { signal, timeoutMs: Math.max(deadline - Date.now(), 1) };
   try {
-    stored = await firstAfter(bus, append.subject, append.expectedLastSequence, { signal: append.signal, timeoutMs });
+    const stored = await firstAfter(bus, subject, expectedLastSequence, limits);
+    if (stored?.header.get(appendIdHeader) === id) return { kind: "appended", sequence: stored.seq };
+    if (stored !== null) return { kind: "conflict" };
+    if (outcome.kind === "unknown") return undefined;
+    const last = (await lastOf(bus, subject, limits))?.seq ?? 0;
+    return last === expectedLastSequence ? undefined : { kind: "conflict" };
   } catch (error) {
-    append.signal?.throwIfAborted();
-    throw unknownOutcome(append, error instanceof Failure ? cause : error);
+    signal?.throwIfAborted();
+    throw unknownOutcome(append, error instanceof Failure ? outcome.cause : error);
   }
-  if (stored === null) return undefined;
-  if (stored.header.get(appendIdHeader) === id) return { kind: "appended", sequence: stored.seq };
-  return { kind: "conflict" };
 }
 
 /** The first message of a subject after a sequence, read from the stream's leader; null when there is none. */
@@ -144,11 +152,17 @@ export async function firstAfter(
   bus: Bus,
   subject: string,
   sequence: number,
-  options: { signal?: AbortSignal | undefined; timeoutMs?: number } = {},
+  limits: ReadLimits = {},
 ): Promise<StoredMsg | null> {
   const query: SeqMsgRequest & { next_by_subj: string } = { seq: sequence + 1, next_by_subj: subject };
   const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), query);
-  return persist(bus.link, read, { ...options, what: `reading ${subject}`, isPassing });
+  return persist(bus.link, read, { ...limits, what: `reading ${subject}`, isPassing });
+}
+
+/** The last message of a subject, read from the stream's leader; null when there is none. */
+export async function lastOf(bus: Bus, subject: string, limits: ReadLimits = {}): Promise<StoredMsg | null> {
+  const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), { last_by_subj: subject });
+  return persist(bus.link, read, { ...limits, what: `reading ${subject}`, isPassing });
 }
 
 function headersFrom(fields: Readonly<Record<string, string>> = {}) {

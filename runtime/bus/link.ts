@@ -100,6 +100,8 @@ export interface PersistOptions {
   signal?: AbortSignal | undefined;
   /** After this it throws `unavailable`, with the last cause. Without limit unless told. */
   timeoutMs?: number | undefined;
+  /** How long one attempt may take; 1 s unless told, since a cluster that changes its leader lets requests go unanswered. */
+  attemptMs?: number | undefined;
   /** What is done, as it should stand in the error: "reading toolbus.run.7". */
   what: string;
   /** Whether trying again may help. */
@@ -119,7 +121,8 @@ export async function persist<T>(link: Link, action: () => Promise<T>, options: 
   for (;;) {
     try {
       await link.whenUp(signal);
-      return await unlessAborted(action(), signal ? AbortSignal.any([signal, link.down]) : link.down);
+      const attempt = [AbortSignal.timeout(options.attemptMs ?? 1_000), link.down];
+      return await unlessAborted(action(), AbortSignal.any(signal ? [signal, ...attempt] : attempt));
     } catch (error) {
       options.signal?.throwIfAborted();
       if (limit?.aborted) throw givenUp(options, cause ?? error);

@@ -2,7 +2,7 @@ import type { ConsumerMessages, JsMsg, StoredMsg } from "@nats-io/jetstream";
 import type { MsgHdrs } from "@nats-io/transport-node";
 import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
-import { firstAfter } from "./append.ts";
+import { firstAfter, lastOf } from "./append.ts";
 import type { Bus } from "./bus.ts";
 import { streamOfSubject } from "./declarations.ts";
 import { isPassing } from "./jetstream-errors.ts";
@@ -25,6 +25,9 @@ export interface ReadOptions {
 }
 
 const batchMessages = 256;
+const batchBytes = 8 * 1024 * 1024;
+const batchMs = 10_000;
+const openMs = 3_000;
 
 /**
  * What stands under a subject, in order, up to the last message that was acknowledged when the reading began. Never stale,
@@ -50,10 +53,9 @@ export async function* readSubject(
   }
 }
 
-/** The sequence of a subject's last message, read from the leader; 0 when there is none. */
+/** The sequence of a subject's last message, never stale; 0 when there is none. */
 export async function lastSequenceOf(bus: Bus, subject: string, signal?: AbortSignal): Promise<number> {
-  const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), { last_by_subj: subject });
-  return (await persist(bus.link, read, { signal, what: `reading ${subject}`, isPassing }))?.seq ?? 0;
+  return (await lastOf(bus, subject, { signal }))?.seq ?? 0;
 }
 
 /**
@@ -92,7 +94,12 @@ async function* consumeFrom(bus: Bus, subject: string, sequence: number, signal?
     const consumer = await bus.jetstream.consumers.get(stream, start);
     return consumer.consume({ max_messages: batchMessages, expires: 10_000, idle_heartbeat: 1_000 });
   };
-  const messages = await persist(bus.link, open, { signal, what: `following ${subject}`, isPassing });
+  const messages = await persist(bus.link, open, {
+    signal,
+    attemptMs: openMs,
+    what: `following ${subject}`,
+    isPassing,
+  });
   const ends = signal ? AbortSignal.any([signal, bus.link.down]) : bus.link.down;
   const stop = () => messages.stop();
   ends.addEventListener("abort", stop, { once: true });
@@ -111,13 +118,13 @@ async function closeConsumer(messages: ConsumerMessages): Promise<void> {
 
 async function readBatch(bus: Bus, subject: string, sequence: number, signal?: AbortSignal): Promise<StoredMsg[]> {
   const read = async () => {
-    const query = { seq: sequence, next_by_subj: subject, batch: batchMessages };
+    const query = { seq: sequence, next_by_subj: subject, batch: batchMessages, max_bytes: batchBytes };
     const stored: StoredMsg[] = [];
     for await (const message of await bus.manager.direct.getBatch(streamOfSubject(subject), query))
       stored.push(message);
     return stored;
   };
-  return persist(bus.link, read, { signal, what: `reading ${subject}`, isPassing });
+  return persist(bus.link, read, { signal, attemptMs: batchMs, what: `reading ${subject}`, isPassing });
 }
 
 function messageFromStored(message: StoredMsg): StoredMessage {

@@ -1,0 +1,36 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Connection, openConnection } from "../../cli/connection.ts";
+import { openSuite, type Suite, type SuiteOptions } from "../../cli/suite/suite.ts";
+import { type Bus, openBus } from "../../runtime/bus/bus.ts";
+import { projectRoot } from "../architecture/source-files.ts";
+
+export interface TestSuite extends Suite {
+  /** Through the gateway. */
+  readonly connection: Connection;
+  readonly directory: string;
+  /** A connection of the test's own to the bus. */
+  openBus(): Promise<Bus>;
+}
+
+/** The suite as real processes, with a store of its own in a temporary directory, which goes with it. */
+export async function openTestSuite(options: Partial<SuiteOptions> = {}): Promise<TestSuite> {
+  await using stack = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), "toolbus-test-suite-"));
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  const env = { NODE_COMPILE_CACHE: join(projectRoot, ".toolbus", "compile-cache"), ...options.env };
+  const suite = stack.use(await openSuite({ directory, port: 0, ...options, env }));
+  const busses = stack.use(new AsyncDisposableStack());
+  const owned = stack.move();
+  return {
+    url: suite.url,
+    nats: suite.nats,
+    services: suite.services,
+    start: (room) => suite.start(room),
+    connection: openConnection({ url: suite.url }),
+    directory,
+    openBus: async () => busses.use(await openBus({ ...suite.nats, name: "test" })),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
