@@ -1,0 +1,34 @@
+import { readEnvironment } from "#runtime/config/environment.ts";
+import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
+import type { ModelConfig } from "./model/model-source.ts";
+
+export interface Config extends ServiceConfig {
+  readonly model: ModelConfig;
+  /** How many sessions are worked on at the same time. */
+  readonly slots: number;
+  /** After this long without a sign of life, another process takes over. */
+  readonly takeoverMs: number;
+  /** How long calls in flight may take while the service stops. */
+  readonly drainMs: number;
+}
+
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const reader = readEnvironment(env);
+  const openaiApiKey = reader.optionalSecret("OPENAI_API_KEY");
+  const config: Config = {
+    ...serviceConfigFromReader(reader),
+    model: {
+      openaiBaseUrl: reader.string("OPENAI_BASE_URL", { default: "https://api.openai.com/v1" }),
+      scripts: reader.path("TOOLBUS_SCRIPTS", { default: "examples/models" }),
+      ...(openaiApiKey !== undefined && { openaiApiKey }),
+    },
+    slots: reader.integer("TOOLBUS_RUN_SLOTS", { default: 256, min: 1, max: 10_000 }),
+    takeoverMs: reader.milliseconds("TOOLBUS_TAKEOVER", { default: 1_000, min: 200, max: 60_000 }),
+    drainMs: reader.milliseconds("TOOLBUS_DRAIN", { default: 5_000 }),
+  };
+  if (!URL.canParse(config.model.openaiBaseUrl)) {
+    reader.fault("OPENAI_BASE_URL", config.model.openaiBaseUrl, "a URL like https://api.openai.com/v1");
+  }
+  reader.finish();
+  return config;
+}

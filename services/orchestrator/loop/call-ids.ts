@@ -1,0 +1,37 @@
+/**
+ * A call's id is the model's own, made fit for the router and unique in the run: models repeat themselves.
+ * An id that comes twice in one turn marks the second call, which is refused wherever the run goes on.
+ */
+
+const duplicateMark = "duplicate_";
+const maxLength = 64;
+
+/** The ids of one turn's calls, in order. */
+export function callIdsOfTurn(turn: number, modelIds: readonly string[], taken: ReadonlySet<string>): string[] {
+  const inRun = new Set(taken);
+  const inTurn = new Set<string>();
+  return modelIds.map((modelId, index) => {
+    const isDuplicate = inTurn.has(modelId);
+    inTurn.add(modelId);
+    const fitting = fittingId(modelId, turn, index);
+    const id = unique(isDuplicate ? `${duplicateMark}${fitting}` : fitting, inRun);
+    inRun.add(id);
+    return id;
+  });
+}
+
+export function isDuplicateCallId(callId: string): boolean {
+  return callId.startsWith(duplicateMark);
+}
+
+function fittingId(modelId: string, turn: number, index: number): string {
+  const fitting = modelId.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, maxLength);
+  if (fitting === "") return `call_${turn}_${index + 1}`;
+  return isDuplicateCallId(fitting) ? `_${fitting}`.slice(0, maxLength) : fitting;
+}
+
+function unique(id: string, taken: ReadonlySet<string>): string {
+  let candidate = id;
+  for (let number = 2; taken.has(candidate); number += 1) candidate = `${id}_${number}`;
+  return candidate;
+}

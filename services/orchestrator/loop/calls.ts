@@ -1,0 +1,112 @@
+/**
+ * Executes the calls of a turn.
+ *
+ * C1  Each call gets exactly one result in the log, whatever happens to it: refusals and failures are results.
+ * C2  What was committed is dispatched, also again by a later claim: under the same call id, `recovering`, so that the
+ *     router joins the first execution, gives its result, or says that the outcome is unknown.
+ * C3  A router that cannot be reached is asked again for a while under C2; then its failure is the result.
+ */
+
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import { openCalls } from "../run/fold.ts";
+import type { ClaimedRun } from "../run/journal.ts";
+import type { LoopContext } from "./context.ts";
+import type { DeltaWriter } from "./deltas.ts";
+import { inParallel } from "./in-parallel.ts";
+import { decideRefusal, errorResult } from "./refusal.ts";
+import { countCalls } from "./stop-condition.ts";
+import type { ToolTable } from "./tool-table.ts";
+
+export interface CallWork {
+  readonly table: ToolTable;
+  readonly deltas: DeltaWriter;
+  readonly signal: AbortSignal;
+  /** C2: whether a process before this one may have dispatched the calls. */
+  readonly isRecovering: boolean;
+}
+
+/** Gives every open call its result, but those that wait for the client of the run. */
+export async function executeCalls(run: ClaimedRun, context: LoopContext, work: CallWork): Promise<void> {
+  const { options } = run.state.accepted;
+  const firstNumber = countCalls(run.state) - (run.state.turns.at(-1)?.calls.length ?? 0);
+  const numbersByCallId = new Map(
+    run.state.turns.at(-1)?.calls.map(({ callId }, index) => [callId, firstNumber + index]),
+  );
+  const dispatched: FunctionCall[] = [];
+  for (const call of openCalls(run.state)) {
+    const isOverBudget = (numbersByCallId.get(call.callId) ?? 0) >= context.limits.maxToolCalls;
+    const refusal = decideRefusal(call, { table: work.table, options, isOverBudget });
+    if (refusal !== undefined) await record(run, call.callId, errorResult(refusal));
+    else if (work.table.find(call.name)?.kind === "router") dispatched.push(call);
+  }
+  const limit = options?.parallelToolCalls === false ? 1 : context.limits.maxParallelCalls;
+  await inParallel(dispatched, limit, async (call) => {
+    const result = await execute(run, call, context, work);
+    await record(run, call.callId, result);
+  });
+}
+
+/** C1: the first result counts, whoever wrote it. */
+async function record(run: ClaimedRun, callId: string, result: ToolResult): Promise<void> {
+  const fitting = result.outputJson.length > maxResultCharacters ? errorResult(tooLarge) : result;
+  await run.append((state) =>
+    openCalls(state).some((call) => call.callId === callId)
+      ? { case: "callFinished", value: { callId, result: fitting } }
+      : undefined,
+  );
+}
+
+/** Below what the log takes, whatever the characters are; the router stores and shortens what is larger. */
+const maxResultCharacters = 250_000;
+const tooLarge = `the result has more than ${maxResultCharacters} characters`;
+
+const patienceMs = 30_000;
+
+async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext, work: CallWork): Promise<ToolResult> {
+  const { clock } = context;
+  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
+  const givesUpAtMs = clock.now() + patienceMs;
+  for (let isRecovering = work.isRecovering; ; isRecovering = true) {
+    try {
+      return await dispatch(run, call, context, { ...work, isRecovering });
+    } catch (error) {
+      work.signal.throwIfAborted();
+      const mayPass = error instanceof Failure && passingCodes.has(error.code) && clock.now() < givesUpAtMs; // C3
+      if (!mayPass) return errorResult(`tool "${call.name}" could not be called: ${messageFromUnknown(error)}`);
+      await clock.delay(backoff.next(), work.signal);
+    }
+  }
+}
+
+const passingCodes: ReadonlySet<string> = new Set(["unavailable", "aborted"]);
+
+async function dispatch(
+  run: ClaimedRun,
+  call: FunctionCall,
+  { router, limits }: LoopContext,
+  { table, deltas, signal, isRecovering }: CallWork,
+): Promise<ToolResult> {
+  const { runId, accepted, acceptedAtMs } = run.state;
+  const { callId } = call;
+  const request = {
+    callId: `${runId}_${callId}`,
+    sessionId: accepted.sessionId,
+    name: call.name,
+    argumentsJson: call.argumentsJson.trim() === "" ? "{}" : call.argumentsJson,
+    runId,
+    agentRevision: table.agentRevision,
+    allowedTools: accepted.options?.allowedTools.filter((entry) => table.find(entry)?.kind === "router") ?? [],
+    recovering: isRecovering,
+    ...(Number.isFinite(limits.deadlineMs) && { deadline: timestampFromMs(acceptedAtMs + limits.deadlineMs) }),
+  };
+  for await (const { event } of router.callTool(request, { signal, principal: accepted.principal })) {
+    if (event.case === "progress") deltas.tell({ case: "progress", value: { callId, progress: event.value } });
+    if (event.case === "log") deltas.tell({ case: "log", value: { callId, log: event.value } });
+    if (event.case === "result") return event.value;
+  }
+  throw new Failure("unavailable", "the call ended without a result", { reason: "CALL_WITHOUT_RESULT" });
+}

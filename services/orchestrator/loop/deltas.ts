@@ -1,0 +1,79 @@
+/**
+ * What streams between two stored events, numbered within an attempt, so that a watcher knows a gap when it sees one.
+ * Pieces of one kind that come within a few milliseconds travel together.
+ */
+
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { type RunDelta, RunDeltaSchema, type RunReset, RunResetSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { Piece } from "../model/attempt.ts";
+
+type DeltaBody = NonNullable<MessageInitShape<typeof RunDeltaSchema>["delta"]>;
+
+export interface DeltaWriter {
+  /** A piece of what the model says. */
+  write(piece: Piece): void;
+  /** Something that is told at once: progress and logs of calls. */
+  tell(body: DeltaBody): void;
+  /** Sends what still waits. */
+  flush(): void;
+  /** The text so far, for a watcher that missed some of it. */
+  snapshot(): RunReset;
+}
+
+const batchMs = 10;
+const batchCharacters = 1_024;
+
+export function createDeltaWriter(
+  place: { turn: number; attempt: number },
+  publish: (delta: RunDelta) => void,
+): DeltaWriter {
+  let n = 0;
+  let sentText = "";
+  let waiting: Piece | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  function tell(delta: DeltaBody): void {
+    flush();
+    send(delta);
+  }
+
+  function send(delta: DeltaBody): void {
+    publish(create(RunDeltaSchema, { ...place, n, delta }));
+    n += 1;
+  }
+
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    const piece = waiting;
+    waiting = undefined;
+    if (piece === undefined) return;
+    if (piece.kind === "text") sentText += piece.text;
+    send(bodyFromPiece(piece));
+  }
+
+  function write(piece: Piece): void {
+    if (waiting !== undefined && !isContinued(waiting, piece)) flush();
+    waiting = waiting === undefined ? piece : { ...piece, text: waiting.text + piece.text };
+    if (waiting.text.length >= batchCharacters) flush();
+    else timer ??= setTimeout(flush, batchMs);
+  }
+
+  return {
+    write,
+    tell,
+    flush,
+    snapshot: () => create(RunResetSchema, { ...place, text: sentText, deltas: n }),
+  };
+}
+
+function isContinued(before: Piece, piece: Piece): boolean {
+  if (before.kind !== piece.kind) return false;
+  return before.kind !== "arguments" || (piece.kind === "arguments" && before.callId === piece.callId);
+}
+
+function bodyFromPiece(piece: Piece): DeltaBody {
+  if (piece.kind !== "arguments") return { case: piece.kind, value: piece.text };
+  const { callId, name, text } = piece;
+  return { case: "arguments", value: { callId, name, text } };
+}

@@ -1,0 +1,95 @@
+/**
+ * A router for tests that keeps the contract: a call id is executed once, whoever repeats it joins the first execution or
+ * gets its result; a tool's failure is a result.
+ */
+
+import { create } from "@bufbuild/protobuf";
+import {
+  type CallToolRequest,
+  CallToolRequestSchema,
+  type CallToolResponse,
+  CallToolResponseSchema,
+  ListToolsResponseSchema,
+} from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { ToolRouter } from "./tool-router.ts";
+
+export interface FakeTool {
+  readonly name: string;
+  readonly reference?: string;
+  readonly aliases?: string[];
+  /** What it answers; an error thrown is a tool's failure. */
+  readonly answer: (args: unknown, signal: AbortSignal) => unknown;
+}
+
+export interface FakeRouter extends ToolRouter {
+  /** Every request, also those that joined. */
+  readonly requests: CallToolRequest[];
+  /** The names of the tools that were executed, in order. */
+  readonly executed: string[];
+  readonly aborted: string[];
+  /** How many calls are in execution. */
+  readonly running: number;
+  readonly mostRunning: number;
+}
+
+export function createFakeRouter(tools: FakeTool[]): FakeRouter {
+  const resultsByCallId = new Map<string, Promise<ToolResult>>();
+  const requests: CallToolRequest[] = [];
+  const executed: string[] = [];
+  const aborted: string[] = [];
+  let running = 0;
+  let mostRunning = 0;
+
+  async function execute(request: CallToolRequest, signal: AbortSignal): Promise<ToolResult> {
+    const tool = tools.find(({ name, reference, aliases = [] }) =>
+      [name, reference, ...aliases].includes(request.name),
+    );
+    executed.push(request.name);
+    running += 1;
+    mostRunning = Math.max(mostRunning, running);
+    try {
+      const value = await tool?.answer(JSON.parse(request.argumentsJson), signal);
+      return create(ToolResultSchema, { outputJson: JSON.stringify(value ?? null) });
+    } catch (error) {
+      return create(ToolResultSchema, { outputJson: JSON.stringify({ error: String(error) }), isError: true });
+    } finally {
+      running -= 1;
+    }
+  }
+
+  return {
+    requests,
+    executed,
+    aborted,
+    get running() {
+      return running;
+    },
+    get mostRunning() {
+      return mostRunning;
+    },
+    async listTools() {
+      const listed = tools.map(({ name, reference = name, aliases = [] }) => ({
+        modelName: name,
+        reference,
+        aliases,
+        callable: true,
+        available: true,
+        tool: { name },
+      }));
+      return create(ListToolsResponseSchema, { tools: listed, agent: "helper", agentRevision: 1 });
+    },
+    async *callTool(init, { signal }): AsyncGenerator<CallToolResponse> {
+      const request = create(CallToolRequestSchema, init);
+      requests.push(request);
+      signal.addEventListener("abort", () => aborted.push(request.callId), { once: true });
+      const result = resultsByCallId.get(request.callId) ?? execute(request, signal);
+      resultsByCallId.set(request.callId, result);
+      const { promise, reject } = Promise.withResolvers<never>();
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      yield create(CallToolResponseSchema, { event: { case: "progress", value: { progress: 1, total: 2 } } });
+      const value = await Promise.race([result, promise]);
+      yield create(CallToolResponseSchema, { event: { case: "result", value }, callId: request.callId });
+    },
+  };
+}

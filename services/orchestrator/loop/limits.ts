@@ -1,0 +1,32 @@
+import type { Limits } from "#gen/toolbus/agent/v1/agent_pb.ts";
+
+/** The limits of one run. */
+export interface RunLimits {
+  readonly maxTurns: number;
+  readonly maxToolCalls: number;
+  readonly maxParallelCalls: number;
+  readonly deadlineMs: number;
+  readonly maxTokens: number;
+  readonly modelStallMs: number;
+  readonly modelRetries: number;
+}
+
+/** LOOP-12: the agent's limits, and the run's where they are lower; 0 and absent mean the default. */
+export function limitsFrom(agent: Limits | undefined, run: Limits | undefined): RunLimits {
+  type NumberLimit = Exclude<keyof RunLimits, "maxTokens" | "modelRetries">;
+  const lower = (name: NumberLimit, otherwise: number) => lowest([agent?.[name], run?.[name]], otherwise);
+  return {
+    maxTurns: lower("maxTurns", 10),
+    maxToolCalls: lower("maxToolCalls", Number.POSITIVE_INFINITY),
+    maxParallelCalls: lower("maxParallelCalls", 8),
+    deadlineMs: lower("deadlineMs", Number.POSITIVE_INFINITY),
+    maxTokens: lowest([agent?.maxTokens, run?.maxTokens].map(Number), Number.POSITIVE_INFINITY),
+    modelStallMs: lower("modelStallMs", 60_000),
+    modelRetries: run?.modelRetries ?? agent?.modelRetries ?? 4,
+  };
+}
+
+function lowest(limits: (number | undefined)[], otherwise: number): number {
+  const given = limits.filter((limit) => limit !== undefined && limit > 0) as number[];
+  return given.length === 0 ? otherwise : Math.min(...given);
+}

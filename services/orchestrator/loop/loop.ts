@@ -1,0 +1,109 @@
+/**
+ * The loop (LOOP-1):
+ *
+ *            ┌──────────┐
+ *      ┌────▶│  model   │  takes a turn; one append commits it: text, calls, usage
+ *      │     └────┬─────┘
+ *      │      calls? ──── no ───▶ end: the answer
+ *      │          │ yes
+ *      │     ┌────▼─────┐
+ *      │     │ execute  │  dispatched after the commit; one append a result
+ *      │     └────┬─────┘
+ *      │      left for the client? ──── yes ───▶ park: nobody holds the run until the outputs are there
+ *      └──────────┘ no
+ *
+ * The next step follows from the log alone, so that a run that is taken over goes on in the middle of any of them.
+ */
+
+import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { openCalls } from "../run/fold.ts";
+import { type ClaimedRun, Superseded } from "../run/journal.ts";
+import { outputTextFromState } from "../run/view.ts";
+import { executeCalls } from "./calls.ts";
+import type { LoopContext } from "./context.ts";
+import { createDeltaWriter, type DeltaWriter } from "./deltas.ts";
+import { listTools } from "./list-tools.ts";
+import { RunFailed } from "./run-failed.ts";
+import { decideStop, type Stop } from "./stop-condition.ts";
+import { firstAttemptOfClaim, type TurnTaken, takeTurn } from "./turn.ts";
+
+export type LoopOutcome = "ended" | "parked" | "handed_over";
+
+/** Works on a claimed run until it ends, parks, or is to be handed over. Throws `Superseded` when it is no longer ours. */
+export async function runLoop(run: ClaimedRun, context: LoopContext): Promise<LoopOutcome> {
+  using deadline = openDeadline(run.state.acceptedAtMs + context.limits.deadlineMs - context.clock.now());
+  const signal = AbortSignal.any([context.signal, deadline.signal]);
+  let taken: TurnTaken | undefined;
+  for (;;) {
+    const stop = decideStop(run.state, context.limits, context.clock.now());
+    if (stop !== undefined) return end(run, stop);
+    if (context.handover.aborted) return "handed_over";
+    try {
+      if (openCalls(run.state).length === 0) {
+        taken = await model(run, context, signal);
+      } else {
+        await execute(run, context, signal, taken);
+        if (await parks(run)) return "parked";
+      }
+    } catch (error) {
+      if (run.state.cancel !== undefined) continue; // the state itself throws when the run is no longer ours
+      if (error instanceof Superseded || context.signal.aborted) throw error;
+      if (context.handover.aborted || deadline.signal.aborted) continue;
+      if (!(error instanceof RunFailed)) throw error;
+      return end(run, { status: RunStatus.FAILED, reason: error.reason, error: error.message });
+    }
+  }
+}
+
+async function model(run: ClaimedRun, context: LoopContext, signal: AbortSignal): Promise<TurnTaken> {
+  const ends = AbortSignal.any([signal, context.handover]);
+  const table = await listTools(run.state, context, ends);
+  const taken = await takeTurn(context, run.state, table, ends);
+  const { turn, attempt, items, answer } = taken;
+  await run.append(() => ({
+    case: "turnCommitted",
+    value: { turn, attempt, items, usage: answer.usage, model: answer.modelId, finishReason: answer.finishReason },
+  }));
+  return taken;
+}
+
+/** A turn that another process committed may have been dispatched by it: its calls are recovered. */
+async function execute(
+  run: ClaimedRun,
+  context: LoopContext,
+  signal: AbortSignal,
+  taken: TurnTaken | undefined,
+): Promise<void> {
+  const table = taken?.table ?? (await listTools(run.state, context, signal));
+  const deltas = taken?.deltas ?? recoveringDeltas(run, context);
+  await executeCalls(run, context, { table, deltas, signal, isRecovering: taken === undefined });
+}
+
+function recoveringDeltas(run: ClaimedRun, context: LoopContext): DeltaWriter {
+  const turn = run.state.turns.length;
+  return createDeltaWriter({ turn, attempt: firstAttemptOfClaim(run.state) }, context.publishDelta);
+}
+
+/** LOOP-5: what is left waits for the client, unless its outputs came meanwhile. */
+async function parks(run: ClaimedRun): Promise<boolean> {
+  await run.append((state) => {
+    const calls = openCalls(state);
+    return calls.length > 0 ? { case: "parked", value: { calls } } : undefined;
+  });
+  return run.state.phase.kind === "parked";
+}
+
+async function end(run: ClaimedRun, { status, reason, error = "" }: Stop): Promise<LoopOutcome> {
+  await run.end({ status, reason, error, outputText: outputTextFromState(run.state) });
+  return "ended";
+}
+
+const longestTimerMs = 2 ** 31 - 1;
+
+/** A deadline further away than a timer reaches is left to the condition before each step. */
+function openDeadline(afterMs: number): Disposable & { signal: AbortSignal } {
+  const controller = new AbortController();
+  const abort = () => controller.abort(new Error("the run's deadline has passed"));
+  const timer = afterMs > longestTimerMs ? undefined : setTimeout(abort, Math.max(0, afterMs));
+  return { signal: controller.signal, [Symbol.dispose]: () => clearTimeout(timer) };
+}

@@ -1,0 +1,10 @@
+/** An error that no further try mends: the run ends with it. Its message is written for the client of the run. */
+export class RunFailed extends Error {
+  readonly reason: string;
+
+  constructor(reason: string, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = "RunFailed";
+    this.reason = reason;
+  }
+}

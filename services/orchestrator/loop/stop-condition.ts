@@ -1,0 +1,82 @@
+/**
+ * When a run is over. Each condition looks at the run before the next step and says how it ends, or nothing (LOOP-1).
+ */
+
+import { RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { openCalls, type RunState } from "../run/fold.ts";
+import { usageFromTurns } from "../run/view.ts";
+import type { RunLimits } from "./limits.ts";
+
+export interface Stop {
+  readonly status: RunStatus;
+  readonly reason: string;
+  readonly error?: string;
+}
+
+export type StopCondition = (state: RunState, limits: RunLimits, nowMs: number) => Stop | undefined;
+
+export const cancelled: StopCondition = ({ cancel }) => cancel && { status: RunStatus.CANCELLED, reason: "cancelled" };
+
+export const deadlinePassed: StopCondition = ({ acceptedAtMs }, { deadlineMs }, nowMs) =>
+  nowMs >= acceptedAtMs + deadlineMs ? { status: RunStatus.INCOMPLETE, reason: "deadline" } : undefined;
+
+export const singleTurnTaken: StopCondition = ({ accepted, turns }) =>
+  accepted.options?.mode === RunMode.SINGLE_TURN && turns.length > 0
+    ? { status: RunStatus.COMPLETED, reason: "single_turn" }
+    : undefined;
+
+/** A last turn without calls is the answer, whole or cut off. */
+export const answered: StopCondition = ({ turns }) => {
+  const last = turns.at(-1);
+  if (last === undefined || last.calls.length > 0) return undefined;
+  const cutOff = reasonsOfCutOff.get(last.committed.finishReason);
+  return cutOff === undefined
+    ? { status: RunStatus.COMPLETED, reason: "final_answer" }
+    : { status: RunStatus.INCOMPLETE, reason: cutOff };
+};
+
+const reasonsOfCutOff = new Map([
+  ["length", "max_output_tokens"],
+  ["content-filter", "content_filter"],
+]);
+
+/** The calls over the limit were refused: the run ends with the results of the others. */
+export const toolCallsExceeded: StopCondition = (state, { maxToolCalls }) =>
+  openCalls(state).length === 0 && countCalls(state) > maxToolCalls
+    ? { status: RunStatus.INCOMPLETE, reason: "max_tool_calls" }
+    : undefined;
+
+export const turnsUsedUp: StopCondition = (state, { maxTurns }) =>
+  openCalls(state).length === 0 && state.turns.length >= maxTurns
+    ? { status: RunStatus.INCOMPLETE, reason: "max_turns" }
+    : undefined;
+
+export const tokensUsedUp: StopCondition = (state, { maxTokens }) => {
+  const { inputTokens, outputTokens } = usageFromTurns(state.turns);
+  const isOver = openCalls(state).length === 0 && Number(inputTokens + outputTokens) >= maxTokens;
+  return isOver ? { status: RunStatus.INCOMPLETE, reason: "max_tokens" } : undefined;
+};
+
+const stopConditions: readonly StopCondition[] = [
+  cancelled,
+  answered,
+  singleTurnTaken,
+  deadlinePassed,
+  toolCallsExceeded,
+  turnsUsedUp,
+  tokensUsedUp,
+];
+
+/** The first condition that holds. */
+export function decideStop(state: RunState, limits: RunLimits, nowMs: number): Stop | undefined {
+  for (const condition of stopConditions) {
+    const stop = condition(state, limits, nowMs);
+    if (stop !== undefined) return stop;
+  }
+  return undefined;
+}
+
+/** How many calls the model made in this run. */
+export function countCalls({ turns }: RunState): number {
+  return turns.reduce((count, { calls }) => count + calls.length, 0);
+}

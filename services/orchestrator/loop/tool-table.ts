@@ -1,0 +1,70 @@
+import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
+import type { ListToolsResponse, ModelTool } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import { modelToolFromTool } from "../model/call-options.ts";
+
+/** What a name that the model uses leads to. */
+export type Target = { kind: "function" } | { kind: "router"; tool: ModelTool };
+
+/** The tools of one turn: the session's and those that the client of the run executes. */
+export interface ToolTable {
+  readonly agentRevision: number;
+  /** LOOP-3: all that can be called stay visible, whatever `allowed_tools` says. */
+  readonly modelTools: LanguageModelV4FunctionTool[];
+  /** By model name, alias or reference; the client's own tools win over the session's of the same name. */
+  find(name: string): Target | undefined;
+  isAllowed(name: string): boolean;
+  /** The name under which the model knows the tool. */
+  modelNameOf(name: string): string | undefined;
+}
+
+export function createToolTable(listed: ListToolsResponse, options: RunOptions | undefined): ToolTable {
+  const functionTools = options?.functionTools ?? [];
+  const functionNames = new Set(functionTools.map(({ name }) => name));
+  const sessionTools = listed.tools.filter(({ modelName }) => !functionNames.has(modelName));
+  const toolsByName = new Map<string, ModelTool>();
+  for (const tool of sessionTools) {
+    for (const name of [tool.modelName, tool.reference, ...tool.aliases]) {
+      if (!toolsByName.has(name)) toolsByName.set(name, tool);
+    }
+  }
+
+  function find(name: string): Target | undefined {
+    if (functionNames.has(name)) return { kind: "function" };
+    const tool = toolsByName.get(name);
+    return tool && { kind: "router", tool };
+  }
+
+  function modelNameOf(name: string): string | undefined {
+    return functionNames.has(name) ? name : toolsByName.get(name)?.modelName;
+  }
+
+  const allowed = new Set((options?.allowedTools ?? []).map((entry) => modelNameOf(entry) ?? entry));
+  return {
+    agentRevision: listed.agentRevision,
+    modelTools: [
+      ...sessionTools
+        .filter(({ callable }) => callable)
+        .map(({ modelName, tool }) => modelToolFromTool(modelName, tool)),
+      ...functionTools.map((tool) => modelToolFromTool(tool.name, tool)),
+    ],
+    find,
+    isAllowed: (name) => allowed.size === 0 || allowed.has(modelNameOf(name) ?? name),
+    modelNameOf,
+  };
+}
+
+/** LOOP-2, LOOP-3: what a run's options name and no tool answers to; a run with such options is refused. */
+export function faultsOfOptions(table: ToolTable, options: RunOptions | undefined): string[] {
+  const unknown = (options?.allowedTools ?? []).filter((entry) => table.find(entry) === undefined);
+  const faults = unknown.map((entry) => `allowed_tools names ${JSON.stringify(entry)}, which no tool is called`);
+  const choice = options?.toolChoice?.choice;
+  if (choice?.case !== "forcedTool") return faults;
+  const target = table.find(choice.value);
+  if (target === undefined) faults.push(`the forced tool ${JSON.stringify(choice.value)} does not exist`);
+  else if (!table.isAllowed(choice.value))
+    faults.push(`the forced tool ${JSON.stringify(choice.value)} is not allowed`);
+  else if (target.kind === "router" && !target.tool.callable)
+    faults.push(`the forced tool ${JSON.stringify(choice.value)} cannot be called: ${target.tool.reason}`);
+  return faults;
+}

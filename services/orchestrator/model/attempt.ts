@@ -1,0 +1,166 @@
+/**
+ * One request to a model, from the call to the last part of its stream.
+ *
+ * M1  A stream that stays silent for `stallMs` is cut, and its request with it. Silence before the first part counts.
+ * M2  What does not end with a finish is no turn: the provider's errors, also those inside a stream, are thrown.
+ */
+
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4FinishReason,
+  LanguageModelV4StreamPart,
+  LanguageModelV4Usage,
+} from "@ai-sdk/provider";
+import { unlessAborted } from "./unless-aborted.ts";
+
+/** What the model said, in order; nothing of it is judged yet. */
+export type SpokenPart =
+  | { kind: "text"; text: string }
+  | { kind: "reasoning"; text: string; metadataJson: string }
+  | { kind: "call"; id: string; name: string; argumentsJson: string };
+
+export interface Answer {
+  readonly parts: readonly SpokenPart[];
+  readonly finishReason: LanguageModelV4FinishReason["unified"];
+  readonly usage: { inputTokens: bigint; outputTokens: bigint };
+  readonly modelId: string;
+}
+
+/** What streams while the model speaks. */
+export type Piece =
+  | { kind: "text" | "reasoning"; text: string }
+  | { kind: "arguments"; callId: string; name: string; text: string };
+
+export interface AttemptOptions {
+  readonly stallMs: number;
+  readonly signal: AbortSignal;
+  readonly onPiece: (piece: Piece) => void;
+}
+
+/** The model was silent for too long. */
+export class ModelStalled extends Error {
+  constructor(stallMs: number) {
+    super(`the model was silent for ${stallMs} ms`);
+    this.name = "ModelStalled";
+  }
+}
+
+/** The stream ended in the middle. */
+export class ModelInterrupted extends Error {
+  constructor(why: string) {
+    super(why);
+    this.name = "ModelInterrupted";
+  }
+}
+
+export async function takeAttempt(
+  model: LanguageModelV4,
+  call: LanguageModelV4CallOptions,
+  { stallMs, signal, onPiece }: AttemptOptions,
+): Promise<Answer> {
+  const stalled = new AbortController();
+  const watchdog = setTimeout(() => stalled.abort(new ModelStalled(stallMs)), stallMs); // M1
+  const ends = AbortSignal.any([signal, stalled.signal]);
+  const collector = createCollector(model.modelId, onPiece);
+  try {
+    const { stream } = await unlessAborted(model.doStream({ ...call, abortSignal: ends }), ends);
+    const reader = stream.getReader();
+    try {
+      for (;;) {
+        const { done, value } = await unlessAborted(reader.read(), ends);
+        if (done) return collector.answer();
+        watchdog.refresh();
+        collector.take(value);
+      }
+    } finally {
+      reader.cancel().catch(() => {}); // the answer is complete or given up: what closing says changes nothing
+    }
+  } catch (error) {
+    ends.throwIfAborted(); // the cause of the abort says more than what it made of the request
+    throw error;
+  } finally {
+    clearTimeout(watchdog);
+  }
+}
+
+function createCollector(requestedModelId: string, onPiece: (piece: Piece) => void) {
+  const parts: SpokenPart[] = [];
+  const openById = new Map<string, Extract<SpokenPart, { kind: "text" | "reasoning" }>>();
+  const namesByCallId = new Map<string, string>();
+  let modelId = requestedModelId;
+  let finish: Extract<LanguageModelV4StreamPart, { type: "finish" }> | undefined;
+
+  function open(kind: "text" | "reasoning", id: string) {
+    const part = kind === "text" ? { kind, text: "" } : { kind, text: "", metadataJson: "" };
+    openById.set(`${kind} ${id}`, part);
+    parts.push(part);
+    return part;
+  }
+
+  function extend(kind: "text" | "reasoning", id: string, text: string): void {
+    const part = openById.get(`${kind} ${id}`) ?? open(kind, id);
+    part.text += text;
+    if (text !== "") onPiece({ kind, text });
+  }
+
+  function take(part: LanguageModelV4StreamPart): void {
+    switch (part.type) {
+      case "text-delta":
+        extend("text", part.id, part.delta);
+        return;
+      case "reasoning-delta":
+        extend("reasoning", part.id, part.delta);
+        return;
+      case "reasoning-end": {
+        const thought = openById.get(`reasoning ${part.id}`);
+        if (thought?.kind === "reasoning" && part.providerMetadata)
+          thought.metadataJson = JSON.stringify(part.providerMetadata);
+        return;
+      }
+      case "tool-input-start":
+        namesByCallId.set(part.id, part.toolName);
+        return;
+      case "tool-input-delta":
+        onPiece({
+          kind: "arguments",
+          callId: part.id,
+          name: namesByCallId.get(part.id) ?? "",
+          text: part.delta,
+        });
+        return;
+      case "tool-call":
+        parts.push({ kind: "call", id: part.toolCallId, name: part.toolName, argumentsJson: part.input });
+        return;
+      case "response-metadata":
+        modelId = part.modelId ?? modelId;
+        return;
+      case "finish":
+        finish = part;
+        return;
+      case "error":
+        throw part.error; // M2
+      default:
+        return; // sources, files and warnings are not part of the conversation
+    }
+  }
+
+  function answer(): Answer {
+    const reason = finish?.finishReason.unified;
+    if (finish === undefined || reason === undefined || reason === "interrupted" || reason === "error") {
+      throw new ModelInterrupted(`the model's stream ended without an end (${finish?.finishReason.raw ?? "cut"})`); // M2
+    }
+    const spoken = parts.filter((part) => part.kind === "call" || part.text !== "");
+    return { parts: spoken, finishReason: reason, usage: usageFrom(finish.usage), modelId };
+  }
+
+  return { take, answer };
+}
+
+function usageFrom(usage: LanguageModelV4Usage): Answer["usage"] {
+  return { inputTokens: tokens(usage.inputTokens.total), outputTokens: tokens(usage.outputTokens.total) };
+}
+
+function tokens(count: number | undefined): bigint {
+  return BigInt(Math.max(0, Math.trunc(count || 0)));
+}

@@ -1,0 +1,57 @@
+import {
+  isJSONObject,
+  type JSONValue,
+  type LanguageModelV4CallOptions,
+  type LanguageModelV4FunctionTool,
+} from "@ai-sdk/provider";
+import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+
+/** Options that the AI SDK has a name of its own for; in the contract's spelling and in the SDK's. */
+const standardNames: Readonly<Record<string, keyof LanguageModelV4CallOptions>> = {
+  temperature: "temperature",
+  top_p: "topP",
+  topP: "topP",
+  top_k: "topK",
+  topK: "topK",
+  max_output_tokens: "maxOutputTokens",
+  maxOutputTokens: "maxOutputTokens",
+  presence_penalty: "presencePenalty",
+  presencePenalty: "presencePenalty",
+  frequency_penalty: "frequencyPenalty",
+  frequencyPenalty: "frequencyPenalty",
+  stop_sequences: "stopSequences",
+  stopSequences: "stopSequences",
+  seed: "seed",
+  reasoning: "reasoning",
+};
+
+/** The options of an agent's model: those that every provider knows, the others for the provider alone. */
+export function callOptionsFromModelOptions(
+  provider: string,
+  options: Readonly<Record<string, JSONValue>> = {},
+): Partial<LanguageModelV4CallOptions> {
+  const standard: Record<string, JSONValue> = {};
+  const own: Record<string, JSONValue> = {};
+  for (const [name, value] of Object.entries(options)) {
+    const known = standardNames[name];
+    if (known !== undefined) standard[known] = value;
+    else own[name] = value;
+  }
+  return { ...standard, ...(Object.keys(own).length > 0 && { providerOptions: { [provider]: own } }) };
+}
+
+/** A tool as the model is told of it. */
+export function modelToolFromTool(name: string, tool: Tool | undefined): LanguageModelV4FunctionTool {
+  const inputSchema = schemaFromJson(tool?.inputSchemaJson ?? "");
+  return { type: "function", name, description: tool?.description ?? "", inputSchema };
+}
+
+function schemaFromJson(text: string): LanguageModelV4FunctionTool["inputSchema"] {
+  try {
+    const schema: unknown = JSON.parse(text || '{"type":"object"}');
+    if (isJSONObject(schema)) return schema as LanguageModelV4FunctionTool["inputSchema"];
+  } catch {
+    // the router validates arguments: a schema that nobody can read leaves the model free to try
+  }
+  return { type: "object" };
+}

@@ -1,0 +1,37 @@
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { createScriptedModel } from "./scripted/scripted-model.ts";
+
+export interface ModelConfig {
+  /** Where the API of `openai-compatible` is. */
+  readonly openaiBaseUrl: string;
+  readonly openaiApiKey?: string | undefined;
+  /** Directory of the files that `scripted` replays. */
+  readonly scripts: string;
+}
+
+/** Gives the model that an agent names; throws `failed_precondition` for a provider that is not configured. */
+export type ModelSource = (model: Model) => LanguageModelV4;
+
+export function createModelSource(config: ModelConfig): ModelSource {
+  const openaiCompatible = createOpenAICompatible({
+    name: "openai-compatible",
+    baseURL: config.openaiBaseUrl,
+    includeUsage: true,
+    ...(config.openaiApiKey !== undefined && { apiKey: config.openaiApiKey }),
+  });
+  const openByProvider = new Map<string, (modelId: string) => LanguageModelV4>([
+    ["openai-compatible", (modelId) => openaiCompatible.chatModel(modelId)],
+    ["scripted", (modelId) => createScriptedModel(config.scripts, modelId)],
+  ]);
+  return ({ provider, model }) => {
+    const open = openByProvider.get(provider);
+    if (open !== undefined) return open(model);
+    const known = [...openByProvider.keys()].join(", ");
+    return refuse("failed_precondition", `there is no model provider ${JSON.stringify(provider)}; there are ${known}`, {
+      reason: "MODEL_PROVIDER_UNKNOWN",
+    });
+  };
+}

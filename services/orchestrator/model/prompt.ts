@@ -1,0 +1,95 @@
+/**
+ * Items of the conversation as a prompt that every provider takes.
+ *
+ * P1  Each call is followed by its result, in the order of the calls: one that has none gets a result that says so.
+ * P2  What the model wrote in one turn is one assistant message, which ends with its calls.
+ */
+
+import type {
+  JSONValue,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4ToolResultOutput,
+} from "@ai-sdk/provider";
+import { type FunctionCall, type Item, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+
+type AssistantPart = Extract<LanguageModelV4Message, { role: "assistant" }>["content"][number];
+
+export function promptFromItems(instructions: string, items: readonly Item[]): LanguageModelV4Prompt {
+  const prompt: LanguageModelV4Prompt = instructions === "" ? [] : [{ role: "system", content: instructions }];
+  let spoken: AssistantPart[] = [];
+  let calls: FunctionCall[] = [];
+  const results = new Map<string, ToolResult>();
+
+  function closeTurn(): void {
+    if (spoken.length > 0) prompt.push({ role: "assistant", content: spoken });
+    if (calls.length > 0) prompt.push({ role: "tool", content: calls.map((call) => resultPart(call, results)) }); // P1
+    spoken = [];
+    calls = [];
+    results.clear();
+  }
+
+  for (const { item } of items) {
+    if (item.case === "functionCallOutput") {
+      if (item.value.result) results.set(item.value.callId, item.value.result);
+      continue;
+    }
+    const isSpoken = item.case !== "message" || item.value.role === Role.ASSISTANT;
+    if (!isSpoken || results.size > 0) closeTurn(); // P2: a turn goes on until it is answered or somebody else speaks
+    if (item.case === "functionCall") calls.push(item.value);
+    if (item.case === "message" && !isSpoken) prompt.push(messageFromText(item.value.role, item.value.text));
+    const part = assistantPartFromItem(item);
+    if (isSpoken && part !== undefined) spoken.push(part);
+  }
+  closeTurn();
+  return prompt;
+}
+
+function messageFromText(role: Role, text: string): LanguageModelV4Message {
+  if (role === Role.SYSTEM) return { role: "system", content: text };
+  return { role: "user", content: [{ type: "text", text }] };
+}
+
+function assistantPartFromItem(item: Item["item"]): AssistantPart | undefined {
+  switch (item.case) {
+    case "message":
+      return { type: "text", text: item.value.text };
+    case "reasoning": {
+      const metadata = parsedOr(item.value.providerMetadataJson, undefined);
+      const providerOptions = metadata as Record<string, Record<string, JSONValue>> | undefined;
+      return { type: "reasoning", text: item.value.text, ...(providerOptions && { providerOptions }) };
+    }
+    case "functionCall": {
+      const { callId, name, argumentsJson } = item.value;
+      const input = parsedOr(argumentsJson === "" ? "{}" : argumentsJson, { unreadable_arguments: argumentsJson });
+      return { type: "tool-call", toolCallId: callId, toolName: name, input };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function resultPart({ callId, name }: FunctionCall, results: ReadonlyMap<string, ToolResult>) {
+  const result = results.get(callId);
+  const output: LanguageModelV4ToolResultOutput =
+    result === undefined
+      ? { type: "error-text", value: "this call was not answered: its run ended before" }
+      : outputFromResult(result);
+  return { type: "tool-result" as const, toolCallId: callId, toolName: name, output };
+}
+
+function outputFromResult({ outputJson, isError }: ToolResult): LanguageModelV4ToolResultOutput {
+  const value = parsedOr(outputJson, outputJson) ?? null;
+  if (typeof value === "string") return { type: isError ? "error-text" : "text", value };
+  return { type: isError ? "error-json" : "json", value };
+}
+
+function parsedOr(text: string, fallback: JSONValue | undefined): JSONValue | undefined {
+  if (text === "") return fallback;
+  try {
+    return JSON.parse(text) as JSONValue;
+  } catch {
+    return fallback; // a model reads what a parser cannot
+  }
+}

@@ -1,0 +1,150 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import type { Client } from "@connectrpc/connect";
+import pino from "pino";
+import type { Limits } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { RunService, type WatchRunResponse } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
+import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { clientFor } from "#runtime/rpc/client.ts";
+import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
+import { openTestBus, type TestServer } from "../../test/harness/bus.ts";
+import { type Config, readConfig } from "./config.ts";
+import type { FakeRouter } from "./loop/fake-router.ts";
+import type { Script } from "./model/scripted/script.ts";
+import { openOrchestrator } from "./service.ts";
+
+const logger = pino({ level: process.env.TOOLBUS_TEST_LOG ?? "silent" });
+
+/** A real bus, a router that keeps the contract, scripts, and as many orchestrators as a test opens. */
+export interface World extends AsyncDisposable {
+  readonly bus: Bus;
+  readonly server: TestServer;
+  readonly runs: Client<typeof RunService>;
+  /** The directory of the scripts. */
+  readonly scripts: string;
+  writeScript(name: string, script: Script): Promise<void>;
+  /** One more orchestrator, on a connection of its own. */
+  openOrchestrator(instance: string, env?: NodeJS.ProcessEnv): Promise<OpenOrchestrator>;
+}
+
+export interface OpenOrchestrator extends AsyncDisposable {
+  readonly config: Config;
+  /** Cuts it off from the bus in the middle of everything, as its death would. */
+  kill(): Promise<void>;
+}
+
+export interface WorldOptions {
+  readonly router: FakeRouter;
+  readonly limits?: Partial<Limits>;
+  /** The provider of the agents' models; the model is the agent's name. */
+  readonly provider?: string;
+}
+
+export async function openWorld(options: WorldOptions): Promise<World> {
+  await using stack = new AsyncDisposableStack();
+  const bus = stack.use(await openTestBus());
+  const scripts = await mkdtemp(join(tmpdir(), "toolbus-scripts-"));
+  stack.defer(() => rm(scripts, { recursive: true, force: true }));
+  stack.use(await serveRouter(bus, options));
+  const telemetry = stack.use(await openTelemetry({ service: "orchestrator", instance: "test" }));
+  const orchestrators = stack.use(new AsyncDisposableStack());
+  const owned = stack.move();
+  return {
+    bus,
+    server: bus.server,
+    runs: clientFor(bus, RunService),
+    scripts,
+    writeScript: (name, script) => writeFile(join(scripts, `${name}.json`), JSON.stringify(script)),
+    async openOrchestrator(instance, env = {}) {
+      const { url, user, password } = bus.server;
+      const config = readConfig({
+        NATS_URL: url,
+        NATS_USER: user,
+        NATS_PASSWORD: password,
+        TOOLBUS_SCRIPTS: scripts,
+        ...env,
+      });
+      const own = await bus.connect({ name: instance });
+      const orchestrator = await openOrchestrator(own, config, { name: "orchestrator", instance, logger, telemetry });
+      let isKilled = false;
+      orchestrators.defer(async () => {
+        if (!isKilled) await orchestrator[Symbol.asyncDispose]();
+      });
+      return {
+        config,
+        async kill() {
+          isKilled = true;
+          await own.connection.close();
+        },
+        async [Symbol.asyncDispose]() {
+          isKilled = true;
+          await orchestrator[Symbol.asyncDispose]();
+        },
+      };
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** Agents are all alike; the model's name is the agent's own. Sessions exist once they are named. */
+async function serveRouter(
+  bus: Bus,
+  { router, limits, provider = "scripted" }: WorldOptions,
+): Promise<AsyncDisposable> {
+  const sessionOf = (id: string) => {
+    const agent = id.split("-")[0] ?? id;
+    return create(SessionSchema, { id, agent, agentRevision: 1, state: SessionState.ACTIVE });
+  };
+  let lastSession = 0;
+  return serveOnNats(bus, {
+    service: "tool-router",
+    instance: "fake",
+    interceptors: serverInterceptors({ logger }),
+    routes: (connect) => {
+      connect.service(AgentService, {
+        getAgent({ name }) {
+          return { agent: { agent: { name, model: { provider, model: name }, ...(limits && { limits }) } } };
+        },
+      });
+      connect.service(SessionService, {
+        createSession({ agent }) {
+          lastSession += 1;
+          return { session: sessionOf(`${agent}-${lastSession}`) };
+        },
+        getSession({ sessionId }) {
+          if (sessionId.startsWith("missing")) refuse("not_found", `there is no session ${sessionId}`);
+          return { session: sessionOf(sessionId) };
+        },
+      });
+      connect.service(ToolRouterService, {
+        listTools: (request, { signal }) => router.listTools(request, { signal, principal: "" }),
+        callTool: (request, { signal }) => router.callTool(request, { signal, principal: "" }),
+      });
+    },
+  });
+}
+
+export function userItem(text: string): Item {
+  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
+}
+
+/** All updates of a run up to the end of the stream. */
+export async function follow(
+  runs: Client<typeof RunService>,
+  runId: string,
+  options: { fromSequence?: number; includeDeltas?: boolean } = {},
+): Promise<WatchRunResponse["update"][]> {
+  const updates: WatchRunResponse["update"][] = [];
+  for await (const { update } of runs.watchRun({ runId, ...options })) updates.push(update);
+  return updates;
+}

@@ -1,0 +1,58 @@
+/**
+ * "Accepted" means stored (LOOP-13).
+ *
+ * A1  The wake-up is published first, then `accepted` is appended, then the run joins its session's queue, then the
+ *     creator is told. Whoever has the wake-up does what a creator that died in between left undone.
+ * A2  A key leads to one run id for ever, and a run id to one `accepted`: a repeated creation finds the first run, and
+ *     finishes what the first creator did not.
+ */
+
+import { randomBytes } from "node:crypto";
+import type { RunAccepted } from "#gen/toolbus/run/v1/run_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { enqueue, type SessionQueues } from "../session/queue.ts";
+import type { WakeQueue } from "../session/wake.ts";
+import type { RunState } from "./fold.ts";
+import { createJournal, type RunLog } from "./journal.ts";
+
+export interface RunKeys {
+  /** The run that the key leads to: `runId`, unless the key was taken before. */
+  take(sessionId: string, key: string, runId: string): Promise<string>;
+}
+
+export interface AcceptanceOptions {
+  readonly log: RunLog;
+  readonly queues: SessionQueues;
+  readonly wakes: Pick<WakeQueue, "send">;
+  readonly keys: RunKeys;
+  readonly clock: Clock;
+}
+
+export async function acceptRun(options: AcceptanceOptions, accepted: RunAccepted): Promise<RunState> {
+  const { log, queues, wakes, keys, clock } = options;
+  const { sessionId, idempotencyKey } = accepted;
+  const freshId = newRunId(clock.now());
+  const runId = idempotencyKey === "" ? freshId : await keys.take(sessionId, idempotencyKey, freshId); // A2
+  const journal = createJournal(log, runId, clock);
+  const announce = (eventCount: number) => wakes.send({ sessionId, runId, eventCount });
+  const event = await journal.append(
+    (state) => (state === undefined ? { case: "accepted", value: accepted } : undefined),
+    { announce }, // A1
+  );
+  const acceptedPosition = event === undefined ? (await log.read(runId, 0))[0]?.position : journal.position;
+  const { state } = journal;
+  if (state === undefined || acceptedPosition === undefined) return refuse("data_loss", `run ${runId} has vanished`);
+  await enqueue(queues, { sessionId, runId, acceptedPosition });
+  return state;
+}
+
+const digits = "0123456789abcdefghjkmnpqrstvwxyz";
+
+/** Ids sort by the time of their making. */
+function newRunId(nowMs: number): string {
+  let time = "";
+  for (let rest = nowMs; time.length < 9; rest = Math.floor(rest / 32)) time = digits[rest % 32] + time;
+  const random = Array.from(randomBytes(12), (byte) => digits[byte % 32]).join("");
+  return `run_${time}${random}`;
+}

@@ -1,0 +1,101 @@
+import type { FunctionCallOutput } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { WakeQueue } from "../session/wake.ts";
+import type { RunState } from "./fold.ts";
+import { openJournal, type RunJournal, type RunLog } from "./journal.ts";
+import { isFunctionToolCall, outputTextFromState } from "./view.ts";
+
+export interface AnswerOptions {
+  readonly log: RunLog;
+  readonly wakes: Pick<WakeQueue, "send">;
+  readonly clock: Clock;
+}
+
+/** LOOP-5: outputs of the client's tools, also in parts. All are checked before the first is written. */
+export async function submitOutputs(
+  options: AnswerOptions,
+  runId: string,
+  outputs: readonly FunctionCallOutput[],
+): Promise<RunState> {
+  const journal = await openExisting(options, runId);
+  const callIds = outputs.map(({ callId }) => callId);
+  const twice = callIds.find((callId, index) => callIds.indexOf(callId) !== index);
+  if (twice !== undefined) refuseCall("invalid_argument", twice, "has two outputs in one request", "CALL_REPEATED");
+  for (const { callId, result } of outputs) {
+    checkCall(journal.state, callId);
+    if (result === undefined)
+      refuseCall("invalid_argument", callId, "is given an output without a result", "OUTPUT_EMPTY");
+  }
+  for (const { callId, result } of outputs) {
+    await journal.append(
+      (state) => {
+        checkCall(state, callId);
+        return result && { case: "callFinished", value: { callId, result } };
+      },
+      { announce: announcer(options, journal) },
+    );
+  }
+  return journal.state ?? notFound(runId);
+}
+
+function checkCall(state: RunState | undefined, callId: string): void {
+  if (state?.phase.kind === "ended")
+    refuse("failed_precondition", `run ${state.runId} has ended`, { reason: "RUN_ENDED" });
+  const turn = state?.turns.findLast(({ calls }) => calls.some((call) => call.callId === callId));
+  const call = turn?.calls.find((candidate) => candidate.callId === callId);
+  if (state === undefined || turn === undefined || call === undefined)
+    refuseCall("not_found", callId, "is unknown in this run", "CALL_UNKNOWN");
+  if (!isFunctionToolCall(state, call))
+    refuseCall("failed_precondition", callId, "is not the client's to answer", "CALL_FOREIGN");
+  if (turn.resultsByCallId.has(callId))
+    refuseCall("failed_precondition", callId, "has its answer already", "CALL_ALREADY_RESOLVED");
+}
+
+function refuseCall(
+  code: "not_found" | "failed_precondition" | "invalid_argument",
+  callId: string,
+  what: string,
+  reason: string,
+): never {
+  return refuse(code, `call ${callId} ${what}`, { reason, metadata: { call_id: callId } });
+}
+
+/** LOOP-15: the end is written here; whoever works on the run learns it by a wake-up, or at its next append. */
+export async function cancelRun(
+  options: AnswerOptions,
+  runId: string,
+  by: { principal: string; reason: string },
+): Promise<RunState> {
+  const journal = await openExisting(options, runId);
+  const { phase } = journal.state ?? notFound(runId);
+  if (phase.kind === "ended" && phase.ended.status !== RunStatus.CANCELLED) {
+    refuse("failed_precondition", `run ${runId} has ended`, { reason: "RUN_ENDED" });
+  }
+  await journal.append(
+    (state) =>
+      state?.phase.kind === "ended" || state?.cancel !== undefined ? undefined : { case: "cancelRequested", value: by },
+    { announce: announcer(options, journal) },
+  );
+  await journal.append((state) => {
+    if (state === undefined || state.phase.kind === "ended") return undefined;
+    const outputText = outputTextFromState(state);
+    return { case: "ended", value: { status: RunStatus.CANCELLED, reason: "cancelled", outputText } };
+  });
+  return journal.state ?? notFound(runId);
+}
+
+export async function openExisting({ log, clock }: AnswerOptions, runId: string): Promise<RunJournal> {
+  const journal = await openJournal(log, runId, clock);
+  return journal.state === undefined ? notFound(runId) : journal;
+}
+
+function announcer({ wakes }: AnswerOptions, { state }: RunJournal) {
+  return (eventCount: number) =>
+    wakes.send({ sessionId: state?.accepted.sessionId ?? "", runId: state?.runId ?? "", eventCount });
+}
+
+export function notFound(runId: string): never {
+  return refuse("not_found", `there is no run ${runId}`, { reason: "RUN_UNKNOWN", metadata: { run_id: runId } });
+}

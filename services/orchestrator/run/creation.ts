@@ -1,0 +1,105 @@
+import { create } from "@bufbuild/protobuf";
+import type { CreateRunRequest } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { type Item, RunAcceptedSchema, type RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { ToolRouter } from "../loop/tool-router.ts";
+import { createToolTable, faultsOfOptions } from "../loop/tool-table.ts";
+import { readHistory } from "../session/queue.ts";
+import { type AcceptanceOptions, acceptRun } from "./acceptance.ts";
+import { foldLog, type RunState } from "./fold.ts";
+
+export interface SessionSource {
+  /** Throws `not_found` for a session that there is not. */
+  getSession(sessionId: string, options: { signal: AbortSignal; principal: string }): Promise<Session>;
+  createSession(agent: string, options: { signal: AbortSignal; principal: string }): Promise<Session>;
+}
+
+export interface CreationOptions extends AcceptanceOptions {
+  readonly sessions: SessionSource;
+  readonly router: ToolRouter;
+}
+
+/** Checks what can be checked before a model is asked, and accepts the run. */
+export async function createRun(
+  options: CreationOptions,
+  request: CreateRunRequest,
+  by: { signal: AbortSignal; principal: string },
+): Promise<RunState> {
+  const { sessionId, agent, input, idempotencyKey, previousRunId } = request;
+  refuseEmptyInput(input);
+  const session = await (sessionId === ""
+    ? options.sessions.createSession(agent, by)
+    : options.sessions.getSession(sessionId, by));
+  if (session.state === SessionState.CLOSED) {
+    refuse("failed_precondition", `session ${session.id} is closed`, { reason: "SESSION_CLOSED" });
+  }
+  await refuseUnknownTools(options.router, session.id, request.options, by);
+  await refuseForeignPrevious(options, session.id, previousRunId);
+  await refuseUnknownCalls(options, session, request);
+  const accepted = create(RunAcceptedSchema, {
+    sessionId: session.id,
+    agent: session.agent,
+    input,
+    principal: by.principal,
+    idempotencyKey,
+    previousRunId,
+    ...(request.options && { options: request.options }),
+  });
+  return acceptRun(options, accepted);
+}
+
+function refuseEmptyInput(input: readonly Item[]): void {
+  if (input.length === 0) refuse("invalid_argument", "a run needs input", { reason: "INPUT_EMPTY" });
+  const empty = input.findIndex(({ item }) => item.case === undefined);
+  if (empty >= 0) refuse("invalid_argument", `input[${empty}] holds nothing`, { reason: "INPUT_EMPTY" });
+}
+
+/** LOOP-2, LOOP-3: refused before the model is called. */
+async function refuseUnknownTools(
+  router: ToolRouter,
+  sessionId: string,
+  options: RunOptions | undefined,
+  by: { signal: AbortSignal; principal: string },
+): Promise<void> {
+  const names = options?.functionTools.map(({ name }) => name) ?? [];
+  const unfit = names.find((name) => !/^[a-zA-Z0-9_-]{1,64}$/.test(name));
+  if (unfit !== undefined) refuseOptions([`the function tool ${JSON.stringify(unfit)} has a name that no model takes`]);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) refuseOptions([`two function tools are called ${JSON.stringify(twice)}`]);
+  const namesTools = (options?.allowedTools.length ?? 0) > 0 || options?.toolChoice?.choice.case === "forcedTool";
+  if (!namesTools) return;
+  refuseOptions(faultsOfOptions(createToolTable(await router.listTools({ sessionId }, by), options), options));
+}
+
+function refuseOptions(faults: string[]): void {
+  if (faults.length > 0) refuse("invalid_argument", faults.join("; "), { reason: "TOOL_OPTIONS" });
+}
+
+async function refuseForeignPrevious({ log }: CreationOptions, sessionId: string, previousRunId: string) {
+  if (previousRunId === "") return;
+  const previous = foldLog((await log.read(previousRunId, 0)).map(({ event }) => event));
+  if (previous?.accepted.sessionId === sessionId) return;
+  refuse("not_found", `session ${sessionId} has no run ${previousRunId}`, { reason: "RUN_UNKNOWN" });
+}
+
+/** Input may answer calls that a former run left open, as one in single-turn mode does. */
+async function refuseUnknownCalls(
+  { log, queues }: CreationOptions,
+  session: Session,
+  { input, previousRunId }: CreateRunRequest,
+): Promise<void> {
+  const answered = input.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value.callId] : []));
+  if (answered.length === 0) return;
+  const before = await queues.last(session.id);
+  const history = await readHistory(queues, log, { agent: session.agent, previousRunId, before });
+  const known = new Set(
+    [...history, ...input].flatMap(({ item }) => (item.case === "functionCall" ? [item.value.callId] : [])),
+  );
+  const unknown = answered.find((callId) => !known.has(callId));
+  if (unknown === undefined) return;
+  refuse("not_found", `call ${unknown}, which the input answers, is unknown in session ${session.id}`, {
+    reason: "CALL_UNKNOWN",
+    metadata: { call_id: unknown },
+  });
+}

@@ -1,0 +1,138 @@
+/**
+ * The state of a run is the fold of its log: pure, the same on every replica, whoever wrote the events.
+ *
+ *   accepted ──▶ queued ──claimed──▶ working ──parked──▶ parked ──claimed──▶ working
+ *                   └───────────────────┴──────ended──────┴──────▶ ended
+ *
+ * F1  Sequences are contiguous from 0, and the first event is `accepted`.
+ * F2  Nothing follows `ended`.
+ * F3  Epochs grow; an event of an epoch is written under the claim that has it.
+ * F4  A call has one result: the first that stands in the log.
+ */
+
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import type {
+  CancelRequested,
+  FunctionCall,
+  RunAccepted,
+  RunEnded,
+  RunEvent,
+  TurnCommitted,
+} from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+
+export interface Turn {
+  readonly committed: TurnCommitted;
+  readonly calls: readonly FunctionCall[];
+  readonly resultsByCallId: ReadonlyMap<string, ToolResult>;
+}
+
+export type Phase =
+  | { readonly kind: "queued" }
+  | { readonly kind: "working" }
+  | { readonly kind: "parked" }
+  | { readonly kind: "ended"; readonly ended: RunEnded; readonly atMs: number };
+
+export interface Claim {
+  readonly epoch: number;
+  readonly instance: string;
+}
+
+export interface RunState {
+  readonly runId: string;
+  /** How many events the log has, which is the sequence of the next one. */
+  readonly eventCount: number;
+  readonly accepted: RunAccepted;
+  readonly acceptedAtMs: number;
+  readonly phase: Phase;
+  readonly claim: Claim | undefined;
+  /** Claims since the last turn was committed: attempts of a later claim are numbered after those of an earlier one. */
+  readonly claimsInTurn: number;
+  readonly turns: readonly Turn[];
+  readonly cancel: CancelRequested | undefined;
+}
+
+/** The state after all events; undefined for a log without any. Throws `data_loss` for a log that breaks F1 to F3. */
+export function foldLog(events: Iterable<RunEvent>): RunState | undefined {
+  let state: RunState | undefined;
+  for (const event of events) state = foldEvent(state, event);
+  return state;
+}
+
+export function foldEvent(state: RunState | undefined, event: RunEvent): RunState {
+  const expected = state?.eventCount ?? 0;
+  if (event.sequence !== expected) broken(event, `sequence ${event.sequence} stands where ${expected} belongs`); // F1
+  if (state === undefined) return stateFromAccepted(event);
+  if (state.phase.kind === "ended") broken(event, "an event stands after the end"); // F2
+  return { ...state, ...changeFromEvent(state, event), eventCount: expected + 1 };
+}
+
+function stateFromAccepted(event: RunEvent): RunState {
+  if (event.event.case !== "accepted") broken(event, `the log begins with ${event.event.case}`); // F1
+  return {
+    runId: event.runId,
+    eventCount: 1,
+    accepted: event.event.value,
+    acceptedAtMs: timeMsOf(event),
+    phase: { kind: "queued" },
+    claim: undefined,
+    claimsInTurn: 0,
+    turns: [],
+    cancel: undefined,
+  };
+}
+
+function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Partial<RunState> {
+  switch (event.case) {
+    case "claimed": {
+      const { epoch, instance } = event.value;
+      if (epoch <= (state.claim?.epoch ?? 0)) broken(envelope, `epoch ${epoch} is claimed a second time`); // F3
+      return { claim: { epoch, instance }, claimsInTurn: state.claimsInTurn + 1, phase: { kind: "working" } };
+    }
+    case "turnCommitted":
+      return { turns: [...state.turns, turnFromCommitted(event.value)], claimsInTurn: 1 };
+    case "callFinished":
+      return { turns: withResult(state.turns, event.value.callId, event.value.result) };
+    case "parked":
+      return { phase: { kind: "parked" } };
+    case "cancelRequested":
+      return { cancel: state.cancel ?? event.value };
+    case "ended":
+      return { phase: { kind: "ended", ended: event.value, atMs: timeMsOf(envelope) } };
+    default:
+      return {}; // events that tell and change nothing here, also those that a later release writes
+  }
+}
+
+function turnFromCommitted(committed: TurnCommitted): Turn {
+  const calls = committed.items.flatMap(({ item }) => (item.case === "functionCall" ? [item.value] : []));
+  return { committed, calls, resultsByCallId: new Map() };
+}
+
+function withResult(turns: readonly Turn[], callId: string, result: ToolResult | undefined): readonly Turn[] {
+  const index = turns.findLastIndex((turn) => turn.calls.some((call) => call.callId === callId));
+  const turn = turns[index];
+  if (turn === undefined || result === undefined || turn.resultsByCallId.has(callId)) return turns; // F4
+  return turns.with(index, { ...turn, resultsByCallId: new Map([...turn.resultsByCallId, [callId, result]]) });
+}
+
+/** The calls of the last turn that have no result. */
+export function openCalls(state: RunState): FunctionCall[] {
+  const turn = state.turns.at(-1);
+  return turn === undefined ? [] : turn.calls.filter((call) => !turn.resultsByCallId.has(call.callId));
+}
+
+/** Whether there is something that a process can do for the run. */
+export function isRunnable(state: RunState): boolean {
+  if (state.phase.kind === "ended") return false;
+  return state.phase.kind !== "parked" || state.cancel !== undefined || openCalls(state).length === 0;
+}
+
+function timeMsOf(event: Pick<RunEvent, "time">): number {
+  return event.time === undefined ? 0 : timestampMs(event.time);
+}
+
+function broken(event: Pick<RunEvent, "runId">, what: string): never {
+  return refuse("data_loss", `the log of run ${event.runId} is broken: ${what}`, { reason: "RUN_LOG_BROKEN" });
+}

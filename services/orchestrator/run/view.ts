@@ -1,0 +1,91 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  type FunctionCall,
+  type Item,
+  ItemSchema,
+  type Run,
+  RunSchema,
+  RunStatus,
+  UsageSchema,
+} from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { openCalls, type RunState, type Turn } from "./fold.ts";
+
+/** The run as its clients see it. */
+export function runFromState(state: RunState): Run {
+  const { runId, accepted, phase, turns, eventCount } = state;
+  const ended = phase.kind === "ended" ? phase.ended : undefined;
+  return create(RunSchema, {
+    id: runId,
+    sessionId: accepted.sessionId,
+    agent: accepted.agent,
+    status: statusFromState(state),
+    reason: ended?.reason ?? "",
+    error: ended?.error ?? "",
+    outputText: ended?.outputText ?? "",
+    items: itemsFromState(state),
+    requiredCalls: requiredCalls(state),
+    turns: turns.length,
+    usage: create(UsageSchema, usageFromTurns(turns)),
+    createdAt: timestampFromMs(state.acceptedAtMs),
+    ...(phase.kind === "ended" && { endedAt: timestampFromMs(phase.atMs) }),
+    lastSequence: eventCount - 1,
+  });
+}
+
+export function statusFromState({ phase }: RunState): RunStatus {
+  switch (phase.kind) {
+    case "queued":
+      return RunStatus.QUEUED;
+    case "working":
+      return RunStatus.IN_PROGRESS;
+    case "parked":
+      return RunStatus.REQUIRES_ACTION;
+    case "ended":
+      return phase.ended.status;
+  }
+}
+
+/** Input, and what came of it: after each turn's items its results, in the order of the calls. */
+export function itemsFromState({ accepted, turns }: RunState): Item[] {
+  return [...accepted.input, ...turns.flatMap((turn) => [...turn.committed.items, ...outputsFromTurn(turn)])];
+}
+
+function outputsFromTurn({ calls, resultsByCallId }: Turn): Item[] {
+  return calls.flatMap(({ callId }) => {
+    const result = resultsByCallId.get(callId);
+    return result === undefined ? [] : [itemFromResult(callId, result)];
+  });
+}
+
+export function itemFromResult(callId: string, result: ToolResult): Item {
+  return create(ItemSchema, { item: { case: "functionCallOutput", value: { callId, result } } });
+}
+
+/** Whether the client of the run executes this call. */
+export function isFunctionToolCall({ accepted }: RunState, call: FunctionCall): boolean {
+  return accepted.options?.functionTools.some((tool) => tool.name === call.name) ?? false;
+}
+
+/** What a parked run waits for. */
+export function requiredCalls(state: RunState): FunctionCall[] {
+  if (state.phase.kind !== "parked") return [];
+  return openCalls(state).filter((call) => isFunctionToolCall(state, call));
+}
+
+/** The text of the last turn, which is the answer when the run ends with it. */
+export function outputTextFromState({ turns }: RunState): string {
+  const items = turns.at(-1)?.committed.items ?? [];
+  return items.map(({ item }) => (item.case === "message" ? item.value.text : "")).join("");
+}
+
+export function usageFromTurns(turns: readonly Turn[]): { inputTokens: bigint; outputTokens: bigint } {
+  let inputTokens = 0n;
+  let outputTokens = 0n;
+  for (const { committed } of turns) {
+    inputTokens += committed.usage?.inputTokens ?? 0n;
+    outputTokens += committed.usage?.outputTokens ?? 0n;
+  }
+  return { inputTokens, outputTokens };
+}

@@ -1,0 +1,151 @@
+/**
+ * Follows a run on any replica: what is stored, then what comes.
+ *
+ * V1  Stored events are shown once each and in order. The live subject brings them after they are stored; one that skips
+ *     something is a gap, and the log fills it.
+ * V2  The subscription stands before the log is read, so that nothing falls between the two.
+ * V3  News can be lost with the server that carried them: after a silence, and after a return, the log is read.
+ * V4  Nothing is shown after the terminal event, and there is only one in a log.
+ */
+
+import { create } from "@bufbuild/protobuf";
+import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import type { RunEvent, TurnCommitted } from "#gen/toolbus/run/v1/run_pb.ts";
+import { notFound } from "./answers.ts";
+import { type DeltaCursor, type Step, stepFromCommit, stepFromDelta, stepFromSnapshot } from "./delta-cursor.ts";
+import type { RunLog } from "./journal.ts";
+
+/** Something that was told live; the position is that of a stored event. */
+export interface LiveUpdate {
+  readonly update: WatchRunResponse;
+  readonly position?: number | undefined;
+}
+
+export interface LiveSubscription extends AsyncDisposable {
+  /** The next update; undefined after a silence, and when updates may have been lost. Rejects when the signal aborts. */
+  next(signal: AbortSignal): Promise<LiveUpdate | undefined>;
+}
+
+export interface LiveUpdates {
+  /** Resolves when the subscription stands. */
+  subscribe(runId: string): Promise<LiveSubscription>;
+}
+
+export interface WatchOptions {
+  readonly log: RunLog;
+  readonly live: LiveUpdates;
+  /** Asks the process that works on the run to tell the text so far. */
+  readonly askForSnapshot: (instance: string, runId: string) => void;
+}
+
+export interface WatchRequest {
+  readonly runId: string;
+  readonly fromSequence: number;
+  readonly includeDeltas: boolean;
+  readonly cursor: DeltaCursor | undefined;
+}
+
+export async function* watchRun(
+  options: WatchOptions,
+  request: WatchRequest,
+  signal: AbortSignal,
+): AsyncGenerator<WatchRunResponse> {
+  const { log, live, askForSnapshot } = options;
+  const { runId, includeDeltas } = request;
+  await using subscription = await live.subscribe(runId); // V2
+  const view = createView(request);
+  let position = 0;
+  let mustRead = true;
+  for (;;) {
+    if (mustRead) {
+      for (const stored of await log.read(runId, position)) {
+        position = stored.position;
+        yield* view.event(stored.event);
+      }
+      if (position === 0) notFound(runId);
+      if (view.hasEnded) return; // V4
+      if (includeDeltas && view.holder !== undefined) askForSnapshot(view.holder, runId);
+    }
+    const news = await subscription.next(signal);
+    mustRead = news === undefined; // V3
+    const update = news?.update.update;
+    if (update?.case === "event") {
+      mustRead = update.value.sequence > view.nextSequence || news?.position === undefined; // V1
+      if (mustRead || news?.position === undefined) continue;
+      yield* view.event(update.value);
+      position = Math.max(position, news.position);
+      if (view.hasEnded) return; // V4
+    } else if (includeDeltas && update?.case !== undefined) {
+      const step = view.live(update);
+      yield* step.shown;
+      if (step.isGap && view.holder !== undefined) askForSnapshot(view.holder, runId);
+    }
+  }
+}
+
+function createView({ fromSequence, includeDeltas, cursor: startCursor }: WatchRequest) {
+  let nextSequence = 0;
+  let committedTurns = 0;
+  let cursor = startCursor;
+  let holder: string | undefined;
+  let hasEnded = false;
+  let hasAskedAt: string | undefined;
+
+  function* take(step: Step): Generator<WatchRunResponse> {
+    cursor = step.cursor;
+    for (const { kind, value } of step.shown) yield responseFrom(kind, value);
+  }
+
+  /** V1: what was shown already is passed over. */
+  function* event(stored: RunEvent): Generator<WatchRunResponse> {
+    if (stored.sequence < nextSequence) return;
+    nextSequence = stored.sequence + 1;
+    const body = stored.event;
+    if (body.case === "claimed") holder = body.value.instance;
+    if (body.case === "parked") holder = undefined;
+    if (body.case === "ended") hasEnded = true;
+    if (body.case === "turnCommitted") {
+      committedTurns = body.value.turn;
+      const step = stepFromCommit(cursor, body.value.turn, body.value.attempt, textOfTurn(body.value));
+      if (includeDeltas) yield* take(step);
+      cursor = undefined;
+    }
+    if (stored.sequence >= fromSequence) yield responseFrom("event", stored);
+  }
+
+  function live(update: Exclude<WatchRunResponse["update"], { case: "event" | undefined }>) {
+    const step =
+      update.case === "delta"
+        ? stepFromDelta(cursor, update.value, committedTurns)
+        : stepFromSnapshot(cursor, update.value, committedTurns);
+    const place = `${update.value.turn} ${update.value.attempt}`;
+    const isGap = step.isGap && hasAskedAt !== place; // one question an attempt: its answer is on the way
+    if (step.isGap) hasAskedAt = place;
+    else if (step.shown.length > 0) hasAskedAt = undefined;
+    return { shown: take(step), isGap };
+  }
+
+  return {
+    event,
+    live,
+    get nextSequence() {
+      return nextSequence;
+    },
+    get holder() {
+      return holder;
+    },
+    get hasEnded() {
+      return hasEnded;
+    },
+  };
+}
+
+type Shape = Exclude<WatchRunResponse["update"], { case: undefined }>;
+
+function responseFrom(kind: Shape["case"], value: Shape["value"]): WatchRunResponse {
+  return create(WatchRunResponseSchema, { update: { case: kind, value } as Shape });
+}
+
+function textOfTurn({ items }: TurnCommitted): string {
+  return items.map(({ item }) => (item.case === "message" ? item.value.text : "")).join("");
+}

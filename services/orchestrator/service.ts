@@ -1,0 +1,145 @@
+import { randomBytes } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { type Bus, openBus } from "#runtime/bus/bus.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { delay } from "#runtime/time/delay.ts";
+import type { Config } from "./config.ts";
+import type { DeltaWriter } from "./loop/deltas.ts";
+import { createModelSource } from "./model/model-source.ts";
+import { createRoutes } from "./routes.ts";
+import { turnLoop } from "./session/turn-loop.ts";
+import { runWakeLoop } from "./session/wake-loop.ts";
+import { createSessionWorker } from "./session/worker.ts";
+import { createHolders, openHolderAnswers } from "./subscriptions/holders.ts";
+import { createLiveUpdates } from "./subscriptions/live-updates.ts";
+import { createRouterClients } from "./subscriptions/router-clients.ts";
+import { createStreamQueues } from "./subscriptions/stream-queues.ts";
+import { createStreamRunKeys, createStreamRunLog, readRunIds, tellLive } from "./subscriptions/stream-run-log.ts";
+import { openStreamWakes } from "./subscriptions/stream-wakes.ts";
+
+export async function openService(config: Config, context: ServiceContext): Promise<OpenService> {
+  const { name, instance, logger, signal } = context;
+  await using stack = new AsyncDisposableStack();
+  const bus = stack.use(
+    await openBus({
+      url: config.natsUrl,
+      user: config.natsUser,
+      password: config.natsPassword,
+      replicas: config.replicas,
+      name: `${name}-${instance}`,
+      signal,
+      onStatus: (status) => logger.info(status, `bus: ${status.kind}`),
+    }),
+  );
+  stack.use(await openOrchestrator(bus, config, context));
+  return stack.move();
+}
+
+/** Everything above the bus. Disposing hands the runs over that are under way; see `drain`. */
+export async function openOrchestrator(
+  bus: Bus,
+  config: Config,
+  { name, instance, logger, telemetry }: Omit<ServiceContext, "signal">,
+): Promise<AsyncDisposable> {
+  await using stack = new AsyncDisposableStack();
+  const clock = systemClock;
+  const life = `${instance}-${randomBytes(4).toString("hex")}`; // a successor under this name holds nothing of ours
+  const log = createStreamRunLog(bus);
+  const queues = createStreamQueues(bus);
+  const heartbeatMs = config.takeoverMs / 4;
+  const wakes = await openStreamWakes(bus, { ackWaitMs: config.takeoverMs, heartbeatMs, maxInHand: 100_000 });
+  const holders = stack.use(createHolders(bus));
+  const clients = createRouterClients(bus, clientInterceptors({ telemetry }));
+  const handover = new AbortController();
+  const abandon = new AbortController();
+  const deltasByRunId = new Map<string, DeltaWriter>();
+
+  const loop = {
+    ...clients,
+    log,
+    queues,
+    clock,
+    logger,
+    modelOf: createModelSource(config.model),
+    handover: handover.signal,
+    publishDelta: (runId: string, value: WatchDelta) =>
+      tellLive(bus, runId, create(WatchRunResponseSchema, { update: { case: "delta", value } })),
+    setDeltas: (runId: string, deltas: DeltaWriter | undefined) => {
+      if (deltas === undefined) deltasByRunId.delete(runId);
+      else deltasByRunId.set(runId, deltas);
+    },
+  };
+  const worker = createSessionWorker({
+    log,
+    queues,
+    holders,
+    clock,
+    logger,
+    instance: life,
+    turnLoop: (run, active, ends) => turnLoop(loop, run, active, ends),
+    handover: handover.signal,
+    abandon: abandon.signal,
+  });
+  stack.use(
+    await openHolderAnswers(bus, life, {
+      answer: worker.answer,
+      tellSnapshot(runId) {
+        const value = deltasByRunId.get(runId)?.snapshot();
+        if (value !== undefined)
+          tellLive(bus, runId, create(WatchRunResponseSchema, { update: { case: "reset", value } }));
+      },
+    }),
+  );
+  const stopping = new AbortController();
+  const server = await serveOnNats(bus, {
+    service: name,
+    instance,
+    logger,
+    interceptors: serverInterceptors({ logger, telemetry }),
+    routes: createRoutes({
+      ...clients,
+      log,
+      queues,
+      wakes,
+      clock,
+      keys: createStreamRunKeys(bus),
+      runIds: () => readRunIds(bus),
+      live: createLiveUpdates(bus),
+      askForSnapshot: holders.askForSnapshot,
+      stopping: stopping.signal,
+    }),
+  });
+  stack.use(server);
+  stack.defer(() =>
+    stopping.abort(new Failure("unavailable", "this orchestrator stops: watch again", { reason: "STOPPING" })),
+  );
+  const working = runWakeLoop({ queue: wakes, slots: config.slots, work: worker.work, clock, logger }, handover.signal);
+  stack.defer(() => drain(working, { handover, abandon, drainMs: config.drainMs }));
+  return stack.move();
+}
+
+type WatchDelta = Extract<WatchRunResponse["update"], { case: "delta" }>["value"];
+
+/**
+ * Stops taking wake-ups and puts the runs down where they are: a model's answer in the making is dropped, calls in flight may
+ * finish for a while. What is put down, another process takes up at once.
+ */
+async function drain(
+  working: Promise<void>,
+  { handover, abandon, drainMs }: { handover: AbortController; abandon: AbortController; drainMs: number },
+): Promise<void> {
+  handover.abort(new Error("this process hands its runs over"));
+  const over = new AbortController();
+  const patience = delay(drainMs, over.signal).then(
+    () => abandon.abort(new Error("this process stops")),
+    () => {}, // everything was put down in time
+  );
+  await working;
+  over.abort();
+  await patience;
+}

@@ -1,0 +1,108 @@
+/**
+ * A session's runs take their turns in the order of its queue: a log of small entries, each of which links back to the
+ * one before it.
+ *
+ * Q1  An entry is written after its run was accepted, once: whoever finds an accepted run without one writes it.
+ * Q2  A run is claimed only when all before it have ended. So, going back from the last entry, the first run that was ever
+ *     claimed has only ended ones before it, and nothing further back has to be looked at.
+ */
+
+import { create } from "@bufbuild/protobuf";
+import { type Item, type QueuedRun, QueuedRunSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { foldLog, type RunState } from "../run/fold.ts";
+import { openJournal, type RunJournal, type RunLog } from "../run/journal.ts";
+import { itemsFromState } from "../run/view.ts";
+
+export interface QueueEntry {
+  readonly queued: QueuedRun;
+  /** Where it stands in the store, which it shares with the logs of runs. */
+  readonly position: number;
+}
+
+export interface SessionQueues {
+  last(sessionId: string): Promise<QueueEntry | undefined>;
+  before(entry: QueueEntry): Promise<QueueEntry | undefined>;
+  /** Stores the entry if the session's last one stands where the entry says. */
+  append(queued: QueuedRun): Promise<"appended" | "conflict">;
+}
+
+/** The entries from the last one back. */
+export async function* entriesBackward(
+  queues: SessionQueues,
+  from: QueueEntry | undefined,
+): AsyncGenerator<QueueEntry> {
+  for (let entry = from; entry !== undefined; entry = await queues.before(entry)) yield entry;
+}
+
+/** Q1: puts a run, accepted at that position, at the end of its session's queue unless it stands in it. */
+export async function enqueue(
+  queues: SessionQueues,
+  run: { sessionId: string; runId: string; acceptedPosition: number },
+): Promise<void> {
+  for (;;) {
+    const last = await queues.last(run.sessionId);
+    if (await isQueued(queues, last, run)) return;
+    const queued = create(QueuedRunSchema, {
+      sessionId: run.sessionId,
+      runId: run.runId,
+      previousRunId: last?.queued.runId ?? "",
+      previousEntrySequence: BigInt(last?.position ?? 0),
+    });
+    if ((await queues.append(queued)) === "appended") return;
+  }
+}
+
+async function isQueued(
+  queues: SessionQueues,
+  last: QueueEntry | undefined,
+  { runId, acceptedPosition }: { runId: string; acceptedPosition: number },
+): Promise<boolean> {
+  for await (const { queued, position } of entriesBackward(queues, last)) {
+    if (position < acceptedPosition) return false;
+    if (queued.runId === runId) return true;
+  }
+  return false;
+}
+
+export interface ActiveRun {
+  readonly entry: QueueEntry;
+  readonly journal: RunJournal;
+  readonly state: RunState;
+}
+
+/** The run whose turn it is: the first in the queue that has not ended. */
+export async function findActiveRun(
+  queues: SessionQueues,
+  log: RunLog,
+  sessionId: string,
+  clock: Clock,
+): Promise<ActiveRun | undefined> {
+  let active: ActiveRun | undefined;
+  for await (const entry of entriesBackward(queues, await queues.last(sessionId))) {
+    const journal = await openJournal(log, entry.queued.runId, clock);
+    const { state } = journal;
+    if (state === undefined) continue;
+    if (state.phase.kind !== "ended") active = { entry, journal, state };
+    if (state.claim !== undefined) break; // Q2
+  }
+  return active;
+}
+
+/** The conversation before a run: the runs that it continues, as far as they are of the same agent. */
+export async function readHistory(
+  queues: SessionQueues,
+  log: RunLog,
+  run: { agent: string; previousRunId: string; before: QueueEntry | undefined },
+): Promise<Item[]> {
+  const parts: Item[][] = [];
+  let wanted = run.previousRunId;
+  for await (const { queued } of entriesBackward(queues, run.before)) {
+    if (wanted !== "" && queued.runId !== wanted) continue;
+    const state = foldLog((await log.read(queued.runId, 0)).map(({ event }) => event));
+    if (state === undefined) continue;
+    wanted = state.accepted.previousRunId;
+    if (state.accepted.agent === run.agent) parts.push(itemsFromState(state));
+  }
+  return parts.reverse().flat();
+}

@@ -1,0 +1,108 @@
+import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { RunDelta } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { LoopContext } from "../loop/context.ts";
+import type { DeltaWriter } from "../loop/deltas.ts";
+import { limitsFrom } from "../loop/limits.ts";
+import { type LoopOutcome, runLoop } from "../loop/loop.ts";
+import { RunFailed } from "../loop/run-failed.ts";
+import type { ToolRouter } from "../loop/tool-router.ts";
+import type { ModelSource } from "../model/model-source.ts";
+import type { ClaimedRun, RunLog } from "../run/journal.ts";
+import { type ActiveRun, readHistory, type SessionQueues } from "./queue.ts";
+import type { Log } from "./worker-options.ts";
+
+export interface Agents {
+  /** The configuration of an agent; throws `not_found`. */
+  getAgent(name: string, options: { signal: AbortSignal; principal: string }): Promise<Agent>;
+}
+
+export interface TurnLoopOptions {
+  readonly log: RunLog;
+  readonly queues: SessionQueues;
+  readonly agents: Agents;
+  readonly router: ToolRouter;
+  readonly modelOf: ModelSource;
+  readonly clock: Clock;
+  readonly logger: Log;
+  readonly publishDelta: (runId: string, delta: RunDelta) => void;
+  readonly setDeltas: (runId: string, deltas: DeltaWriter | undefined) => void;
+  readonly handover: AbortSignal;
+}
+
+const patienceMs = 60_000;
+
+/** Gathers what the loop of a claimed run needs, and turns it. */
+export async function turnLoop(
+  options: TurnLoopOptions,
+  run: ClaimedRun,
+  active: ActiveRun,
+  signal: AbortSignal,
+): Promise<LoopOutcome> {
+  const { runId } = run.state;
+  try {
+    const context = await openContext(options, run, active, signal);
+    return await runLoop(run, context);
+  } catch (error) {
+    if (!(error instanceof RunFailed)) throw error;
+    await run.end({ status: RunStatus.FAILED, reason: error.reason, error: error.message });
+    return "ended";
+  } finally {
+    options.setDeltas(runId, undefined);
+  }
+}
+
+async function openContext(
+  options: TurnLoopOptions,
+  run: ClaimedRun,
+  { entry }: ActiveRun,
+  signal: AbortSignal,
+): Promise<LoopContext> {
+  const { log, queues, router, clock, logger, handover } = options;
+  const { runId, accepted } = run.state;
+  const before = await queues.before(entry);
+  const previous = { agent: accepted.agent, previousRunId: accepted.previousRunId, before };
+  const [agent, history] = await Promise.all([getAgent(options, run, signal), readHistory(queues, log, previous)]);
+  return {
+    agent,
+    model: modelOfAgent(options, agent),
+    limits: limitsFrom(agent.limits, accepted.options?.limits),
+    history,
+    router,
+    clock,
+    signal,
+    handover,
+    publishDelta: (delta) => options.publishDelta(runId, delta),
+    setDeltas: (deltas) => options.setDeltas(runId, deltas),
+    onRetry: (error, afterMs) => logger.warn({ err: error, runId, afterMs }, "the model is asked again"),
+  };
+}
+
+function modelOfAgent({ modelOf }: TurnLoopOptions, agent: Agent) {
+  if (agent.model === undefined) throw new RunFailed("model_error", `agent ${agent.name} names no model`);
+  try {
+    return modelOf(agent.model);
+  } catch (error) {
+    throw new RunFailed("model_error", messageFromUnknown(error), error);
+  }
+}
+
+/** A router that is away is waited for. */
+async function getAgent({ agents, clock }: TurnLoopOptions, run: ClaimedRun, signal: AbortSignal): Promise<Agent> {
+  const { agent: name, principal } = run.state.accepted;
+  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
+  const givesUpAtMs = clock.now() + patienceMs;
+  for (;;) {
+    try {
+      return await agents.getAgent(name, { signal, principal });
+    } catch (error) {
+      signal.throwIfAborted();
+      const mayPass = error instanceof Failure && error.code === "unavailable" && clock.now() < givesUpAtMs;
+      if (!mayPass) throw new RunFailed("agent_unavailable", `agent ${name}: ${messageFromUnknown(error)}`, error);
+      await clock.delay(backoff.next(), signal);
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import type { SessionWake } from "#gen/toolbus/run/v1/run_pb.ts";
+
+/** A wake-up in the hands of this process, which keeps it alive until it is put down in one of three ways. */
+export interface Wake {
+  readonly message: SessionWake;
+  /** The same in every delivery. */
+  readonly id: number;
+  readonly ageMs: number;
+  /** What it was for is done, or another wake-up answers for it. */
+  done(): void;
+  /** Comes again after a while, here or elsewhere. */
+  later(delayMs: number): void;
+  /** Another process holds it: it stays as it is. */
+  leave(): void;
+}
+
+export interface WakeQueue {
+  /** Acknowledged when this resolves. */
+  send(wake: { sessionId: string; runId: string; eventCount: number }): Promise<void>;
+  /** The next wake-up for this process; undefined when there was none for a while. Rejects when the signal aborts. */
+  next(signal: AbortSignal): Promise<Wake | undefined>;
+}
+
+/** What a process says about a session that another asks it for. */
+export type HolderAnswer =
+  /** It works on the session and will look for the news. */
+  | "taken"
+  /** It does, and the wake-up is its own: whoever asks must not acknowledge it. */
+  | "leave"
+  /** It does not work on the session. */
+  | "free";
+
+export interface Holders {
+  /** Asks a process for a session; `gone` when there is nobody or it is silent, `unsure` when the bus has just returned. */
+  ask(instance: string, sessionId: string, wakeId: number): Promise<HolderAnswer | "gone" | "unsure">;
+  /** Asks the process that works on a run to tell watchers the text so far. */
+  askForSnapshot(instance: string, runId: string): void;
+}

@@ -1,0 +1,27 @@
+import type { Clock } from "#runtime/time/clock.ts";
+import type { LoopOutcome } from "../loop/loop.ts";
+import type { ClaimedRun, RunLog } from "../run/journal.ts";
+import type { ActiveRun, SessionQueues } from "./queue.ts";
+import type { Holders } from "./wake.ts";
+
+/** Where a service tells its operator what happened. */
+export interface Log {
+  warn(details: object, message: string): void;
+  error(details: object, message: string): void;
+}
+
+export interface WorkerOptions {
+  readonly log: RunLog;
+  readonly queues: SessionQueues;
+  readonly holders: Holders;
+  /** This process in claims: never the same for two processes, nor for two lives of one. */
+  readonly instance: string;
+  readonly clock: Clock;
+  readonly logger: Log;
+  /** Turns the loop of a claimed run until it ends, parks, or is handed over. */
+  readonly turnLoop: (run: ClaimedRun, active: ActiveRun, signal: AbortSignal) => Promise<LoopOutcome>;
+  /** Aborts when this process is to stop: no further run is claimed. */
+  readonly handover: AbortSignal;
+  /** Aborts when it has to stop at once: what is under way is dropped. */
+  readonly abandon: AbortSignal;
+}

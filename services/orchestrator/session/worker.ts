@@ -1,0 +1,142 @@
+/**
+ * Works on sessions as they are woken.
+ *
+ *   wake ──▶ news there? ─no─▶ later
+ *              │ yes
+ *              ▼
+ *      ┌──▶ the run whose turn it is ─none, or waits for its client─▶ done
+ *      │       │
+ *      │    held by a process? ─it answers─▶ done (it looks again) · leave (the wake-up is its own)
+ *      │       │ no, or silence
+ *      │    claim, loop
+ *      └───────┘
+ *
+ * W1  While a session has work, a wake-up of it stands in the queue: it is acknowledged when there is nothing left to do,
+ *     or when a process that has one answers for it. When that process dies, its wake-up comes to another one.
+ * W2  A process works on a session once at a time. It answers for every wake-up it hears of meanwhile by looking again;
+ *     looking, and giving the session up, happen without anything between them.
+ * W3  A wake-up may be earlier than its news (journal J4): it waits for them, and not for ever.
+ * W4  Liveness comes from asking the holder, correctness from the fence: a claim on a run that is held after all costs a
+ *     repeated step and never a wrong event.
+ * W5  An error that is nobody's fault (the bus is away) leaves the run as it is. Any other one ends it: a run that fails
+ *     the same way in each process must not go round for ever.
+ */
+
+import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { isRunnable } from "../run/fold.ts";
+import { type ClaimedRun, claimRun, Superseded, wakeWaitsMs } from "../run/journal.ts";
+import { type ActiveRun, enqueue, findActiveRun } from "./queue.ts";
+import type { HolderAnswer, Wake } from "./wake.ts";
+import type { WorkerOptions } from "./worker-options.ts";
+
+type Verdict = { kind: "done" } | { kind: "leave" } | { kind: "later"; delayMs: number };
+
+interface Hold {
+  readonly wakeId: number;
+  hasNews: boolean;
+  /** Makes the run that is under way look at its log. */
+  nudge: () => void;
+}
+
+export interface SessionWorker {
+  /** Works on what the wake-up is for, and puts it down. Never rejects. */
+  work(wake: Wake): Promise<void>;
+  /** W2: answers for a session, and looks again if it is held here. */
+  answer(sessionId: string, wakeId: number | undefined): HolderAnswer;
+}
+
+export function createSessionWorker(options: WorkerOptions): SessionWorker {
+  const { log, queues, holders, instance, clock, logger } = options;
+  const holdsBySession = new Map<string, Hold>();
+
+  function answer(sessionId: string, wakeId: number | undefined): HolderAnswer {
+    const hold = holdsBySession.get(sessionId);
+    if (hold === undefined) return "free";
+    hold.hasNews = true;
+    hold.nudge();
+    return hold.wakeId === wakeId ? "leave" : "taken";
+  }
+
+  async function work(wake: Wake): Promise<void> {
+    const { sessionId, runId } = wake.message;
+    const verdict = await decide(wake).catch((error: unknown): Verdict => {
+      if (!options.abandon.aborted) logger.warn({ err: error, sessionId, runId }, "a wake-up is put back");
+      return { kind: "later", delayMs: options.abandon.aborted ? 0 : 500 };
+    });
+    if (verdict.kind === "later") wake.later(verdict.delayMs);
+    else wake[verdict.kind]();
+  }
+
+  async function decide(wake: Wake): Promise<Verdict> {
+    const { sessionId } = wake.message;
+    const held = answer(sessionId, wake.id);
+    if (held !== "free") return { kind: held === "leave" ? "leave" : "done" };
+    const hold: Hold = { wakeId: wake.id, hasNews: false, nudge: () => {} };
+    holdsBySession.set(sessionId, hold); // W2
+    try {
+      if (!(await hasNews(wake))) return { kind: "later", delayMs: 50 }; // W3
+      for (;;) {
+        hold.hasNews = false;
+        const active = await findActiveRun(queues, log, sessionId, clock);
+        const hasWork = active !== undefined && isRunnable(active.state);
+        const verdict: Verdict | undefined = hasWork ? await takeUp(active, hold) : { kind: "done" };
+        if (verdict === undefined || (verdict.kind === "done" && hold.hasNews)) continue;
+        return verdict; // W1, W2: the session is given up in the same breath
+      }
+    } finally {
+      holdsBySession.delete(sessionId);
+    }
+  }
+
+  /** W3. An accepted run that its creator did not live to enqueue is enqueued here. */
+  async function hasNews({ message, ageMs }: Wake): Promise<boolean> {
+    const { runId, sessionId, eventCount } = message;
+    const [first, ...rest] = await log.read(runId, 0);
+    if (first === undefined || rest.length + 1 < eventCount) return ageMs > wakeWaitsMs;
+    await enqueue(queues, { sessionId, runId, acceptedPosition: first.position });
+    return true;
+  }
+
+  /** A verdict if another process answers for the session; undefined when it is time to look again. */
+  async function takeUp(active: ActiveRun, hold: Hold): Promise<Verdict | undefined> {
+    const { journal, state } = active;
+    const holder = state.phase.kind === "working" ? state.claim?.instance : undefined;
+    if (holder !== undefined && holder !== instance) {
+      const told = await holders.ask(holder, state.accepted.sessionId, hold.wakeId);
+      if (told === "taken") return { kind: "done" };
+      if (told === "leave") return { kind: "leave" };
+      if (told === "unsure") return { kind: "later", delayMs: 200 };
+    }
+    if (options.handover.aborted) return { kind: "later", delayMs: 0 };
+    const run = await claimRun(journal, instance); // W4
+    return run === undefined ? undefined : turn(run, active, hold);
+  }
+
+  async function turn(run: ClaimedRun, active: ActiveRun, hold: Hold): Promise<Verdict | undefined> {
+    const given = new AbortController();
+    hold.nudge = () => {
+      run.refresh().catch((error: unknown) => {
+        if (error instanceof Superseded) given.abort(error); // whatever else it is, the next append meets it too
+      });
+    };
+    try {
+      const outcome = await options.turnLoop(run, active, AbortSignal.any([given.signal, options.abandon]));
+      return outcome === "handed_over" ? { kind: "later", delayMs: 0 } : undefined;
+    } catch (error) {
+      if (error instanceof Superseded || given.signal.aborted) return undefined;
+      if (options.abandon.aborted || isPassing(error)) throw error;
+      logger.error({ err: error, runId: run.state.runId }, "a run failed by an error that nobody expected");
+      await run.end({ status: RunStatus.FAILED, reason: "internal_error", error: "internal error" }); // W5
+      return undefined;
+    } finally {
+      hold.nudge = () => {};
+    }
+  }
+
+  return { work, answer };
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof Failure && (error.code === "unavailable" || error.code === "resource_exhausted");
+}

@@ -1,0 +1,65 @@
+/**
+ * The processes of this service ask each other for the sessions that they work on. Nobody listens: the process is gone.
+ * Somebody listens and says nothing for a second: it is frozen, and as good as gone.
+ */
+
+import { type Msg, RequestError, TimeoutError } from "@nats-io/transport-node";
+import type { Bus } from "#runtime/bus/bus.ts";
+import type { HolderAnswer, Holders } from "../session/wake.ts";
+import { runSubjects } from "./run-subjects.ts";
+
+type Question = { kind: "session"; sessionId: string; wakeId?: number } | { kind: "snapshot"; runId: string };
+
+const silenceMs = 1_000;
+
+/** After the server's return others may not be back yet: their silence proves nothing. */
+const returnGraceMs = 1_000;
+
+export interface HolderAnswers {
+  answer(sessionId: string, wakeId: number | undefined): HolderAnswer;
+  /** Tells the run's watchers the text so far, if the run is worked on here. */
+  tellSnapshot(runId: string): void;
+}
+
+export function createHolders(bus: Bus): Holders & Disposable {
+  let returnedAtMs = Number.NEGATIVE_INFINITY;
+  const stop = bus.link.onReturn(() => {
+    returnedAtMs = performance.now();
+  });
+
+  async function ask(instance: string, sessionId: string, wakeId: number): Promise<HolderAnswer | "gone" | "unsure"> {
+    try {
+      const question: Question = { kind: "session", sessionId, wakeId };
+      const options = { timeout: silenceMs };
+      const reply = await bus.connection.request(runSubjects.holder(instance), JSON.stringify(question), options);
+      return reply.string() as HolderAnswer;
+    } catch (error) {
+      const isSilence = error instanceof TimeoutError || (error instanceof RequestError && error.isNoResponders());
+      if (!isSilence || !bus.link.isUp || performance.now() - returnedAtMs < returnGraceMs) return "unsure";
+      return "gone";
+    }
+  }
+
+  return {
+    ask,
+    askForSnapshot(instance, runId) {
+      const question: Question = { kind: "snapshot", runId };
+      bus.connection.publish(runSubjects.holder(instance), JSON.stringify(question));
+    },
+    [Symbol.dispose]: stop,
+  };
+}
+
+/** Answers the other processes. Resolves when their questions arrive. */
+export async function openHolderAnswers(bus: Bus, instance: string, answers: HolderAnswers): Promise<AsyncDisposable> {
+  const subscription = bus.connection.subscribe(runSubjects.holder(instance), {
+    callback: (error, message: Msg) => {
+      if (error !== null) return; // the subscription's own end
+      const question = message.json<Question>();
+      if (question.kind === "snapshot") answers.tellSnapshot(question.runId);
+      else message.respond(answers.answer(question.sessionId, question.wakeId));
+    },
+  });
+  await bus.connection.flush();
+  return { [Symbol.asyncDispose]: () => subscription.drain() };
+}

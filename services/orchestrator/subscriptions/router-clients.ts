@@ -1,0 +1,67 @@
+import type { Interceptor } from "@connectrpc/connect";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
+import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { clientFor } from "#runtime/rpc/client.ts";
+import { withPrincipal } from "#runtime/rpc/identity.ts";
+import type { ToolRouter } from "../loop/tool-router.ts";
+import type { SessionSource } from "../run/creation.ts";
+import type { Agents } from "../session/turn-loop.ts";
+
+/** A look into the router's memory must not hold a run up: it is asked again. */
+const lookTimeoutMs = 10_000;
+/** Tools are listed at their sources, some of which start first. */
+const listTimeoutMs = 120_000;
+
+export interface RouterClients {
+  readonly router: ToolRouter;
+  readonly agents: Agents;
+  readonly sessions: SessionSource;
+}
+
+export function createRouterClients(bus: { connection: NatsConnection }, interceptors: Interceptor[]): RouterClients {
+  const tools = clientFor(bus, ToolRouterService, { interceptors });
+  const agents = clientFor(bus, AgentService, { interceptors });
+  const sessions = clientFor(bus, SessionService, { interceptors });
+  return {
+    router: {
+      listTools: (request, { signal, principal }) =>
+        asFailures(principal, () => tools.listTools(request, { signal, timeoutMs: listTimeoutMs })),
+      async *callTool(request, { signal, principal }) {
+        try {
+          yield* withPrincipal(principal, () => tools.callTool(request, { signal }));
+        } catch (error) {
+          throw failureFromConnectError(error);
+        }
+      },
+    },
+    agents: {
+      async getAgent(name, { signal, principal }) {
+        const look = () => agents.getAgent({ name }, { signal, timeoutMs: lookTimeoutMs });
+        const { agent } = await asFailures(principal, look);
+        return agent?.agent ?? refuse("not_found", `there is no agent ${name}`, { reason: "AGENT_UNKNOWN" });
+      },
+    },
+    sessions: {
+      async getSession(sessionId, { signal, principal }) {
+        const look = () => sessions.getSession({ sessionId }, { signal, timeoutMs: lookTimeoutMs });
+        return (await asFailures(principal, look)).session ?? refuse("not_found", `there is no session ${sessionId}`);
+      },
+      async createSession(agent, { signal, principal }) {
+        const open = () => sessions.createSession({ agent }, { signal, timeoutMs: lookTimeoutMs });
+        return (await asFailures(principal, open)).session ?? refuse("internal", "the router opened no session");
+      },
+    },
+  };
+}
+
+async function asFailures<T>(principal: string, call: () => Promise<T>): Promise<T> {
+  try {
+    return await withPrincipal(principal, call);
+  } catch (error) {
+    throw failureFromConnectError(error);
+  }
+}

@@ -1,0 +1,16 @@
+import { createHash } from "node:crypto";
+
+/** Where the orchestrator keeps and tells things on the bus. Ids stand in subjects to be filtered, never to be parsed. */
+export const runSubjects = {
+  log: (runId: string) => `toolbus.run.${runId}`,
+  /** Matches the logs of runs and nothing else: queues and keys have more tokens. */
+  everyLog: "toolbus.run.*",
+  queue: (sessionId: string) => `toolbus.run.session.${sessionId}`,
+  key: (sessionId: string, key: string) =>
+    `toolbus.run.key.${sessionId}.${createHash("sha256").update(key).digest("hex").slice(0, 32)}`,
+  wake: (sessionId: string) => `toolbus.wake.${sessionId}`,
+  /** What a watcher hears: deltas, and stored events after they were acknowledged. */
+  live: (runId: string) => `toolbus.delta.${runId}`,
+  /** Where a process answers for the sessions that it works on. */
+  holder: (instance: string) => `toolbus.owner.orchestrator.${instance}`,
+} as const;

@@ -1,0 +1,68 @@
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { headers } from "@nats-io/transport-node";
+import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { QueuedRunSchema, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { appendFenced, firstAfter } from "#runtime/bus/append.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { readSubject } from "#runtime/bus/read.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { RunKeys } from "../run/acceptance.ts";
+import type { RunLog, StoredEvent } from "../run/journal.ts";
+import { runSubjects } from "./run-subjects.ts";
+
+export const positionHeader = "Toolbus-Position";
+
+/** The logs of runs in their stream. What was stored is told to the run's watchers. */
+export function createStreamRunLog(bus: Bus): RunLog {
+  return {
+    async read(runId, afterPosition) {
+      const stored: StoredEvent[] = [];
+      const options = { fromSequence: afterPosition + 1 };
+      for await (const { data, sequence } of readSubject(bus, runSubjects.log(runId), options)) {
+        stored.push({ event: fromBinary(RunEventSchema, data), position: sequence });
+      }
+      return stored;
+    },
+    async append(event, position) {
+      const outcome = await appendFenced(bus, {
+        subject: runSubjects.log(event.runId),
+        expectedLastSequence: position,
+        payload: toBinary(RunEventSchema, event),
+      });
+      if (outcome.kind === "conflict") return outcome;
+      const update = create(WatchRunResponseSchema, { update: { case: "event", value: event } });
+      tellLive(bus, event.runId, update, outcome.sequence);
+      return { kind: "appended", position: outcome.sequence };
+    },
+  };
+}
+
+/** Told once to whoever listens: what gets lost is found in the log or asked for. */
+export function tellLive(bus: Bus, runId: string, update: WatchRunResponse, position?: number): void {
+  const fields = headers();
+  if (position !== undefined) fields.set(positionHeader, String(position));
+  bus.connection.publish(runSubjects.live(runId), toBinary(WatchRunResponseSchema, update), {
+    ...(position !== undefined && { headers: fields }),
+  });
+}
+
+export function createStreamRunKeys(bus: Bus): RunKeys {
+  return {
+    async take(sessionId, key, runId) {
+      const subject = runSubjects.key(sessionId, key);
+      const payload = toBinary(QueuedRunSchema, create(QueuedRunSchema, { sessionId, runId }));
+      const outcome = await appendFenced(bus, { subject, expectedLastSequence: 0, payload });
+      if (outcome.kind === "appended") return runId;
+      const first = await firstAfter(bus, subject, 0);
+      if (first === null) return refuse("data_loss", `an idempotency key of session ${sessionId} has vanished`);
+      return fromBinary(QueuedRunSchema, first.data).runId;
+    },
+  };
+}
+
+/** The ids of all runs: each log is a subject, whose first event names its run. */
+export async function readRunIds(bus: Bus): Promise<string[]> {
+  const prefix = runSubjects.log("");
+  const info = await bus.manager.streams.info("TOOLBUS_RUNS", { subjects_filter: runSubjects.everyLog });
+  return Object.keys(info.state.subjects ?? {}).map((subject) => subject.slice(prefix.length));
+}

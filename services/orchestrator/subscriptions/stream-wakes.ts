@@ -1,0 +1,96 @@
+/**
+ * Wake-ups in their work queue.
+ *
+ * One message is fetched for each free hand, never beforehand: what waits in a process's memory runs into its time. While
+ * a wake-up is worked on, the server is told so several times within the time after which it gives it to another process.
+ */
+
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import type { Consumer, JsMsg } from "@nats-io/jetstream";
+import { SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { isPassing } from "#runtime/bus/jetstream-errors.ts";
+import { persist, unlessAborted } from "#runtime/bus/link.ts";
+import type { Wake, WakeQueue } from "../session/wake.ts";
+import { runSubjects } from "./run-subjects.ts";
+
+const stream = "TOOLBUS_WAKES";
+const consumerName = "orchestrator";
+const nanosecondsPerMillisecond = 1_000_000;
+const fetchMs = 5_000;
+
+export interface StreamWakesOptions {
+  /** After this long without a sign of life, a wake-up goes to another process. */
+  readonly ackWaitMs: number;
+  readonly heartbeatMs: number;
+  /** How many wake-ups all processes together may have in hand or put back. */
+  readonly maxInHand: number;
+}
+
+export async function openStreamWakes(bus: Bus, options: StreamWakesOptions): Promise<WakeQueue> {
+  const consumer = await openConsumer(bus, options);
+
+  async function fetchOne(signal: AbortSignal): Promise<JsMsg | undefined> {
+    signal.throwIfAborted();
+    await bus.link.whenUp(signal);
+    const messages = await unlessAborted(consumer.fetch({ max_messages: 1, expires: fetchMs }), bus.link.down);
+    const ends = AbortSignal.any([signal, bus.link.down]);
+    const stop = () => messages.stop();
+    ends.addEventListener("abort", stop, { once: true });
+    if (ends.aborted) stop();
+    try {
+      for await (const message of messages) return message;
+      return undefined;
+    } finally {
+      ends.removeEventListener("abort", stop);
+    }
+  }
+
+  return {
+    async send(wake) {
+      const payload = toBinary(SessionWakeSchema, create(SessionWakeSchema, wake));
+      const publish = () => bus.jetstream.publish(runSubjects.wake(wake.sessionId), payload, { timeout: 2_000 });
+      await persist(bus.link, publish, { timeoutMs: 15_000, what: `waking session ${wake.sessionId}`, isPassing });
+    },
+    async next(signal) {
+      const message = await fetchOne(signal);
+      signal.throwIfAborted();
+      return message && wakeFromMessage(message, options.heartbeatMs);
+    },
+  };
+}
+
+async function openConsumer(bus: Bus, { ackWaitMs, maxInHand }: StreamWakesOptions): Promise<Consumer> {
+  const config = {
+    durable_name: consumerName,
+    ack_policy: "explicit" as const,
+    ack_wait: ackWaitMs * nanosecondsPerMillisecond,
+    max_deliver: -1,
+    max_ack_pending: maxInHand,
+  };
+  const open = async () => {
+    await bus.manager.consumers.add(stream, config);
+    return bus.jetstream.consumers.get(stream, consumerName);
+  };
+  return persist(bus.link, open, { what: "opening the queue of wake-ups", isPassing });
+}
+
+function wakeFromMessage(message: JsMsg, heartbeatMs: number): Wake {
+  const heartbeat = setInterval(() => message.working(), heartbeatMs);
+  return {
+    message: fromBinary(SessionWakeSchema, message.data),
+    id: message.seq,
+    ageMs: Date.now() - message.time.getTime(),
+    done() {
+      clearInterval(heartbeat);
+      message.ack();
+    },
+    later(delayMs) {
+      clearInterval(heartbeat);
+      message.nak(delayMs);
+    },
+    leave() {
+      clearInterval(heartbeat);
+    },
+  };
+}
