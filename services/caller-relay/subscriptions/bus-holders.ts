@@ -15,7 +15,12 @@ export function createBusHolders(bus: Bus, instance: string): Holders {
           if (!error) message.respond(instance); // a refused subscription shows when nobody finds the holder
         },
       });
-      return { [Symbol.dispose]: () => subscription.unsubscribe() };
+      return {
+        [Symbol.dispose]() {
+          // who asked before the server heard of the end is still answered; on a closed connection nobody asks
+          void subscription.drain().catch(() => {});
+        },
+      };
     },
     async locate(sessionId, requestId) {
       try {

@@ -1,0 +1,277 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { until } from "#runtime/time/until.ts";
+import { type Clients, openTestRelay, owner, type TestCaller, type TestRelay } from "./test-relay.ts";
+
+describe("caller-relay on the bus", () => {
+  const stack = new AsyncDisposableStack();
+  const clock = createManualClock(Date.now());
+  let relay: TestRelay;
+  let app: Clients;
+
+  beforeAll(async () => {
+    relay = stack.use(await openTestRelay());
+    for (const instance of ["a", "b"]) stack.use(await relay.openInstance(instance, clock));
+    app = relay.clientsOf(owner);
+  });
+  afterAll(() => stack.disposeAsync());
+
+  async function openCaller(sessionId: string, graceMs = 0): Promise<TestCaller> {
+    await app.declare(sessionId, { name: "ask" }, { name: "quick", timeoutMs: 500 });
+    return app.attach(sessionId, graceMs);
+  }
+  const answer = (sessionId: string, requestId: string, value: unknown) =>
+    app.relay.respond({ sessionId, requestId, resultJson: JSON.stringify(value) });
+
+  test("CTR-1 a declaration replaces the one before, an empty one clears it, and who watches is told", async () => {
+    const watching = new AbortController();
+    const offers = app.provider.watchTools({ scope: { sessionId: "s1" } }, { signal: watching.signal });
+    const iterator = offers[Symbol.asyncIterator]();
+    const next = async () =>
+      (await iterator.next()).value.tools.map((offered: { tool?: { name: string } }) => offered.tool?.name);
+    expect(await next()).toEqual([]);
+    expect((await app.declare("s1", { name: "one" }, { name: "two" })).names).toEqual(["app_one", "app_two"]);
+    expect(await next()).toEqual(["app_one", "app_two"]);
+    await app.declare("s1", { name: "three" });
+    expect(await next()).toEqual(["app_three"]);
+    await app.declare("s1");
+    expect(await next()).toEqual([]);
+    expect((await app.relay.getDeclaration({ sessionId: "s1" })).declaration).toBeUndefined();
+    watching.abort();
+  });
+
+  test("CTR-2 the tools are offered with prefix, schema and time, to their own session only", async () => {
+    await app.declare("s2", { name: "ask" });
+    const { tools } = await app.provider.listTools({ scope: { sessionId: "s2" } });
+    expect(tools).toMatchObject([
+      {
+        source: "",
+        tool: { name: "app_ask", inputSchemaJson: '{"type":"object"}', timeoutMs: 60_000, visible: false },
+      },
+    ]);
+    expect((await app.provider.listTools({ scope: { sessionId: "other" } })).tools).toEqual([]);
+    await expect(app.declare("s2", { name: "a b" })).rejects.toThrow(/"a b".*"app_a b"/);
+    expect((await app.provider.listTools({ scope: { sessionId: "s2" } })).tools).toHaveLength(1);
+  });
+
+  test("CTR-3 a call reaches the caller with its id, its session, the bare name, its arguments and its end", async () => {
+    const caller = await openCaller("s3");
+    expect(await app.relay.getDeclaration({ sessionId: "s3" })).toMatchObject({ attached: true });
+    const result = app.call("s3", "app_ask", "call-3", { question: 7 });
+    const request = await caller.next();
+    expect(request).toMatchObject({ type: "caller_tool_request", requestId: "call-3", sessionId: "s3", tool: "ask" });
+    expect(JSON.parse(request.argumentsJson)).toEqual({ question: 7 });
+    expect(timestampMs(request.expiresAt!)).toBe(clock.now() + 60_000);
+    expect(await answer("s3", "call-3", 8)).toMatchObject({ late: false });
+    expect(await result).toEqual({ isError: false, value: 8 });
+    caller.close();
+  });
+
+  test("CTR-4 an error wins and is a tool error; null and an empty result are valid results", async () => {
+    const caller = await openCaller("s4");
+    const results = ["e", "n", "x"].map((callId) => app.call("s4", "app_ask", callId));
+    for (const _ of results) await caller.next();
+    await app.relay.respond({ sessionId: "s4", requestId: "e", resultJson: "1", error: "no such file" });
+    await app.relay.respond({ sessionId: "s4", requestId: "n", resultJson: "null" });
+    await app.relay.respond({ sessionId: "s4", requestId: "x" });
+    expect(await Promise.all(results)).toEqual([
+      { isError: true, value: { error: "no such file" } },
+      { isError: false, value: null },
+      { isError: false, value: null },
+    ]);
+    caller.close();
+  });
+
+  test("CTR-4 of ten answers at once one wins, the others are told that the request is resolved", async () => {
+    const caller = await openCaller("s5");
+    const result = app.call("s5", "app_ask", "call-5");
+    await caller.next();
+    await expect(app.relay.respond({ sessionId: "s5", requestId: "call-5", resultJson: "{" })).rejects.toThrow(
+      /no JSON/,
+    );
+    const answers = await Promise.allSettled(Array.from({ length: 10 }, (_, index) => answer("s5", "call-5", index)));
+    const refusals = answers.filter((settled) => settled.status === "rejected").map(({ reason }) => reason.rawMessage);
+    expect(refusals).toEqual(Array.from({ length: 9 }, () => "request call-5 not found or already resolved"));
+    expect((await result).value).toBe(answers.findIndex(({ status }) => status === "fulfilled"));
+    caller.close();
+  });
+
+  test("CTR-5 a stranger can neither answer, attach nor declare, and the request stays open", async () => {
+    const caller = await openCaller("s6");
+    const result = app.call("s6", "app_ask", "call-6");
+    await caller.next();
+    const stranger = relay.clientsOf("stranger");
+    const refusal = /permission_denied/;
+    const foreign = { sessionId: "s6", requestId: "call-6", resultJson: "1" };
+    await expect(stranger.relay.respond(foreign)).rejects.toThrow(refusal);
+    await expect(stranger.attach("s6")).rejects.toThrow(refusal);
+    await expect(stranger.declare("s6")).rejects.toThrow(refusal);
+    await expect(stranger.relay.getDeclaration({ sessionId: "s6" })).rejects.toThrow(refusal);
+    await answer("s6", "call-6", "mine");
+    expect((await result).value).toBe("mine");
+    caller.close();
+  });
+
+  test("CTR-5 sessions that are unknown or closed take no caller", async () => {
+    await expect(app.attach("unknown")).rejects.toThrow(/not_found/);
+    await expect(app.attach("closed")).rejects.toThrow(/session closed is closed/);
+  });
+
+  test("CTR-6 without an answer the agent is told tool and time; the first late answer goes to the inbox", async () => {
+    const caller = await openCaller("s7");
+    const [slow, quick] = [app.call("s7", "app_ask", "slow"), app.call("s7", "app_quick", "quick")];
+    await Promise.all([caller.next(), caller.next()]);
+    await clock.advance(500);
+    expect((await quick).value.error).toBe('Caller tool "app_quick" timed out after 500ms');
+    await clock.advance(59_499);
+    await answer("s7", "slow", "in time");
+    expect((await slow).value).toBe("in time");
+    const late = await Promise.allSettled([1, 2, 3].map((value) => answer("s7", "quick", value)));
+    expect(late.filter((settled) => settled.status === "fulfilled").map(({ value }) => value.late)).toEqual([true]);
+    const winner = late.findIndex(({ status }) => status === "fulfilled") + 1;
+    expect(relay.inbox.get("tr:quick")).toMatchObject({
+      sessionId: "s7",
+      agent: "helper",
+      event: { value: { callId: "quick", tool: "app_quick", result: { outputJson: `${winner}` } } },
+    });
+    await expect(answer("s7", "quick", 4)).rejects.toThrow("request quick not found or already resolved");
+    caller.close();
+  });
+
+  test("CTR-6 an agent's side that gives up at the deadline leaves the late answer its way to the inbox", async () => {
+    const caller = await openCaller("s8");
+    const givingUp = new AbortController();
+    const result = app.call("s8", "app_quick", "given-up", {}, givingUp.signal).catch((error: unknown) => error);
+    await caller.next();
+    await clock.advance(450);
+    givingUp.abort();
+    await result;
+    await until(() => clock.sleeping === 0, { what: "the relay to hear of it" });
+    expect((await answer("s8", "given-up", 1)).late).toBe(true);
+    expect(relay.inbox.has("tr:given-up")).toBe(true);
+    caller.close();
+  });
+
+  test("CTR-7 a caller that goes away ends its requests with an error that is no timeout", async () => {
+    const caller = await openCaller("s9");
+    const results = Array.from({ length: 6 }, (_, index) => app.call("s9", "app_ask", `gone-${index}`));
+    for (const _ of results) await caller.next();
+    const closedAt = performance.now();
+    caller.close();
+    for (const { isError, value } of await Promise.all(results)) {
+      expect([isError, value.error]).toEqual([true, expect.stringMatching(/^Connection lost: .*"app_ask"/)]);
+    }
+    expect(performance.now() - closedAt).toBeLessThan(1_000);
+    await expect(answer("s9", "gone-0", 1)).rejects.toThrow(/not found or already resolved/);
+  });
+
+  test("CTR-7 a call without an attached caller fails at once", async () => {
+    await app.declare("s10", { name: "ask" });
+    const { value } = await app.call("s10", "app_ask", "alone");
+    expect(value.error).toMatch(/^Connection missing: no caller is attached to session s10/);
+    await expect(app.call("s10", "app_other", "none")).rejects.toThrow(/declares no tool "app_other"/);
+  });
+
+  test("CTR-7 a caller that comes back within the grace gets its open requests again, and those made meanwhile", async () => {
+    const first = await openCaller("s11", 5_000);
+    const before = app.call("s11", "app_ask", "before");
+    const { expiresAt } = await first.next();
+    first.close();
+    await until(async () => !(await app.relay.getDeclaration({ sessionId: "s11" })).attached);
+    const meanwhile = app.call("s11", "app_ask", "meanwhile");
+    await clock.advance(4_000);
+    const second = await app.attach("s11", 5_000);
+    const again = [await second.next(), await second.next()].toSorted((a, b) => a.requestId.localeCompare(b.requestId));
+    expect(again.map(({ requestId }) => requestId)).toEqual(["before", "meanwhile"]);
+    expect(again[0]?.expiresAt).toEqual(expiresAt);
+    await answer("s11", "before", 1);
+    await answer("s11", "meanwhile", 2);
+    expect([(await before).value, (await meanwhile).value]).toEqual([1, 2]);
+    second.close();
+  });
+
+  test("CTR-7 an answer counts during the grace too", async () => {
+    const caller = await openCaller("s12", 5_000);
+    const result = app.call("s12", "app_ask", "no-stream");
+    await caller.next();
+    caller.close();
+    await until(async () => !(await app.relay.getDeclaration({ sessionId: "s12" })).attached);
+    await answer("s12", "no-stream", "still");
+    expect((await result).value).toBe("still");
+  });
+
+  test("CTR-7 when the grace is over, the requests end with the connection error", async () => {
+    const caller = await openCaller("s13", 5_000);
+    const result = app.call("s13", "app_ask", "waits");
+    await caller.next();
+    caller.close();
+    await until(() => clock.sleeping >= 2, { what: "the call to wait for its end and for its caller" });
+    await clock.advance(5_000);
+    expect((await result).value.error).toMatch(/^Connection lost/);
+  });
+
+  test("CTR-7 a newer stream of a session ends the older one and takes over its requests", async () => {
+    const older = await openCaller("s14");
+    const result = app.call("s14", "app_ask", "moved");
+    await older.next();
+    const newer = await app.attach("s14");
+    expect(String(await older.failure())).toMatch(/another stream of session s14 was attached/);
+    expect((await newer.next()).requestId).toBe("moved");
+    await answer("s14", "moved", "there");
+    expect((await result).value).toBe("there");
+    newer.close();
+  });
+
+  test("CTR-8 two hundred calls of a session are in flight at once, and a slow one delays no other", async () => {
+    const caller = await openCaller("s15");
+    const ids = Array.from({ length: 200 }, (_, index) => `many-${index}`);
+    const results = ids.map((id) => app.call("s15", "app_ask", id));
+    const arrived: string[] = [];
+    for (const _ of ids) arrived.push((await caller.next()).requestId);
+    expect(arrived.toSorted()).toEqual(ids.toSorted());
+    const [slow = "", ...others] = arrived;
+    await Promise.all(others.reverse().map((id) => answer("s15", id, id)));
+    await Promise.all(
+      ids.filter((id) => id !== slow).map(async (id) => expect((await results[ids.indexOf(id)])?.value).toBe(id)),
+    );
+    await answer("s15", slow, slow);
+    expect((await results[ids.indexOf(slow)])?.value).toBe(slow);
+    caller.close();
+  });
+
+  test("KIND-2 calls of one id are one call, whichever instances are asked", async () => {
+    const caller = await openCaller("s16");
+    const first = app.call("s16", "app_ask", "same");
+    await caller.next();
+    const leaving = new AbortController();
+    const left = app.call("s16", "app_ask", "same", {}, leaving.signal).catch(() => "left");
+    const others = Array.from({ length: 6 }, () => app.call("s16", "app_ask", "same"));
+    leaving.abort();
+    expect(await left).toBe("left");
+    await app.call("s16", "app_none", "barrier").catch(() => {}); // refused: by then the joining calls have arrived
+    const distinct = app.call("s16", "app_ask", "distinct");
+    expect((await caller.next()).requestId).toBe("distinct");
+    await answer("s16", "same", "one");
+    await answer("s16", "distinct", "two");
+    for (const result of [first, ...others]) expect((await result).value).toBe("one");
+    expect((await distinct).value).toBe("two");
+    caller.close();
+  });
+
+  test("KIND-2 a call that nobody waits for any more is taken back, and its answer is refused", async () => {
+    const caller = await openCaller("s17");
+    const leaving = new AbortController();
+    const left = app.call("s17", "app_ask", "left", {}, leaving.signal).catch(() => "left");
+    await caller.next();
+    leaving.abort();
+    expect(await left).toBe("left");
+    await until(() =>
+      answer("s17", "left", 1).then(
+        () => false,
+        (error: unknown) => /not found/.test(String(error)),
+      ),
+    );
+    caller.close();
+  });
+});

@@ -1,0 +1,144 @@
+import type { Interceptor } from "@connectrpc/connect";
+import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { CallerRelayService } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
+import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { InboxEvent } from "#gen/toolbus/space/v1/space_pb.ts";
+import { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { createLogger } from "#runtime/lifecycle/logger.ts";
+import { clientFor } from "#runtime/rpc/client.ts";
+import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
+import { readConfig } from "./config.ts";
+import { openService } from "./service.ts";
+
+const logger = createLogger({ name: "caller-relay", level: "silent" });
+
+/** Sessions belong to "owner"; closed ones are named so. */
+export const owner = "owner";
+
+export interface TestRelay extends AsyncDisposable {
+  readonly bus: TestBus;
+  /** What the inboxes of agents were told. */
+  readonly inbox: Map<string, InboxEvent>;
+  clientsOf(principal: string): ReturnType<typeof clientsOn>;
+  openInstance(instance: string, clock: Clock): Promise<AsyncDisposable>;
+}
+
+/** A real bus with fakes of the two services that the relay asks. */
+export async function openTestRelay(): Promise<TestRelay> {
+  await using stack = new AsyncDisposableStack();
+  const bus = stack.use(await openTestBus());
+  const inbox = new Map<string, InboxEvent>();
+  const served = { logger, interceptors: serverInterceptors({ logger }) };
+  stack.use(
+    await serveOnNats(bus, {
+      ...served,
+      service: "tool-router",
+      routes: (router) => router.service(SessionService, fakeSessions),
+    }),
+  );
+  stack.use(
+    await serveOnNats(bus, {
+      ...served,
+      service: "spaces",
+      routes: (router) => router.service(InboxService, fakeInbox(inbox)),
+    }),
+  );
+  const owned = stack.move();
+  return {
+    bus,
+    inbox,
+    clientsOf: (principal) => clientsOn(bus, principal),
+    async openInstance(instance, clock) {
+      const telemetry = await openTelemetry({ service: "caller-relay", instance });
+      const context = { name: "caller-relay", instance, logger, signal: new AbortController().signal, telemetry };
+      return openService(readConfig(environmentOf(bus, instance)), context, clock);
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+export function environmentOf(bus: TestBus, instance: string): NodeJS.ProcessEnv {
+  const { url, user, password } = bus.server;
+  return { NATS_URL: url, NATS_USER: user, NATS_PASSWORD: password, TOOLBUS_INSTANCE: instance };
+}
+
+const fakeSessions = {
+  getSession({ sessionId }: { sessionId: string }) {
+    if (sessionId === "unknown") refuse("not_found", `no session ${sessionId}`);
+    const state = sessionId === "closed" ? SessionState.CLOSED : SessionState.ACTIVE;
+    return { session: { id: sessionId, principal: owner, state } };
+  },
+};
+
+function fakeInbox(events: Map<string, InboxEvent>) {
+  return {
+    deliverEvent({ event }: { event?: InboxEvent | undefined }) {
+      if (!event) refuse("invalid_argument", "no event");
+      const duplicate = events.has(event.eventId);
+      if (!duplicate) events.set(event.eventId, event);
+      return { duplicate };
+    },
+  };
+}
+
+function clientsOn(bus: TestBus, principal: string) {
+  const interceptors: Interceptor[] = clientInterceptors({ identity: () => principal });
+  const relay = clientFor(bus, CallerRelayService, { interceptors });
+  const provider = clientFor(bus, ToolProviderService, { interceptors, room: "caller-relay" });
+  return {
+    relay,
+    provider,
+    declare: (sessionId: string, ...tools: { name: string; timeoutMs?: number }[]) =>
+      relay.declareTools({ sessionId, declaration: { callerId: "app", tools } }),
+    attach: (sessionId: string, reconnectGraceMs = 0) => attach(relay, sessionId, reconnectGraceMs),
+    /** What the agent gets. */
+    async call(sessionId: string, tool: string, callId: string, value: object = {}, signal?: AbortSignal) {
+      const scope = { sessionId, agent: "helper" };
+      const request = { callId, tool, scope, argumentsJson: JSON.stringify(value) };
+      for await (const { event } of provider.callTool(request, signal ? { signal } : {})) {
+        if (event.case !== "result") continue;
+        return { isError: event.value.isError, value: JSON.parse(event.value.outputJson) };
+      }
+      throw new Error("the call ended without a result");
+    },
+  };
+}
+
+export type Clients = ReturnType<typeof clientsOn>;
+
+/** A caller whose stream is attached. */
+export interface TestCaller {
+  /** The next request on its stream. */
+  next(): Promise<CallerToolRequest>;
+  /** The failure that ends its stream. */
+  failure(): Promise<unknown>;
+  close(): void;
+}
+
+async function attach(relay: Clients["relay"], sessionId: string, reconnectGraceMs: number): Promise<TestCaller> {
+  const closing = new AbortController();
+  const stream = relay.watchCaller({ sessionId, reconnectGraceMs }, { signal: closing.signal });
+  const iterator = stream[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  if (first.value?.event.case !== "attached") throw new Error("the stream did not begin with `attached`");
+  return {
+    async next() {
+      const { value } = await iterator.next();
+      if (value?.event.case !== "request") throw new Error("the stream ended");
+      return value.event.value;
+    },
+    failure: () =>
+      iterator.next().then(
+        () => "something else came",
+        (error: unknown) => error,
+      ),
+    close: () => closing.abort(),
+  };
+}
