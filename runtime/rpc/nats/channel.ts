@@ -1,28 +1,21 @@
-import { Code, type ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { Msg } from "@nats-io/nats-core";
-import { ReceiveWindow, SendWindow } from "./credit.ts";
+import { ReceiveWindow } from "./credit.ts";
 import { notSent, unknownOutcome } from "./delivery.ts";
 import { errorFromFrame, fittingError } from "./error-frame.ts";
-import {
-  bytesFromCredit,
-  bytesFromFrame,
-  type Credit,
-  type Frame,
-  FrameFlag,
-  FrameKind,
-  parseCredit,
-  parseFrame,
-} from "./frame.ts";
+import { bytesFromCredit, type Credit, type Frame, FrameFlag, FrameKind, parseCredit, parseFrame } from "./frame.ts";
+import { type FrameContent, FrameSender } from "./frame-sender.ts";
 import { readMetadata, type WireHeaders } from "./headers.ts";
+import { IncomingMessages } from "./incoming-messages.ts";
 import type { CallMux, MuxCall } from "./mux.ts";
-import { PartAssembler, partLimit } from "./parts.ts";
+import { partLimit } from "./parts.ts";
 import type { Timings } from "./timings.ts";
 
 /*
  * One end of a call that is more than one message each way: both ends are the same object.
  *
- *   send, end ──▶ SendWindow ──▶ frames ──▶ the peer's inbox
- *   own inbox ──▶ receive ──▶ PartAssembler ──▶ queue ──▶ next ──▶ ReceiveWindow ──▶ credit frames
+ *   send, end ──▶ credit ──▶ FrameSender ──▶ the peer's inbox
+ *   own inbox ──▶ receive ──▶ IncomingMessages ──▶ next ──▶ credit frames
  *   tick      ──▶ heartbeat · silence
  *
  * H1  Frames of one direction are counted; a gap means that the broker lost some, and ends the call.
@@ -52,7 +45,6 @@ export interface ChannelOptions {
   readonly onFailure?: (error: ConnectError) => void;
 }
 
-type Incoming = { message: Uint8Array; heldBytes: number };
 type State = { kind: "open" } | { kind: "ended" } | { kind: "failed"; error: ConnectError };
 
 export class Channel implements MuxCall {
@@ -66,51 +58,51 @@ export class Channel implements MuxCall {
   readonly #options: ChannelOptions;
   readonly #opened = Promise.withResolvers<void>();
   readonly #header = Promise.withResolvers<Headers>();
-  readonly #receiving: ReceiveWindow;
-  readonly #sending = new SendWindow();
-  readonly #assembler = new PartAssembler();
-  readonly #queue: Incoming[] = [];
-  #partialBytes = 0;
-  #reader: PromiseWithResolvers<void> | undefined;
+  readonly #window: ReceiveWindow;
+  readonly #incoming: IncomingMessages;
+  readonly #sender: FrameSender;
   #state: State = { kind: "open" };
-  #peer: string | undefined;
-  #isRequestOver = false;
   #isHeaderRead = false;
-  #sent = 0;
   #received = 0;
-  #sentAt = Date.now();
   #heardAt = Date.now();
 
   constructor(options: ChannelOptions) {
+    const { mux } = options;
     this.#options = options;
-    this.#peer = options.peer;
     if (options.subject) this.subject = options.subject;
     this.opened = this.#opened.promise;
     this.header = this.#header.promise;
     for (const promise of [this.opened, this.header]) promise.catch(() => {}); // `next` gives the same error
-    this.#receiving = new ReceiveWindow(options.mux.budget, options.window);
-    if (options.granted) this.#receiving.allow(options.granted);
-    if (options.inbox) options.mux.replace(options.inbox, this);
-    this.inbox = options.inbox ?? options.mux.register(this);
+    this.#window = new ReceiveWindow(mux.budget, options.window);
+    if (options.granted) this.#window.allow(options.granted);
+    this.#incoming = new IncomingMessages(this.#window, (credit) => this.#grant(credit));
+    this.#sender = new FrameSender(mux, options.peer);
+    if (options.inbox) mux.replace(options.inbox, this);
+    this.inbox = options.inbox ?? mux.register(this);
   }
 
   get isOpen(): boolean {
     return this.#state.kind === "open";
   }
 
-  /** Tells the peer this side's address and grants it its first credit. */
+  /** What this side grants by the message that opens the call. */
+  openingCredit(): Credit {
+    return this.#window.grant() ?? { messages: 0, bytes: 0 };
+  }
+
+  /** Tells the caller this side's address, and how much of its request it may send. */
   accept(): void {
-    this.#grant(true);
+    this.#grant(this.openingCredit());
   }
 
   /** Books what the peer has granted by its opening message. */
   addCredit(credit: Credit): void {
-    this.#sending.add(credit);
+    this.#sender.window.add(credit);
   }
 
   /** Takes the first part of a request that came with its opening and goes on in frames. */
   pushOpening(part: Uint8Array): void {
-    this.#assembler.push(part, true);
+    this.#incoming.pushOpening(part);
   }
 
   /**
@@ -128,7 +120,7 @@ export class Channel implements MuxCall {
       const size = await this.#credit(Math.min(message.length - offset, limit), isFirst);
       const hasMore = offset + size < message.length;
       const flags = hasMore ? FrameFlag.more : options.isLast ? FrameFlag.end : FrameFlag.none;
-      this.#publish(FrameKind.data, { flags, body: message.subarray(offset, offset + size), headers });
+      this.#send(FrameKind.data, { flags, body: message.subarray(offset, offset + size), headers });
       headers = undefined;
       offset += size;
     }
@@ -137,27 +129,26 @@ export class Channel implements MuxCall {
 
   /** Says that nothing more comes from this side. */
   async end(headers?: WireHeaders): Promise<void> {
-    while (this.#peer === undefined && this.isOpen) await this.#sending.changed();
+    while (!this.#sender.hasPeer && this.isOpen) await this.#sender.window.changed();
     if (!this.isOpen) return;
-    this.#publish(FrameKind.end, { headers });
+    this.#send(FrameKind.end, { headers });
     this.#endedHere();
   }
 
   /** Answers the call with an error. */
   sendError(error: ConnectError, header?: Headers, trailer?: Headers): void {
     if (!this.isOpen) return;
-    this.#publish(FrameKind.error, fittingError(this.#options.mux.maxPayloadBytes, error, { header, trailer }));
+    this.#send(FrameKind.error, fittingError(this.#options.mux.maxPayloadBytes, error, { header, trailer }));
     this.#close({ kind: "ended" });
   }
 
   /** Ends the call with a failure of this side, and tells the peer as far as it can be told; says whether it could. */
   abort(error: ConnectError): boolean {
     if (!this.isOpen) return true;
-    const isTold = this.#peer !== undefined && !this.#options.mux.connection.isClosed();
-    if (isTold) {
-      if (this.#options.role === "client") this.#publish(FrameKind.cancel, {});
-      else this.#publish(FrameKind.error, fittingError(this.#options.mux.maxPayloadBytes, error));
-    }
+    const isTold =
+      this.#options.role === "client"
+        ? this.#send(FrameKind.cancel)
+        : this.#send(FrameKind.error, fittingError(this.#options.mux.maxPayloadBytes, error));
     this.fail(error);
     return isTold;
   }
@@ -165,30 +156,20 @@ export class Channel implements MuxCall {
   /** Ends the call here; the peer is not told. */
   fail(error: ConnectError): void {
     if (!this.isOpen) return;
-    this.#queue.length = 0; // H3
-    this.#close({ kind: "failed", error });
-    this.#options.onFailure?.(error);
+    this.#incoming.drop(); // H3
+    this.#refused(error);
   }
 
   /** The next message; undefined at the end; throws when the call failed. */
-  async next(): Promise<Uint8Array | undefined> {
-    for (;;) {
-      const incoming = this.#queue.shift();
-      if (incoming) return this.#taken(incoming);
-      if (this.#state.kind === "failed") throw this.#state.error;
-      if (this.#isRequestOver || this.#state.kind === "ended") return undefined;
-      this.#reader ??= Promise.withResolvers<void>();
-      await this.#reader.promise;
-    }
+  next(): Promise<Uint8Array | undefined> {
+    return this.#incoming.take();
   }
 
   receive(message: Msg): void {
-    if (message.data.length === 0) {
-      if (message.headers?.code === 503) this.#nobody(); // H5
-      return;
-    }
     const frame = parseFrame(message.data);
-    if (!frame) this.#violated("sent something that is no frame");
+    if (message.data.length === 0 && message.headers?.code === 503)
+      this.#nobody(); // H5
+    else if (!frame) this.#violated("sent something that is no frame");
     else if (frame.sequence !== this.#received >>> 0) {
       this.abort(unknownOutcome("frames of this call were lost on the way")); // H1
     } else {
@@ -204,14 +185,12 @@ export class Channel implements MuxCall {
     const { silenceMs, heartbeatMs } = this.#options.timings;
     if (now - this.#heardAt >= silenceMs) {
       this.abort(unknownOutcome(`the other end of the call has been silent for ${silenceMs} ms`)); // H6
-    } else if (this.#peer !== undefined && now - this.#sentAt >= heartbeatMs) {
-      this.beat();
-    }
+    } else if (now - this.#sender.sentAt >= heartbeatMs) this.beat();
   }
 
   /** Says that this side is alive, and where. */
   beat(): void {
-    this.#publish(FrameKind.heartbeat, { reply: this.inbox });
+    this.#send(FrameKind.heartbeat, { reply: this.inbox });
   }
 
   #handle(frame: Frame, message: Msg): void {
@@ -225,57 +204,26 @@ export class Channel implements MuxCall {
   }
 
   #receiveData(frame: Frame, message: Msg): void {
-    const hasMore = (frame.flags & FrameFlag.more) !== 0;
-    if (!this.#receiving.arrived(frame.body.length, hasMore ? 0 : 1)) {
-      this.#violated("sent more than it was granted");
-      return;
-    }
-    this.#push(frame.body, hasMore);
-    if ((frame.flags & FrameFlag.end) !== 0) this.#endedThere(message);
-  }
-
-  #push(part: Uint8Array, hasMore: boolean): void {
     try {
-      const whole = this.#assembler.push(part, hasMore);
-      this.#partialBytes += part.length;
-      if (whole) {
-        this.#queue.push({ message: whole, heldBytes: this.#partialBytes });
-        this.#partialBytes = 0;
-        this.#wakeReader();
-      } else if (this.#queue.length === 0) this.#creditParts();
+      const wasGranted = this.#incoming.push(frame.body, (frame.flags & FrameFlag.more) !== 0);
+      if (!wasGranted) this.#violated("sent more than it was granted");
+      else if ((frame.flags & FrameFlag.end) !== 0) this.#endedThere(message);
     } catch (error) {
-      this.abort(error as ConnectError);
+      this.abort(ConnectError.from(error));
     }
   }
 
-  #creditParts(): void {
-    this.#receiving.consumed(this.#partialBytes, 0); // H4
-    this.#partialBytes = 0;
-    this.#grant(false);
-  }
-
-  #taken(incoming: Incoming): Uint8Array {
-    this.#receiving.consumed(incoming.heldBytes, 1);
-    if (this.#queue.length === 0 && this.#partialBytes > 0) this.#creditParts();
-    else this.#grant(false);
-    return incoming.message;
-  }
-
-  #grant(isOpening: boolean): void {
-    if (!this.isOpen || this.#isRequestOver || this.#peer === undefined) return;
-    const credit = this.#receiving.grant();
-    if (credit === undefined && !isOpening) return;
-    const body = bytesFromCredit(credit ?? { messages: 0, bytes: 0 });
-    this.#publish(FrameKind.credit, { body, reply: isOpening || this.#sent === 0 ? this.inbox : undefined });
+  #grant(credit: Credit): void {
+    if (this.isOpen) this.#send(FrameKind.credit, { body: bytesFromCredit(credit) });
   }
 
   async #credit(wanted: number, startsMessage: boolean): Promise<number> {
     for (;;) {
       if (this.#state.kind === "failed") throw this.#state.error;
       if (this.#state.kind === "ended") throw notSent("the call is over", Code.Canceled);
-      const size = this.#peer === undefined ? undefined : this.#sending.take(wanted, startsMessage); // C1
+      const size = this.#sender.hasPeer ? this.#sender.window.take(wanted, startsMessage) : undefined; // C1
       if (size !== undefined) return size;
-      await this.#sending.changed();
+      await this.#sender.window.changed();
     }
   }
 
@@ -285,10 +233,9 @@ export class Channel implements MuxCall {
   }
 
   #met(peer: string): void {
-    if (this.#peer !== undefined) return;
-    this.#peer = peer;
+    if (this.#sender.hasPeer) return;
+    this.#sender.meet(peer);
     this.#opened.resolve();
-    this.#sending.wake();
   }
 
   #readHeader(message: Msg): void {
@@ -300,13 +247,12 @@ export class Channel implements MuxCall {
   }
 
   #endedThere(message: Msg): void {
-    if (this.#options.role === "client") {
-      readMetadata(message.headers, new Headers(), this.trailer);
-      this.#close({ kind: "ended" }); // H2
-    } else {
-      this.#isRequestOver = true;
-      this.#wakeReader();
+    if (this.#options.role === "server") {
+      this.#incoming.end();
+      return;
     }
+    readMetadata(message.headers, new Headers(), this.trailer);
+    this.#close({ kind: "ended" }); // H2
   }
 
   #endedHere(): void {
@@ -319,9 +265,8 @@ export class Channel implements MuxCall {
   }
 
   #nobody(): void {
-    if (this.#options.role === "client" && this.#received === 0) {
-      this.fail(notSent(`nobody serves ${this.subject}`));
-    } else this.fail(unknownOutcome("the other end of the call is gone"));
+    if (this.#options.role === "client" && this.#received === 0) this.fail(notSent(`nobody serves ${this.subject}`));
+    else this.fail(unknownOutcome("the other end of the call is gone"));
   }
 
   #violated(what: string): void {
@@ -331,35 +276,16 @@ export class Channel implements MuxCall {
   #close(state: State): void {
     this.#state = state;
     this.#options.mux.release(this.inbox);
-    this.#receiving.close();
-    if (state.kind === "failed") this.#reject(state.error);
+    const error = state.kind === "failed" ? state.error : undefined;
+    this.#incoming.end(error);
+    this.#sender.window.wake();
+    if (error) this.#opened.reject(error);
     else this.#opened.resolve();
-    this.#sending.wake();
-    this.#wakeReader();
+    if (error) this.#header.reject(error);
   }
 
-  #reject(error: ConnectError): void {
-    this.#opened.reject(error);
-    this.#header.reject(error);
-  }
-
-  #wakeReader(): void {
-    this.#reader?.resolve();
-    this.#reader = undefined;
-  }
-
-  #publish(
-    kind: FrameKind,
-    what: { flags?: number; body?: Uint8Array; headers?: WireHeaders | undefined; reply?: string | undefined },
-  ): void {
-    if (this.#peer === undefined) return;
-    const reply = what.reply ?? (this.#sent === 0 && this.#options.role === "server" ? this.inbox : undefined); // H5
-    const bytes = bytesFromFrame(kind, what.flags ?? FrameFlag.none, this.#sent, what.body);
-    this.#options.mux.connection.publish(this.#peer, bytes, {
-      ...(what.headers && { headers: what.headers }),
-      ...(reply && { reply }),
-    });
-    this.#sent += 1;
-    this.#sentAt = Date.now();
+  #send(kind: FrameKind, content: FrameContent = {}): boolean {
+    const isIntroduction = this.#sender.count === 0 && this.#options.role === "server"; // H5
+    return this.#sender.send(kind, isIntroduction ? { ...content, reply: this.inbox } : content);
   }
 }

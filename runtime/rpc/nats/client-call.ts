@@ -79,18 +79,16 @@ export function publishOpening(
   request: ClientRequest,
   opening: { body: Uint8Array; inbox: string; headers: WireHeaders },
 ): void {
-  try {
-    context.mux.connection.publish(request.subject, opening.body, { reply: opening.inbox, headers: opening.headers });
-  } catch (error) {
-    throw notSent("the request could not be handed to NATS", Code.Unavailable, error);
+  const { body, inbox, headers } = opening;
+  if (!context.mux.publish(request.subject, body, { reply: inbox, headers })) {
+    throw notSent("the connection to NATS is closed");
   }
   request.progress.stage = "sent";
 }
 
 /** Cancels a call of which nothing has been heard: any instance may have it. */
 export function cancelEverywhere(context: ClientContext, inbox: string): void {
-  const { connection } = context.mux;
-  if (!connection.isClosed()) connection.publish(cancelSubjectOf(context.service), inbox);
+  context.mux.publish(cancelSubjectOf(context.service), Buffer.from(inbox));
 }
 
 /** Says on a failure of this side, such as an abort, what is known of the delivery; answers of the server stand as they are. */

@@ -62,7 +62,7 @@ export class ReceiveWindow {
     this.#bytes = first.bytes;
   }
 
-  /** Counts as granted what the protocol lets the sender send unasked. */
+  /** Counts as granted what the protocol lets the sender send unasked, whatever the budget says. */
   allow(credit: Credit): void {
     this.#granted.messages += credit.messages;
     this.#granted.bytes += this.#budget.take(credit.bytes, credit.bytes);
@@ -73,14 +73,9 @@ export class ReceiveWindow {
     this.#granted.bytes -= bytes;
     this.#granted.messages -= messages;
     this.#budget.giveBack(bytes);
-    this.held(bytes, messages);
-    return this.#granted.bytes >= 0 && this.#granted.messages >= 0;
-  }
-
-  /** Books what is here without having been granted: the first part of a request. */
-  held(bytes: number, messages: number): void {
     this.#held.bytes += bytes;
     this.#held.messages += messages;
+    return this.#granted.bytes >= 0 && this.#granted.messages >= 0;
   }
 
   consumed(bytes: number, messages: number): void {
@@ -90,14 +85,14 @@ export class ReceiveWindow {
 
   /** What to grant, if it is worth a frame: half a window, or the start. */
   grant(): Credit | undefined {
-    const messages = this.#messages - this.#granted.messages - this.#held.messages;
+    const messages = Math.max(this.#messages - this.#granted.messages - this.#held.messages, 0);
     const used = this.#granted.bytes + this.#held.bytes;
     const isStart = used === 0 && this.#granted.messages === 0 && this.#held.messages === 0;
     const isWorthBytes = this.#bytes - used >= this.#bytes / 2;
     if (!isWorthBytes && messages < this.#messages / 2) return undefined;
     if (isWorthBytes && !isStart) this.#bytes = Math.min(this.#bytes * 2, LARGEST_WINDOW_BYTES); // C4
     const bytes = this.#budget.take(Math.max(this.#bytes - used, 0), FLOOR_BYTES - used); // C2, C3
-    if (bytes === 0 && messages <= 0) return undefined;
+    if (bytes === 0 && messages === 0) return undefined;
     this.#granted.bytes += bytes;
     this.#granted.messages += messages;
     return { messages, bytes };

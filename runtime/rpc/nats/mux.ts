@@ -1,6 +1,11 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Msg, NatsConnection } from "@nats-io/nats-core";
-import { createInbox, PermissionViolationError } from "@nats-io/nats-core";
+import type { Msg, MsgHdrs, NatsConnection } from "@nats-io/nats-core";
+import {
+  ClosedConnectionError,
+  createInbox,
+  DrainingConnectionError,
+  PermissionViolationError,
+} from "@nats-io/nats-core";
 import type { CallAbort } from "./call-signal.ts";
 import { ByteBudget, CONNECTION_BUDGET_BYTES } from "./credit.ts";
 import { notSent, unknownOutcome } from "./delivery.ts";
@@ -25,6 +30,11 @@ export interface MuxCall {
   receive(message: Msg): void;
   tick(now: number, stalledMs: number): void;
   fail(error: ConnectError): void;
+}
+
+interface PublishOptions {
+  readonly headers?: MsgHdrs | undefined;
+  readonly reply?: string | undefined;
 }
 
 type Link = { kind: "up" } | { kind: "down"; restored: PromiseWithResolvers<void> } | { kind: "closed" };
@@ -67,6 +77,19 @@ export class CallMux {
   /** The largest message, headers included, that the server takes. */
   get maxPayloadBytes(): number {
     return this.connection.info?.max_payload ?? 1_048_576;
+  }
+
+  /** Publishes if the connection still takes it; whoever waits for an answer is told by the connection's closing. */
+  publish(subject: string, bytes: Uint8Array, options: PublishOptions = {}): boolean {
+    if (this.connection.isClosed()) return false;
+    const { headers, reply } = options;
+    try {
+      this.connection.publish(subject, bytes, { ...(headers && { headers }), ...(reply && { reply }) });
+      return true;
+    } catch (error) {
+      if (error instanceof ClosedConnectionError || error instanceof DrainingConnectionError) return false;
+      throw error;
+    }
   }
 
   /** Gives a call its address. */

@@ -34,7 +34,8 @@ async function answerStream(call: ServerCall, opening: Uint8Array): Promise<void
   const context = call.context.plain();
   const isSingle = spec.kind === "server_streaming";
   const single = isSingle && !call.opening.hasMore ? parseRequest(spec.method.input, opening) : undefined;
-  channel.accept();
+  if (single) channel.beat();
+  else if (!isSingle) channel.accept();
   const requests = single
     ? createAsyncIterable([single])
     : isSingle

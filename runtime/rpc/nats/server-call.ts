@@ -82,7 +82,7 @@ export class ServerCall {
       return this.channel.send(body, { headers, isLast: true });
     }
     const frame = bytesFromFrame(FrameKind.data, FrameFlag.end, 0, body);
-    mux.connection.publish(this.inbox, frame, headers && { headers });
+    mux.publish(this.inbox, frame, { headers });
   }
 
   /** Answers with what the handler has thrown. */
@@ -98,7 +98,7 @@ export class ServerCall {
     }
     const { mux } = this.method;
     const { body, headers } = fittingError(mux.maxPayloadBytes, error, { header, trailer });
-    mux.connection.publish(this.inbox, bytesFromFrame(FrameKind.error, FrameFlag.none, 0, body), { headers });
+    mux.publish(this.inbox, bytesFromFrame(FrameKind.error, FrameFlag.none, 0, body), { headers });
   }
 
   close(): void {

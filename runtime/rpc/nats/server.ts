@@ -76,7 +76,7 @@ class CallServer implements AsyncDisposable, MuxCall {
   }
 
   async start(): Promise<void> {
-    const { service, instance = randomUUID(), version = "0.1.0", routes } = this.#options;
+    const { service, instance = randomUUID(), version = "0.1.0", routes, interceptors = [] } = this.#options;
     this.#ticker = this.#mux.register(this);
     this.#cancels = this.#connection.subscribe(cancelSubjectOf(service), {
       callback: (error, message) => (error ? this.#broken(error) : this.#cancel(message.string())),
@@ -90,14 +90,9 @@ class CallServer implements AsyncDisposable, MuxCall {
       statsHandler: async (endpoint) => this.#statistics.get(endpoint.subject)?.report(endpoint),
     });
     void this.#service.stopped.then((error) => error && this.#broken(error));
-    for (const spec of methodsFromRoutes(routes)) {
-      this.#serve({
-        spec,
-        url: urlOfMethod(service, spec.method),
-        interceptors: this.#options.interceptors ?? [],
-        mux: this.#mux,
-        timings: this.#timings,
-      });
+    for (const recorded of methodsFromRoutes(routes, interceptors)) {
+      const url = urlOfMethod(service, recorded.spec.method);
+      this.#serve({ ...recorded, url, mux: this.#mux, timings: this.#timings });
     }
     await this.#connection.flush();
   }
@@ -137,7 +132,7 @@ class CallServer implements AsyncDisposable, MuxCall {
 
   #refuse(inbox: string, refusal: ConnectError): void {
     const { body, headers } = fittingError(this.#mux.maxPayloadBytes, refusal, { delivery: "NOT_SENT" });
-    this.#connection.publish(inbox, bytesFromFrame(FrameKind.error, FrameFlag.none, 0, body), { headers });
+    this.#mux.publish(inbox, bytesFromFrame(FrameKind.error, FrameFlag.none, 0, body), { headers });
   }
 
   #cancel(inbox: string): void {
@@ -182,7 +177,8 @@ class CallServer implements AsyncDisposable, MuxCall {
     }
     this.#mux.release(this.#ticker);
     this.#cancels?.unsubscribe();
-    if (!this.#connection.isClosed()) await this.#connection.flush();
+    if (this.#connection.isClosed()) return;
+    await this.#connection.flush().catch(() => {}); // fails when the connection is away, and then has nothing to flush
   }
 }
 

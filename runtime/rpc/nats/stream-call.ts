@@ -45,19 +45,19 @@ async function openStream(context: ClientContext, request: ClientRequest, reques
     timings,
     role: "client",
     window: FIRST_CREDIT,
-    granted: FIRST_CREDIT,
     subject: request.subject,
   });
   cancelOnAbort(context, request, channel);
   const body = requests.kind === "one" ? requests.body : NO_BODY;
   try {
-    const headers = openingHeaders(context, request, { credit: FIRST_CREDIT, hasMore: true });
+    const credit = channel.openingCredit();
+    const headers = openingHeaders(context, request, { credit, hasMore: true });
     const first = body.subarray(0, partLimit(mux.maxPayloadBytes, headers));
     const hasMore = first.length < body.length;
     publishOpening(context, request, {
       body: first,
       inbox: channel.inbox,
-      headers: hasMore ? headers : openingHeaders(context, request, { credit: FIRST_CREDIT }),
+      headers: hasMore ? headers : openingHeaders(context, request, { credit }),
     });
     await channel.opened;
     if (hasMore) void sendRest(channel, body.subarray(first.length));
