@@ -1,0 +1,53 @@
+import { readEnvironment } from "#runtime/config/environment.ts";
+import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
+
+export interface McpBridgeConfig extends ServiceConfig {
+  /** By name, for `${secret:NAME}`; from the variables `TOOLBUS_SECRET_<NAME>`. */
+  secrets: ReadonlyMap<string, string>;
+  /** What every server that is started as a process gets, beside what its own `env` says. */
+  environment: Readonly<Record<string, string>>;
+  /** A connection that nobody uses for that long is closed. */
+  idleTimeoutMs: number;
+  /** How long a server may take until it is initialised and listed, unless it says otherwise. */
+  startupTimeoutMs: number;
+  /** How long a call may take that names no deadline. */
+  callTimeoutMs: number;
+  /** A longer message of a server ends its connection. */
+  maxMessageBytes: number;
+  /** Modules of third parties, each of which exports a `transport`. */
+  transportModules: readonly string[];
+}
+
+/** Enough to find programs, a home and a language; nothing that might be a secret. */
+const PASSED_ON = [
+  ...["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"],
+  ...["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"],
+];
+
+const SECRET_PREFIX = "TOOLBUS_SECRET_";
+
+export function readConfig(env: NodeJS.ProcessEnv): McpBridgeConfig {
+  const reader = readEnvironment(env);
+  const service = serviceConfigFromReader(reader);
+  const passedOn = [...PASSED_ON, ...reader.list("TOOLBUS_MCP_ENVIRONMENT", { default: [] })];
+  const config: McpBridgeConfig = {
+    ...service,
+    secrets: secretsFrom(env),
+    environment: Object.fromEntries(passedOn.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))),
+    idleTimeoutMs: reader.milliseconds("TOOLBUS_MCP_IDLE_TIMEOUT", { default: 600_000, min: 1 }),
+    startupTimeoutMs: reader.milliseconds("TOOLBUS_MCP_STARTUP_TIMEOUT", { default: 5_000, min: 1 }),
+    callTimeoutMs: reader.milliseconds("TOOLBUS_MCP_CALL_TIMEOUT", { default: 60_000, min: 1 }),
+    maxMessageBytes: reader.integer("TOOLBUS_MCP_MAX_MESSAGE_BYTES", { default: 64 * 2 ** 20, min: 1_024 }),
+    transportModules: reader.list("TOOLBUS_MCP_TRANSPORTS", { default: [] }),
+  };
+  reader.finish();
+  return config;
+}
+
+function secretsFrom(env: NodeJS.ProcessEnv): Map<string, string> {
+  const secrets = new Map<string, string>();
+  for (const [name, value] of Object.entries(env)) {
+    if (name.startsWith(SECRET_PREFIX) && value) secrets.set(name.slice(SECRET_PREFIX.length), value);
+  }
+  return secrets;
+}

@@ -1,0 +1,135 @@
+import { create } from "@bufbuild/protobuf";
+import { type CallToolResponse, CallToolResponseSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { type Changes, createChanges, orAborted } from "./changes.ts";
+
+export type CallEvent = CallToolResponse["event"];
+
+/** Executes a call; the signal aborts when nobody waits for it any more. */
+export type CallWork = (tell: (event: CallEvent) => void, signal: AbortSignal) => Promise<ToolResult>;
+
+type Outcome = { kind: "result"; result: ToolResult } | { kind: "failed"; error: unknown };
+
+interface CallRecord {
+  /** Progress and logs, of which only the last are kept. */
+  events: CallEvent[];
+  /** How many came before the first of `events`. */
+  forgotten: number;
+  outcome?: Outcome;
+  readers: number;
+  readonly abandoned: AbortController;
+  readonly changes: Changes;
+}
+
+const MAX_EVENTS = 256;
+
+export interface CallsOptions {
+  /** How long a result is kept for a repeated question. */
+  retentionMs?: number;
+  maxRetained?: number;
+  maxRetainedLength?: number;
+}
+
+/**
+ * The calls of one connection. A second call under the same id joins the first, or is given its result for a while. A call
+ * that nobody waits for any more is cancelled. What failed is not kept: whether it may be repeated, others decide.
+ */
+export class Calls {
+  readonly #records = new Map<string, CallRecord>();
+  readonly #retained: { id: string; until: number; length: number }[] = [];
+  readonly #options: Required<CallsOptions>;
+  #retainedLength = 0;
+
+  constructor(options: CallsOptions = {}) {
+    this.#options = { retentionMs: 60_000, maxRetained: 1_000, maxRetainedLength: 32 * 2 ** 20, ...options };
+  }
+
+  /** Of calls that have not ended. */
+  get running(): number {
+    return this.#records.size - this.#retained.length;
+  }
+
+  /** The call's progress and logs, then its result; throws what the call failed with. */
+  async *join(id: string, work: CallWork, signal: AbortSignal): AsyncGenerator<CallToolResponse> {
+    const record = this.#records.get(id) ?? this.#start(id, work);
+    record.readers += 1;
+    try {
+      for (let seen = 0; ; ) {
+        const changed = record.changes.next();
+        for (seen = Math.max(seen, record.forgotten); seen < record.forgotten + record.events.length; seen++) {
+          const event = record.events[seen - record.forgotten];
+          if (event) yield create(CallToolResponseSchema, { event });
+        }
+        const { outcome } = record;
+        if (outcome?.kind === "failed") throw outcome.error;
+        if (outcome) {
+          yield create(CallToolResponseSchema, { event: { case: "result", value: outcome.result } });
+          return;
+        }
+        await orAborted(changed, signal);
+      }
+    } finally {
+      record.readers -= 1;
+      if (record.readers === 0 && !record.outcome) this.#abandon(id, record);
+    }
+  }
+
+  /** Who asks again under the id of a call that is being cancelled starts another. */
+  #abandon(id: string, record: CallRecord): void {
+    this.#records.delete(id);
+    record.abandoned.abort(new Failure("canceled", "nobody waits for this call any more", { reason: "ABANDONED" }));
+  }
+
+  #start(id: string, work: CallWork): CallRecord {
+    this.#forget();
+    const record: CallRecord = {
+      events: [],
+      forgotten: 0,
+      readers: 0,
+      abandoned: new AbortController(),
+      changes: createChanges(),
+    };
+    this.#records.set(id, record);
+    const tell = (event: CallEvent) => {
+      if (record.outcome) return;
+      record.events.push(event);
+      if (record.events.length > MAX_EVENTS) {
+        record.events.shift();
+        record.forgotten += 1;
+      }
+      record.changes.tell();
+    };
+    const end = (outcome: Outcome) => {
+      record.outcome = outcome;
+      if (this.#records.get(id) === record) {
+        if (outcome.kind === "result") this.#retain(id, outcome.result);
+        else this.#records.delete(id);
+      }
+      record.changes.tell();
+    };
+    work(tell, record.abandoned.signal).then(
+      (result) => end({ kind: "result", result }),
+      (error: unknown) => end({ kind: "failed", error }),
+    );
+    return record;
+  }
+
+  #retain(id: string, result: ToolResult): void {
+    const { length } = result.outputJson;
+    this.#retained.push({ id, until: performance.now() + this.#options.retentionMs, length });
+    this.#retainedLength += length;
+    this.#forget();
+  }
+
+  #forget(): void {
+    const { maxRetained, maxRetainedLength } = this.#options;
+    for (let [oldest] = this.#retained; oldest; [oldest] = this.#retained) {
+      const isOver = this.#retained.length > maxRetained || this.#retainedLength > maxRetainedLength;
+      if (!isOver && oldest.until > performance.now()) return;
+      this.#retained.shift();
+      this.#retainedLength -= oldest.length;
+      this.#records.delete(oldest.id);
+    }
+  }
+}

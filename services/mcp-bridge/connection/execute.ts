@@ -1,0 +1,146 @@
+import { create } from "@bufbuild/protobuf";
+import type { Progress } from "@modelcontextprotocol/client";
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { type Tool, ToolProgressSchema, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { errorResult, resultFromAnswer } from "../tools/result.ts";
+import type { CallEvent } from "./calls.ts";
+import type { ReadyPhase } from "./connection.ts";
+import { type Outcome, outcomeOf } from "./outcome.ts";
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+export interface Execution {
+  server: McpServer;
+  tool: string;
+  argumentsJson: string;
+  deadlineMs: number;
+  tell: (event: CallEvent) => void;
+  /** Aborts when nobody waits for the call any more. */
+  abandoned: AbortSignal;
+  /** Throws `unavailable` when the server is not there in time. */
+  whenReady: (signal: AbortSignal) => Promise<ReadyPhase>;
+  readTools: () => Promise<void>;
+}
+
+/**
+ * Executes a call once. Only what the server is known not to have started is sent again: a call that found its session gone.
+ * Aborting tells the server that it is cancelled.
+ */
+export async function execute(execution: Execution): Promise<ToolResult> {
+  const { server, tool, abandoned } = execution;
+  const parsed = parseArguments(execution.argumentsJson);
+  if (server.allowedTools.length > 0 && !server.allowedTools.includes(tool)) {
+    refuse("permission_denied", `${nameOf(execution)} is not among the server's allowed tools`, {
+      reason: "TOOL_NOT_ALLOWED",
+    });
+  }
+  const timeLeftMs = execution.deadlineMs - Date.now();
+  if (timeLeftMs <= 0)
+    refuse("deadline_exceeded", `the time of ${nameOf(execution)} was over before it started`, {
+      reason: "NOT_STARTED",
+    });
+  const deadline = AbortSignal.timeout(Math.min(timeLeftMs, LONGEST_TIMER_MS));
+  const signal = AbortSignal.any([deadline, abandoned]);
+  for (let isFirst = true; ; isFirst = false) {
+    const ready = await execution.whenReady(signal).catch((error) => refuseNotStarted(execution, deadline, error));
+    const listed = await listedTool(execution, ready);
+    const answered = await callOnce(execution, { ready, listed, parsed, signal });
+    if ("result" in answered) return answered.result;
+    const { kind, text } = answered.outcome;
+    if (kind === "lost" || kind === "unreachable") ready.link.end(text);
+    if (kind === "lost" && isFirst) continue;
+    throw failureFromOutcome(execution, answered.outcome, timeLeftMs, { deadline, abandoned });
+  }
+}
+
+async function callOnce(
+  execution: Execution,
+  call: { ready: ReadyPhase; listed: Tool; parsed: Record<string, unknown>; signal: AbortSignal },
+): Promise<{ result: ToolResult } | { outcome: Outcome }> {
+  const { link } = call.ready;
+  const onProgress = (progress: Progress) => execution.tell({ case: "progress", value: progressFrom(progress) });
+  try {
+    const answer = await link.call({ tool: call.listed, arguments: call.parsed, onProgress }, call.signal);
+    return { result: resultFromAnswer(answer) };
+  } catch (error) {
+    if (call.signal.aborted) return { outcome: { kind: "unknown", text: messageFromUnknown(call.signal.reason) } };
+    const outcome = outcomeOf(error, link.hasSession);
+    if (outcome.kind === "answered") return { result: errorResult(outcome.text) };
+    if (outcome.kind === "unknown" && isConnectionEnd(error))
+      return { outcome: { kind: "unknown", text: await link.ended } };
+    return { outcome };
+  }
+}
+
+function isConnectionEnd(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "CONNECTION_CLOSED";
+}
+
+/** A tool that is not in the list may have come a moment ago. */
+async function listedTool(execution: Execution, ready: ReadyPhase): Promise<Tool> {
+  const listed = ready.tools.get(execution.tool);
+  if (listed) return listed;
+  await execution.readTools().catch(() => {}); // then the list that is known decides
+  return (
+    ready.tools.get(execution.tool) ??
+    refuse("not_found", `${nameOf(execution)} does not exist: the server offers no such tool`, {
+      reason: "TOOL_NOT_FOUND",
+    })
+  );
+}
+
+function failureFromOutcome(
+  execution: Execution,
+  outcome: Outcome,
+  timeoutMs: number,
+  signals: { deadline: AbortSignal; abandoned: AbortSignal },
+): Failure {
+  const name = nameOf(execution);
+  const metadata = { server: execution.server.name, tool: execution.tool };
+  const unknown = { reason: "OUTCOME_UNKNOWN", metadata };
+  if (signals.abandoned.aborted) return new Failure("canceled", `${name} was cancelled`, unknown);
+  if (signals.deadline.aborted) {
+    return new Failure(
+      "deadline_exceeded",
+      `${name} did not answer within ${timeoutMs} ms; it was told to stop`,
+      unknown,
+    );
+  }
+  if (outcome.kind === "unknown") {
+    return new Failure("unavailable", `the outcome of ${name} is unknown: ${outcome.text}`, unknown);
+  }
+  return new Failure("unavailable", `${name} was not started: ${outcome.text}`, {
+    reason: "SERVER_UNAVAILABLE",
+    metadata,
+  });
+}
+
+/** The deadline came while the server was not there. */
+function refuseNotStarted(execution: Execution, deadline: AbortSignal, error: unknown): never {
+  if (!deadline.aborted) throw error;
+  return refuse("deadline_exceeded", `${nameOf(execution)} was not started: its server was not ready in time`, {
+    reason: "NOT_STARTED",
+  });
+}
+
+function parseArguments(argumentsJson: string): Record<string, unknown> {
+  let parsed: unknown;
+  try {
+    parsed = argumentsJson === "" ? {} : JSON.parse(argumentsJson);
+  } catch (error) {
+    refuse("invalid_argument", `the arguments are no JSON: ${messageFromUnknown(error)}`, {
+      reason: "ARGUMENTS_INVALID",
+    });
+  }
+  if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return parsed as Record<string, unknown>;
+  return refuse("invalid_argument", "the arguments are no JSON object", { reason: "ARGUMENTS_INVALID" });
+}
+
+function progressFrom({ progress, total = 0, message = "" }: Progress) {
+  return create(ToolProgressSchema, { progress, total, message });
+}
+
+function nameOf({ server, tool }: Execution): string {
+  return `@${server.name}/${tool}`;
+}

@@ -1,0 +1,85 @@
+import { Health, type HealthCheck } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { type Clock, systemClock } from "#runtime/time/clock.ts";
+
+/** What the checks of one link have found. */
+export interface HealthFinding {
+  health: Health;
+  latencyMs: number;
+  /** Why it is not green. */
+  reason: string;
+  checkedAtMs: number;
+}
+
+const GREEN_MS = 1_000;
+const DEFAULT_INTERVAL_MS = 30_000;
+const DEFAULT_TIMEOUT_MS = 5_000;
+
+/** Green: answered within a second. Yellow: slower, or one miss. Red: two misses in a row. */
+export function decideHealth(misses: number, latencyMs: number): Health {
+  if (misses >= 2) return Health.RED;
+  return misses === 1 || latencyMs > GREEN_MS ? Health.YELLOW : Health.GREEN;
+}
+
+export interface HealthWatchOptions {
+  healthCheck: HealthCheck;
+  check: (signal: AbortSignal) => Promise<void>;
+  onFinding: (finding: HealthFinding) => void;
+  signal: AbortSignal;
+  clock?: Clock;
+}
+
+/** Checks at once and then again and again, for as long as the signal allows. */
+export async function watchHealth(options: HealthWatchOptions): Promise<void> {
+  const { healthCheck, signal, clock = systemClock } = options;
+  const timeoutMs = healthCheck.timeoutMs || DEFAULT_TIMEOUT_MS;
+  let misses = 0;
+  let latencyMs = 0;
+  while (!signal.aborted) {
+    const startedAt = clock.now();
+    const failure = await checkOnce(options, timeoutMs, clock);
+    if (signal.aborted) return;
+    misses = failure === undefined ? 0 : misses + 1;
+    if (failure === undefined) latencyMs = clock.now() - startedAt;
+    const health = decideHealth(misses, latencyMs);
+    options.onFinding({
+      health,
+      latencyMs,
+      reason: reasonOf({ misses, latencyMs, failure }),
+      checkedAtMs: clock.now(),
+    });
+    await clock.delay(healthCheck.intervalMs || DEFAULT_INTERVAL_MS, signal).catch(() => {}); // the loop looks at the signal
+  }
+}
+
+/** Why the server did not answer; undefined when it did. */
+async function checkOnce(options: HealthWatchOptions, timeoutMs: number, clock: Clock): Promise<string | undefined> {
+  const over = new AbortController();
+  const timeUp = new Error(`no answer within ${timeoutMs} ms`);
+  const ends = AbortSignal.any([over.signal, options.signal]);
+  const late = clock.delay(timeoutMs, ends).then(
+    () => over.abort(timeUp),
+    () => {}, // the answer came first
+  );
+  try {
+    await Promise.race([options.check(over.signal), late.then(() => Promise.reject(timeUp))]);
+    return undefined;
+  } catch (error) {
+    return over.signal.aborted ? timeUp.message : messageFromUnknown(error);
+  } finally {
+    over.abort();
+  }
+}
+
+function reasonOf({
+  misses,
+  latencyMs,
+  failure,
+}: {
+  misses: number;
+  latencyMs: number;
+  failure: string | undefined;
+}): string {
+  if (failure !== undefined) return misses > 1 ? `${misses} checks missed: ${failure}` : failure;
+  return latencyMs > GREEN_MS ? `answered after ${Math.round(latencyMs)} ms` : "";
+}

@@ -1,0 +1,52 @@
+import type { Client } from "@modelcontextprotocol/client";
+import { z } from "zod";
+import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { parseTool } from "../tools/parse-tool.ts";
+
+/** The SDK's own schema refuses the whole list for one bad tool. */
+const pageSchema = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().nullish() });
+
+const MAX_PAGES = 500;
+
+export interface ListedTools {
+  tools: Tool[];
+  /** What was left out, in words for an operator. */
+  warnings: string[];
+}
+
+/** Reads all pages. A cursor that comes again ends the list. */
+export async function listTools(
+  client: Client,
+  options: { signal: AbortSignal; allowedTools: readonly string[] },
+): Promise<ListedTools> {
+  if (!client.getServerCapabilities()?.tools) return { tools: [], warnings: [] };
+  const allowed = new Set(options.allowedTools);
+  const tools = new Map<string, Tool>();
+  const warnings: string[] = [];
+  for await (const listed of listedTools(client, options.signal, warnings)) {
+    const parsed = parseTool(listed);
+    if (parsed.kind === "refused") warnings.push(`the tool "${parsed.name}" is not offered: ${parsed.reason}`);
+    else if (tools.has(parsed.tool.name))
+      warnings.push(`the tool "${parsed.tool.name}" is listed twice: the first counts`);
+    else if (allowed.size === 0 || allowed.has(parsed.tool.name)) tools.set(parsed.tool.name, parsed.tool);
+  }
+  return { tools: [...tools.values()], warnings };
+}
+
+async function* listedTools(client: Client, signal: AbortSignal, warnings: string[]): AsyncGenerator<unknown> {
+  const seen = new Set<string>();
+  let cursor: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const params = cursor === undefined ? {} : { cursor };
+    const { tools, nextCursor } = await client.request({ method: "tools/list", params }, pageSchema, { signal });
+    yield* tools;
+    if (!nextCursor) return;
+    if (seen.has(nextCursor)) {
+      warnings.push(`the cursor ${JSON.stringify(nextCursor)} came twice: the list ends there`);
+      return;
+    }
+    seen.add(nextCursor);
+    cursor = nextCursor;
+  }
+  warnings.push(`the list has more than ${MAX_PAGES} pages: the rest is left out`);
+}

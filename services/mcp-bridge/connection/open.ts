@@ -1,0 +1,51 @@
+import type { Logger } from "pino";
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { createRedaction, withSecrets } from "../secrets.ts";
+import type { FindTransport } from "../transport/registry.ts";
+import type { LinkEvents, OpeningLink } from "./connection.ts";
+import { type Link, openLink } from "./link.ts";
+
+export interface OpenerOptions {
+  findTransport: FindTransport;
+  secrets: ReadonlyMap<string, string>;
+  environment: Readonly<Record<string, string>>;
+  maxMessageBytes: number;
+  logger: Logger;
+}
+
+/** How a connection opens its links: secrets resolved, transport chosen, initialised and listed within one time. */
+export function createOpener(options: OpenerOptions) {
+  const { findTransport, secrets, environment, maxMessageBytes, logger } = options;
+  const context = { environment, maxMessageBytes, logger, redact: createRedaction(secrets) };
+  return (server: McpServer) =>
+    (events: LinkEvents, timeoutMs: number, signal: AbortSignal): OpeningLink => {
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+      const closing: Promise<void>[] = [];
+      const open = async () => {
+        const resolved = withSecrets(server, secrets);
+        const opening = openLink(
+          { server: resolved, module: findTransport(server), context, ...events },
+          timeoutMs,
+          signal,
+        );
+        closing.push(opening.closed);
+        const link = await opening.link;
+        return { link, listed: await listOrClose(link, { limit, timeoutMs, closing }) };
+      };
+      const ready = open();
+      const closed = async () => void (await Promise.all(closing));
+      return { ready, closed: ready.then(closed, closed) };
+    };
+}
+
+async function listOrClose(link: Link, given: { limit: AbortSignal; timeoutMs: number; closing: Promise<void>[] }) {
+  try {
+    return await link.list(given.limit);
+  } catch (error) {
+    const isTimeUp = given.limit.reason instanceof Error && given.limit.reason.name === "TimeoutError";
+    const text = isTimeUp ? `it has not listed its tools within ${given.timeoutMs} ms` : messageFromUnknown(error);
+    given.closing.push(Promise.resolve(link[Symbol.asyncDispose]()));
+    throw new Failure("unavailable", text, { reason: "SERVER_UNAVAILABLE", cause: error });
+  }
+}

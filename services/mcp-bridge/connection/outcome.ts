@@ -1,0 +1,61 @@
+import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { STREAM_ENDED } from "../transport/http.ts";
+
+/**
+ * What an error of a call means, and what follows:
+ *
+ * - `answered`  the server answered with an error: data for the model
+ * - `lost`      the session is gone and nothing was started: connect again and call again, once
+ * - `refused`   nothing was started: an error that says so
+ * - `unreachable` likewise, and the connection is of no use any more
+ * - `unknown`   it may have been executed: an error that says so, and nobody repeats it
+ */
+export type Outcome = { kind: "answered" | "lost" | "refused" | "unreachable" | "unknown"; text: string };
+
+/** The system's words for a connection that did not come about. */
+const NEVER_CONNECTED = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+const ANSWERED_WRONGLY = new Set<string>([SdkErrorCode.InvalidResult, SdkErrorCode.UnsupportedResultType]);
+const NEEDS_INPUT = new Set<string>([SdkErrorCode.InputRequiredRoundsExceeded, SdkErrorCode.CapabilityNotSupported]);
+
+export function outcomeOf(error: unknown, hasSession: boolean): Outcome {
+  const text = messageFromUnknown(error);
+  if (error instanceof SdkHttpError) return outcomeOfStatus(error, hasSession);
+  if (error instanceof ProtocolError) {
+    const { data } = error;
+    const isStreamEnd = typeof data === "object" && data !== null && "reason" in data && data.reason === STREAM_ENDED;
+    return { kind: isStreamEnd ? "unknown" : "answered", text };
+  }
+  if (error instanceof SdkError && ANSWERED_WRONGLY.has(error.code)) {
+    return { kind: "answered", text: `the server's answer cannot be used: ${text}` };
+  }
+  if (error instanceof SdkError && NEEDS_INPUT.has(error.code)) {
+    return { kind: "answered", text: `the tool asks for what this client does not offer: ${text}` };
+  }
+  const code = networkCodeOf(error);
+  if (code !== undefined && NEVER_CONNECTED.has(code)) return { kind: "unreachable", text: `${text} (${code})` };
+  return { kind: "unknown", text: code === undefined ? text : `${text} (${code})` };
+}
+
+/** Some servers say 400 for a session that they do not know. */
+function outcomeOfStatus(error: SdkHttpError, hasSession: boolean): Outcome {
+  const { status, message } = error;
+  const text = `HTTP ${status}: ${message}`.slice(0, 500);
+  if (hasSession && (status === 404 || (status === 400 && /session/i.test(message)))) return { kind: "lost", text };
+  return { kind: status < 500 ? "refused" : "unknown", text };
+}
+
+function networkCodeOf(error: unknown): string | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if ("code" in cause && typeof cause.code === "string" && !(cause instanceof SdkError)) return cause.code;
+  }
+  return undefined;
+}

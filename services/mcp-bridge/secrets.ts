@@ -1,0 +1,38 @@
+import { clone } from "@bufbuild/protobuf";
+import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+
+/**
+ * The server with `${secret:NAME}` replaced in the values of its environment and its headers. Throws `failed_precondition`,
+ * which names what is missing. The result must reach neither a log nor a key.
+ */
+export function withSecrets(server: McpServer, secrets: ReadonlyMap<string, string>): McpServer {
+  const resolved = clone(McpServerSchema, server);
+  resolved.env = resolveAll(server.env, secrets);
+  resolved.headers = resolveAll(server.headers, secrets);
+  return resolved;
+}
+
+function resolveAll(values: Record<string, string>, secrets: ReadonlyMap<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, resolve(value, secrets)]));
+}
+
+function resolve(value: string, secrets: ReadonlyMap<string, string>): string {
+  return value.replace(/\$\{secret:([^}]*)\}/g, (_, name: string) => {
+    return (
+      secrets.get(name) ??
+      refuse("failed_precondition", `the secret ${name} is not known here: set TOOLBUS_SECRET_${name}`, {
+        reason: "SECRET_MISSING",
+        metadata: { secret: name },
+      })
+    );
+  });
+}
+
+const SHORTEST_REDACTED = 6;
+
+/** Takes the values of secrets out of a text; ones so short that they are found in any text stay. */
+export function createRedaction(secrets: ReadonlyMap<string, string>): (text: string) => string {
+  const values = [...secrets.values()].filter((value) => value.length >= SHORTEST_REDACTED);
+  return (text) => values.reduce((redacted, value) => redacted.replaceAll(value, "[secret]"), text);
+}

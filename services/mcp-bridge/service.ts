@@ -1,0 +1,92 @@
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { openBus } from "#runtime/bus/bus.ts";
+import { instanceService, openOwnership } from "#runtime/bus/ownership.ts";
+import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { withoutPrincipal } from "#runtime/rpc/identity.ts";
+import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import type { McpBridgeConfig } from "./config.ts";
+import type { Connection } from "./connection/connection.ts";
+import { createOpener } from "./connection/open.ts";
+import { type AskedConnection, Connections } from "./connections.ts";
+import { createFleet } from "./fleet.ts";
+import { createProvider } from "./provider.ts";
+import { createRoutes } from "./routes.ts";
+import { createPeers } from "./subscriptions/peers.ts";
+import { findInstances, openAppliedServers } from "./subscriptions.ts";
+import type { TransportModule } from "./transport/module.ts";
+import { createTransportRegistry } from "./transport/registry.ts";
+
+const OWNED_KIND = "mcp-connection";
+
+export async function openService(config: McpBridgeConfig, context: ServiceContext): Promise<OpenService> {
+  const { name, instance, logger, telemetry, signal } = context;
+  await using stack = new AsyncDisposableStack();
+  const bus = stack.use(
+    await openBus({
+      url: config.natsUrl,
+      user: config.natsUser,
+      password: config.natsPassword,
+      name: `${name}-${instance}`,
+      replicas: config.replicas,
+      signal,
+      onStatus: (status) => logger.info({ bus: status }, `bus ${status.kind}`),
+    }),
+  );
+  const findTransport = createTransportRegistry(await loadTransports(config.transportModules));
+  const applied = stack.use(await openAppliedServers(bus, logger));
+  const onError = (error: unknown) => logger.error({ err: error }, `a connection: ${messageFromUnknown(error)}`);
+  const connections = new Connections({
+    ...config,
+    instance,
+    logger,
+    onError,
+    openerOf: createOpener({ ...config, findTransport, logger }),
+  });
+  const ownership = stack.use(
+    await openOwnership<Connection, AskedConnection>(bus, {
+      kind: OWNED_KIND,
+      instance,
+      onError,
+      // What a connection does goes on after the call that opened it, on nobody's behalf.
+      open: async (key, asked) => withoutPrincipal(() => connections.open(key, asked)),
+    }),
+  );
+  connections.useOwners(ownership);
+
+  const peers = createPeers(bus, name, clientInterceptors({ telemetry }));
+  const isNotSent = (error: unknown) => deliveryOf(error) === "NOT_SENT";
+  const provider = createProvider({ ...config, connections, applied, isNotSent, peerOf: peers.peer });
+  const instances = (limit: AbortSignal) => findInstances(bus, name, limit);
+  const fleet = createFleet({ instance, connections, logger, instances, member: peers.member });
+  const stopping = new AbortController();
+  const firstSnapshotMs = config.startupTimeoutMs / 2;
+  const served = {
+    instance,
+    logger,
+    interceptors: serverInterceptors({ logger, telemetry }),
+    routes: createRoutes({ provider, connections, applied, fleet, firstSnapshotMs, stopping: stopping.signal }),
+  };
+  stack.use(await serveOnNats(bus, { ...served, service: instanceService(name, instance) }));
+  stack.use(await serveOnNats(bus, { ...served, service: name }));
+  stack.defer(() => stopping.abort()); // watches would keep the server from draining
+  return stack.move();
+}
+
+/** Modules of third parties, by path or by name of a package. */
+async function loadTransports(specifiers: readonly string[]): Promise<TransportModule[]> {
+  return Promise.all(
+    specifiers.map(async (specifier) => {
+      const isPath = specifier.startsWith(".") || specifier.startsWith("/");
+      const module: { transport?: TransportModule } = await import(
+        isPath ? pathToFileURL(resolve(specifier)).href : specifier
+      );
+      return (
+        module.transport ?? refuse("invalid_argument", `${specifier} exports no transport`, { reason: "CONFIGURATION" })
+      );
+    }),
+  );
+}

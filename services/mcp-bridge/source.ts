@@ -1,0 +1,43 @@
+import { fromJson, type JsonObject } from "@bufbuild/protobuf";
+import { createValidator } from "@bufbuild/protovalidate";
+import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+
+const validator = createValidator();
+const reason = "SERVER_INVALID";
+
+/** The server that a source's configuration describes: the JSON form of `McpServer`, whose name is the source's. */
+export function parseServer(sourceName: string, config: JsonObject): McpServer {
+  const server = readServer(sourceName, config);
+  server.name = sourceName;
+  return validServer(server);
+}
+
+function readServer(sourceName: string, config: JsonObject): McpServer {
+  try {
+    return fromJson(McpServerSchema, config);
+  } catch (error) {
+    return refuse("invalid_argument", `the MCP server ${sourceName} cannot be read: ${messageFromUnknown(error)}`, {
+      reason,
+    });
+  }
+}
+
+/** The same server if it can be used; else throws `invalid_argument`, which names what is wrong. */
+export function validServer(server: McpServer): McpServer {
+  const { kind, violations } = validator.validate(McpServerSchema, server);
+  if (kind !== "valid") {
+    const faults = violations?.map((fault) => `${fault.field.map(fieldName).join(".")}: ${fault.message}`) ?? [
+      "invalid",
+    ];
+    refuse("invalid_argument", `the MCP server ${server.name} is refused: ${faults.join("; ")}`, { reason });
+  }
+  if ((server.url === "") === (server.command === "")) {
+    refuse("invalid_argument", `the MCP server ${server.name} needs either a url or a command`, { reason });
+  }
+  return server;
+}
+
+function fieldName(part: object): string {
+  return "name" in part ? String(part.name) : "";
+}

@@ -1,0 +1,105 @@
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { casUpdate, readKey, removeKey } from "#runtime/bus/key-value.ts";
+import { followSubject, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { Logger } from "#runtime/lifecycle/logger.ts";
+import { createChanges } from "./connection/changes.ts";
+import type { AppliedServers } from "./servers.ts";
+
+const BUCKET = "toolbus_tools";
+const PREFIX = "mcp-server.";
+
+/** Names may hold dots where keys must not have empty parts; no name holds a slash. */
+function keyOf(name: string): string {
+  return PREFIX + name.replaceAll(".", "/");
+}
+
+interface StoredServer {
+  server: McpServer | undefined;
+  sequence: number;
+}
+
+/** The applied servers, read whole before this resolves and followed from then on. */
+export async function openAppliedServers(bus: Bus, logger: Logger): Promise<AppliedServers & AsyncDisposable> {
+  const subject = `$KV.${BUCKET}.${PREFIX}>`;
+  const changes = createChanges();
+  const stored = new Map<string, StoredServer>();
+  const closing = new AbortController();
+  let last = 0;
+
+  function take(key: string, { server, sequence }: StoredServer): void {
+    if ((stored.get(key)?.sequence ?? 0) >= sequence) return;
+    stored.set(key, { server, sequence });
+    changes.tell();
+  }
+
+  function takeMessage(message: StoredMessage): void {
+    last = Math.max(last, message.sequence);
+    const key = message.subject.slice(`$KV.${BUCKET}.`.length);
+    take(key, { server: serverFromMessage(message, logger), sequence: message.sequence });
+  }
+
+  for await (const message of readSubject(bus, subject, { signal: closing.signal })) takeMessage(message);
+  const follow = async () => {
+    const options = { fromSequence: last + 1, signal: closing.signal };
+    for await (const message of followSubject(bus, subject, options)) takeMessage(message);
+  };
+  const following = follow().catch((error: unknown) =>
+    logger.error({ err: error }, `applied servers are not followed any more: ${messageFromUnknown(error)}`),
+  );
+
+  return {
+    changes,
+    list: () => [...stored.values()].flatMap(({ server }) => (server ? [server] : [])),
+    find: (name) => stored.get(keyOf(name))?.server,
+    async apply(server, signal) {
+      const key = keyOf(server.name);
+      const set = toBinary(McpServerSchema, server);
+      const { revision } = await casUpdate(bus, BUCKET, key, () => ({ set, result: undefined }), { signal });
+      take(key, { server, sequence: revision });
+    },
+    async remove(name, signal) {
+      const key = keyOf(name);
+      for (;;) {
+        const entry = await readKey(bus, BUCKET, key, { signal });
+        if (!entry) return false;
+        if (!(await removeKey(bus, { bucket: BUCKET, key, revision: entry.revision, signal }))) continue;
+        take(key, { server: undefined, sequence: entry.revision + 1 });
+        return true;
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await following;
+    },
+  };
+}
+
+/** Undefined for one that was removed, and for one that cannot be read. */
+function serverFromMessage(message: StoredMessage, logger: Logger): McpServer | undefined {
+  if (message.headers?.get("KV-Operation") || message.headers?.get("Nats-Marker-Reason")) return undefined;
+  try {
+    return fromBinary(McpServerSchema, message.data);
+  } catch (error) {
+    logger.warn(`the server stored under ${message.subject} cannot be read: ${messageFromUnknown(error)}`);
+    return undefined;
+  }
+}
+
+/** The instances of a service that answer, as `nats micro ping` finds them: those that do so within moments. */
+export async function findInstances(bus: Bus, service: string, signal: AbortSignal): Promise<string[]> {
+  const found = new Set<string>();
+  const answers = await bus.connection.requestMany(`$SRV.PING.${service}`, "", {
+    strategy: "stall",
+    stall: 100,
+    maxWait: 1_000,
+  });
+  for await (const answer of answers) {
+    signal.throwIfAborted();
+    const { metadata } = answer.json<{ metadata?: { instance?: unknown } }>();
+    if (typeof metadata?.instance === "string") found.add(metadata.instance);
+  }
+  return [...found];
+}

@@ -1,0 +1,50 @@
+import { McpServerService, type McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { instanceService } from "#runtime/bus/ownership.ts";
+import { type ClientForOptions, clientFor } from "#runtime/rpc/client.ts";
+import type { Member } from "../fleet.ts";
+import type { Peer } from "../provider.ts";
+import { HOPS_HEADER, OWN_PART_HEADER } from "../routes.ts";
+
+type Interceptors = NonNullable<ClientForOptions["interceptors"]>;
+
+/** How long another instance may take for what it does at once, and for what includes the start of a server. */
+const MEMBER_TIMEOUT_MS = 15_000;
+
+/** The other instances of this service, as clients of what each of them serves under its own name. */
+export function createPeers(bus: Bus, service: string, interceptors: Interceptors) {
+  const roomOf = (instance: string) => ({ room: instanceService(service, instance), interceptors });
+
+  function peer(instance: string, hops: number): Peer {
+    const client = clientFor(bus, ToolProviderService, roomOf(instance));
+    const headers = { [HOPS_HEADER]: String(hops) };
+    return {
+      listTools: (request, signal) => client.listTools(asked(request), { headers, signal }),
+      watchTools: (request, signal) => client.watchTools(asked(request), { headers, signal }),
+      callTool: (request, signal) => client.callTool(request, { headers, signal }),
+    };
+  }
+
+  function member(instance: string): Member {
+    const client = clientFor(bus, McpServerService, roomOf(instance));
+    const headers = { [OWN_PART_HEADER]: "1" };
+    const options = (signal: AbortSignal) => ({ headers, signal, timeoutMs: MEMBER_TIMEOUT_MS });
+    return {
+      list: async (sessionId, signal) => (await client.listServers({ sessionId }, options(signal))).connections,
+      release: async (holder, signal) => (await client.releaseScope(holder, options(signal))).closed,
+      watch: (sessionId, signal) => statusesOf(client.watchHealth({ sessionId }, { headers, signal })),
+    };
+  }
+
+  return { peer, member };
+}
+
+async function* statusesOf(told: AsyncIterable<{ status?: McpServerStatus }>): AsyncGenerator<McpServerStatus> {
+  for await (const { status } of told) if (status) yield status;
+}
+
+/** A scope that is absent is left out. */
+function asked<S, R>({ scope, sources }: { scope: S | undefined; sources: R[] }) {
+  return { sources, ...(scope !== undefined && { scope }) };
+}

@@ -1,0 +1,22 @@
+import { create } from "@bufbuild/protobuf";
+import { type ToolLog, ToolLogSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+
+const LEVELS: Record<string, string> = { debug: "debug", info: "info", notice: "info", warning: "warn" };
+
+/** A `notifications/message` as a line of a tool's log; MCP's levels above `warning` are all errors. */
+export function logFromNotification(params: { level: string; logger?: string | undefined; data: unknown }): ToolLog {
+  const { data, logger } = params;
+  const isObject = typeof data === "object" && data !== null;
+  const fields = { ...(logger !== undefined && { logger }), ...(isObject && { data }) };
+  return create(ToolLogSchema, {
+    level: LEVELS[params.level] ?? "error",
+    message: textFrom(data),
+    fieldsJson: Object.keys(fields).length > 0 ? JSON.stringify(fields) : "",
+  });
+}
+
+function textFrom(data: unknown): string {
+  if (typeof data === "string") return data;
+  const isTold = typeof data === "object" && data !== null && "message" in data && typeof data.message === "string";
+  return isTold ? String(data.message) : (JSON.stringify(data) ?? "");
+}

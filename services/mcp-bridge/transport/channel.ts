@@ -1,0 +1,75 @@
+import {
+  deserializeMessage,
+  type JSONRPCMessage,
+  type MessageExtraInfo,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+
+/** A channel of JSON texts, one message each: open, send, receive, close. */
+export interface Channel {
+  send(text: string): Promise<void>;
+  /** Ends when the other side is gone. */
+  receive(): AsyncIterable<string>;
+  /** Resolves when the other side is gone, its processes too. */
+  close(): Promise<void>;
+}
+
+/**
+ * A channel as the SDK wants it. `pid` and `stderr` are what the SDK knows a local channel by: there, silence on the question
+ * for the revision means an old server, and no outage.
+ */
+export function transportFromChannel(channel: Channel, pid: number | null = null): Transport & { pid: number | null } {
+  return new ChannelTransport(channel, pid);
+}
+
+class ChannelTransport implements Transport {
+  readonly pid: number | null;
+  readonly stderr = null;
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: <T extends JSONRPCMessage>(message: T, extra?: MessageExtraInfo) => void;
+  readonly #channel: Channel;
+  #closed: Promise<void> | undefined;
+
+  constructor(channel: Channel, pid: number | null) {
+    this.#channel = channel;
+    this.pid = pid;
+  }
+
+  async start(): Promise<void> {
+    void this.#receive();
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    return this.#channel.send(JSON.stringify(message));
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#channel.close();
+    return this.#closed;
+  }
+
+  /** A channel that ends, for whatever reason, is closed, so that nothing of it is left. */
+  async #receive(): Promise<void> {
+    try {
+      for await (const text of this.#channel.receive()) this.#take(text);
+    } catch (error) {
+      this.onerror?.(error instanceof Error ? error : new Error(messageFromUnknown(error)));
+    }
+    await this.close().catch((error: Error) => this.onerror?.(error)); // first, so that how it ended is known
+    this.onclose?.();
+  }
+
+  #take(text: string): void {
+    if (text.trim() === "") return;
+    let message: JSONRPCMessage;
+    try {
+      message = deserializeMessage(text);
+    } catch {
+      this.onerror?.(new Error(`not a message of MCP: ${text.slice(0, 200)}`)); // servers print what does not belong there
+      return;
+    }
+    this.onmessage?.(message);
+  }
+}

@@ -1,0 +1,76 @@
+import { createBackoff } from "#runtime/time/backoff.ts";
+import { delay } from "#runtime/time/delay.ts";
+
+export interface EventStreamOptions {
+  /** Asks for the stream; `lastEventId` is that of the last event seen. */
+  request: (lastEventId: string | undefined, signal: AbortSignal) => Promise<Response>;
+  signal: AbortSignal;
+  onData: (data: string) => void;
+  /** The stream is open again after a gap, in which events may have been missed. */
+  onReopened: () => void;
+  onTrouble: (error: unknown) => void;
+}
+
+/** A stream that lived for that long was sound; one that did not makes the next wait longer. */
+const SOUND_MS = 30_000;
+
+/**
+ * Reads the events that a server sends unasked, for as long as the signal allows. A server that keeps closing the stream is
+ * asked again more and more rarely, never given up. One that has no such stream (405), or says that the session or the
+ * permission is gone (any other 4xx), is not asked again.
+ */
+export async function followEvents(options: EventStreamOptions): Promise<void> {
+  const { signal } = options;
+  const backoff = createBackoff({ initialMs: 500, maxMs: 60_000 });
+  let lastEventId: string | undefined;
+  for (let isFirst = true; !signal.aborted; isFirst = false) {
+    const openedAt = performance.now();
+    try {
+      const response = await options.request(lastEventId, signal);
+      if (response.status >= 400 && response.status < 500) return;
+      if (response.ok && response.body) {
+        if (!isFirst) options.onReopened();
+        for await (const event of eventsOf(response.body)) {
+          lastEventId = event.id ?? lastEventId;
+          if (event.data !== "" && (event.type === "" || event.type === "message")) options.onData(event.data);
+        }
+      }
+    } catch (error) {
+      if (!signal.aborted) options.onTrouble(error);
+    }
+    if (performance.now() - openedAt > SOUND_MS) backoff.reset();
+    await delay(backoff.next(), signal).catch(() => {}); // the loop looks at the signal itself
+  }
+}
+
+interface ServerEvent {
+  id: string | undefined;
+  type: string;
+  data: string;
+}
+
+/** The events of a `text/event-stream`, as the HTML standard frames them. */
+export async function* eventsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent> {
+  let event: ServerEvent & { lines: string[] } = { id: undefined, type: "", data: "", lines: [] };
+  for await (const line of linesOf(body)) {
+    if (line === "") {
+      if (event.lines.length > 0 || event.id !== undefined) yield { ...event, data: event.lines.join("\n") };
+      event = { id: undefined, type: "", data: "", lines: [] };
+      continue;
+    }
+    const [, field, value = ""] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
+    if (field === "data") event.lines.push(value);
+    else if (field === "event") event.type = value;
+    else if (field === "id") event.id = value;
+  }
+}
+
+async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of body) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split(/\r\n|\n|\r(?!$)/);
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}

@@ -1,0 +1,169 @@
+import {
+  deserializeMessage,
+  type FetchLike,
+  isJSONRPCErrorResponse,
+  isJSONRPCRequest,
+  isJSONRPCResultResponse,
+  type JSONRPCMessage,
+  type MessageExtraInfo,
+  type RequestId,
+  StreamableHTTPClientTransport,
+  type Transport,
+  type TransportSendOptions,
+} from "@modelcontextprotocol/client";
+import { Agent, fetch as undiciFetch } from "undici";
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { followEvents } from "./event-stream.ts";
+import type { TransportContext, TransportModule } from "./module.ts";
+
+/** In `error.data.reason` of an answer that this transport gives itself: the server ended the stream without one. */
+export const STREAM_ENDED = "toolbus:stream-ended";
+
+const TERMINATE_TIMEOUT_MS = 1_000;
+
+/** Streamable HTTP, of every revision. */
+export const http: TransportModule = {
+  name: "http",
+  schemes: ["http", "https"],
+  async open(server, context) {
+    const url =
+      URL.parse(server.url) ?? refuse("invalid_argument", `${server.url} is no URL`, { reason: "SERVER_INVALID" });
+    return { transport: new HttpTransport(url, server, context) };
+  },
+};
+
+/**
+ * The SDK's transport, with four cares of long-lived connections:
+ *
+ * T1  No idle cut: undici ends silent streams after 300 s by default. Who asks keeps the deadline.
+ * T2  A stream of a request that ends without its answer is answered here with an error, at once.
+ * T3  The stream of unasked events is followed by `followEvents`: the SDK asks a server that closes it for ever at the same
+ *     pace, and gives up silently on one that fails. The SDK is told that there is no such stream.
+ * T4  Closing ends the session at the server too, but waits no longer than a second for that.
+ */
+class HttpTransport implements Transport {
+  readonly hasPerRequestStream = true;
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: <T extends JSONRPCMessage>(message: T, extra?: MessageExtraInfo) => void;
+  readonly #agent = new Agent({ bodyTimeout: 0, headersTimeout: 0 }); // T1
+  readonly #inner: StreamableHTTPClientTransport;
+  readonly #unanswered = new Set<RequestId>();
+  readonly #ended = new AbortController();
+  readonly #context: TransportContext;
+  #closed: Promise<void> | undefined;
+
+  constructor(url: URL, server: McpServer, context: TransportContext) {
+    this.#context = context;
+    this.#inner = new StreamableHTTPClientTransport(url, {
+      requestInit: { headers: server.headers },
+      fetch: (target, init) => this.#fetch(target, init),
+    });
+    this.#inner.onclose = () => this.onclose?.();
+    this.#inner.onerror = (error) => this.onerror?.(error);
+    this.#inner.onmessage = (message) => this.#deliver(message);
+  }
+
+  get sessionId(): string | undefined {
+    return this.#inner.sessionId;
+  }
+
+  start(): Promise<void> {
+    return this.#inner.start();
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#inner.setProtocolVersion(version);
+  }
+
+  async send(message: JSONRPCMessage, options: TransportSendOptions = {}): Promise<void> {
+    if (!isJSONRPCRequest(message) || message.method === "subscriptions/listen") {
+      return this.#inner.send(message, sendOptions(options));
+    }
+    this.#unanswered.add(message.id);
+    const onRequestStreamEnd = () => {
+      options.onRequestStreamEnd?.();
+      this.#answerUnanswered(message.id);
+    };
+    try {
+      await this.#inner.send(message, sendOptions({ ...options, onRequestStreamEnd }));
+    } catch (error) {
+      this.#unanswered.delete(message.id);
+      throw error;
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    this.#ended.abort();
+    const timeUp = AbortSignal.timeout(TERMINATE_TIMEOUT_MS);
+    const late = new Promise<void>((resolve) => timeUp.addEventListener("abort", () => resolve(), { once: true }));
+    await Promise.race([this.#inner.terminateSession().catch(() => {}), late]); // T4; the server forgets it by itself
+    await this.#inner.close();
+    await this.#agent.destroy();
+  }
+
+  #fetch: FetchLike = async (url, init = {}) => {
+    const headers = new Headers(init.headers);
+    const isForEvents = init.method === "GET" && !headers.has("last-event-id");
+    if (isForEvents) {
+      this.#followEvents(url, headers);
+      return new Response(null, { status: 405 }); // T3
+    }
+    return this.#request(url, init);
+  };
+
+  async #request(url: string | URL, init: RequestInit): Promise<Response> {
+    // The global types and those of the package describe the same standard.
+    const response = await undiciFetch(url, { ...init, dispatcher: this.#agent } as Parameters<typeof undiciFetch>[1]);
+    return response as unknown as Response;
+  }
+
+  #followEvents(url: string | URL, headers: Headers): void {
+    const onTrouble = (error: unknown) =>
+      this.#context.logger.debug(`the stream of events of ${url} broke: ${messageFromUnknown(error)}`);
+    void followEvents({
+      signal: this.#ended.signal,
+      onTrouble,
+      request: (lastEventId, signal) => {
+        const asked = new Headers(headers);
+        if (lastEventId) asked.set("last-event-id", lastEventId);
+        return this.#request(url, { method: "GET", headers: asked, signal });
+      },
+      onData: (data) => {
+        try {
+          this.#deliver(deserializeMessage(data));
+        } catch (error) {
+          onTrouble(error);
+        }
+      },
+      // Whatever changed in the gap: the list is read again.
+      onReopened: () => this.#deliver({ jsonrpc: "2.0", method: "notifications/tools/list_changed" }),
+    });
+  }
+
+  #deliver(message: JSONRPCMessage): void {
+    const isAnswer = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message);
+    if (isAnswer && message.id !== undefined) this.#unanswered.delete(message.id);
+    this.onmessage?.(message);
+  }
+
+  /** T2 */
+  #answerUnanswered(id: RequestId): void {
+    if (!this.#unanswered.delete(id)) return;
+    const message = "the server ended the stream without an answer";
+    this.onmessage?.({ jsonrpc: "2.0", id, error: { code: -32_000, message, data: { reason: STREAM_ENDED } } });
+  }
+}
+
+/** The SDK's transport distinguishes what is absent from what is undefined. */
+function sendOptions(options: TransportSendOptions): Parameters<StreamableHTTPClientTransport["send"]>[1] {
+  const { relatedRequestId: _, ...rest } = options;
+  const given = Object.entries(rest).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given);
+}

@@ -1,0 +1,29 @@
+import type { Transport } from "@modelcontextprotocol/client";
+import type { Logger } from "pino";
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+
+/** A way to reach servers. A third party's module exports one as `transport`; `TOOLBUS_MCP_TRANSPORTS` names the module. */
+export interface TransportModule {
+  /** As `transport` in a server's configuration. */
+  readonly name: string;
+  /** Schemes of the URLs that it is chosen for when a server names no transport. */
+  readonly schemes: readonly string[];
+  /** Secrets are resolved in the server. What was opened is closed by its own `close`, also when it was never used. */
+  open(server: McpServer, context: TransportContext): Promise<OpenTransport>;
+}
+
+export interface TransportContext {
+  /** For processes. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly maxMessageBytes: number;
+  readonly logger: Logger;
+  /** Takes the values of secrets out of what a server wrote, before anybody reads it. */
+  readonly redact: (text: string) => string;
+}
+
+export interface OpenTransport {
+  /** `transportFromChannel` makes one of a channel that only sends and receives. */
+  readonly transport: Transport;
+  /** What is known about the other side's end, for a message: how it exited, its last words. */
+  describeEnd?(): string;
+}

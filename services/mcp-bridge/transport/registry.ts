@@ -1,0 +1,25 @@
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { http } from "./http.ts";
+import type { TransportModule } from "./module.ts";
+import { stdio } from "./stdio.ts";
+
+export type FindTransport = (server: McpServer) => TransportModule;
+
+/** Chooses by the name that a server gives, else by the scheme of its URL, else, for a command, stdio. */
+export function createTransportRegistry(others: readonly TransportModule[] = []): FindTransport {
+  const modules = [...others, stdio, http];
+  return (server) => {
+    const name = server.transport === "" && server.command !== "" ? "stdio" : server.transport;
+    if (name !== "") return modules.find((module) => module.name === name) ?? refuseUnknown(`the transport ${name}`);
+    const scheme = URL.parse(server.url)?.protocol.slice(0, -1) ?? "";
+    return modules.find((module) => module.schemes.includes(scheme)) ?? refuseUnknown(`a transport for ${server.url}`);
+  };
+
+  function refuseUnknown(what: string): never {
+    const known = modules.map((module) => module.name).join(", ");
+    return refuse("invalid_argument", `there is no such thing as ${what}; known are ${known}`, {
+      reason: "TRANSPORT_UNKNOWN",
+    });
+  }
+}
