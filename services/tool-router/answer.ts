@@ -1,0 +1,90 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { Effect, ExecutionType, type Tool, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { isObject, type Validator } from "./validate.ts";
+
+/** What a call answered; a failure is `{"error":"<text>"}` with `isError`, whatever the kind (KIND-4). */
+export type Answer = ToolResult;
+
+export function success(output: unknown): Answer {
+  return successJson(JSON.stringify(output ?? null));
+}
+
+/** For what is JSON text already, and goes on byte for byte. */
+export function successJson(outputJson: string): Answer {
+  return answerFrom({ outputJson });
+}
+
+export function failure(text: string): Answer {
+  return answerFrom({ outputJson: JSON.stringify({ error: text }), isError: true });
+}
+
+/** The outcome of something that must not be repeated is unknown (LOOP-14). */
+export function outcomeUnknown(why: string): Answer {
+  return failure(`outcome_unknown: ${why}`);
+}
+
+/** Nobody waits for the call any more; what must not be repeated may have happened. */
+export function canceled(effect: Effect): Answer {
+  return effect === Effect.AT_MOST_ONCE ? outcomeUnknown("the call was canceled") : failure("the call was canceled");
+}
+
+function answerFrom(init: MessageInitShape<typeof ToolResultSchema>): Answer {
+  return create(ToolResultSchema, init);
+}
+
+/** Keeps a result that is too large for a message, and gives the reference under which it can be read. */
+export type StoreResult = (outputJson: string) => Promise<string>;
+
+export interface Answers {
+  /** LOOP-8: JSON where JSON is promised, the schema where there is one, and no more bytes than a message holds. */
+  finish(tool: Tool, result: Answer): Promise<Answer>;
+  /** Stores what is larger than a message holds, and gives its beginning with the reference. */
+  bound(answer: Answer): Promise<Answer>;
+}
+
+export function createAnswers(options: { validator: Validator; maxBytes: number; store: StoreResult }): Answers {
+  const { validator, maxBytes, store } = options;
+
+  function checked(tool: Tool, result: Answer): Answer {
+    if (result.isError) return asError(result);
+    const validation = validator.parseResult(promisedSchema(tool), result.outputJson);
+    if (validation.kind === "valid") return result;
+    return failure(`Tool ${JSON.stringify(tool.name)} answered with something invalid: ${validation.message}`);
+  }
+
+  async function bound(answer: Answer): Promise<Answer> {
+    const bytes = Buffer.byteLength(answer.outputJson);
+    if (bytes <= maxBytes) return answer;
+    const storedReference = await store(answer.outputJson);
+    const outputJson = shortened(answer, { bytes, maxBytes, storedReference });
+    return answerFrom({ outputJson, isError: answer.isError, storedReference });
+  }
+
+  return { finish: (tool, result) => bound(checked(tool, result)), bound };
+}
+
+/** An MCP tool's schema speaks of its structured content, which the bridge's client has checked; arguments need no check. */
+function promisedSchema(tool: Tool): string {
+  const { executionType, outputSchemaJson } = tool;
+  return executionType === ExecutionType.MCP || executionType === ExecutionType.INTERNAL ? "" : outputSchemaJson;
+}
+
+/** Whatever a provider called an error comes out in the one form. */
+function asError(result: Answer): Answer {
+  try {
+    const output: unknown = JSON.parse(result.outputJson);
+    if (isObject(output) && typeof output.error === "string") return result;
+  } catch {
+    // no JSON: the text itself is the error
+  }
+  return failure(result.outputJson);
+}
+
+function shortened(answer: Answer, size: { bytes: number; maxBytes: number; storedReference: string }): string {
+  const { bytes, maxBytes, storedReference } = size;
+  const beginning = Buffer.from(answer.outputJson)
+    .subarray(0, Math.floor(maxBytes / 4))
+    .toString();
+  if (answer.isError) return JSON.stringify({ error: `${beginning}… (${bytes} bytes, stored as ${storedReference})` });
+  return JSON.stringify({ truncated: true, bytes, storedReference, beginning });
+}

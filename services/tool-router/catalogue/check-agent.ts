@@ -1,0 +1,82 @@
+import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { BUILT_IN_NAMES, parseReference } from "../names.ts";
+import { createPolicy, followAlias } from "../policy.ts";
+
+export interface AgentCheck {
+  hasTool: (name: string) => boolean;
+  hasProvider: (name: string) => boolean;
+}
+
+/** What makes an agent unusable, and what its operator should know (ORCH-3, ORCH-5); each with its path. */
+export interface AgentFindings {
+  faults: string[];
+  warnings: string[];
+}
+
+export function checkAgent(agent: Agent, check: AgentCheck): AgentFindings {
+  const faults = [...faultsOfSources(agent, check), ...faultsOfAliases(agent, check), ...faultsOfReferences(agent)];
+  return { faults, warnings: faults.length > 0 ? [] : warningsOf(agent, check) };
+}
+
+function faultsOfSources(agent: Agent, { hasProvider }: AgentCheck): string[] {
+  const seen = new Set<string>();
+  return agent.sources.flatMap(({ name, provider }, index) => {
+    const faults: string[] = [];
+    if (seen.has(name)) faults.push(`sources[${index}].name: ${JSON.stringify(name)} is there twice`);
+    seen.add(name);
+    if (!hasProvider(provider))
+      faults.push(`sources[${index}].provider: there is no provider ${JSON.stringify(provider)}`);
+    return faults;
+  });
+}
+
+function faultsOfAliases(agent: Agent, { hasTool }: AgentCheck): string[] {
+  const aliases = agent.tools?.aliases ?? {};
+  const sources = new Set(agent.sources.map(({ name }) => name));
+  return Object.keys(aliases).flatMap((alias) => {
+    const path = `tools.aliases.${alias}`;
+    if (BUILT_IN_NAMES.has(alias)) return [`${path}: ${alias} is a built-in of every agent`];
+    if (hasTool(alias)) return [`${path}: ${alias} is the name of a tool`];
+    const end = followAlias(aliases, alias);
+    if (end.kind === "circle") return [`${path}: leads in a circle (${end.path.join(" → ")})`];
+    const { source, tool } = parseReference(end.reference);
+    const leadsSomewhere = source === undefined ? hasTool(tool) || BUILT_IN_NAMES.has(tool) : sources.has(source);
+    return leadsSomewhere ? [] : [`${path}: points to ${JSON.stringify(end.reference)}, which does not exist`];
+  });
+}
+
+/** `@files` without a tool, or an empty entry, is a slip of the pen. */
+function faultsOfReferences(agent: Agent): string[] {
+  return (["use", "allowed"] as const).flatMap((list) =>
+    (agent.tools?.[list] ?? []).flatMap((entry, index) => {
+      const isReference = entry !== "" && (!entry.startsWith("@") || parseReference(entry).source !== undefined);
+      return isReference
+        ? []
+        : [`tools.${list}[${index}]: ${JSON.stringify(entry)} is neither a name nor @source/tool`];
+    }),
+  );
+}
+
+function warningsOf(agent: Agent, { hasTool }: AgentCheck): string[] {
+  const { use = [], allowed = [] } = agent.tools ?? {};
+  const sources = new Set(agent.sources.map(({ name }) => name));
+  const policy = createPolicy(agent.name, agent.tools);
+  const warnings = use.flatMap((entry, index) => {
+    const { source, tool } = parseReference(entry);
+    const isKnown = source === undefined ? hasTool(tool) : sources.has(source);
+    if (entry.includes("*") || isKnown) return [];
+    const missing =
+      source === undefined
+        ? `there is no tool ${JSON.stringify(tool)}`
+        : `no source ${JSON.stringify(source)} is declared`;
+    return [`tools.use[${index}]: ${missing}; only a provider's own offer can fill it`];
+  });
+  const isEmpty = use.length === 0 && (agent.sources.length > 0 || allowed.length > 0);
+  if (isEmpty) warnings.push("tools.use: is empty, so that no tool of a source or the catalogue can be called");
+  for (const [index, entry] of allowed.entries()) {
+    const isPattern = entry.includes("*");
+    if (isPattern || policy.isInUse(policy.aliases.get(entry) ?? entry)) continue;
+    warnings.push(`tools.allowed[${index}]: ${JSON.stringify(entry)} is not in tools.use`);
+  }
+  return warnings;
+}

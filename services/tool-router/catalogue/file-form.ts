@@ -1,0 +1,38 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { messageFromError } from "../validate.ts";
+
+/** What a file holds, or everything that is wrong with it, each fault with its path. */
+export type Parsed<T> = { kind: "parsed"; value: T } | { kind: "faulty"; faults: string[] };
+
+type Schema = Record<string, unknown>;
+
+export const TEXT = { type: "string" };
+export const NAME = { type: "string", pattern: "^[a-zA-Z0-9_-]{1,64}$" };
+export const STRINGS = { type: "array", items: TEXT };
+export const TEXTS = { type: "object", additionalProperties: TEXT };
+
+/** An object that has no fields but these. */
+export function object(properties: Record<string, Schema>, required: string[] = []): Schema {
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
+/** Reads JSON text of a form that is given as JSON Schema, and tells all faults at once. */
+export function createFileForm<T>(schema: Schema): (text: string) => Parsed<T> {
+  const validate = new Ajv2020({
+    allErrors: true,
+    strict: true,
+    allowUnionTypes: true,
+    strictRequired: false,
+  }).compile<T>(schema);
+  return (text) => {
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch (error) {
+      return { kind: "faulty", faults: [`is no JSON: ${messageFromUnknown(error)}`] };
+    }
+    if (validate(value)) return { kind: "parsed", value };
+    return { kind: "faulty", faults: (validate.errors ?? []).map((error) => messageFromError(error, "")) };
+  };
+}

@@ -1,0 +1,47 @@
+/** A bucket's content in memory, kept by following it: what all instances of the router agree on. */
+export class Shelf<T> {
+  readonly #entries = new Map<string, { value: T; revision: number }>();
+  #version = 0;
+  #reached = 0;
+  #changed = Promise.withResolvers<void>();
+
+  /** Grows with each change. */
+  get version(): number {
+    return this.#version;
+  }
+
+  get(key: string): { value: T; revision: number } | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** By key. */
+  get entries(): [string, { value: T; revision: number }][] {
+    return [...this.#entries].sort(([one], [other]) => (one < other ? -1 : 1));
+  }
+
+  /** What the bucket tells, in its order; an undefined value is a removal. */
+  take(key: string, revision: number, value: T | undefined): void {
+    if (value === undefined) this.#entries.delete(key);
+    else this.#entries.set(key, { value, revision });
+    this.#version += 1;
+    this.pass(revision);
+  }
+
+  /** The bucket has come so far, with or without news for this shelf. */
+  pass(revision: number): void {
+    this.#reached = Math.max(this.#reached, revision);
+    const waiting = this.#changed;
+    this.#changed = Promise.withResolvers<void>();
+    waiting.resolve();
+  }
+
+  /** Resolves at the next change. */
+  get changed(): Promise<void> {
+    return this.#changed.promise;
+  }
+
+  /** Waits until everything up to a revision is seen here. */
+  async reached(revision: number): Promise<void> {
+    while (this.#reached < revision) await this.#changed.promise;
+  }
+}

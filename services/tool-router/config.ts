@@ -1,0 +1,72 @@
+import { readEnvironment } from "#runtime/config/environment.ts";
+import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
+
+export interface Config extends ServiceConfig {
+  agentsDirectory: string;
+  toolsDirectory: string;
+  /** Further providers, `name=service` or `name=url`. */
+  providers: { name: string; service: string; url: string }[];
+  /** `host:port` and CIDR ranges that gateway tools may reach although they are not public. */
+  gatewayAllow: string[];
+  gatewayMaxResponseBytes: number;
+  /** By name, for `${secret:NAME}`; from the variables `TOOLBUS_SECRET_<NAME>`. */
+  secrets: ReadonlyMap<string, string>;
+  /** Larger results are stored and shortened. */
+  maxResultBytes: number;
+  /** How long a provider may take to list its tools until the others are listed without it. */
+  providerStartupMs: number;
+  /** How long the offers of a session that is not used are still followed. */
+  contextIdleMs: number;
+  /** What a worker's installation may take beside its call. */
+  workerStartupMs: number;
+}
+
+const SECRET_PREFIX = "TOOLBUS_SECRET_";
+
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const reader = readEnvironment(env);
+  const providers = reader
+    .list("TOOLBUS_PROVIDERS", { default: [] })
+    .map((entry) => ({ entry, parsed: providerFrom(entry) }));
+  for (const { entry, parsed } of providers) {
+    if (parsed === undefined) reader.fault("TOOLBUS_PROVIDERS", entry, "name=service or name=url");
+  }
+  const gatewayAllow = reader.list("TOOLBUS_GATEWAY_ALLOW", { default: [] });
+  for (const entry of gatewayAllow.filter((one) => !isAddressRule(one))) {
+    reader.fault("TOOLBUS_GATEWAY_ALLOW", entry, "host:port or a range like 10.0.0.0/8");
+  }
+  const config: Config = {
+    ...serviceConfigFromReader(reader),
+    agentsDirectory: reader.path("TOOLBUS_AGENTS", { default: "examples/agents" }),
+    toolsDirectory: reader.path("TOOLBUS_TOOLS", { default: "examples/tools" }),
+    providers: providers.flatMap(({ parsed }) => parsed ?? []),
+    gatewayAllow,
+    gatewayMaxResponseBytes: reader.integer("TOOLBUS_GATEWAY_MAX_RESPONSE", { default: 8 * 2 ** 20, min: 1_024 }),
+    secrets: secretsFrom(env),
+    maxResultBytes: reader.integer("TOOLBUS_MAX_RESULT_BYTES", { default: 256 * 1_024, min: 1_024, max: 512 * 1_024 }),
+    providerStartupMs: reader.milliseconds("TOOLBUS_PROVIDER_STARTUP", { default: 5_000, min: 1 }),
+    contextIdleMs: reader.milliseconds("TOOLBUS_CONTEXT_IDLE", { default: 600_000, min: 1_000 }),
+    workerStartupMs: reader.milliseconds("TOOLBUS_WORKER_STARTUP", { default: 180_000, min: 0 }),
+  };
+  reader.finish();
+  return config;
+}
+
+function providerFrom(entry: string): Config["providers"][number] | undefined {
+  const [, name, place] = /^([a-zA-Z0-9_-]{1,64})=(\S+)$/.exec(entry) ?? [];
+  if (name === undefined || place === undefined) return undefined;
+  if (/^(https?|grpcs?):\/\/[^/]/.test(place)) return { name, service: "", url: place };
+  return /^[a-zA-Z0-9_-]+$/.test(place) ? { name, service: place, url: "" } : undefined;
+}
+
+function isAddressRule(entry: string): boolean {
+  return /^[^/\s]+:\d{1,5}$/.test(entry) || /^[0-9a-fA-F.:]+\/\d{1,3}$/.test(entry);
+}
+
+function secretsFrom(env: NodeJS.ProcessEnv): Map<string, string> {
+  const secrets = new Map<string, string>();
+  for (const [name, value] of Object.entries(env)) {
+    if (name.startsWith(SECRET_PREFIX) && value) secrets.set(name.slice(SECRET_PREFIX.length), value);
+  }
+  return secrets;
+}

@@ -1,0 +1,167 @@
+import { create } from "@bufbuild/protobuf";
+import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { CallToolRequest } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
+import { type Scope, ScopeSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { decideAsks } from "./catalogue/asks.ts";
+import type { Catalogue } from "./catalogue/catalogue.ts";
+import type { FindProvider } from "./offers/provider-client.ts";
+import { ScopeOffers, type ScopeOffersOptions } from "./offers/scope-offers.ts";
+import { type Resolution, resolve } from "./resolve.ts";
+import { refuseAgent, type Sessions } from "./sessions.ts";
+import { CALLER_PROVIDER, createToolSet, type ToolSet } from "./tool-set.ts";
+
+/** An agent as it acts: in a session, by itself, or the catalogue as if one agent had it all. */
+export interface AgentContext {
+  readonly agent: Agent;
+  readonly revision: number;
+  readonly principal: string;
+  readonly scope: Scope;
+}
+
+export interface ContextsOptions extends ScopeOffersOptions {
+  catalogue: Catalogue;
+  sessions: Sessions;
+  find: FindProvider;
+  /** How long what nobody asks for is still followed. */
+  idleMs: number;
+}
+
+interface Open {
+  readonly offers: ScopeOffers;
+  readonly signature: string;
+  catalogueVersion: number;
+  usedAt: number;
+  tools?: { set: ToolSet; agent: Agent; version: string };
+}
+
+/** The contexts in use, each with what its providers offer. */
+export class Contexts implements Disposable {
+  readonly #options: ContextsOptions;
+  readonly #open = new Map<string, Open>();
+
+  constructor(options: ContextsOptions) {
+    this.#options = options;
+  }
+
+  /** The context of a call, at least as recent as the one by which its caller decided. */
+  async ofCall(request: Pick<CallToolRequest, "sessionId" | "agentRevision">): Promise<AgentContext> {
+    const { catalogue, sessions } = this.#options;
+    const session = await sessions.active(request.sessionId);
+    if (session.agentRevision >= request.agentRevision && catalogue.agent(session.agent))
+      return this.#ofSession(session);
+    await catalogue.caughtUp();
+    const again = await sessions.active(request.sessionId);
+    if (again.agentRevision >= request.agentRevision) return this.#ofSession(again);
+    const message = `the agent's context has revision ${again.agentRevision}, the call was decided by ${request.agentRevision}`;
+    return refuse("aborted", message, { reason: "AGENT_REVISION_AHEAD" });
+  }
+
+  /** The context that is asked about: of a session, of an agent, or of the whole catalogue. */
+  async of(request: { sessionId: string; agent: string }): Promise<AgentContext> {
+    const { catalogue, sessions } = this.#options;
+    await catalogue.caughtUp();
+    if (request.sessionId !== "") return this.#ofSession(await sessions.active(request.sessionId));
+    if (request.agent === "") return contextOf(create(AgentSchema, { tools: { use: ["*"] } }), 0, "", "");
+    const { agent, revision } = catalogue.agent(request.agent) ?? refuseAgent(request.agent);
+    return contextOf(agent, revision, "", "");
+  }
+
+  /** All tools, once every provider has answered, failed, or taken too long; the caller's as they are declared now. */
+  async tools(context: AgentContext, signal: AbortSignal): Promise<ToolSet> {
+    const open = this.#opened(context);
+    await Promise.all([open.offers.settled(signal), open.offers.refresh(CALLER_PROVIDER, signal)]);
+    return this.#toolSet(open, context.agent);
+  }
+
+  /** What a name means, as soon as the provider that has it has answered, whatever the others do. */
+  async find(
+    context: AgentContext,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<{ tools: ToolSet; resolution: Resolution }> {
+    const open = this.#opened(context);
+    const { offers } = open;
+    let isFresh = false;
+    for (;;) {
+      const changed = offers.changed;
+      const isSettled = offers.isSettled;
+      const tools = this.#toolSet(open, context.agent);
+      const resolution = resolve(tools, name);
+      if (resolution.kind === "found" || (isSettled && isFresh)) return { tools, resolution };
+      if (isSettled) await offers.refresh(CALLER_PROVIDER, signal);
+      else await changed;
+      isFresh = isSettled;
+      signal.throwIfAborted();
+    }
+  }
+
+  closeSession(sessionId: string): void {
+    for (const [key, open] of this.#open) if (open.offers.scope.sessionId === sessionId) this.#close(key, open);
+  }
+
+  /** Lets go of what nobody has asked for in a while. */
+  closeIdle(): void {
+    const before = this.#options.clock.now() - this.#options.idleMs;
+    for (const [key, open] of this.#open) if (open.usedAt < before) this.#close(key, open);
+  }
+
+  [Symbol.dispose](): void {
+    for (const [key, open] of this.#open) this.#close(key, open);
+  }
+
+  #ofSession(session: Session): AgentContext {
+    const { agent } = this.#options.catalogue.agent(session.agent) ?? refuseAgent(session.agent);
+    return contextOf(agent, session.agentRevision, session.id, session.principal);
+  }
+
+  #opened(context: AgentContext): Open {
+    const { catalogue, clock } = this.#options;
+    const { sessionId, agent, agentRevision } = context.scope;
+    const key = sessionId === "" ? `agent ${agent}` : `session ${sessionId}`;
+    const standing = this.#open.get(key);
+    const isCurrent = standing?.offers.scope.agentRevision === agentRevision && standing.offers.scope.agent === agent;
+    if (standing && isCurrent && standing.catalogueVersion === catalogue.version) {
+      standing.usedAt = clock.now();
+      return standing;
+    }
+    const asks = this.#asks(context);
+    const signature = JSON.stringify(
+      asks.map(({ provider, client, sources }) => [provider, client?.address, sources.length]),
+    );
+    if (standing && isCurrent && standing.signature === signature) {
+      standing.catalogueVersion = catalogue.version;
+      return standing;
+    }
+    if (standing) this.#close(key, standing);
+    const offers = new ScopeOffers(context.scope, asks, this.#options);
+    const open: Open = { offers, signature, catalogueVersion: catalogue.version, usedAt: clock.now() };
+    this.#open.set(key, open);
+    return open;
+  }
+
+  #asks({ agent, scope }: AgentContext) {
+    const { catalogue, find } = this.#options;
+    const providers = catalogue.providers.map(({ name }) => name);
+    return decideAsks(agent, { catalogue: catalogue.tools, providers, find, hasSession: scope.sessionId !== "" });
+  }
+
+  #toolSet(open: Open, agent: Agent): ToolSet {
+    const { catalogue } = this.#options;
+    const version = `${open.offers.version} ${catalogue.version}`;
+    if (open.tools?.version === version && open.tools.agent === agent) return open.tools.set;
+    open.tools = { set: createToolSet(agent, catalogue.tools, open.offers.offers), agent, version };
+    return open.tools.set;
+  }
+
+  #close(key: string, open: Open): void {
+    open.offers[Symbol.dispose]();
+    if (this.#open.get(key) === open) this.#open.delete(key);
+  }
+}
+
+function contextOf(agent: Agent, revision: number, sessionId: string, principal: string): AgentContext {
+  const scope = create(ScopeSchema, { sessionId, agent: agent.name, agentRevision: revision, principal });
+  return { agent, revision, principal, scope };
+}

@@ -1,0 +1,26 @@
+/** A bucket of messages by key, as the thinking sees it. Reads see every write that was acknowledged. */
+export interface Documents<T> {
+  read(key: string): Promise<Stored<T> | undefined>;
+  /** The revision, or undefined when the key has a value already. */
+  create(key: string, value: T): Promise<number | undefined>;
+  /** Writes what `decide` gives for what stands, again if somebody else wrote meanwhile; undefined keeps it. */
+  update(key: string, decide: (value: T | undefined) => T | undefined): Promise<Update<T>>;
+  /** Removes the value if `decide` still agrees; gives the revision of the removal, or undefined when nothing was removed. */
+  remove(key: string, decide: (value: T) => boolean): Promise<boolean>;
+  /** All values that stand. */
+  list(signal: AbortSignal): AsyncIterable<Stored<T>>;
+}
+
+export interface Stored<T> {
+  key: string;
+  value: T;
+  revision: number;
+}
+
+export interface Update<T> {
+  before: T | undefined;
+  /** What stands after the update; undefined when there was nothing and nothing was written. */
+  value: T | undefined;
+  revision: number;
+  hasChanged: boolean;
+}

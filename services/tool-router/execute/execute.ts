@@ -1,0 +1,53 @@
+import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { Answer } from "../answer.ts";
+import type { FlightControl } from "../flights.ts";
+import type { Begun } from "../record.ts";
+import type { ToolEntry } from "../tool-set.ts";
+import { isObject } from "../validate.ts";
+import type { Deadline } from "./deadline.ts";
+import type { Gateway } from "./gateway.ts";
+import { executeInternal } from "./internal.ts";
+import type { Outside } from "./outside.ts";
+import type { ProviderCall } from "./provider.ts";
+
+/** A call that was resolved, permitted, validated and recorded. */
+export interface PreparedCall {
+  callId: string;
+  entry: ToolEntry;
+  args: unknown;
+  argumentsJson: string;
+  deadline: Deadline;
+  runDeadline: number | undefined;
+  scope: Scope;
+  begun: Exclude<Begun, { kind: "resolved" }>;
+}
+
+export interface Execution {
+  execute(call: PreparedCall, control: FlightControl): Promise<Answer>;
+}
+
+export interface Executors {
+  gateway: Gateway;
+  outside: Outside;
+  providers: { execute(call: ProviderCall, control: FlightControl): Promise<Answer> };
+}
+
+export function createExecution({ gateway, outside, providers }: Executors): Execution {
+  return {
+    async execute(call, control) {
+      const { entry, args, deadline, begun } = call;
+      const { executor, tool } = entry;
+      switch (executor.kind) {
+        case "internal":
+          return executeInternal(args);
+        case "gateway":
+          return gateway.execute(entry, isObject(args) ? args : {}, deadline, control.signal);
+        case "outside":
+          if (begun.kind !== "open") throw new TypeError("a call that is answered from outside is always recorded");
+          return outside.execute(begun.record, tool.isAsync, deadline, control.signal);
+        case "provider":
+          return providers.execute({ ...call, executor, argumentsJson: call.argumentsJson || "{}" }, control);
+      }
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import type { Source } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+
+/** Who runs a tool. */
+export type Executor =
+  | { kind: "internal" }
+  | { kind: "gateway" }
+  /** Somebody who submits a result: a person in the active space, or an external service. */
+  | { kind: "outside" }
+  | { kind: "provider"; provider: string; source: Source | undefined; tool: string };
+
+/** The provider of those kinds of the catalogue that a provider runs. */
+const PROVIDER_OF_KIND: Partial<Record<ExecutionType, string>> = {
+  [ExecutionType.HOSTED]: "worker",
+  [ExecutionType.BUILTIN]: "worker",
+};
+
+/** The kinds that a catalogue's tool may have; the others come from sources, callers and clients of runs. */
+export const CATALOGUE_KINDS: ReadonlySet<ExecutionType> = new Set([
+  ExecutionType.INTERNAL,
+  ExecutionType.GATEWAY,
+  ExecutionType.EXTERNAL,
+  ExecutionType.SPACE,
+  ExecutionType.HOSTED,
+  ExecutionType.BUILTIN,
+  ExecutionType.CUSTOM,
+]);
+
+/** TOOL-3: a URL decides before everything but `internal`. */
+export function executorOfCatalogueTool(tool: Tool): Executor {
+  if (tool.executionType === ExecutionType.INTERNAL) return { kind: "internal" };
+  if (tool.execution !== undefined && tool.execution.url !== "") return { kind: "gateway" };
+  if (tool.executionType === ExecutionType.CUSTOM) {
+    const [provider = "", type = ""] = splitOnce(tool.customType, ":");
+    return { kind: "provider", provider, source: undefined, tool: type };
+  }
+  const provider = PROVIDER_OF_KIND[tool.executionType];
+  return provider === undefined
+    ? { kind: "outside" }
+    : { kind: "provider", provider, source: undefined, tool: tool.builtinPolicy?.name || tool.name };
+}
+
+/** TOOL-10: what a provider offers is visible only if it says so. */
+export function isVisible(tool: Tool, executor: Executor): boolean {
+  if (tool.visible !== undefined) return tool.visible;
+  if (executor.kind === "provider") return false;
+  return VISIBLE_KINDS.has(tool.executionType);
+}
+
+const VISIBLE_KINDS: ReadonlySet<ExecutionType> = new Set([
+  ExecutionType.GATEWAY,
+  ExecutionType.EXTERNAL,
+  ExecutionType.SPACE,
+]);
+
+function splitOnce(text: string, separator: string): [string, string] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + separator.length)];
+}

@@ -1,0 +1,110 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { CallToolRequestSchema, type Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { type Answer, canceled, failure, outcomeUnknown } from "../answer.ts";
+import type { CallEvent, FlightControl } from "../flights.ts";
+import type { FindProvider, ProviderClient } from "../offers/provider-client.ts";
+import type { ToolEntry } from "../tool-set.ts";
+import type { Deadline } from "./deadline.ts";
+import type { Executor } from "./executor.ts";
+
+export interface ProviderCall {
+  callId: string;
+  entry: ToolEntry;
+  executor: Extract<Executor, { kind: "provider" }>;
+  scope: Scope;
+  argumentsJson: string;
+  deadline: Deadline;
+  /** The run's deadline, which nothing outlasts. */
+  runDeadline: number | undefined;
+}
+
+export interface ProvidersOptions {
+  find: FindProvider;
+  /**
+   * How long after a call's time its provider may still speak, by provider: each ends its calls itself, with a better word
+   * than the router has. A worker's installation counts as no call time.
+   */
+  graceMs: (provider: string) => number;
+}
+
+/** KIND-2: calls of everything that speaks the provider contract; progress and logs go through as they come. */
+export function createProviderExecution(options: ProvidersOptions) {
+  async function execute(call: ProviderCall, control: FlightControl): Promise<Answer> {
+    const { provider } = call.executor;
+    const client = options.find(provider);
+    if (client === undefined) return failure(`there is no provider ${JSON.stringify(provider)}`);
+    const graceMs = options.graceMs(provider);
+    const ownEnd = call.deadline.at + graceMs;
+    const limitMs = Math.max(1, Math.min(ownEnd, (call.runDeadline ?? ownEnd) + 1_000) - Date.now());
+    const limit = AbortSignal.timeout(limitMs);
+    const ends = { ...control, signal: AbortSignal.any([control.signal, limit]) };
+    try {
+      return await attempt(client, call, ends);
+    } catch (error) {
+      if (control.signal.aborted) return canceled(call.entry.effect);
+      if (limit.aborted)
+        return failure(`Tool ${JSON.stringify(call.entry.reference)} timed out after ${call.deadline.timeoutMs}ms`);
+      return lost(client, call, ends, error);
+    }
+  }
+
+  return { execute };
+}
+
+/** LOOP-14: what may be repeated is tried once more, on whoever serves the provider by then; the rest is told as unknown. */
+async function lost(
+  client: ProviderClient,
+  call: ProviderCall,
+  control: FlightControl,
+  cause: unknown,
+): Promise<Answer> {
+  const reason = cause instanceof Failure ? cause.reason : undefined;
+  const code = cause instanceof Failure ? cause.code : "unknown";
+  const text = `provider ${JSON.stringify(call.executor.provider)}: ${code}: ${messageFromUnknown(cause)}`;
+  if (reason === "NOT_SENT") return failure(`nothing was started: ${text}`);
+  if (isRefusal(code)) return failure(text);
+  if (call.entry.effect === Effect.AT_MOST_ONCE) return outcomeUnknown(text);
+  try {
+    return await attempt(client, call, control);
+  } catch (error) {
+    return failure(`provider ${JSON.stringify(call.executor.provider)}: ${messageFromUnknown(error)}`);
+  }
+}
+
+/** Codes with which a provider says that it did not start the call. */
+function isRefusal(code: string): boolean {
+  return REFUSALS.has(code);
+}
+
+const REFUSALS = new Set([
+  "invalid_argument",
+  "not_found",
+  "failed_precondition",
+  "permission_denied",
+  "unauthenticated",
+  "unimplemented",
+  "resource_exhausted",
+]);
+
+async function attempt(client: ProviderClient, call: ProviderCall, control: FlightControl): Promise<Answer> {
+  const { source, tool } = call.executor;
+  const { config, builtinPolicy } = call.entry.tool;
+  const request = create(CallToolRequestSchema, {
+    callId: call.callId,
+    scope: call.scope,
+    tool,
+    argumentsJson: call.argumentsJson,
+    deadline: timestampFromMs(call.deadline.at),
+    ...(source && { source }),
+    ...(config && { config }),
+    ...(builtinPolicy && { builtinPolicy }),
+  });
+  for await (const { event } of client.callTool(request, { signal: control.signal })) {
+    if (event.case === "result") return event.value;
+    if (event.case !== undefined) control.emit(event satisfies CallEvent);
+  }
+  throw new Failure("data_loss", "the call ended without a result");
+}

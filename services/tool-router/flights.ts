@@ -1,0 +1,109 @@
+import type { CallToolResponse } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Answer } from "./answer.ts";
+
+/** What happens in a call: progress, logs, then its one result. */
+export type CallEvent = Exclude<CallToolResponse["event"], { case: undefined }>;
+
+export interface FlightControl {
+  /** Aborts when everybody who waited for the call has gone. */
+  readonly signal: AbortSignal;
+  readonly emit: (event: CallEvent) => void;
+}
+
+export interface Passenger {
+  readonly callId: string;
+  /** What the call is: a second call of the same id must be the same call. */
+  readonly identity: string;
+  readonly signal: AbortSignal;
+  /** Whether an abort means that the passenger was lost instead of having cancelled: then the call goes on without it. */
+  readonly isLost: () => boolean;
+}
+
+type News = { kind: "event"; event: CallEvent } | { kind: "failed"; error: unknown };
+
+interface Flight {
+  readonly identity: string;
+  readonly control: AbortController;
+  readonly listeners: Set<(news: News) => void>;
+}
+
+const MAX_UNREAD = 1_000;
+
+/** The calls in flight in this process. Who calls under an id that is in flight joins that call. */
+export class Flights {
+  readonly #flights = new Map<string, Flight>();
+
+  has(callId: string): boolean {
+    return this.#flights.has(callId);
+  }
+
+  async *join(passenger: Passenger, start: (control: FlightControl) => Promise<Answer>): AsyncGenerator<CallEvent> {
+    const { callId, identity, signal } = passenger;
+    signal.throwIfAborted();
+    const flight = this.#flights.get(callId) ?? this.#depart(passenger, start);
+    if (flight.identity !== identity) refuseForeign(callId);
+    const inbox = openInbox();
+    const onAbort = () => inbox.push({ kind: "failed", error: signal.reason });
+    flight.listeners.add(inbox.push);
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      for (;;) {
+        const news = await inbox.next();
+        if (news.kind === "failed") throw news.error;
+        yield news.event;
+        if (news.event.case === "result") return;
+      }
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      flight.listeners.delete(inbox.push);
+      const isDeserted = flight.listeners.size === 0 && this.#flights.get(callId) === flight;
+      if (isDeserted && !(signal.aborted && passenger.isLost())) flight.control.abort(signal.reason);
+    }
+  }
+
+  #depart(passenger: Passenger, start: (control: FlightControl) => Promise<Answer>): Flight {
+    const control = new AbortController();
+    const flight: Flight = { identity: passenger.identity, control, listeners: new Set() };
+    const tell = (news: News) => {
+      for (const listener of [...flight.listeners]) listener(news);
+    };
+    this.#flights.set(passenger.callId, flight);
+    const emit = (event: CallEvent) => tell({ kind: "event", event });
+    void start({ signal: control.signal, emit })
+      .then(
+        (answer): News => ({ kind: "event", event: { case: "result", value: answer } }),
+        (error: unknown): News => ({ kind: "failed", error }),
+      )
+      .then((news) => {
+        this.#flights.delete(passenger.callId);
+        tell(news);
+      });
+    return flight;
+  }
+}
+
+export function refuseForeign(callId: string): never {
+  return refuse("already_exists", `the call id ${callId} belongs to another call`, { reason: "CALL_ID_TAKEN" });
+}
+
+/** News in order. A reader that does not keep up loses progress and logs, never the end. */
+function openInbox() {
+  const unread: News[] = [];
+  let arrived = Promise.withResolvers<void>();
+  return {
+    push(news: News): void {
+      const isPassing = news.kind === "event" && news.event.case !== "result";
+      if (isPassing && unread.length >= MAX_UNREAD) return;
+      unread.push(news);
+      arrived.resolve();
+    },
+    async next(): Promise<News> {
+      while (unread.length === 0) {
+        arrived = Promise.withResolvers<void>();
+        await arrived.promise;
+      }
+      return unread.shift()!;
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolMessageStatus as Status, type ToolMessageSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { DeliverEventRequestSchema } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
+import type { RecordToolMessageRequestSchema } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { Answer } from "./answer.ts";
+
+/** What the router needs of the spaces service. */
+export interface Spaces {
+  /** The session's active space; empty when there is none. */
+  activeSpace(sessionId: string): Promise<string>;
+  recordToolMessage(request: MessageInitShape<typeof RecordToolMessageRequestSchema>): Promise<void>;
+  deliverEvent(request: MessageInitShape<typeof DeliverEventRequestSchema>): Promise<void>;
+}
+
+/** A call as its message in the space shows it. */
+export type Shown = Pick<
+  ToolCallRecord,
+  "callId" | "spaceId" | "sessionId" | "agent" | "runId" | "tool" | "argumentsJson" | "outputSchemaJson"
+>;
+
+/** TOOL-10: the life of a visible call's message. */
+export interface Messages extends AsyncDisposable {
+  /** Fails when it cannot be shown: then nothing may be started. */
+  show(call: Shown, status: "running" | "requires action"): Promise<void>;
+  /** Shows the result, in the background and until it is shown: the result itself waits for nobody. */
+  showResult(call: Shown, answer: Answer): void;
+  /** TOOL-9: a result for which nobody waits any more goes to the inbox, likewise in the background. */
+  deliver(call: Shown, answer: Answer): void;
+}
+
+const STATUSES = { running: Status.RUNNING, "requires action": Status.REQUIRES_ACTION };
+
+/** Told of what could not be told at the first attempt. */
+type OnFault = (what: string, error: unknown) => void;
+
+export function openMessages(spaces: Spaces, clock: Clock, onFault: OnFault): Messages {
+  const closing = new AbortController();
+  const underWay = new Set<Promise<void>>();
+
+  function record(call: Shown, change: MessageInitShape<typeof ToolMessageSchema>): Promise<void> {
+    const { spaceId, sessionId, agent, callId, tool, argumentsJson, runId, outputSchemaJson } = call;
+    const message = { callId, tool, argumentsJson, runId, outputSchemaJson, ...change };
+    return spaces.recordToolMessage({ spaceId, sessionId, agent, message });
+  }
+
+  async function persist(what: string, action: () => Promise<void>): Promise<void> {
+    const backoff = createBackoff({ initialMs: 50, maxMs: 2_000 });
+    for (;;) {
+      try {
+        return await action();
+      } catch (error) {
+        onFault(what, error);
+        if (closing.signal.aborted) return;
+      }
+      await clock.delay(backoff.next(), closing.signal).catch(() => {}); // closing: one last attempt follows
+    }
+  }
+
+  function inBackground(what: string, action: () => Promise<void>): void {
+    const task = persist(what, action).finally(() => underWay.delete(task));
+    underWay.add(task);
+  }
+
+  return {
+    show: (call, status) => record(call, { status: STATUSES[status] }),
+    showResult(call, answer) {
+      if (call.spaceId === "") return;
+      const status = answer.isError ? Status.ERROR : Status.COMPLETE;
+      inBackground(`the message of call ${call.callId}`, () => record(call, { status, result: answer }));
+    },
+    deliver({ callId, sessionId, agent, tool }, result) {
+      const event = { case: "toolResult", value: { callId, tool, result } } as const;
+      const request = { event: { eventId: `tr:${callId}`, sessionId, agent, event } };
+      inBackground(`the inbox event of call ${callId}`, () => spaces.deliverEvent(request));
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await Promise.all(underWay);
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import { createHash } from "node:crypto";
+
+/**
+ * References and the names that models use.
+ *
+ * N1  A model name is a function of the reference (and of the agent's own aliases) alone: adding sources, tools or callers
+ *     changes no name.
+ * N2  Two references never share a name. A plain bare name holds no `__`; a plain `source__tool` has its first `__` right
+ *     after the source and does not end like a hashed name; a hashed name ends in `__` and 16 hexadecimal digits.
+ */
+
+const FITTING = /^[a-zA-Z0-9_-]{1,64}$/;
+const LIKE_HASHED = /__[0-9a-f]{16}$/;
+
+export interface Reference {
+  /** Absent for a bare name. */
+  source?: string;
+  tool: string;
+}
+
+/** `@source/tool`, or a bare name. */
+export function parseReference(text: string): Reference {
+  const [, source, tool] = /^@([^/]+)\/(.+)$/s.exec(text) ?? [];
+  return source === undefined || tool === undefined ? { tool: text } : { source, tool };
+}
+
+export function referenceFrom(source: string, tool: string): string {
+  return source === "" ? tool : `@${source}/${tool}`;
+}
+
+/** The name for the model. An agent's alias that is spelled like the plain name of another tool keeps that name for itself. */
+export function modelNameFromReference(reference: string, aliases: ReadonlyMap<string, string> = new Map()): string {
+  const plain = plainName(parseReference(reference));
+  const isTaken = plain !== undefined && aliases.has(plain) && aliases.get(plain) !== reference;
+  return plain === undefined || isTaken ? hashedName(reference) : plain;
+}
+
+function plainName({ source, tool }: Reference): string | undefined {
+  if (source === undefined) return FITTING.test(tool) && !tool.includes("__") ? tool : undefined;
+  const name = `${source}__${tool}`;
+  const isReadable = !source.includes("__") && !source.endsWith("_") && !LIKE_HASHED.test(name);
+  return isReadable && FITTING.test(name) ? name : undefined;
+}
+
+function hashedName(reference: string): string {
+  const digest = createHash("sha256").update(reference).digest("hex").slice(0, 16);
+  const readable = reference.replace(/^@/, "").replace(/[^a-zA-Z0-9_-]/g, "_");
+  return `${readable.slice(0, 46)}__${digest}`;
+}
+
+/** Whether a name fits a pattern, in which `*` stands for any characters: `@files/*`, `get_*`, and `*` for everything. */
+export type NameMatcher = (reference: string) => boolean;
+
+export function createNameMatcher(patterns: readonly string[]): NameMatcher {
+  if (patterns.includes("*")) return () => true;
+  const names = new Set(patterns.filter((pattern) => !pattern.includes("*")));
+  const expressions = patterns.filter((pattern) => pattern.includes("*")).map(expressionFromPattern);
+  return (reference) => names.has(reference) || expressions.some((expression) => expression.test(reference));
+}
+
+/** The star of a source does not reach into the tool's part, and a pattern without source reaches no source's tools. */
+function expressionFromPattern(pattern: string): RegExp {
+  const { source, tool } = parseReference(pattern);
+  const glob = (text: string, star: string) =>
+    text
+      .split("*")
+      .map((literal) => literal.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"))
+      .join(star);
+  if (source !== undefined) return new RegExp(`^@${glob(source, "[^/]*")}/${glob(tool, ".*")}$`, "s");
+  return new RegExp(`^(?!@)${glob(tool, ".*")}$`, "s");
+}
+
+/** The tools of every agent, which nothing may shadow and nobody needs to list. */
+export const BUILT_IN_NAMES: ReadonlySet<string> = new Set([
+  "enter_space",
+  "leave_space",
+  "send_message",
+  "read_messages",
+  "skip",
+  "set_goals",
+  "delete_goals",
+  "set_memories",
+  "delete_memories",
+  "set_plans",
+  "delete_plans",
+  "get_plans",
+]);

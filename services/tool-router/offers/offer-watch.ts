@@ -1,0 +1,110 @@
+import type { ListToolsResponse, Scope, Source, WatchToolsResponse } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { Offer } from "../tool-set.ts";
+import type { ProviderClient } from "./provider-client.ts";
+
+export interface Ask {
+  readonly provider: string;
+  /** Undefined when the catalogue has no provider of that name. */
+  readonly client: ProviderClient | undefined;
+  /** What the agent declares for it; empty asks for what it offers by itself. */
+  readonly sources: readonly Source[];
+}
+
+export interface OfferWatchOptions {
+  scope: Scope;
+  clock: Clock;
+  /** How long the first answer may take until the provider counts as unavailable. It is still heard when it comes later. */
+  startupMs: number;
+  signal: AbortSignal;
+  onChange: () => void;
+}
+
+/** A stream that lived this long was a good one. */
+const LASTING_MS = 1_000;
+
+/**
+ * Follows what one provider offers in one scope. A stream that ends is opened again, after waits that grow but stay below
+ * a second. The tools that were known stay known meanwhile; only a stream that brings nothing makes them unavailable.
+ */
+export class OfferWatch {
+  readonly ask: Ask;
+  readonly #options: OfferWatchOptions;
+  #offer: Offer;
+  #isSettled = false;
+
+  constructor(ask: Ask, options: OfferWatchOptions) {
+    this.ask = ask;
+    this.#options = options;
+    const declared = new Map(ask.sources.map((source) => [source.name, source]));
+    this.#offer = { provider: ask.provider, declared, tools: [], sources: [], failure: "" };
+    if (ask.client === undefined) this.#fail(`there is no provider ${JSON.stringify(ask.provider)}`);
+    else void this.#follow(ask.client);
+  }
+
+  get offer(): Offer {
+    return this.#offer;
+  }
+
+  /** Whether it has answered, failed, or taken too long. */
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
+
+  /** Asks afresh, so that what was declared before this call is seen after it. */
+  async refresh(signal: AbortSignal): Promise<void> {
+    const { scope, startupMs } = this.#options;
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(startupMs)]);
+    try {
+      const listed = await this.ask.client?.listTools({ scope, sources: [...this.ask.sources] }, { signal: limit });
+      if (listed !== undefined) this.#take(listed);
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#fail(messageFromUnknown(error));
+    }
+  }
+
+  async #follow(client: ProviderClient): Promise<void> {
+    const { scope, clock, signal } = this.#options;
+    const backoff = createBackoff({ initialMs: 50, maxMs: 800 });
+    void this.#limitStartup();
+    while (!signal.aborted) {
+      const openedAt = clock.now();
+      let hasAnswered = false;
+      try {
+        for await (const told of client.watchTools({ scope, sources: [...this.ask.sources] }, { signal })) {
+          hasAnswered = true;
+          this.#take(told);
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!hasAnswered) this.#fail(messageFromUnknown(error));
+      }
+      if (hasAnswered && clock.now() - openedAt > LASTING_MS) backoff.reset();
+      await clock.delay(backoff.next(), signal).catch(() => {}); // aborted: the loop's condition sees it
+    }
+  }
+
+  async #limitStartup(): Promise<void> {
+    const { clock, startupMs, signal } = this.#options;
+    await clock.delay(startupMs, signal).catch(() => {}); // aborted: nobody asks any more
+    if (!this.#isSettled) this.#fail(`did not list its tools within ${startupMs} ms`);
+  }
+
+  #take(told: ListToolsResponse | WatchToolsResponse): void {
+    this.#settle({ ...this.#offer, tools: told.tools, sources: told.sources, failure: "" });
+  }
+
+  #fail(reason: string): void {
+    if (this.#offer.failure === reason) return;
+    this.#settle({ ...this.#offer, failure: reason });
+  }
+
+  #settle(offer: Offer): void {
+    this.#offer = offer;
+    this.#isSettled = true;
+    this.#options.onChange();
+  }
+}

@@ -1,0 +1,32 @@
+import type {
+  CallToolRequest,
+  CallToolResponse,
+  ListToolsResponse,
+  Scope,
+  Source,
+  WatchToolsResponse,
+} from "#gen/toolbus/tool/v1/provider_pb.ts";
+
+export interface ListRequest {
+  scope: Scope;
+  sources: Source[];
+}
+
+export interface CallOptions {
+  signal: AbortSignal;
+}
+
+/**
+ * A provider as the router's thinking sees it. What fails throws a `Failure`; one with reason `NOT_SENT` says that nothing
+ * has been started.
+ */
+export interface ProviderClient {
+  /** Where it is: changes when the provider's entry in the catalogue does. */
+  readonly address: string;
+  listTools(request: ListRequest, options: CallOptions): Promise<ListToolsResponse>;
+  watchTools(request: ListRequest, options: CallOptions): AsyncIterable<WatchToolsResponse>;
+  callTool(request: CallToolRequest, options: CallOptions): AsyncIterable<CallToolResponse>;
+}
+
+/** The client of a provider by name; undefined when the catalogue has none of that name. */
+export type FindProvider = (name: string) => ProviderClient | undefined;

@@ -1,0 +1,90 @@
+import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { Offer } from "../tool-set.ts";
+import { type Ask, OfferWatch } from "./offer-watch.ts";
+
+export interface ScopeOffersOptions {
+  clock: Clock;
+  startupMs: number;
+  /** Told of each provider or source that turns unavailable, with its reason. */
+  onUnavailable: (scope: Scope, source: string, reason: string) => void;
+}
+
+/** What all providers of one agent in one session offer, each followed by itself, so that none delays another. */
+export class ScopeOffers implements Disposable {
+  readonly scope: Scope;
+  readonly #options: ScopeOffersOptions;
+  readonly #watches: OfferWatch[];
+  readonly #closing = new AbortController();
+  readonly #told = new Map<string, string>();
+  #version = 0;
+  #changed = Promise.withResolvers<void>();
+
+  constructor(scope: Scope, asks: readonly Ask[], options: ScopeOffersOptions) {
+    this.scope = scope;
+    this.#options = options;
+    const { clock, startupMs } = options;
+    this.#watches = [];
+    const onChange = () => this.#change();
+    for (const ask of asks) {
+      this.#watches.push(new OfferWatch(ask, { scope, clock, startupMs, signal: this.#closing.signal, onChange }));
+    }
+  }
+
+  /** Grows with each change of what is offered. */
+  get version(): number {
+    return this.#version;
+  }
+
+  get offers(): Offer[] {
+    return this.#watches.map((watch) => watch.offer);
+  }
+
+  get isSettled(): boolean {
+    return this.#closing.signal.aborted || this.#watches.every((watch) => watch.isSettled);
+  }
+
+  /** Resolves at the next change. */
+  get changed(): Promise<void> {
+    return this.#changed.promise;
+  }
+
+  async settled(signal: AbortSignal): Promise<void> {
+    while (!this.isSettled) {
+      await this.changed;
+      signal.throwIfAborted();
+    }
+  }
+
+  async refresh(provider: string, signal: AbortSignal): Promise<void> {
+    const asked = this.#watches.filter((watch) => watch.ask.provider === provider);
+    await Promise.all(asked.map((watch) => watch.refresh(signal)));
+  }
+
+  [Symbol.dispose](): void {
+    this.#closing.abort(new Error("the scope was closed"));
+    this.#changed.resolve();
+  }
+
+  #change(): void {
+    this.#version += 1;
+    this.#tellUnavailable();
+    const waiting = this.#changed;
+    this.#changed = Promise.withResolvers<void>();
+    waiting.resolve();
+  }
+
+  #tellUnavailable(): void {
+    for (const offer of this.offers) {
+      const failing = offer.sources.filter(({ available }) => !available).map(({ source, reason }) => [source, reason]);
+      const reasons = new Map<string, string>(
+        offer.failure === "" ? (failing as [string, string][]) : [[offer.provider, offer.failure]],
+      );
+      for (const [source, reason] of reasons) {
+        if (this.#told.get(source) === reason) continue;
+        this.#told.set(source, reason);
+        this.#options.onUnavailable(this.scope, source, reason);
+      }
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import type { ToolUse } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { createNameMatcher, type NameMatcher } from "./names.ts";
+
+/** Whether a call may go on, by which rule, and in words that a model can act on. */
+export type Decision = { kind: "permitted"; rule: string } | { kind: "blocked"; rule: string; message: string };
+
+export interface Policy {
+  /** Alias to the real reference at the end of its chain; aliases that lead nowhere or in a circle are left out. */
+  readonly aliases: ReadonlyMap<string, string>;
+  readonly isInUse: NameMatcher;
+  decide(reference: string): Decision;
+}
+
+/** ORCH-2: nothing outside `use` may be called; `allowed` narrows that, by real name, alias or pattern. */
+export function createPolicy(agent: string, toolUse: Pick<ToolUse, "use" | "allowed" | "aliases"> | undefined): Policy {
+  const aliases = realNames(toolUse?.aliases ?? {});
+  const allowed = toolUse?.allowed ?? [];
+  const isInUse = createNameMatcher(toolUse?.use ?? []);
+  const isAllowed =
+    allowed.length === 0 ? () => true : createNameMatcher(allowed.map((entry) => aliases.get(entry) ?? entry));
+  const allowedRule = allowed.length === 0 ? "in tools.use, and tools.allowed is empty" : "in tools.allowed";
+  return {
+    aliases,
+    isInUse,
+    decide(reference) {
+      if (!isInUse(reference)) return blocked(agent, reference, "not in tools.use");
+      if (!isAllowed(reference)) return blocked(agent, reference, "not in tools.allowed");
+      return { kind: "permitted", rule: allowedRule };
+    },
+  };
+}
+
+/** LOOP-3: what the run's own `allowed_tools` leaves of what policy permits. */
+export function narrow(decision: Decision, calledName: string, isListed: boolean): Decision {
+  if (decision.kind === "blocked" || isListed) return decision;
+  const message = `tool ${JSON.stringify(calledName)} is not in the allowed_tools list`;
+  return { kind: "blocked", rule: "not in allowed_tools", message };
+}
+
+export function blocked(agent: string, tool: string, rule: string): Decision {
+  const message = `Agent ${JSON.stringify(agent)} may not call tool ${JSON.stringify(tool)}: it is ${rule}.`;
+  return { kind: "blocked", rule, message };
+}
+
+/** TOOL-11. */
+export function blockedOutsideSpace(tool: string): Decision {
+  const message = `Tool ${JSON.stringify(tool)} is visible but you are not in a space. Call enter_space first.`;
+  return { kind: "blocked", rule: "visible without an active space", message };
+}
+
+function realNames(aliases: Readonly<Record<string, string>>): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const alias of Object.keys(aliases)) {
+    const target = followAlias(aliases, alias);
+    if (target.kind === "reference") found.set(alias, target.reference);
+  }
+  return found;
+}
+
+/** Where an alias leads, through other aliases. */
+export function followAlias(
+  aliases: Readonly<Record<string, string>>,
+  alias: string,
+): { kind: "reference"; reference: string } | { kind: "circle"; path: string[] } {
+  const path = [alias];
+  for (;;) {
+    const name = path.at(-1)!;
+    const next = Object.hasOwn(aliases, name) ? aliases[name]! : undefined;
+    if (next === undefined) return { kind: "reference", reference: name };
+    if (path.includes(next)) return { kind: "circle", path: [...path, next] };
+    path.push(next);
+  }
+}

@@ -1,0 +1,123 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  ToolCallState as State,
+  type ToolCallRecord,
+  ToolCallRecordSchema,
+} from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type Answer, outcomeUnknown } from "./answer.ts";
+import type { Stored } from "./documents.ts";
+import { refuseForeign } from "./flights.ts";
+import type { ToolEntry } from "./tool-set.ts";
+import type { Waiters } from "./waiters.ts";
+
+/*
+ * Calls that must not happen twice are recorded: started before the effect, resolved after it.
+ *
+ *   (none) ─▶ STARTED ─────────────────────▶ RESOLVED     run by the router or a provider
+ *   (none) ─▶ WAITING ─▶ PENDING ──────────▶ RESOLVED     answered from outside; from WAITING directly, too
+ *
+ * R1  The record is created before anything happens and before anything is shown; who creates it is the one that executes.
+ * R2  Every further step is a compare-and-set that starts from what stands: who loses follows the winner.
+ * R3  STARTED without a router that holds the call means that its outcome is unknown: it is resolved as that, never run again.
+ * R4  News goes out after each step; who waits is registered before it reads.
+ */
+
+/** The bucket of recorded calls. `update` writes what `decide` gives, again if somebody else wrote; undefined keeps. */
+export interface CallStore {
+  read(callId: string): Promise<ToolCallRecord | undefined>;
+  create(record: ToolCallRecord): Promise<boolean>;
+  update(callId: string, decide: (record: ToolCallRecord) => ToolCallRecord | undefined): Promise<Updated | undefined>;
+  list(signal: AbortSignal): AsyncIterable<Stored<ToolCallRecord>>;
+  /** Tells all routers that a call's record has changed. */
+  announce(callId: string): void;
+  /** Whether another router has the call in flight. */
+  isHeldElsewhere(callId: string): Promise<boolean>;
+}
+
+export interface Updated {
+  /** What stands, and whether it was written by this update. */
+  readonly record: ToolCallRecord;
+  readonly hasChanged: boolean;
+  readonly before: ToolCallRecord;
+}
+
+export type Begun =
+  | { kind: "unrecorded" }
+  | { kind: "begun" }
+  /** Somebody outside is to answer it; made by this call or an earlier one of the same id. */
+  | { kind: "open"; record: ToolCallRecord; isMine: boolean }
+  | { kind: "resolved"; answer: Answer };
+
+export type CallFacts = Omit<MessageInitShape<typeof ToolCallRecordSchema>, "$typeName" | "state" | "createdAt">;
+
+/** What stands between two looks at whether the holder of a call still lives. */
+const HOLDER_CHECK_MS = 1_000;
+
+export interface Records {
+  begin(entry: ToolEntry, facts: CallFacts & { callId: string }, now: number, signal: AbortSignal): Promise<Begun>;
+  /** Resolves what `begin` began; gives the answer that stands. */
+  finish(callId: string, answer: Answer): Promise<Answer>;
+  /** Resolves a call that nobody outside will ever see; gives the answer that stands. */
+  abandon(callId: string, answer: Answer): Promise<Answer>;
+}
+
+export function createRecords(store: CallStore, waiters: Waiters): Records {
+  async function begin(
+    entry: ToolEntry,
+    facts: CallFacts & { callId: string },
+    now: number,
+    signal: AbortSignal,
+  ): Promise<Begun> {
+    const state = firstState(entry);
+    if (state === undefined) return { kind: "unrecorded" };
+    const record = create(ToolCallRecordSchema, { ...facts, state, createdAt: timestampFromMs(now) });
+    if (await store.create(record)) {
+      return state === State.STARTED ? { kind: "begun" } : { kind: "open", record, isMine: true };
+    }
+    const standing = await store.read(record.callId);
+    if (standing === undefined) return begin(entry, facts, now, signal); // it aged out between the two
+    if (!isSameCall(standing, record)) refuseForeign(record.callId);
+    if (standing.state === State.STARTED) return { kind: "resolved", answer: await follow(standing.callId, signal) };
+    if (standing.result !== undefined) return { kind: "resolved", answer: standing.result };
+    return { kind: "open", record: standing, isMine: false };
+  }
+
+  /** Waits for a call that another router started; R3 when that router is gone. */
+  async function follow(callId: string, signal: AbortSignal): Promise<Answer> {
+    const resolved = async () => (await store.read(callId))?.result;
+    for (;;) {
+      const limit = AbortSignal.timeout(HOLDER_CHECK_MS);
+      const isHeld = await store.isHeldElsewhere(callId);
+      if (!isHeld) return finish(callId, outcomeUnknown("the router that had started the call was lost during it"));
+      try {
+        return await waiters.until(callId, resolved, AbortSignal.any([signal, limit]));
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!limit.aborted) throw error;
+      }
+    }
+  }
+
+  const finish = (callId: string, answer: Answer) => settle(callId, answer, [State.STARTED]);
+
+  async function settle(callId: string, answer: Answer, from: State[]): Promise<Answer> {
+    const updated = await store.update(callId, (record) =>
+      from.includes(record.state) ? { ...record, state: State.RESOLVED, result: answer } : undefined,
+    );
+    store.announce(callId);
+    return updated?.record.result ?? answer;
+  }
+
+  return { begin, finish, abandon: (callId, answer) => settle(callId, answer, [State.WAITING, State.PENDING]) };
+}
+
+function firstState({ executor, tool, effect }: ToolEntry): State | undefined {
+  if (executor.kind === "outside") return tool.isAsync ? State.PENDING : State.WAITING;
+  return effect === Effect.AT_MOST_ONCE ? State.STARTED : undefined;
+}
+
+function isSameCall(one: ToolCallRecord, other: ToolCallRecord): boolean {
+  return one.sessionId === other.sessionId && one.runId === other.runId && one.tool === other.tool;
+}

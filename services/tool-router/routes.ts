@@ -1,0 +1,14 @@
+import type { ConnectRouter } from "@connectrpc/connect";
+import { type CallRoutes, routeCalls } from "./routes/calls.ts";
+import { type CatalogueRoutes, routeCatalogue } from "./routes/catalogue.ts";
+import { type RecordRoutes, routeRecords } from "./routes/records.ts";
+
+export type Routes = CatalogueRoutes & CallRoutes & RecordRoutes;
+
+export function createRoutes(routes: Routes): (router: ConnectRouter) => void {
+  return (router) => {
+    routeCatalogue(router, routes);
+    routeCalls(router, routes);
+    routeRecords(router, routes);
+  };
+}

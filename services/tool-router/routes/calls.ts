@@ -1,0 +1,48 @@
+import { randomUUID } from "node:crypto";
+import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
+import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { principalOf } from "#runtime/rpc/identity.ts";
+import type { Calls } from "../call.ts";
+import type { Contexts } from "../contexts.ts";
+import { explainTool } from "../explain.ts";
+import { listTools } from "../listing.ts";
+import type { Spaces } from "../messages.ts";
+import type { Sessions } from "../sessions.ts";
+
+export interface CallRoutes {
+  calls: Calls;
+  contexts: Contexts;
+  sessions: Sessions;
+  spaces: Spaces;
+}
+
+export function routeCalls(router: ConnectRouter, { calls, contexts, sessions, spaces }: CallRoutes): void {
+  router.service(ToolRouterService, {
+    listTools: (request, { signal }) => listTools(contexts, request, signal),
+    explainTool: (request, { signal }) => explainTool({ contexts, spaces }, request, signal),
+    async *callTool(request, context) {
+      const callId = request.callId || randomUUID();
+      const origin = { signal: context.signal, isLost: () => isLost(context) };
+      for await (const event of calls.call({ ...request, callId }, origin)) yield { callId, event };
+    },
+  });
+  router.service(SessionService, {
+    async createSession({ agent, sessionId }, { requestHeader }) {
+      return { session: await sessions.open({ agent, sessionId, principal: principalOf(requestHeader) }) };
+    },
+    async getSession({ sessionId }) {
+      return { session: await sessions.get(sessionId) };
+    },
+    listSessions: ({ pageSize, pageToken }, { signal }) => sessions.list(pageSize, pageToken, signal),
+    async closeSession({ sessionId }) {
+      return { session: await sessions.close(sessionId) };
+    },
+  });
+}
+
+/** A caller that fell silent may come back for its call; one that cancelled will not. */
+function isLost({ signal }: HandlerContext): boolean {
+  return failureFromConnectError(signal.reason).code === "unavailable";
+}

@@ -1,0 +1,66 @@
+import type { ConnectRouter } from "@connectrpc/connect";
+import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
+import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
+import { BY_RPC, type Catalogue } from "../catalogue/catalogue.ts";
+import type { CatalogueFiles } from "../catalogue/files.ts";
+
+export interface CatalogueRoutes {
+  catalogue: Catalogue;
+  files: Pick<CatalogueFiles, "faults" | "loaded">;
+  /** Aborts when the service stops: watches end then. */
+  stopping: AbortSignal;
+}
+
+export function routeCatalogue(router: ConnectRouter, { catalogue, files, stopping }: CatalogueRoutes): void {
+  router.service(AgentService, {
+    async applyAgent({ agent, validateOnly }) {
+      return { agent: await catalogue.applyAgent(agent!, BY_RPC, validateOnly) };
+    },
+    async getAgent({ name }) {
+      await catalogue.caughtUp();
+      return { agent: catalogue.storedAgent(name) };
+    },
+    async listAgents() {
+      await catalogue.caughtUp();
+      return { agents: catalogue.agents };
+    },
+    async deleteAgent({ name }) {
+      await catalogue.removeAgent(name, BY_RPC);
+      return {};
+    },
+    async *watchAgents(_, { signal }) {
+      const ends = AbortSignal.any([signal, stopping]);
+      const ended = new Promise<void>((resolve) => ends.addEventListener("abort", () => resolve(), { once: true }));
+      await catalogue.caughtUp();
+      while (!ends.aborted) {
+        const changed = Promise.race([catalogue.agentsChanged, files.loaded, ended]);
+        yield { agents: catalogue.agents, faults: [...files.faults] };
+        await changed;
+      }
+    },
+  });
+  router.service(CatalogueService, {
+    async applyTool({ tool }) {
+      return { tool: await catalogue.applyTool(tool!, BY_RPC) };
+    },
+    async getTool({ name }) {
+      await catalogue.caughtUp();
+      return { tool: catalogue.storedTool(name) };
+    },
+    async deleteTool({ name }) {
+      await catalogue.removeTool(name, BY_RPC);
+      return {};
+    },
+    async applyProvider({ provider }) {
+      return { provider: await catalogue.applyProvider(provider!) };
+    },
+    async listProviders() {
+      await catalogue.caughtUp();
+      return { providers: catalogue.providers };
+    },
+    async deleteProvider({ name }) {
+      await catalogue.removeProvider(name);
+      return {};
+    },
+  });
+}

@@ -1,0 +1,74 @@
+import type { ConnectRouter } from "@connectrpc/connect";
+import type { AuditEvent } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { type AuditFilter, AuditService } from "#gen/toolbus/router/v1/audit_pb.ts";
+import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { CallStore } from "../record.ts";
+import { pageOf } from "../sessions.ts";
+import type { Submissions } from "../submissions.ts";
+
+/** The audit trail, read. */
+export interface AuditReader {
+  follow(fromSequence: number, signal: AbortSignal): AsyncIterable<AuditEvent>;
+  backwards(beforeSequence: number, signal: AbortSignal): AsyncIterable<AuditEvent>;
+}
+
+export interface RecordRoutes {
+  store: CallStore;
+  submissions: Submissions;
+  audit: AuditReader;
+  /** Aborts when the service stops: watches end then. */
+  stopping: AbortSignal;
+}
+
+export function routeRecords(router: ConnectRouter, { store, submissions, audit, stopping }: RecordRoutes): void {
+  router.service(ToolCallService, {
+    async submitToolResult(request) {
+      return { call: await submissions.submit(request) };
+    },
+    async getToolCall({ callId }) {
+      const missing = `there is no call ${callId}`;
+      return { call: (await store.read(callId)) ?? refuse("not_found", missing, { reason: "CALL_UNKNOWN" }) };
+    },
+    async listToolCalls({ sessionId, states, pageSize, pageToken }, { signal }) {
+      const wanted = async function* () {
+        for await (const stored of store.list(signal)) {
+          const { value } = stored;
+          const isOfSession = sessionId === "" || value.sessionId === sessionId;
+          if (isOfSession && (states.length === 0 || states.includes(value.state))) yield stored;
+        }
+      };
+      const { items, nextPageToken } = await pageOf(wanted(), pageSize || 100, pageToken);
+      return { calls: items, nextPageToken };
+    },
+  });
+  router.service(AuditService, {
+    async *watchAudit({ filter, fromSequence }, { signal }) {
+      const ends = AbortSignal.any([signal, stopping]);
+      for await (const event of audit.follow(Number(fromSequence), ends)) {
+        if (fits(event, filter)) yield { event };
+      }
+    },
+    async listAuditEvents({ filter, pageSize, pageToken }, { signal }) {
+      const events: AuditEvent[] = [];
+      for await (const event of audit.backwards(Number(pageToken || 0), signal)) {
+        if (!fits(event, filter)) continue;
+        if (events.length === (pageSize || 100)) return { events, nextPageToken: String(events.at(-1)!.sequence) };
+        events.push(event);
+      }
+      return { events, nextPageToken: "" };
+    },
+  });
+}
+
+function fits(event: AuditEvent, filter: AuditFilter | undefined): boolean {
+  if (filter === undefined) return true;
+  const { kinds, agent, sessionId, tool, service } = filter;
+  return (
+    (kinds.length === 0 || kinds.includes(event.kind)) &&
+    (agent === "" || agent === event.agent) &&
+    (sessionId === "" || sessionId === event.sessionId) &&
+    (tool === "" || tool === event.tool) &&
+    (service === "" || service === event.service)
+  );
+}

@@ -1,0 +1,70 @@
+import { createHash } from "node:crypto";
+import { ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import type { StoreResult } from "../answer.ts";
+import type { CallStore } from "../record.ts";
+import type { Waiters } from "../waiters.ts";
+import { createDocuments } from "./documents.ts";
+
+const CHANGED = "toolbus.call.changed";
+const HELD = "toolbus.call.held";
+
+/** How long a router may take to say that it has a call. */
+const HOLDER_ANSWER_MS = 300;
+
+export interface CallBus {
+  waiters: Waiters;
+  /** Whether this router has the call in flight. */
+  isHeld: (callId: string) => boolean;
+}
+
+/** The recorded calls, with the news and the questions about them that go between routers. */
+export async function openCallStore(bus: Bus, { waiters, isHeld }: CallBus): Promise<CallStore & Disposable> {
+  using stack = new DisposableStack();
+  const { connection } = bus;
+  const documents = createDocuments(bus, { bucket: "toolbus_calls", prefix: "", schema: ToolCallRecordSchema });
+  const news = connection.subscribe(CHANGED, {
+    callback: (error, message) => (error ? waiters.wakeAll() : waiters.wake(message.string())),
+  });
+  const questions = connection.subscribe(HELD, {
+    callback: (error, message) => {
+      if (error === null && isHeld(message.string())) message.respond();
+    },
+  });
+  stack.defer(() => news.unsubscribe());
+  stack.defer(() => questions.unsubscribe());
+  stack.defer(bus.link.onReturn(() => waiters.wakeAll()));
+  await connection.flush();
+  const owned = stack.move();
+  return {
+    read: async (callId) => (await documents.read(callId))?.value,
+    create: async (record) => (await documents.create(record.callId, record)) !== undefined,
+    async update(callId, decide) {
+      const update = await documents.update(callId, (record) => record && decide(record));
+      const { before, value, hasChanged } = update;
+      return before && value && { before, record: value, hasChanged };
+    },
+    list: (signal) => documents.list(signal),
+    announce: (callId) => connection.publish(CHANGED, callId),
+    async isHeldElsewhere(callId) {
+      try {
+        await connection.request(HELD, callId, { timeout: HOLDER_ANSWER_MS });
+        return true;
+      } catch {
+        return false; // nobody answered in time: nobody has it
+      }
+    },
+    [Symbol.dispose]: () => owned.dispose(),
+  };
+}
+
+/** Keeps results that are too large for a message, under their digest. */
+export function createResultStore(bus: Bus): StoreResult {
+  return async (outputJson) => {
+    const bytes = Buffer.from(outputJson);
+    const name = `sha256-${createHash("sha256").update(bytes).digest("hex")}`;
+    const results = await bus.objectStore("toolbus_results");
+    if ((await results.info(name)) === null) await results.putBlob({ name }, bytes);
+    return name;
+  };
+}

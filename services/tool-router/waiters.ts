@@ -1,0 +1,52 @@
+/** Who waits for news of a call in this process, woken by the bus. */
+export interface Waiters {
+  wake(callId: string): void;
+  /** After a loss of the bus, in which news may have been missed. */
+  wakeAll(): void;
+  /**
+   * Reads until there is something. It is registered before the first reading, so that no news falls between the two.
+   * Rejects with the signal's reason.
+   */
+  until<T>(callId: string, read: () => Promise<T | undefined>, signal: AbortSignal): Promise<T>;
+}
+
+export function createWaiters(): Waiters {
+  const waiting = new Map<string, Set<() => void>>();
+  const wake = (callId: string) => {
+    for (const listener of waiting.get(callId) ?? []) listener();
+  };
+
+  function register(callId: string, listener: () => void): () => void {
+    const listeners = waiting.get(callId) ?? new Set();
+    waiting.set(callId, listeners.add(listener));
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && waiting.get(callId) === listeners) waiting.delete(callId);
+    };
+  }
+
+  return {
+    wake,
+    wakeAll() {
+      for (const callId of [...waiting.keys()]) wake(callId);
+    },
+    async until(callId, read, signal) {
+      let news = Promise.withResolvers<void>();
+      const unregister = register(callId, () => news.resolve());
+      const onAbort = () => news.resolve();
+      signal.addEventListener("abort", onAbort, { once: true });
+      try {
+        for (;;) {
+          signal.throwIfAborted();
+          news = Promise.withResolvers<void>();
+          const found = await read();
+          if (found !== undefined) return found;
+          if (!signal.aborted) await news.promise;
+        }
+      } finally {
+        signal.removeEventListener("abort", onAbort);
+        unregister();
+      }
+    },
+  };
+}
