@@ -1,11 +1,11 @@
-# One image for every service: `toolbus serve <service>` decides which one a container is.
+# One image for every service: the words after its name are those of the command `toolbus`, like `serve gateway`.
 FROM node:24-bookworm-slim
 
-# Python runs workers (and installs uv, which installs what they depend on); tini reaps what workers leave behind.
+# Python runs workers, uv installs what they depend on; tini is process 1, and reaps what workers leave behind.
 RUN apt-get update \
- && apt-get install --yes --no-install-recommends python3 python3-pip tini ca-certificates \
+ && apt-get install --yes --no-install-recommends ca-certificates python3 python3-pip tini \
  && rm -rf /var/lib/apt/lists/*
-RUN python3 -m pip install --break-system-packages --no-cache-dir "uv==0.13.*"
+RUN python3 -m pip install --break-system-packages --no-cache-dir uv==0.13.9
 
 WORKDIR /toolbus
 COPY package.json package-lock.json .npmrc ./
@@ -18,9 +18,12 @@ COPY cli cli
 COPY sdk sdk
 COPY examples examples
 
-# Workers and their environments are written here.
+# For compiled code; the environments of workers go to the home of the user.
 RUN mkdir .toolbus && chown node:node .toolbus
 USER node
-ENV NODE_ENV=production
-ENTRYPOINT ["tini", "-g", "--", "node", "cli/main.ts"]
+# The PATH finds the MCP servers of the examples.
+ENV NODE_ENV=production \
+    NODE_COMPILE_CACHE=/toolbus/.toolbus/compile-cache \
+    PATH=/toolbus/node_modules/.bin:$PATH
+ENTRYPOINT ["tini", "--", "node", "cli/main.ts"]
 CMD ["--help"]
