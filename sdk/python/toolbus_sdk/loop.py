@@ -1,6 +1,7 @@
 """One asyncio loop in a thread of its own, started with the first coroutine."""
 
 import asyncio
+import functools
 import threading
 
 
@@ -9,16 +10,19 @@ class Loop:
         self._lock = threading.Lock()
         self._loop = None
 
-    def start(self, coroutine, context):
-        """Runs a coroutine as a task in the given context; the function that it gives back cancels it from any thread."""
+    def prepare(self, coroutine, context, on_done):
+        """The functions (start, cancel) of a task that runs the coroutine in the given context, to be called from any
+        thread. `on_done` is called with the task, also when it was cancelled before its first step."""
         loop = self._running()
         holder = {}
 
         def create():
             holder["task"] = context.run(loop.create_task, coroutine)
+            holder["task"].add_done_callback(on_done)
 
-        loop.call_soon_threadsafe(create)
-        return lambda: loop.call_soon_threadsafe(lambda: holder["task"].cancel())
+        start = functools.partial(loop.call_soon_threadsafe, create)
+        cancel = functools.partial(loop.call_soon_threadsafe, lambda: holder["task"].cancel())
+        return start, cancel
 
     def _running(self):
         with self._lock:

@@ -8,7 +8,9 @@ W3  A function that was interrupted has answered for itself: the interruption ne
 W4  The main thread only reads requests, so that a cancel is seen while functions run.
 """
 
+import asyncio
 import contextvars
+import functools
 import inspect
 import platform
 import sys
@@ -28,6 +30,7 @@ from toolbus_sdk.threads import Threads
 from toolbus_sdk.tool_module import functions_of, import_tool
 
 NULL = b"null"
+CANCELLED = "the call was cancelled"
 running = []
 
 
@@ -92,7 +95,7 @@ class Worker:
         if function is None:
             self.answer_error(call, f"LookupError: there is no function {call.function}")
         elif inspect.iscoroutinefunction(function):
-            self.cancels[call.id] = self.loop.start(self.run_coroutine(call, function), context)
+            self.start_coroutine(call, lambda: call_function(function, call.kwargs), context)
         else:
             self.cancels[call.id] = call.cancel  # before the start: an instant answer takes it away again
             self.threads.submit(context.run, self.run_function, call, function, context)
@@ -102,8 +105,7 @@ class Worker:
         try:
             try:
                 call.enter_thread()
-                positional, named = bound_arguments(function, call.kwargs)
-                result = function(*positional, **named)
+                result = call_function(function, call.kwargs)
             finally:
                 call.leave_thread()
         except BaseException as error:
@@ -111,24 +113,29 @@ class Worker:
             self.answer_failure(call, error)
             return
         if inspect.isawaitable(result):
-            self.cancels[call.id] = self.loop.start(self.run_awaitable(call, result), context)
+            self.start_coroutine(call, lambda: result, context)
         else:
             self.answer_result(call, result)
 
-    async def run_coroutine(self, call, function):
+    def start_coroutine(self, call, work, context):
+        def on_done(task):
+            if task.cancelled():
+                self.answer_error(call, CANCELLED)
+            else:
+                task.result()()
+
+        start, self.cancels[call.id] = self.loop.prepare(self.outcome_of(call, work), context, on_done)
+        start()  # only now: an instant answer takes the cancel away again
+
+    async def outcome_of(self, call, work):
+        """The answer to give. What a coroutine raises, SystemExit too, ends its call and not the loop of all."""
         try:
-            positional, named = bound_arguments(function, call.kwargs)
-            result = await function(*positional, **named)
+            result = await work()
+        except asyncio.CancelledError:
+            raise
         except BaseException as error:
-            self.answer_failure(call, error)
-        else:
-            self.answer_result(call, result)
-
-    async def run_awaitable(self, call, awaitable):
-        async def function(**_):
-            return await awaitable
-
-        await self.run_coroutine(call, function)
+            return functools.partial(self.answer_failure, call, error)
+        return functools.partial(self.answer_result, call, result)
 
     def answer_result(self, call, result):
         try:
@@ -143,8 +150,8 @@ class Worker:
         self.answer(call, line, NULL)
 
     def answer_failure(self, call, error):
-        if isinstance(error, CallCancelled) or type(error).__name__ == "CancelledError":
-            self.answer_error(call, "the call was cancelled")
+        if isinstance(error, CallCancelled):
+            self.answer_error(call, CANCELLED)
             return
         write_log("error", text_of_traceback(error), {"exception": type(error).__name__}, call)
         self.answer_error(call, text_of_error(error))
@@ -157,6 +164,11 @@ class Worker:
         for stream in self.prints:
             stream.finish(call)
         self.channel.send_answer(call.id, result, error, call.log_lines)
+
+
+def call_function(function, kwargs):
+    positional, named = bound_arguments(function, kwargs)
+    return function(*positional, **named)
 
 
 def text_of_error(error):

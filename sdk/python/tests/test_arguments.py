@@ -1,0 +1,79 @@
+"""Arguments in the form that the hints of a function want."""
+
+import dataclasses
+import datetime
+import enum
+import pathlib
+import typing
+import unittest
+
+from toolbus_sdk.arguments import bound_arguments
+
+
+class Mode(enum.Enum):
+    FAST = "fast"
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    when: typing.Optional[datetime.date] = None
+
+
+class Arguments(unittest.TestCase):
+    def bound(self, function, **kwargs):
+        positional, named = bound_arguments(function, kwargs)
+        return function(*positional, **named)
+
+    def test_what_json_does_not_have(self):
+        def function(
+            point: Point,
+            points: typing.List[Point],
+            mode: typing.Union[None, Mode],
+            path: pathlib.Path,
+            unique: typing.Set[int],
+            pair: typing.Tuple[int, Mode],
+            by_name: typing.Dict[str, Point],
+        ):
+            return point, points, mode, path, unique, pair, by_name
+
+        day = datetime.date(2026, 1, 2)
+        found = self.bound(
+            function,
+            point={"x": 1, "when": "2026-01-02"},
+            points=[{"x": 2}],
+            mode="fast",
+            path="a/b",
+            unique=[1, 1],
+            pair=[1, "fast"],
+            by_name={"a": {"x": 3}},
+        )
+        expected = (Point(1, day), [Point(2)], Mode.FAST, pathlib.Path("a/b"), {1}, (1, Mode.FAST), {"a": Point(3)})
+        self.assertEqual(found, expected)
+
+    def test_plain_values_stay_what_they_are(self):
+        def function(a: typing.Union[int, str], b: typing.Literal["x"], c: dict, d=None, *, e: float = 0.0, **rest):
+            return a, b, c, d, e, rest
+
+        self.assertEqual(
+            self.bound(function, a="1", b="x", c={"k": 1}, d=[1], e=2, f=3), ("1", "x", {"k": 1}, [1], 2, {"f": 3})
+        )
+
+    def test_missing_and_unknown_arguments_are_type_errors(self):
+        def function(a: int):
+            return a
+
+        with self.assertRaisesRegex(TypeError, "missing a required argument: 'a'"):
+            self.bound(function)
+        with self.assertRaisesRegex(TypeError, "unexpected keyword argument 'b'"):
+            self.bound(function, a=1, b=2)
+
+    def test_hints_that_cannot_be_evaluated_convert_nothing(self):
+        def function(a: "Nowhere"):  # noqa: F821
+            return a
+
+        self.assertEqual(self.bound(function, a={"x": 1}), {"x": 1})
+
+
+if __name__ == "__main__":
+    unittest.main()

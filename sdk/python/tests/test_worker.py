@@ -1,0 +1,297 @@
+"""A worker as its pool sees it: a process, lines in and lines out."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import unittest
+
+SDK = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TIMEOUT_S = 20
+
+
+class Worker:
+    """A worker of the given tool text, started as the pool does it, or by its own `worker_main()`."""
+
+    def __init__(self, text, *options, name="tool.py", by_itself=False):
+        self.directory = tempfile.TemporaryDirectory()
+        path = os.path.join(self.directory.name, name)
+        with open(path, "w") as file:
+            file.write(textwrap.dedent(text))
+        start = [path] if by_itself else [os.path.join(SDK, "toolbus_sdk"), *options, path]
+        self.process = subprocess.Popen(
+            [sys.executable, *start],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": SDK if by_itself else ""},
+        )
+        self.stderr = []
+        self.drain = threading.Thread(target=lambda: self.stderr.extend(self.process.stderr), daemon=True)
+        self.drain.start()
+        self.timer = threading.Timer(TIMEOUT_S, self.process.kill)
+        self.timer.start()
+
+    def send(self, **frame):
+        self.process.stdin.write(json.dumps(frame).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def read(self):
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else None
+
+    def call(self, function, **kwargs):
+        self.send(id=1, function=function, kwargs=kwargs)
+        return self.read()
+
+    def logs(self):
+        """What it wrote to stderr, once it has ended."""
+        self.process.stdin.close()
+        self.process.wait()
+        self.drain.join()
+        return [line.decode().rstrip("\n") for line in self.stderr]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.timer.cancel()
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.drain.join()
+        self.process.stdout.close()
+        self.process.stderr.close()
+        self.directory.cleanup()
+
+
+class Protocol(unittest.TestCase):
+    def test_it_tells_what_it_offers_and_answers_by_id(self):
+        with Worker("def f(a): return a\ndef _g(): ...\nfrom os.path import join\n") as worker:
+            ready = worker.read()
+            self.assertEqual((ready["ready"], ready["functions"], ready["pid"]), (True, ["f"], worker.process.pid))
+            worker.send(id=7, function="f", kwargs={"a": "ä\u2028\U0001f600"})
+            self.assertEqual(worker.read(), {"id": 7, "result": "ä\u2028\U0001f600", "error": None})
+            self.assertIn("no function _g", worker.call("_g")["error"])
+
+    def test_a_tool_that_calls_worker_main_works_either_way(self):
+        text = 'from toolbus_sdk import worker_main\ndef f(): return 1\nif __name__ == "__main__":\n    worker_main()\n'
+        for by_itself in (True, False):
+            with Worker(text, by_itself=by_itself) as worker:
+                self.assertEqual(worker.read()["functions"], ["f"])
+                self.assertEqual(worker.call("f")["result"], 1)
+
+    def test_errors_are_texts_and_end_nothing(self):
+        text = """
+        import sys
+        class Odd(Exception):
+            def __str__(self): raise RuntimeError
+        def bad(): raise ValueError("bad")
+        def leave(): sys.exit(3)
+        def odd(): raise Odd
+        def key(): return {}["k"]
+        async def later(): raise LookupError("later")
+        """
+        with Worker(text) as worker:
+            worker.read()
+            errors = [worker.call(name)["error"] for name in ("bad", "leave", "odd", "key", "later")]
+            odd = "Odd: its text cannot be made"
+            self.assertEqual(errors, ["ValueError: bad", "SystemExit: 3", odd, "KeyError: 'k'", "LookupError: later"])
+            self.assertIn("raise ValueError", "".join(worker.logs()))
+
+    def test_results_that_are_no_json_fail_their_call_only(self):
+        text = """
+        def one(): return {1}
+        def two(): return float("nan")
+        def three():
+            a = []
+            a.append(a)
+            return a
+        def four(): return {"a": (1, None)}
+        """
+        with Worker(text) as worker:
+            worker.read()
+            for name in ("one", "two", "three"):
+                self.assertIn("the result is not JSON", worker.call(name)["error"])
+            self.assertEqual(worker.call("four")["result"], {"a": [1, None]})
+
+    def test_large_lines_go_both_ways_up_to_the_limit(self):
+        with Worker("def f(a): return a * 2\n", "--max-line-bytes=3000000") as worker:
+            worker.read()
+            self.assertEqual(len(worker.call("f", a="x" * 1_000_000)["result"]), 2_000_000)
+            self.assertIn("over the limit of 3000000", worker.call("f", a="x" * 2_000_000)["error"])
+            self.assertEqual(worker.call("f", a="y")["result"], "yy")
+
+    def test_a_file_that_cannot_be_imported_says_so(self):
+        with Worker("import nothing_of_that_name\n") as worker:
+            self.assertEqual(worker.read(), {"fatal": "ModuleNotFoundError: No module named 'nothing_of_that_name'"})
+            self.assertIsNone(worker.read())
+
+    def test_a_file_named_like_a_module_hides_nothing(self):
+        with Worker("import json\ndef f(): return json.loads('[1]')\n", name="json.py") as worker:
+            worker.read()
+            self.assertEqual(worker.call("f")["result"], [1])
+
+    def test_no_compiled_file_is_left_beside_the_tool(self):
+        with Worker("def f(): ...\n") as worker:
+            worker.read()
+            self.assertEqual(os.listdir(worker.directory.name), ["tool.py"])
+
+
+class Prints(unittest.TestCase):
+    def test_whatever_a_tool_prints_stays_out_of_the_protocol(self):
+        text = """
+        import os, subprocess, sys
+        def f():
+            print("printed")
+            sys.stdout.write("no end")
+            sys.stderr.write("to stderr\\n")
+            os.write(1, b"raw\\n")
+            subprocess.run(["sh", "-c", "echo child; cat"])
+            if os.fork() == 0:
+                os.write(1, b"fork\\n")
+                os._exit(0)
+            os.wait()
+            os.system("echo system")
+            return sys.stdin.read()
+        """
+        with Worker(text) as worker:
+            worker.read()
+            self.assertEqual(worker.call("f"), {"id": 1, "result": "", "error": None, "logs": 3})
+            logs = worker.logs()
+            self.assertEqual([line for line in logs if not line.startswith("{")], ["raw", "child", "fork", "system"])
+            structured = [json.loads(line) for line in logs if line.startswith("{")]
+            self.assertEqual([entry["message"] for entry in structured], ["printed", "to stderr", "no end"])
+            self.assertEqual({entry["id"] for entry in structured}, {1})
+
+    def test_logs_are_lines_of_json_with_level_and_fields(self):
+        text = """
+        import logging
+        from toolbus_sdk import log
+        def f():
+            log.debug("a")
+            log.warning("b", n=1, odd={1})
+            logging.getLogger("x").error("c %s", 2)
+            log.info("y" * 100_000)
+        """
+        with Worker(text) as worker:
+            worker.read()
+            self.assertEqual(worker.call("f")["logs"], 4)
+            debug, warning, error, long = [json.loads(line) for line in worker.logs()]
+            self.assertEqual((debug["level"], debug["message"]), ("debug", "a"))
+            self.assertEqual((warning["level"], warning["fields"]), ("warn", {"n": 1, "odd": "{1}"}))
+            self.assertEqual((error["level"], error["message"], error["fields"]), ("error", "c 2", {"logger": "x"}))
+            self.assertIn("92000 characters left out", long["message"])
+
+
+class Context(unittest.TestCase):
+    def test_config_and_secrets_belong_to_the_call(self):
+        text = """
+        from toolbus_sdk import get_config, get_secret, progress
+        def f():
+            progress(1, 2, "half")
+            return [get_config("a.b"), get_config("a.l.1"), get_config("a.x", 9), get_secret("S")]
+        async def g():
+            return get_secret("S", "none")
+        """
+        with Worker(text) as worker:
+            worker.read()
+            worker.send(id=1, function="f", config={"a": {"b": 1, "l": [5, 6]}}, secrets={"S": "s1"})
+            self.assertEqual(worker.read(), {"id": 1, "progress": {"done": 1.0, "total": 2.0, "message": "half"}})
+            self.assertEqual(worker.read()["result"], [1, 6, 9, "s1"])
+            self.assertEqual(worker.call("g")["result"], "none")
+            self.assertIn('is not given the secret "S"', worker.call("f") and worker.read()["error"])
+
+
+class Cancelling(unittest.TestCase):
+    TEXT = """
+    import asyncio, time
+    seen = []
+    def spin():
+        while True:
+            pass
+    def stubborn():
+        try:
+            while True:
+                pass
+        except Exception:
+            seen.append("caught")
+    async def sleep():
+        try:
+            await asyncio.sleep(60)
+        finally:
+            seen.append("cleaned")
+    def quick(a): return [a, list(seen)]
+    """
+
+    def test_functions_and_coroutines_end_and_their_thread_is_used_again(self):
+        with Worker(self.TEXT, "--threads=1") as worker:
+            worker.read()
+            for name in ("spin", "stubborn", "sleep"):
+                worker.send(id=5, function=name)
+                worker.send(cancel=5)
+                self.assertEqual(worker.read(), {"id": 5, "result": None, "error": "the call was cancelled"})
+            self.assertEqual(worker.call("quick", a=1)["result"][0], 1)
+
+    def test_an_interruption_never_reaches_the_next_call(self):
+        with Worker(self.TEXT, "--threads=2") as worker:
+            worker.read()
+            for number in range(500):
+                worker.send(id=2 * number, function="quick", kwargs={"a": number})
+                worker.send(cancel=2 * number)
+                worker.send(id=2 * number + 1, function="quick", kwargs={"a": number})
+                frames = {frame["id"]: frame for frame in (worker.read(), worker.read())}
+                self.assertEqual(frames[2 * number + 1]["result"], [number, []])
+                self.assertIn(frames[2 * number]["error"], (None, "the call was cancelled"))
+
+    def test_progress_lines_stay_whole_when_their_call_is_cancelled(self):
+        text = """
+        from toolbus_sdk import progress
+        def f():
+            while True:
+                progress(1, 2, "x" * 3000)
+        """
+        with Worker(text, "--threads=1") as worker:
+            worker.read()
+            for number in range(50):
+                worker.send(id=number, function="f")
+                frame = worker.read()
+                worker.send(cancel=number)
+                while "progress" in frame:
+                    frame = worker.read()
+                self.assertEqual(frame, {"id": number, "result": None, "error": "the call was cancelled"})
+
+
+class Concurrency(unittest.TestCase):
+    def test_many_calls_in_flight_never_mix(self):
+        text = """
+        import asyncio, random, time
+        def f(a):
+            print("noise", a)
+            time.sleep(random.random() / 500)
+            return a
+        async def g(a):
+            await asyncio.sleep(random.random() / 500)
+            return a
+        """
+        with Worker(text, "--threads=8") as worker:
+            worker.read()
+            for number in range(1000):
+                worker.send(id=number, function="fg"[number % 2], kwargs={"a": number})
+            answers = [worker.read() for _ in range(1000)]
+            self.assertEqual(sorted(answer["id"] for answer in answers), list(range(1000)))
+            self.assertTrue(all(answer["result"] == answer["id"] for answer in answers))
+
+    def test_a_memory_limit_is_an_error_of_the_call(self):
+        with Worker("def f(n): return len(bytearray(n))\n", f"--memory-bytes={512 * 2**20}") as worker:
+            worker.read()
+            self.assertEqual(worker.call("f", n=1000)["result"], 1000)
+            self.assertEqual(worker.call("f", n=2**30)["error"], "MemoryError")
+            self.assertEqual(worker.call("f", n=1000)["result"], 1000)
+
+
+if __name__ == "__main__":
+    unittest.main()
