@@ -1,0 +1,128 @@
+// The doors of the house: who may import whom, and what stands where. services/README.md draws the same picture.
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { foldersIn, projectRoot, type SourceFile, sourceFilesBelow } from "./source-files.ts";
+
+const rooms = foldersIn("services");
+const services = sourceFilesBelow("services").filter((file) => !file.isTest);
+const runtime = sourceFilesBelow("runtime").filter((file) => !file.isTest);
+const cli = sourceFilesBelow("cli").filter((file) => !file.isTest);
+
+const furniture = ["README.md", "main.ts", "config.ts", "service.ts", "routes.ts"];
+
+/** The only files of a room that touch Connect or NATS: it is the edge's trade to translate. */
+const edges = /^services\/[^/]+\/(service|routes|subscriptions)(\.ts|\/)/;
+/** Rooms whose very trade is the edge, and parts of rooms that are one. */
+const edgesByTrade = /^services\/gateway\//;
+
+const roomOf = (path: string) => /^services\/([^/]+)\//.exec(path)?.[1];
+const isNats = (name: string) => name.startsWith("@nats-io/") || name === "nats";
+const isConnect = (name: string) => name.startsWith("@connectrpc/");
+
+/** Each breach as `importer → imported`, so that a failure names the line to change. */
+function breaches(files: readonly SourceFile[], isBreach: (imported: string, file: SourceFile) => boolean): string[] {
+  return files.flatMap((file) =>
+    file.imports.filter((imported) => isBreach(imported, file)).map((imported) => `${file.path} → ${imported}`),
+  );
+}
+
+describe("the house", () => {
+  it("has rooms, and the walk through them finds files", () => {
+    expect(rooms).toEqual([
+      "caller-relay",
+      "gateway",
+      "mcp-bridge",
+      "orchestrator",
+      "spaces",
+      "tool-router",
+      "worker-pool",
+    ]);
+    for (const room of rooms) expect(services.filter((file) => roomOf(file.path) === room).length).toBeGreaterThan(4);
+    expect(runtime.length).toBeGreaterThan(40);
+    expect(cli.length).toBeGreaterThan(10);
+    expect(services.flatMap((file) => file.imports).length).toBeGreaterThan(100);
+  });
+
+  it.each(rooms)("the room %s has the same furniture as every other", (room) => {
+    const missing = furniture.filter((name) => !existsSync(join(projectRoot, "services", room, name)));
+    expect(missing).toEqual([]);
+  });
+
+  it.each(rooms)("the main.ts of %s is one statement", (room) => {
+    const main = services.find((file) => file.path === `services/${room}/main.ts`);
+    const statements = main?.text.split("\n").filter((line) => line !== "" && !/^(import|\/\/)/.test(line));
+    expect(statements).toHaveLength(1);
+    expect(statements?.[0]).toMatch(/^await runService\(/);
+  });
+});
+
+describe("the arrow of imports: gen → runtime → services", () => {
+  it("a service calls another over the bus and never imports it", () => {
+    const isForeign = (imported: string, file: SourceFile) =>
+      imported.startsWith("services/") && roomOf(imported) !== roomOf(file.path);
+    expect(breaches(services, isForeign)).toEqual([]);
+  });
+
+  it("the ground floor knows no service, no command and no test", () => {
+    expect(breaches(runtime, (imported) => /^(services|cli|test|examples|bench|tools)\//.test(imported))).toEqual([]);
+  });
+
+  it("a service knows nothing of the command, the tests and the examples", () => {
+    expect(breaches(services, (imported) => /^(cli|test|examples|bench|tools)\//.test(imported))).toEqual([]);
+  });
+
+  it("the command starts services and calls them, and imports none", () => {
+    expect(breaches(cli, (imported) => imported.startsWith("services/"))).toEqual([]);
+  });
+
+  it("nothing outside of tests imports a test", () => {
+    const all = [...services, ...runtime, ...cli];
+    expect(breaches(all, (imported) => imported.startsWith("test/") || imported.endsWith(".test.ts"))).toEqual([]);
+  });
+});
+
+describe("a room", () => {
+  const thinking = services.filter((file) => !edges.test(file.path) && !edgesByTrade.test(file.path));
+
+  it("thinks without NATS", () => {
+    expect(thinking.length).toBeGreaterThan(40);
+    expect(breaches(thinking, (imported) => isNats(imported))).toEqual([]);
+  });
+
+  it("thinks without Connect", () => {
+    expect(breaches(thinking, (imported) => isConnect(imported))).toEqual([]);
+  });
+
+  it("reads the environment in config.ts alone, which is given it", () => {
+    const readers = [...services, ...runtime].filter((file) => /\bprocess\.env\b/.test(codeOf(file)));
+    const allowed = /^(services\/[^/]+\/config\.ts|runtime\/config\/.*|runtime\/lifecycle\/run-service\.ts)$/;
+    expect(readers.map((file) => file.path).filter((path) => !allowed.test(path))).toEqual([]);
+  });
+
+  it("names variables in config.ts alone", () => {
+    const namers = services.filter((file) => /"(TOOLBUS_[A-Z_]+|NATS_[A-Z_]+|OPENAI_[A-Z_]+)"/.test(codeOf(file)));
+    expect(namers.map((file) => file.path).filter((path) => !path.endsWith("/config.ts"))).toEqual([]);
+  });
+});
+
+describe("rooms with a name of their own", () => {
+  it("child processes are started in the room for them, and where the suite itself is started", () => {
+    const allowed = /^(runtime\/lifecycle\/child-process|runtime\/bus\/nats-server\/|cli\/suite\/)/;
+    const starters = [...services, ...runtime, ...cli].filter((file) => file.imports.includes("node:child_process"));
+    expect(starters.map((file) => file.path).filter((path) => !allowed.test(path))).toEqual([]);
+    expect(starters.length).toBeGreaterThan(0);
+  });
+
+  it("no file or folder has a name that says nothing", () => {
+    const empty =
+      /(^|\/)(utils?|helpers?|common|shared|misc|base|types|interfaces|constants|manager|handler|impl|lib|core)(\/|\.\w+$)/;
+    expect([...services, ...runtime, ...cli].map((file) => file.path).filter((path) => empty.test(path))).toEqual([]);
+  });
+});
+
+/** The text without its comments. */
+function codeOf(file: SourceFile): string {
+  return file.text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
+}
