@@ -12,8 +12,8 @@ import { type BenchResult, comparedResult } from "./result.ts";
  * production; each round measures every way once, in alternating order, and the medians of the rounds are compared.
  */
 
-const ROUNDS = 7;
-const ROUND_MS = 1_500;
+const ROUNDS = 5;
+const ROUND_MS = 1_000;
 const bench = "bus";
 
 type Series = Record<"raw64" | "bus64" | "h264" | "raw1" | "bus1" | "stream", number[]>;
