@@ -1,0 +1,73 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { type Clients, environmentOf, openTestRelay, owner, type TestCaller, type TestRelay } from "./test-relay.ts";
+
+describe("an instance that dies with callers' streams in its hands", () => {
+  const stack = new AsyncDisposableStack();
+  let relay: TestRelay;
+  let doomed: ChildProcess;
+
+  beforeAll(async () => {
+    relay = stack.use(await openTestRelay());
+    doomed = stack.use(await openProcess(relay, "doomed"));
+  });
+  afterAll(() => stack.disposeAsync());
+
+  test("CTR-7 its callers are told, calls without grace end at once, others reach the caller on the next instance", async () => {
+    const app = relay.clientsOf(owner);
+    await Promise.all(["hasty", "patient"].map((sessionId) => app.declare(sessionId, { name: "ask" })));
+    const hasty = await app.attach("hasty");
+    const patient = await app.attach("patient", 10_000);
+    stack.use(await relay.openInstance("survivor", systemClock));
+
+    const ids = Array.from({ length: 16 }, (_, index) => `${index}`);
+    const call = (sessionId: string) => (id: string) =>
+      app.call(sessionId, "app_ask", `${sessionId}-${id}`).then(
+        ({ value }) => String(value.error ?? value),
+        (error: unknown) => String(error),
+      );
+    const hastyResults = ids.map(call("hasty"));
+    const patientResults = ids.map(call("patient"));
+    for (const _ of ids) await Promise.all([hasty.next(), patient.next()]);
+
+    const diedAt = performance.now();
+    const streamsEnd = Promise.all([hasty.failure(), patient.failure()]);
+    await doomed.kill();
+    expect((await streamsEnd).map(String)).toEqual([
+      expect.stringMatching(/unavailable/),
+      expect.stringMatching(/unavailable/),
+    ]);
+    const ends = await Promise.all(hastyResults);
+    expect(performance.now() - diedAt).toBeLessThan(4_500);
+    for (const end of ends) expect(end).toMatch(/^Connection lost: |\[unavailable\]/); // held by the survivor, or by the dead
+    expect(ends).toContainEqual(expect.stringMatching(/^Connection lost: /));
+
+    const back = await app.attach("patient", 10_000);
+    const answering = answerAll(app, "patient", back);
+    const outcomes = await Promise.all(patientResults);
+    for (const outcome of outcomes) expect(outcome).toMatch(/^answered$|\[unavailable\]/);
+    expect(outcomes).toContain("answered");
+    back.close();
+    await answering;
+  });
+});
+
+async function answerAll(app: Clients, sessionId: string, caller: TestCaller): Promise<void> {
+  for (;;) {
+    const request = await caller.next().catch(() => undefined); // the end of the stream
+    if (request === undefined) return;
+    await app.relay.respond({ sessionId, requestId: request.requestId, resultJson: '"answered"' });
+  }
+}
+
+async function openProcess(relay: TestRelay, instance: string): Promise<ChildProcess> {
+  const main = fileURLToPath(new URL("main.ts", import.meta.url));
+  const env = { ...process.env, ...environmentOf(relay.bus, instance) };
+  const child = await openChildProcess({ command: process.execPath, args: [main], env });
+  for await (const line of child.lines()) {
+    if (JSON.parse(line).msg === "ready") return child;
+  }
+  throw new Error(`the relay did not start: ${child.stderrTail()}`);
+}
