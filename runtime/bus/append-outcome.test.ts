@@ -82,3 +82,14 @@ test("an append that arrives late, between the reading and the second attempt, i
   const { state } = await bus.manager.streams.info("TOOLBUS_RUNS", { subjects_filter: subject });
   expect(state.subjects?.[subject]).toBe(1);
 });
+
+test("an append that no server answers in time is given up, and its failure says that the outcome is unknown", async () => {
+  await using stack = new AsyncDisposableStack();
+  let isDeaf = false;
+  const { far } = await openThroughProxy(stack, { onServerData: () => !isDeaf });
+  isDeaf = true;
+  const subject = "toolbus.run.unanswered";
+  const appending = appendFenced(far, { subject, expectedLastSequence: 0, payload: "mine", timeoutMs: 300 });
+  await expect(appending).rejects.toMatchObject({ code: "unavailable", reason: "APPEND_UNKNOWN" });
+  isDeaf = false;
+});

@@ -181,16 +181,23 @@ describe("taking over", () => {
     await frozen.heard("here cold");
     const entry = (await readEntry(bus, { kind: "thing", key: "cold" }))!;
     await using heir = await openThings(bus, "heir");
+    const formerSubject = ownerSubject("thing", "cold", entry.revision);
+    const answers = () =>
+      bus.connection.request(formerSubject, "ping", { timeout: 100 }).then(
+        () => true,
+        () => false,
+      );
+    expect(await answers()).toBe(true);
     frozen.kill("SIGSTOP");
+    await until(async () => !(await answers()), { what: "the process to be stopped" });
     const startedAt = performance.now();
     expect((await heir.acquire("cold", "")).kind).toBe("here");
     expect(performance.now() - startedAt).toBeGreaterThan(900);
     expect(performance.now() - startedAt).toBeLessThan(3_000);
 
-    const answers: string[] = [];
+    const heard: string[] = [];
     const inbox = "toolbus.test.answers";
-    bus.connection.subscribe(inbox, { callback: (_error, message) => void answers.push(message.string()) });
-    const formerSubject = ownerSubject("thing", "cold", entry.revision);
+    bus.connection.subscribe(inbox, { callback: (_error, message) => void heard.push(message.string()) });
     bus.connection.publish(formerSubject, "ping", { reply: inbox }); // waits for the frozen process at its door
     await bus.connection.flush();
     frozen.send({ owned: "cold" });
@@ -199,14 +206,8 @@ describe("taking over", () => {
     expect(frozen.told).toContain("lost cold");
     await frozen.heard("not owned cold");
     expect(frozen.told).not.toContain("owned cold");
-    await until(async () => {
-      const answered = await bus.connection.request(formerSubject, "ping", { timeout: 200 }).then(
-        () => true,
-        () => false,
-      );
-      return !answered;
-    });
-    expect(answers).toEqual([]);
+    expect(await answers()).toBe(false);
+    expect(heard).toEqual([]);
     frozen.send({ acquire: "cold" });
     await frozen.heard("there cold");
     expect(heir.owned("cold")).toBeInstanceOf(Thing);
