@@ -7,7 +7,7 @@ import { type Answer, type Answers, failure } from "./answer.ts";
 import type { Audit } from "./audit.ts";
 import type { AgentContext, Contexts } from "./contexts.ts";
 import { decideDeadline } from "./execute/deadline.ts";
-import type { Execution } from "./execute/execute.ts";
+import type { Execution, PreparedCall } from "./execute/execute.ts";
 import type { CallEvent, FlightControl, Flights } from "./flights.ts";
 import type { Messages, Spaces } from "./messages.ts";
 import { blocked, blockedOutsideSpace, type Decision, narrow } from "./policy.ts";
@@ -53,12 +53,24 @@ export function createCalls(parts: CallParts): Calls {
   const { contexts, spaces, validator, records, messages, execution, answers, clock, flights } = parts;
 
   async function run(request: Request, control: FlightControl): Promise<Answer> {
-    const { callId, name } = request;
+    const known = request.recovering ? await records.recall(request) : undefined;
+    if (known !== undefined) return known;
+    const admission = await admit(request, control.signal);
+    if (admission.kind === "refused") return admission.answer;
+    control.signal.throwIfAborted();
+    try {
+      return await carryOut(admission.call, control);
+    } finally {
+      records.release(request.callId);
+    }
+  }
+
+  /** resolve ─▶ policy ─▶ validate */
+  async function admit(request: Request, signal: AbortSignal): Promise<Admission> {
     const context = await contexts.ofCall(request);
-    const { tools, resolution } = await contexts.find(context, name, control.signal);
+    const { tools, resolution } = await contexts.find(context, request.name, signal);
     if (resolution.kind !== "found") {
-      const decision = decisionOfMissing(tools, resolution, name);
-      return refused(request, context, resolution.reference, decision);
+      return refused(request, context, resolution.reference, decisionOfMissing(tools, resolution, request.name));
     }
     const { entry } = resolution;
     const decision = decideCall(tools, entry, request);
@@ -69,24 +81,30 @@ export function createCalls(parts: CallParts): Calls {
     }
     const args = validator.parseArguments(entry.tool.inputSchemaJson, request.argumentsJson);
     if (args.kind === "invalid") {
-      return failure(`Tool ${JSON.stringify(entry.reference)} refuses its arguments: ${args.message}`);
+      const text = `Tool ${JSON.stringify(entry.reference)} refuses its arguments: ${args.message}`;
+      return { kind: "refused", answer: failure(text) };
     }
     audit(request, context, entry.reference, decision);
-    const facts = factsFrom(request, context, entry, spaceId);
+    return { kind: "admitted", call: admittedCall(request, context, { entry, args: args.value, spaceId }) };
+  }
+
+  /** record ─▶ execute ─▶ answer */
+  async function carryOut(call: AdmittedCall, control: FlightControl): Promise<Answer> {
+    const { entry, facts } = call;
     const begun = await records.begin(entry, facts, clock.now(), control.signal);
     if (begun.kind === "resolved") return begun.answer;
-    const call = {
-      ...facts,
-      entry,
-      args: args.value,
-      begun,
-      ...timesOf(request, entry),
-      scope: scopeOf(context, request),
-    };
     const fault = begun.kind === "open" && !begun.isMine ? undefined : await shown(facts, begun.kind === "open");
-    if (begun.kind === "open") return fault ? records.abandon(callId, fault) : execution.execute(call, control);
-    const answer = await answers.finish(entry.tool, fault ?? (await execution.execute(call, control)));
-    const standing = begun.kind === "begun" ? await records.finish(callId, answer) : answer;
+    const prepared = {
+      ...call,
+      callId: facts.callId,
+      begun,
+      deadline: decideDeadline(entry, clock.now(), call.runDeadline),
+    };
+    if (begun.kind === "open") {
+      return fault ? records.abandon(facts.callId, fault) : execution.execute(prepared, control);
+    }
+    const answer = await answers.finish(entry.tool, fault ?? (await execution.execute(prepared, control)));
+    const standing = begun.kind === "begun" ? await records.finish(facts.callId, answer) : answer;
     messages.showResult(facts, standing);
     return standing;
   }
@@ -103,14 +121,9 @@ export function createCalls(parts: CallParts): Calls {
     }
   }
 
-  function timesOf(request: Request, entry: ToolEntry) {
-    const runDeadline = request.deadline === undefined ? undefined : timestampMs(request.deadline);
-    return { runDeadline, deadline: decideDeadline(entry, clock.now(), runDeadline) };
-  }
-
-  function refused(request: Request, context: AgentContext, tool: string, decision: Decision): Answer {
+  function refused(request: Request, context: AgentContext, tool: string, decision: Decision): Admission {
     audit(request, context, tool, decision);
-    return failure(decision.kind === "blocked" ? decision.message : decision.rule);
+    return { kind: "refused", answer: failure(decision.kind === "blocked" ? decision.message : decision.rule) };
   }
 
   function audit(request: Request, context: AgentContext, tool: string, decision: Decision): void {
@@ -130,23 +143,35 @@ export function createCalls(parts: CallParts): Calls {
 }
 
 type Facts = CallFacts & Parameters<Messages["show"]>[0] & { callId: string };
+type AdmittedCall = Omit<PreparedCall, "begun" | "deadline" | "callId"> & { facts: Facts };
+type Admission = { kind: "admitted"; call: AdmittedCall } | { kind: "refused"; answer: Answer };
 
-function factsFrom(request: Request, context: AgentContext, entry: ToolEntry, spaceId: string): Facts {
-  const { callId, sessionId, runId, argumentsJson } = request;
+/** Larger arguments go to their tool, but stand neither in the record nor in the space. */
+const MAX_RECORDED_BYTES = 256 * 1_024;
+
+function admittedCall(
+  request: Request,
+  context: AgentContext,
+  { entry, args, spaceId }: { entry: ToolEntry; args: unknown; spaceId: string },
+): AdmittedCall {
+  const { callId, sessionId, runId, argumentsJson, deadline } = request;
   const { outputSchemaJson, executionType } = entry.tool;
-  return {
+  const bytes = Buffer.byteLength(argumentsJson);
+  const facts = {
     callId,
     sessionId,
     runId,
     agent: context.agent.name,
     tool: entry.reference,
-    argumentsJson,
+    argumentsJson: bytes > MAX_RECORDED_BYTES ? JSON.stringify({ truncated: true, bytes }) : argumentsJson,
     executionType,
     outputSchemaJson,
     spaceId,
     principal: context.principal,
     effect: entry.effect,
   };
+  const runDeadline = deadline === undefined ? undefined : timestampMs(deadline);
+  return { facts, entry, args, argumentsJson, runDeadline, scope: { ...context.scope, runId } };
 }
 
 export function decideCall(
@@ -177,8 +202,4 @@ function decisionOfMissing(
   const hint = failing.length === 0 ? "" : ` Sources that cannot be used: ${failing.join("; ")}.`;
   const message = `There is no tool ${JSON.stringify(name)} for agent ${JSON.stringify(tools.agent)}.${hint}`;
   return { kind: "blocked", rule: "no such tool", message };
-}
-
-function scopeOf(context: AgentContext, request: CallToolRequest) {
-  return { ...context.scope, runId: request.runId };
 }

@@ -34,10 +34,6 @@ const MAX_UNREAD = 1_000;
 export class Flights {
   readonly #flights = new Map<string, Flight>();
 
-  has(callId: string): boolean {
-    return this.#flights.has(callId);
-  }
-
   async *join(passenger: Passenger, start: (control: FlightControl) => Promise<Answer>): AsyncGenerator<CallEvent> {
     const { callId, identity, signal } = passenger;
     signal.throwIfAborted();

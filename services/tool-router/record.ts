@@ -20,7 +20,7 @@ import type { Waiters } from "./waiters.ts";
  *
  * R1  The record is created before anything happens and before anything is shown; who creates it is the one that executes.
  * R2  Every further step is a compare-and-set that starts from what stands: who loses follows the winner.
- * R3  STARTED without a router that holds the call means that its outcome is unknown: it is resolved as that, never run again.
+ * R3  STARTED without a router that executes the call means that its outcome is unknown: it is resolved as that, never run again.
  * R4  News goes out after each step; who waits is registered before it reads.
  */
 
@@ -32,8 +32,8 @@ export interface CallStore {
   list(signal: AbortSignal): AsyncIterable<Stored<ToolCallRecord>>;
   /** Tells all routers that a call's record has changed. */
   announce(callId: string): void;
-  /** Whether another router has the call in flight. */
-  isHeldElsewhere(callId: string): Promise<boolean>;
+  /** Whether a router executes the call: whoever only waits for it does not count. */
+  isHeld(callId: string): Promise<boolean>;
 }
 
 export interface Updated {
@@ -57,13 +57,18 @@ const HOLDER_CHECK_MS = 1_000;
 
 export interface Records {
   begin(entry: ToolEntry, facts: CallFacts & { callId: string }, now: number, signal: AbortSignal): Promise<Begun>;
+  /** What a call that is repeated after a crash was answered before it, whatever has changed since. */
+  recall(call: Pick<ToolCallRecord, "callId" | "sessionId" | "runId">): Promise<Answer | undefined>;
   /** Resolves what `begin` began; gives the answer that stands. */
   finish(callId: string, answer: Answer): Promise<Answer>;
   /** Resolves a call that nobody outside will ever see; gives the answer that stands. */
   abandon(callId: string, answer: Answer): Promise<Answer>;
+  /** This router has nothing to do with the call any more, however it went. */
+  release(callId: string): void;
 }
 
-export function createRecords(store: CallStore, waiters: Waiters): Records {
+/** `executing` holds the calls that this router has started and not yet finished. */
+export function createRecords(store: CallStore, waiters: Waiters, executing: Set<string>): Records {
   async function begin(
     entry: ToolEntry,
     facts: CallFacts & { callId: string },
@@ -74,6 +79,7 @@ export function createRecords(store: CallStore, waiters: Waiters): Records {
     if (state === undefined) return { kind: "unrecorded" };
     const record = create(ToolCallRecordSchema, { ...facts, state, createdAt: timestampFromMs(now) });
     if (await store.create(record)) {
+      if (state === State.STARTED) executing.add(record.callId);
       return state === State.STARTED ? { kind: "begun" } : { kind: "open", record, isMine: true };
     }
     const standing = await store.read(record.callId);
@@ -89,7 +95,7 @@ export function createRecords(store: CallStore, waiters: Waiters): Records {
     const resolved = async () => (await store.read(callId))?.result;
     for (;;) {
       const limit = AbortSignal.timeout(HOLDER_CHECK_MS);
-      const isHeld = await store.isHeldElsewhere(callId);
+      const isHeld = await store.isHeld(callId);
       if (!isHeld) return finish(callId, outcomeUnknown("the router that had started the call was lost during it"));
       try {
         return await waiters.until(callId, resolved, AbortSignal.any([signal, limit]));
@@ -110,7 +116,19 @@ export function createRecords(store: CallStore, waiters: Waiters): Records {
     return updated?.record.result ?? answer;
   }
 
-  return { begin, finish, abandon: (callId, answer) => settle(callId, answer, [State.WAITING, State.PENDING]) };
+  async function recall(call: Pick<ToolCallRecord, "callId" | "sessionId" | "runId">): Promise<Answer | undefined> {
+    const standing = await store.read(call.callId);
+    const isSame = standing?.sessionId === call.sessionId && standing.runId === call.runId;
+    return isSame ? standing.result : undefined;
+  }
+
+  return {
+    begin,
+    recall,
+    finish,
+    abandon: (callId, answer) => settle(callId, answer, [State.WAITING, State.PENDING]),
+    release: (callId) => void executing.delete(callId),
+  };
 }
 
 function firstState({ executor, tool, effect }: ToolEntry): State | undefined {

@@ -69,8 +69,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const find = createProviders(bus, (provider) => catalogue.provider(provider), telemetry);
   const spaces = createSpaces(bus, telemetry);
   const waiters = createWaiters();
-  const flights = new Flights();
-  const store = stack.use(await openCallStore(bus, { waiters, isHeld: (callId) => flights.has(callId) }));
+  const executing = new Set<string>();
+  const store = stack.use(await openCallStore(bus, { waiters, executing }));
   const messages = stack.use(
     openMessages(spaces, clock, (what, error) => logger.warn(`${what} waits: ${messageFromUnknown(error)}`)),
   );
@@ -104,7 +104,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
     outside: createOutside(store, waiters, clock),
     providers: createProviderExecution({ find, graceMs }),
   });
-  const records = createRecords(store, waiters);
+  const records = createRecords(store, waiters, executing);
   const files = stack.use(
     await openCatalogueFiles(catalogue, {
       ...config,
@@ -131,7 +131,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
           answers,
           audit,
           clock,
-          flights,
+          flights: new Flights(),
         }),
         contexts,
         sessions,

@@ -14,12 +14,12 @@ const HOLDER_ANSWER_MS = 300;
 
 export interface CallBus {
   waiters: Waiters;
-  /** Whether this router has the call in flight. */
-  isHeld: (callId: string) => boolean;
+  /** The calls that this router executes. */
+  executing: ReadonlySet<string>;
 }
 
 /** The recorded calls, with the news and the questions about them that go between routers. */
-export async function openCallStore(bus: Bus, { waiters, isHeld }: CallBus): Promise<CallStore & Disposable> {
+export async function openCallStore(bus: Bus, { waiters, executing }: CallBus): Promise<CallStore & Disposable> {
   using stack = new DisposableStack();
   const { connection } = bus;
   const documents = createDocuments(bus, { bucket: "toolbus_calls", prefix: "", schema: ToolCallRecordSchema });
@@ -28,7 +28,7 @@ export async function openCallStore(bus: Bus, { waiters, isHeld }: CallBus): Pro
   });
   const questions = connection.subscribe(HELD, {
     callback: (error, message) => {
-      if (error === null && isHeld(message.string())) message.respond();
+      if (error === null && executing.has(message.string())) message.respond();
     },
   });
   stack.defer(() => news.unsubscribe());
@@ -46,7 +46,7 @@ export async function openCallStore(bus: Bus, { waiters, isHeld }: CallBus): Pro
     },
     list: (signal) => documents.list(signal),
     announce: (callId) => connection.publish(CHANGED, callId),
-    async isHeldElsewhere(callId) {
+    async isHeld(callId) {
       try {
         await connection.request(HELD, callId, { timeout: HOLDER_ANSWER_MS });
         return true;

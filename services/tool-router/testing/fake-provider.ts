@@ -1,0 +1,82 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ConnectRouter } from "@connectrpc/connect";
+import {
+  type CallToolRequest,
+  type CallToolResponseSchema,
+  type OfferedToolSchema,
+  type SourceStatusSchema,
+  ToolProviderService,
+} from "#gen/toolbus/tool/v1/provider_pb.ts";
+
+type Offered = MessageInitShape<typeof OfferedToolSchema>;
+type Status = MessageInitShape<typeof SourceStatusSchema>;
+type Event = MessageInitShape<typeof CallToolResponseSchema>;
+
+/** A provider in memory that speaks the whole contract; a test says what it offers and how it answers. */
+export class FakeProvider {
+  readonly calls: CallToolRequest[] = [];
+  readonly cancelled: string[] = [];
+  tools: Offered[] = [];
+  sources: Status[] = [];
+  /** Asked for tools, it stays silent. */
+  isHanging = false;
+  answer: (request: CallToolRequest, signal: AbortSignal) => AsyncIterable<Event> = echo;
+  #changed = Promise.withResolvers<void>();
+
+  /** Offers other tools and tells all who watch. */
+  offer(tools: Offered[], sources: Status[] = []): void {
+    this.tools = tools;
+    this.sources = sources;
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+
+  readonly routes = (router: ConnectRouter): void => {
+    router.service(ToolProviderService, {
+      listTools: async (request, { signal }) => {
+        if (this.isHanging) await ended(signal);
+        return this.#offerFor(request.sources.map(({ name }) => name));
+      },
+      watchTools: (request, { signal }) =>
+        this.#watch(
+          request.sources.map(({ name }) => name),
+          signal,
+        ),
+      callTool: (request, { signal }) => this.#call(request, signal),
+    });
+  };
+
+  async *#watch(sources: string[], signal: AbortSignal) {
+    if (this.isHanging) await ended(signal);
+    while (!signal.aborted) {
+      const changed = this.#changed.promise;
+      yield this.#offerFor(sources);
+      await Promise.race([changed, ended(signal)]);
+    }
+  }
+
+  async *#call(request: CallToolRequest, signal: AbortSignal) {
+    this.calls.push(request);
+    signal.addEventListener("abort", () => this.cancelled.push(request.callId), { once: true });
+    yield* this.answer(request, signal);
+  }
+
+  #offerFor(sources: string[]) {
+    const isAsked = ({ source = "" }: { source?: string }) =>
+      sources.length === 0 ? source === "" : sources.includes(source);
+    return { tools: this.tools.filter(isAsked), sources: this.sources.filter(isAsked) };
+  }
+}
+
+async function* echo(request: CallToolRequest): AsyncIterable<Event> {
+  yield { event: { case: "progress", value: { progress: 1, total: 2, message: "half" } } };
+  yield { event: { case: "result", value: { outputJson: request.argumentsJson } } };
+}
+
+/** Resolves when the signal aborts. */
+export function ended(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,91 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
+import { AuditService } from "#gen/toolbus/router/v1/audit_pb.ts";
+import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
+import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import {
+  type CallToolRequestSchema,
+  type CallToolResponse,
+  ToolRouterService,
+} from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { createLogger } from "#runtime/lifecycle/logger.ts";
+import { clientFor } from "#runtime/rpc/client.ts";
+import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
+import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
+import { readConfig } from "../config.ts";
+import { openService } from "../service.ts";
+import { FakeProvider } from "./fake-provider.ts";
+import { FakeSpaces } from "./fake-spaces.ts";
+
+const logger = createLogger({ name: "tool-router", level: "silent" });
+
+export type TestRouter = Awaited<ReturnType<typeof openTestRouter>>;
+
+/** Two routers on a real server with faithful fakes around them, and clients of everything that they serve. */
+export async function openTestRouter(env: Record<string, string> = {}) {
+  await using stack = new AsyncDisposableStack();
+  const bus = stack.use(await openTestBus());
+  const directory = await mkdtemp(join(tmpdir(), "toolbus-test-router-"));
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  const [agentsDirectory, toolsDirectory] = [join(directory, "agents"), join(directory, "tools")];
+  const spaces = new FakeSpaces();
+  const mcp = new FakeProvider();
+  const caller = new FakeProvider();
+  const { url, user, password } = bus.server;
+  const bind = { NATS_URL: url, NATS_USER: user, NATS_PASSWORD: password };
+  const variables = { TOOLBUS_AGENTS: agentsDirectory, TOOLBUS_TOOLS: toolsDirectory, ...bind, ...env };
+  stack.use(await serve(bus, "spaces", spaces.spaceRoutes));
+  stack.use(await serve(bus, "caller-relay", caller.routes));
+  const startMcp = () => serve(bus, "mcp-bridge", mcp.routes);
+  const startRouter = async (instance: string) => {
+    const telemetry = await openTelemetry({ service: "tool-router" });
+    const context = { name: "tool-router", instance, logger, telemetry, signal: new AbortController().signal };
+    return openService(readConfig({ ...variables, TOOLBUS_INSTANCE: instance }), context);
+  };
+  const owned = stack.move();
+  return {
+    bus,
+    spaces,
+    mcp,
+    caller,
+    agentsDirectory,
+    toolsDirectory,
+    startMcp,
+    startRouter,
+    clients: clientsOn(bus),
+    use: <T extends AsyncDisposable>(part: T): T => owned.use(part),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+function serve(bus: TestBus, service: string, routes: (router: ConnectRouter) => void) {
+  return serveOnNats(bus, { service, routes, drainTimeoutMs: 1, interceptors: serverInterceptors({ logger }) });
+}
+
+function clientsOn(bus: TestBus) {
+  const router = clientFor(bus, ToolRouterService);
+  return {
+    router,
+    agents: clientFor(bus, AgentService),
+    catalogue: clientFor(bus, CatalogueService),
+    sessions: clientFor(bus, SessionService),
+    calls: clientFor(bus, ToolCallService),
+    audit: clientFor(bus, AuditService),
+    /** A whole call: its events, and its result as a value. */
+    async call(request: MessageInitShape<typeof CallToolRequestSchema>, signal?: AbortSignal) {
+      const events: CallToolResponse["event"][] = [];
+      for await (const { event } of router.callTool(request, signal ? { signal } : {})) events.push(event);
+      const last = events.at(-1);
+      if (last?.case !== "result") throw new Error("the call ended without a result");
+      const output: unknown = JSON.parse(last.value.outputJson);
+      return { events, output, isError: last.value.isError };
+    },
+  };
+}
