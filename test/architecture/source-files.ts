@@ -10,6 +10,7 @@ export interface SourceFile {
   readonly text: string;
   /** What it imports: packages by name, own files by their path from the project's root. */
   readonly imports: readonly string[];
+  /** A test, or a fixture that only tests use. */
   readonly isTest: boolean;
 }
 
@@ -28,7 +29,7 @@ function sourceFileFrom(absolute: string): SourceFile {
     path,
     text,
     imports: specifiers.map((specifier) => targetOf(specifier, path)),
-    isTest: path.endsWith(".test.ts") || path.startsWith("test/") || path.includes("/testing/"),
+    isTest: /\.(test|fixture)\.ts$|^test\/|\/testing\//.test(path),
   };
 }
 

@@ -1,0 +1,79 @@
+import type { DescMethod, DescMethodStreaming, DescMethodUnary, DescService } from "@bufbuild/protobuf";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { createNatsTransport } from "#runtime/rpc/nats/transport.ts";
+import { roomOf } from "#runtime/rpc/rooms.ts";
+import { contractServices } from "../../services/gateway/contract.ts";
+import { openTestSuite } from "../harness/suite.ts";
+import { filledMessage } from "./filled-message.ts";
+
+/** Methods of the contract that no room serves. The list may only shrink: what is taken up leaves it. */
+const absent = [
+  "toolbus.orchestrator.v1.RunService/ForkRun of orchestrator",
+  "toolbus.router.v1.SessionService/SwitchAgent of tool-router",
+  "toolbus.router.v1.SessionService/WatchSession of tool-router",
+  "toolbus.router.v1.ToolCallService/AcknowledgeToolCall of tool-router",
+  "toolbus.router.v1.ToolCallService/CancelToolCall of tool-router",
+  "toolbus.router.v1.ToolCallService/WatchToolCalls of tool-router",
+];
+
+/** Rooms that offer tools. */
+const providers = ["caller-relay", "mcp-bridge", "spaces", "worker-pool"];
+
+const stack = new AsyncDisposableStack();
+let transportOf: (room: string) => Transport;
+
+beforeAll(async () => {
+  const suite = stack.use(await openTestSuite());
+  const bus = await suite.openBus();
+  transportOf = (room) => createNatsTransport(bus, { service: room });
+});
+afterAll(() => stack.disposeAsync());
+
+const served = contractServices.map((service) => [roomOf(service.typeName), service] as const);
+const offered = providers.map((room) => [room, ToolProviderService] as const);
+
+it("BUS-1 every method of the contract is served, but for a list that may only shrink", async () => {
+  const all = [...served, ...offered].flatMap(([room, service]) => methodsOf(room, service));
+  const found = await Promise.all(all.map(async (entry) => ({ ...entry, isAbsent: await isUnimplemented(entry) })));
+  expect(
+    found
+      .filter((entry) => entry.isAbsent)
+      .map((entry) => entry.name)
+      .sort(),
+  ).toEqual(absent);
+  expect(found.length).toBeGreaterThan(60);
+});
+
+interface Entry {
+  room: string;
+  name: string;
+  method: DescMethod;
+}
+
+function methodsOf(room: string, service: DescService): Entry[] {
+  return service.methods.map((method) => ({ room, name: `${service.typeName}/${method.name} of ${room}`, method }));
+}
+
+/** Any other answer, a refusal too, shows that somebody thought about the request. */
+async function isUnimplemented({ room, method }: Entry): Promise<boolean> {
+  const transport = transportOf(room);
+  const message = filledMessage(method.input);
+  try {
+    if (method.methodKind === "unary")
+      await transport.unary(method as DescMethodUnary, undefined, 2_000, undefined, message);
+    else {
+      const streaming = method as DescMethodStreaming;
+      const response = await transport.stream(streaming, undefined, 2_000, undefined, only(message));
+      for await (const _ of response.message) break;
+    }
+    return false;
+  } catch (error) {
+    return ConnectError.from(error).code === Code.Unimplemented;
+  }
+}
+
+async function* only<T>(value: T): AsyncIterable<T> {
+  yield value;
+}

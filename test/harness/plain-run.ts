@@ -1,0 +1,28 @@
+import { fileURLToPath } from "node:url";
+import { create } from "@bufbuild/protobuf";
+import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { ItemSchema, Role, type Run } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { Connection } from "../../cli/connection.ts";
+import { followRun } from "../../cli/run-follower.ts";
+
+const fixture = (name: string) => fileURLToPath(new URL(`../system/fixtures/${name}`, import.meta.url));
+
+/** A suite with these variables knows the agent `plain`, which calls one tool that needs no provider. */
+export const plainAgent = {
+  TOOLBUS_AGENTS: fixture("agents"),
+  TOOLBUS_TOOLS: fixture("tools"),
+  TOOLBUS_SCRIPTS: fixture("models"),
+};
+
+/** Runs an agent to its end and gives the run as it is recorded. */
+export async function runToEnd(connection: Connection, options: { agent: string; text: string }): Promise<Run> {
+  const runs = connection.client(RunService);
+  const message = { role: Role.USER, text: options.text };
+  const input = [create(ItemSchema, { item: { case: "message", value: message } })];
+  const { run } = await runs.createRun({ agent: options.agent, input });
+  const runId = run?.id ?? "";
+  await followRun(connection, runId, { printer: { show: () => {} } });
+  const ended = (await runs.getRun({ runId })).run;
+  if (ended === undefined) throw new Error(`the run ${runId} is gone`);
+  return ended;
+}
