@@ -1,10 +1,10 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
-import type { Client } from "@connectrpc/connect";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import pino from "pino";
-import type { Limits } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunService, type WatchRunResponse } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
 import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
@@ -45,7 +45,7 @@ export interface OpenOrchestrator extends AsyncDisposable {
 
 export interface WorldOptions {
   readonly router: FakeRouter;
-  readonly limits?: Partial<Limits>;
+  readonly limits?: MessageInitShape<typeof LimitsSchema>;
   /** The provider of the agents' models; the model is the agent's name. */
   readonly provider?: string;
 }
@@ -138,13 +138,42 @@ export function userItem(text: string): Item {
   return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
 }
 
-/** All updates of a run up to the end of the stream. */
+export interface FollowOptions {
+  readonly fromSequence?: number;
+  readonly includeDeltas?: boolean;
+}
+
+/** The updates of a run up to its end. A stream that is lost with its server is resumed where it stood, on any replica. */
+export async function* followRun(
+  runs: Client<typeof RunService>,
+  runId: string,
+  { fromSequence = 0, includeDeltas = false }: FollowOptions = {},
+): AsyncGenerator<WatchRunResponse["update"]> {
+  let next = fromSequence;
+  let afterDelta: { turn: number; attempt: number; n: number } | undefined;
+  for (;;) {
+    try {
+      const request = { runId, fromSequence: next, includeDeltas, ...(afterDelta && { afterDelta }) };
+      for await (const { update } of runs.watchRun(request)) {
+        if (update.case === "event") next = update.value.sequence + 1;
+        if (update.case === "delta") {
+          const { turn, attempt, n } = update.value;
+          afterDelta = { turn, attempt, n };
+        }
+        yield update;
+      }
+      return;
+    } catch (error) {
+      if (!(error instanceof ConnectError && error.code === Code.Unavailable)) throw error;
+    }
+  }
+}
+
+/** All updates of a run. */
 export async function follow(
   runs: Client<typeof RunService>,
   runId: string,
-  options: { fromSequence?: number; includeDeltas?: boolean } = {},
+  options: FollowOptions = {},
 ): Promise<WatchRunResponse["update"][]> {
-  const updates: WatchRunResponse["update"][] = [];
-  for await (const { update } of runs.watchRun({ runId, ...options })) updates.push(update);
-  return updates;
+  return Array.fromAsync(followRun(runs, runId, options));
 }

@@ -18,9 +18,9 @@ export function toolChoiceOfTurn(
 }
 
 /** Whether the model did what it was told to. */
-export function meetsToolChoice(answer: Answer, choice: LanguageModelV4ToolChoice): boolean {
+export function meetsToolChoice(answer: Answer, choice: LanguageModelV4ToolChoice, table: ToolTable): boolean {
   const calls = answer.parts.filter((part) => part.kind === "call");
   if (choice.type === "required") return calls.length > 0;
-  if (choice.type === "tool") return calls.some(({ name }) => name === choice.toolName);
+  if (choice.type === "tool") return calls.some(({ name }) => table.modelNameOf(name) === choice.toolName);
   return true;
 }

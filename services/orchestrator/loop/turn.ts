@@ -89,7 +89,7 @@ async function ask({ agent, model, limits, history }: LoopContext, question: Que
   const toolChoice = toolChoiceOfTurn(options, turn, table);
   const tools = table.modelTools.length > 0 ? { tools: table.modelTools, toolChoice } : {};
   const request = {
-    ...callOptionsFromModelOptions(model.provider, agent.model?.options),
+    ...callOptionsFromModelOptions(agent.model?.provider ?? "", agent.model?.options),
     ...tools,
     prompt: promptFromItems(options?.instructions || agent.instructions, [...history, ...itemsFromState(state)]),
     headers: { "idempotency-key": `${state.runId}-${turn}-${attempt}` },
@@ -99,7 +99,7 @@ async function ask({ agent, model, limits, history }: LoopContext, question: Que
     signal,
     onPiece: (piece) => deltas.write(piece),
   });
-  return { answer, obeys: meetsToolChoice(answer, toolChoice) };
+  return { answer, obeys: meetsToolChoice(answer, toolChoice, table) };
 }
 
 function itemsFromAnswer(answer: Answer, turn: number, state: RunState): Item[] {

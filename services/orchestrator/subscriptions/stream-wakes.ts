@@ -6,7 +6,7 @@
  */
 
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import type { Consumer, JsMsg } from "@nats-io/jetstream";
+import { type Consumer, JetStreamApiError, type JsMsg } from "@nats-io/jetstream";
 import { SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
@@ -60,20 +60,23 @@ export async function openStreamWakes(bus: Bus, options: StreamWakesOptions): Pr
   };
 }
 
+/** One consumer for all processes; the settings of the process that opened it last hold. */
 async function openConsumer(bus: Bus, { ackWaitMs, maxInHand }: StreamWakesOptions): Promise<Consumer> {
-  const config = {
-    durable_name: consumerName,
-    ack_policy: "explicit" as const,
-    ack_wait: ackWaitMs * nanosecondsPerMillisecond,
-    max_deliver: -1,
-    max_ack_pending: maxInHand,
-  };
+  const settings = { ack_wait: ackWaitMs * nanosecondsPerMillisecond, max_deliver: -1, max_ack_pending: maxInHand };
   const open = async () => {
-    await bus.manager.consumers.add(stream, config);
+    try {
+      await bus.manager.consumers.add(stream, { durable_name: consumerName, ack_policy: "explicit", ...settings });
+    } catch (error) {
+      if (!(error instanceof JetStreamApiError && error.code === consumerExists)) throw error;
+      await bus.manager.consumers.update(stream, consumerName, settings);
+    }
     return bus.jetstream.consumers.get(stream, consumerName);
   };
   return persist(bus.link, open, { what: "opening the queue of wake-ups", isPassing });
 }
+
+/** The server's code for a consumer that stands with other settings. */
+const consumerExists = 10148;
 
 function wakeFromMessage(message: JsMsg, heartbeatMs: number): Wake {
   const heartbeat = setInterval(() => message.working(), heartbeatMs);

@@ -1,0 +1,354 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AgentSchema, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import {
+  FunctionCallOutputSchema,
+  Role,
+  type RunDelta,
+  RunMode,
+  RunOptionsSchema,
+  RunStatus,
+} from "#gen/toolbus/run/v1/run_pb.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { until } from "#runtime/time/until.ts";
+import type { ScriptTurn } from "../model/scripted/script.ts";
+import { createScriptedModel } from "../model/scripted/scripted-model.ts";
+import { submitOutputs } from "../run/answers.ts";
+import { claimRun, createJournal, openJournal, Superseded } from "../run/journal.ts";
+import { createMemoryRunLog } from "../run/memory-log.ts";
+import { runFromState } from "../run/view.ts";
+import { createFakeRouter, type FakeTool } from "./fake-router.ts";
+import { limitsFrom } from "./limits.ts";
+import { runLoop } from "./loop.ts";
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "toolbus-loop-"));
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+const tools: FakeTool[] = [
+  { name: "double", aliases: ["twice"], answer: (args) => (args as { value: number }).value * 2 },
+  {
+    name: "fail",
+    answer: () => {
+      throw new Error("broken");
+    },
+  },
+];
+
+interface Setting {
+  turns: ScriptTurn[];
+  options?: MessageInitShape<typeof RunOptionsSchema>;
+  limits?: MessageInitShape<typeof LimitsSchema>;
+  tools?: FakeTool[];
+}
+
+let scripts = 0;
+
+/** A run in a log of its own, which processes claim and work on. */
+async function openRun(setting: Setting) {
+  scripts += 1;
+  const name = `script${scripts}`;
+  await writeFile(join(directory, `${name}.json`), JSON.stringify({ turns: setting.turns }));
+  const asked: LanguageModelV4CallOptions[] = [];
+  const scripted = createScriptedModel(directory, name);
+  const model: LanguageModelV4 = {
+    ...scripted,
+    doStream(call) {
+      asked.push(call);
+      return scripted.doStream(call);
+    },
+  };
+  const log = createMemoryRunLog();
+  const router = createFakeRouter(setting.tools ?? tools);
+  const deltas: RunDelta[] = [];
+  const given = new AbortController();
+  const handover = new AbortController();
+  const input = [{ item: { case: "message" as const, value: { role: Role.USER, text: "go" } } }];
+  const accepted = { sessionId: "s", agent: "helper", input, options: create(RunOptionsSchema, setting.options) };
+  await createJournal(log, "r", systemClock).append(() => ({ case: "accepted", value: accepted }));
+
+  async function work(instance = "process") {
+    const journal = await openJournal(log, "r", systemClock);
+    const run = await claimRun(journal, instance);
+    if (run === undefined) throw new Error("the run could not be claimed");
+    return runLoop(run, {
+      agent: create(AgentSchema, { name: "helper", instructions: "Help." }),
+      model,
+      limits: limitsFrom(undefined, create(LimitsSchema, setting.limits)),
+      history: [],
+      router,
+      clock: systemClock,
+      publishDelta: (delta) => deltas.push(delta),
+      setDeltas: () => {},
+      onRetry: () => {},
+      signal: given.signal,
+      handover: handover.signal,
+    });
+  }
+
+  const view = async () => runFromState((await openJournal(log, "r", systemClock)).state!);
+  const results = async () =>
+    (await view()).items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value] : []));
+  return { log, router, asked, deltas, given, handover, work, view, results, events: () => log.events("r") };
+}
+
+function double(value: number, id?: string) {
+  return { name: "double", arguments: { value }, ...(id !== undefined && { id }) };
+}
+
+describe("the loop", () => {
+  test("LOOP-1 turns from the model over its calls to the final answer", async () => {
+    const run = await openRun({ turns: [{ calls: [double(4)] }, { text: "It is {{result.0}}." }] });
+    expect(await run.work()).toBe("ended");
+    expect(await run.view()).toMatchObject({
+      status: RunStatus.COMPLETED,
+      reason: "final_answer",
+      outputText: "It is 8.",
+    });
+    expect(run.asked[0]?.prompt[0]).toEqual({ role: "system", content: "Help." });
+    expect(run.asked[0]?.headers).toEqual({ "idempotency-key": "r-1-1" });
+  });
+
+  test("LOOP-1 max_turns is incomplete, with the results of the last turn; 10 unless told", async () => {
+    const turns = Array.from({ length: 12 }, () => ({ calls: [double(1)] }));
+    const run = await openRun({ turns });
+    await run.work();
+    expect(await run.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "max_turns", turns: 10 });
+    expect(await run.results()).toHaveLength(10);
+    const short = await openRun({ turns, limits: { maxTurns: 2 } });
+    await short.work();
+    expect(await short.view()).toMatchObject({ reason: "max_turns", turns: 2 });
+  });
+
+  test("LOOP-1 max_tool_calls is never exceeded: what is over it is refused, and the run ends", async () => {
+    const turns = [{ calls: [double(1)] }, { calls: [double(2), double(3)] }, { text: "never" }];
+    const run = await openRun({ turns, limits: { maxToolCalls: 2 } });
+    await run.work();
+    expect(await run.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "max_tool_calls", turns: 2 });
+    expect(run.router.executed).toHaveLength(2);
+    expect((await run.results()).at(-1)?.result).toMatchObject({ isError: true });
+  });
+
+  test("LOOP-1 a deadline cuts the model's request and a call in flight", async () => {
+    const silent = await openRun({ turns: [{ text: "late", delayMs: 60_000 }], limits: { deadlineMs: 30 } });
+    await silent.work();
+    expect(await silent.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "deadline", turns: 0 });
+    const hang: FakeTool = { name: "hang", answer: () => new Promise(() => {}) };
+    const hanging = await openRun({
+      turns: [{ calls: [{ name: "hang" }] }],
+      tools: [hang],
+      limits: { deadlineMs: 30 },
+    });
+    await hanging.work();
+    expect(await hanging.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "deadline", turns: 1 });
+    expect(hanging.router.aborted).toHaveLength(1);
+  });
+
+  test("LOOP-1 an answer that was cut off is incomplete", async () => {
+    const run = await openRun({ turns: [{ text: "It was a dark and", finishReason: "length" }] });
+    await run.work();
+    expect(await run.view()).toMatchObject({
+      status: RunStatus.INCOMPLETE,
+      reason: "max_output_tokens",
+      outputText: "It was a dark and",
+    });
+  });
+
+  test("LOOP-1 an error of the model that no retry mends fails the run and says why", async () => {
+    const run = await openRun({ turns: [{ calls: [double(1)] }] });
+    await run.work();
+    expect(await run.view()).toMatchObject({ status: RunStatus.FAILED, reason: "model_error" });
+    expect((await run.view()).error).toContain("ran out");
+  });
+
+  test("LOOP-2 required holds for the first turn only", async () => {
+    const options = { toolChoice: { choice: { case: "mode" as const, value: "required" } } };
+    const run = await openRun({ turns: [{ calls: [double(1)] }, { text: "done" }], options });
+    await run.work();
+    expect(run.asked.map(({ toolChoice }) => toolChoice?.type)).toEqual(["required", "auto"]);
+    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED });
+  });
+
+  test("LOOP-2 a model that does not obey is asked once more, then the run fails", async () => {
+    const options = { toolChoice: { choice: { case: "forcedTool" as const, value: "twice" } } };
+    const run = await openRun({ turns: [{ text: "I will not" }], options });
+    await run.work();
+    expect(run.asked.map(({ toolChoice }) => toolChoice)).toEqual(Array(2).fill({ type: "tool", toolName: "double" }));
+    expect(await run.view()).toMatchObject({ status: RunStatus.FAILED, reason: "tool_choice_unmet", turns: 0 });
+  });
+
+  test("LOOP-2 under none a call gets an error and is not executed", async () => {
+    const options = { toolChoice: { choice: { case: "mode" as const, value: "none" } } };
+    const run = await openRun({ turns: [{ calls: [double(1)] }, { text: "so be it" }], options });
+    await run.work();
+    expect(run.router.requests).toEqual([]);
+    expect(await run.results()).toMatchObject([{ result: { isError: true } }]);
+    expect(run.asked[1]?.toolChoice).toEqual({ type: "none" });
+  });
+
+  test("LOOP-3 allowed_tools narrows what is called, by alias too, and hides nothing", async () => {
+    const calls = [double(1), { name: "fail" }, { name: "nothing" }];
+    const run = await openRun({ turns: [{ calls }, { text: "done" }], options: { allowedTools: ["twice"] } });
+    await run.work();
+    expect(run.router.executed).toEqual(["double"]);
+    expect((await run.results()).map(({ result }) => result?.outputJson)).toEqual([
+      "2",
+      JSON.stringify({ error: 'tool "fail" is not in the allowed_tools list' }),
+      JSON.stringify({ error: 'there is no tool "nothing"' }),
+    ]);
+    expect(run.asked[0]?.tools?.map(({ name }) => name)).toEqual(["double", "fail"]);
+  });
+
+  test("LOOP-3 a tool of the client that is not allowed is not handed to it", async () => {
+    const options = { allowedTools: ["double"], functionTools: [{ name: "ask" }] };
+    const run = await openRun({ turns: [{ calls: [{ name: "ask" }] }, { text: "done" }], options });
+    expect(await run.work()).toBe("ended");
+    expect(await run.results()).toMatchObject([{ result: { isError: true } }]);
+  });
+
+  test("LOOP-4 calls run in parallel within their limit, and results go back in the order of the calls", async () => {
+    const opened = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
+    const gate: FakeTool = {
+      name: "gate",
+      answer: async (args) => {
+        const { index } = args as { index: number };
+        await opened[index]!.promise;
+        return index;
+      },
+    };
+    const calls = opened.map((_, index) => ({ name: "gate", arguments: { index } }));
+    const run = await openRun({
+      turns: [{ calls }, { text: "done" }],
+      tools: [gate],
+      limits: { maxParallelCalls: 2 },
+    });
+    const working = run.work();
+    for (const index of [1, 0, 3, 2]) {
+      await until(() => run.router.requests.length > index, { what: `call ${index} to begin` });
+      opened[index]!.resolve();
+    }
+    await working;
+    expect(run.router.mostRunning).toBe(2);
+    expect((await run.results()).map(({ result }) => result?.outputJson)).toEqual(["0", "1", "2", "3"]);
+    const finished = run
+      .events()
+      .flatMap(({ event }) => (event.case === "callFinished" ? [event.value.result?.outputJson] : []));
+    expect(finished).toEqual(["1", "0", "3", "2"]);
+  });
+
+  test("LOOP-4 without parallel_tool_calls they run one after the other", async () => {
+    const calls = [double(1), double(2), double(3)];
+    const run = await openRun({ turns: [{ calls }, { text: "done" }], options: { parallelToolCalls: false } });
+    await run.work();
+    expect(run.router.mostRunning).toBe(1);
+  });
+
+  test("LOOP-5 a mixed turn runs its own calls, parks for the rest, and goes on when the outputs are there", async () => {
+    const options = { functionTools: [{ name: "ask" }, { name: "tell" }] };
+    const calls = [{ name: "ask", id: "q1" }, double(5), { name: "tell", id: "q2" }];
+    const run = await openRun({
+      turns: [{ text: "A moment.", calls }, { text: "{{result.ask}} {{result.double}}" }],
+      options,
+    });
+    expect(await run.work()).toBe("parked");
+    const parked = await run.view();
+    expect(parked).toMatchObject({ status: RunStatus.REQUIRES_ACTION });
+    expect(parked.requiredCalls.map(({ callId }) => callId)).toEqual(["q1", "q2"]);
+    expect(run.router.executed).toEqual(["double"]);
+
+    const answers = { log: run.log, wakes: { send: async () => {} }, clock: systemClock };
+    const output = (callId: string) =>
+      create(FunctionCallOutputSchema, { callId, result: { outputJson: `"yes ${callId}"` } });
+    await submitOutputs(answers, "r", [output("q2")]);
+    await expect(submitOutputs(answers, "r", [output("q1"), output("q2")])).rejects.toThrow(
+      "call q2 has its answer already",
+    );
+    await expect(submitOutputs(answers, "r", [output("q9")])).rejects.toThrow("call q9 is unknown");
+    await expect(submitOutputs(answers, "r", [output("call_1_2")])).rejects.toThrow("call_1_2 is not the client's");
+    await submitOutputs(answers, "r", [output("q1")]);
+    expect(await run.work("another process")).toBe("ended");
+    expect(await run.view()).toMatchObject({ outputText: "yes q1 10" });
+    expect((await run.results()).map(({ callId }) => callId)).toEqual(["q1", "call_1_2", "q2"]);
+  });
+
+  test("LOOP-6 a single turn returns the calls and executes nothing", async () => {
+    const run = await openRun({ turns: [{ calls: [double(1)] }], options: { mode: RunMode.SINGLE_TURN } });
+    await run.work();
+    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED, reason: "single_turn", turns: 1 });
+    expect(run.router.requests).toEqual([]);
+  });
+
+  test("LOOP-7 what fails is data: a tool's error, arguments that are not JSON, an id that comes twice", async () => {
+    const calls = [
+      { name: "fail" },
+      { name: "double", argumentsText: '{"value":' },
+      double(1, "same"),
+      double(2, "same"),
+    ];
+    const run = await openRun({ turns: [{ calls }, { text: "I see {{result.0.error}}" }] });
+    await run.work();
+    const results = await run.results();
+    expect(results.map(({ result }) => result?.isError)).toEqual([true, true, false, true]);
+    expect(new Set(results.map(({ callId }) => callId)).size).toBe(4);
+    expect(run.router.executed).toEqual(["fail", "double"]);
+    expect(await run.view()).toMatchObject({ outputText: "I see Error: broken" });
+  });
+
+  test("a model that counts its ids from the start in each turn is understood", async () => {
+    const run = await openRun({ turns: [{ calls: [double(1, "0")] }, { calls: [double(2, "0")] }, { text: "done" }] });
+    await run.work();
+    expect((await run.results()).map(({ callId, result }) => [callId, result?.outputJson])).toEqual([
+      ["0", "2"],
+      ["0_2", "4"],
+    ]);
+  });
+
+  test("LOOP-10 deltas are numbered from 0 within an attempt and make up the text", async () => {
+    const run = await openRun({ turns: [{ text: "one two three four" }] });
+    await run.work();
+    expect(run.deltas.map(({ n }) => n)).toEqual(run.deltas.map((_, index) => index));
+    expect(run.deltas.map(({ delta }) => (delta.case === "text" ? delta.value : "")).join("")).toBe(
+      "one two three four",
+    );
+  });
+
+  test("LOOP-13 after a takeover the calls without a result are dispatched again under their ids, recovering", async () => {
+    const hang = Promise.withResolvers<string>();
+    const slow: FakeTool = { name: "slow", answer: () => hang.promise };
+    const run = await openRun({
+      turns: [{ calls: [{ name: "slow" }, double(1)] }, { text: "{{result.slow}}" }],
+      tools: [...tools, slow],
+    });
+    const frozen = run.work("frozen").catch((error: unknown) => error);
+    await until(() => run.events().some(({ event }) => event.case === "callFinished"), {
+      what: "the quick call's result",
+    });
+    const second = run.work("second");
+    await until(() => run.router.requests.length === 3, { what: "the slow call to be dispatched again" });
+    hang.resolve("at last");
+    expect(await second).toBe("ended");
+    expect(await frozen).toBeInstanceOf(Superseded);
+    const [first, , again] = run.router.requests;
+    expect(first).toMatchObject({ callId: "r_call_1_1", recovering: false });
+    expect(again).toMatchObject({ callId: "r_call_1_1", recovering: true });
+    expect(run.router.executed).toEqual(["slow", "double"]);
+    expect(await run.view()).toMatchObject({ outputText: "at last" });
+    expect(run.events().filter(({ event }) => event.case === "ended")).toHaveLength(1);
+  });
+
+  test("LOOP-13 on a handover the answer in the making is dropped and nothing is written", async () => {
+    const run = await openRun({ turns: [{ text: "slowly", delayMs: 60_000 }] });
+    const working = run.work();
+    await until(() => run.asked.length === 1, { what: "the model to be asked" });
+    run.handover.abort(new Error("stop"));
+    expect(await working).toBe("handed_over");
+    expect(run.asked[0]?.abortSignal?.aborted).toBe(true);
+    expect(run.events().map(({ event }) => event.case)).toEqual(["accepted", "claimed"]);
+  });
+});

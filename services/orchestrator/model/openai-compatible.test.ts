@@ -1,0 +1,179 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { create } from "@bufbuild/protobuf";
+import { afterEach, describe, expect, test } from "vitest";
+import { AgentSchema, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { createFakeRouter } from "../loop/fake-router.ts";
+import { limitsFrom } from "../loop/limits.ts";
+import { runLoop } from "../loop/loop.ts";
+import { claimRun, createJournal } from "../run/journal.ts";
+import { createMemoryRunLog } from "../run/memory-log.ts";
+import { runFromState } from "../run/view.ts";
+import { createModelSource } from "./model-source.ts";
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+interface Asked {
+  readonly body: Record<string, unknown>;
+  readonly headers: IncomingMessage["headers"];
+  readonly atMs: number;
+}
+
+/** A server of the chat completions API; each request is answered by the next of the answers. */
+async function openProvider(answers: ((response: ServerResponse) => void)[]) {
+  const asked: Asked[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    asked.push({
+      body: JSON.parse(Buffer.concat(chunks).toString()),
+      headers: request.headers,
+      atMs: performance.now(),
+    });
+    answers[asked.length - 1]?.(response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  closers.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { asked, url: `http://127.0.0.1:${port}/v1` };
+}
+
+function stream(deltas: object[], finishReason = "stop") {
+  return (response: ServerResponse) => {
+    begin(response, deltas);
+    const finish = { choices: [{ index: 0, delta: {}, finish_reason: finishReason }] };
+    const usage = { choices: [], usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 } };
+    response.end(`${frame(finish)}${frame(usage)}data: [DONE]\n\n`);
+  };
+}
+
+function begin(response: ServerResponse, deltas: object[]): void {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  for (const delta of deltas) response.write(frame({ choices: [{ index: 0, delta }] }));
+}
+
+function frame(chunk: object): string {
+  return `data: ${JSON.stringify({ id: "c1", object: "chat.completion.chunk", created: 1, model: "tiny-2", ...chunk })}\n\n`;
+}
+
+/** A run from its acceptance to its end, with a model behind HTTP. */
+async function takeRun(url: string, limits = {}) {
+  const log = createMemoryRunLog();
+  const journal = createJournal(log, "r", systemClock);
+  const input = [{ item: { case: "message" as const, value: { role: Role.USER, text: "go" } } }];
+  await journal.append(() => ({ case: "accepted", value: { sessionId: "s", agent: "a", input } }));
+  const run = (await claimRun(journal, "process"))!;
+  const modelOf = createModelSource({ openaiBaseUrl: url, openaiApiKey: "key-1", scripts: "." });
+  const model = { provider: "openai-compatible", model: "tiny", options: { temperature: 0.5, top_k_only_here: 4 } };
+  const agent = create(AgentSchema, { name: "a", model });
+  const retries: number[] = [];
+  await runLoop(run, {
+    agent,
+    model: modelOf(agent.model!),
+    limits: limitsFrom(undefined, create(LimitsSchema, limits)),
+    history: [],
+    router: createFakeRouter([{ name: "double", answer: (args) => (args as { value: number }).value * 2 }]),
+    clock: systemClock,
+    publishDelta: () => {},
+    setDeltas: () => {},
+    onRetry: (_, afterMs) => retries.push(afterMs),
+    signal: new AbortController().signal,
+    handover: new AbortController().signal,
+  });
+  const committed = log.events("r").flatMap(({ event }) => (event.case === "turnCommitted" ? [event.value] : []));
+  return { run: runFromState(journal.state!), committed, retries };
+}
+
+describe("a model behind the chat completions API", () => {
+  test("LOOP-11 is asked with tools, options and results, and its stream becomes turns", async () => {
+    const call = (args: string) => ({ tool_calls: [{ index: 0, function: { arguments: args } }] });
+    const provider = await openProvider([
+      stream(
+        [
+          { role: "assistant", content: "Let me " },
+          { content: "see." },
+          { tool_calls: [{ index: 0, id: "call_x", type: "function", function: { name: "double", arguments: "" } }] },
+          call('{"val'),
+          call('ue":21}'),
+        ],
+        "tool_calls",
+      ),
+      stream([{ content: "42" }]),
+    ]);
+    const { run, committed } = await takeRun(provider.url);
+    expect(run).toMatchObject({
+      status: RunStatus.COMPLETED,
+      outputText: "42",
+      usage: { inputTokens: 14n, outputTokens: 6n },
+    });
+    expect(committed[0]).toMatchObject({ model: "tiny-2", finishReason: "tool-calls" });
+    const [first, second] = provider.asked;
+    expect(first?.headers).toMatchObject({ authorization: "Bearer key-1", "idempotency-key": "r-1-1" });
+    expect(first?.body).toMatchObject({ model: "tiny", stream: true, temperature: 0.5, top_k_only_here: 4 });
+    expect(first?.body.tools).toMatchObject([{ type: "function", function: { name: "double" } }]);
+    expect(second?.body.messages).toMatchObject([
+      { role: "user" },
+      {
+        role: "assistant",
+        content: "Let me see.",
+        tool_calls: [{ id: "call_x", function: { arguments: '{"value":21}' } }],
+      },
+      { role: "tool", tool_call_id: "call_x", content: "42" },
+    ]);
+  });
+
+  test("LOOP-11 a 429 is tried again when the provider said", async () => {
+    const busy = (response: ServerResponse) => {
+      response.writeHead(429, { "retry-after": "0.2", "content-type": "application/json" });
+      response.end(JSON.stringify({ error: { message: "slow down" } }));
+    };
+    const provider = await openProvider([busy, stream([{ content: "fine" }])]);
+    const { run, retries } = await takeRun(provider.url);
+    expect(run.outputText).toBe("fine");
+    expect(retries).toEqual([200]);
+    expect(provider.asked[1]!.atMs - provider.asked[0]!.atMs).toBeGreaterThanOrEqual(195);
+  });
+
+  test("LOOP-11 a stream that stalls is cut, its connection closed, and the turn taken by another attempt", async () => {
+    const closed = Promise.withResolvers<void>();
+    const stall = (response: ServerResponse) => {
+      begin(response, [{ content: "half a sen" }]);
+      response.on("close", () => closed.resolve());
+    };
+    const provider = await openProvider([stall, stream([{ content: "whole" }])]);
+    const { run, committed } = await takeRun(provider.url, { modelStallMs: 100 });
+    await closed.promise;
+    expect(run.outputText).toBe("whole");
+    expect(committed).toMatchObject([{ turn: 1, attempt: 2 }]);
+  });
+
+  test("LOOP-11 a stream that is reset in the middle is tried again", async () => {
+    const reset = (response: ServerResponse) => {
+      begin(response, [{ content: "half" }]);
+      setImmediate(() => response.destroy());
+    };
+    const provider = await openProvider([reset, stream([{ content: "whole" }])]);
+    expect((await takeRun(provider.url)).run.outputText).toBe("whole");
+  });
+
+  test("LOOP-12 after model_retries the run fails with the provider's words; what cannot pass is not tried again", async () => {
+    const refuse = (status: number) => (response: ServerResponse) => {
+      response.writeHead(status, { "content-type": "application/json", "retry-after-ms": "1" });
+      response.end(JSON.stringify({ error: { message: `no: ${status}` } }));
+    };
+    const failing = await openProvider([refuse(500), refuse(503), refuse(500)]);
+    const { run } = await takeRun(failing.url, { modelRetries: 1 });
+    expect(run).toMatchObject({ status: RunStatus.FAILED, reason: "model_error", error: "no: 503" });
+    const refusing = await openProvider([refuse(401)]);
+    expect((await takeRun(refusing.url)).run).toMatchObject({ reason: "model_error", error: "no: 401" });
+    expect(refusing.asked).toHaveLength(1);
+  });
+});

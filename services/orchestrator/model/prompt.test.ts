@@ -1,0 +1,90 @@
+import { create } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { promptFromItems } from "./prompt.ts";
+
+function message(role: Role, text: string): Item {
+  return create(ItemSchema, { item: { case: "message", value: { role, text } } });
+}
+
+function call(callId: string, argumentsJson = "{}"): Item {
+  return create(ItemSchema, {
+    item: { case: "functionCall", value: { callId, name: `tool_${callId}`, argumentsJson } },
+  });
+}
+
+function output(callId: string, outputJson: string, isError = false): Item {
+  const value = { callId, result: { outputJson, isError } };
+  return create(ItemSchema, { item: { case: "functionCallOutput", value } });
+}
+
+describe("a prompt", () => {
+  test("holds instructions, messages, calls and results in their roles", () => {
+    const prompt = promptFromItems("Be brief.", [
+      message(Role.USER, "hello"),
+      message(Role.ASSISTANT, "I look."),
+      call("a", '{"x":1}'),
+      output("a", '{"y":2}'),
+      message(Role.ASSISTANT, "done"),
+    ]);
+    expect(prompt).toEqual([
+      { role: "system", content: "Be brief." },
+      { role: "user", content: [{ type: "text", text: "hello" }] },
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: "I look." },
+          { type: "tool-call", toolCallId: "a", toolName: "tool_a", input: { x: 1 } },
+        ],
+      },
+      {
+        role: "tool",
+        content: [
+          { type: "tool-result", toolCallId: "a", toolName: "tool_a", output: { type: "json", value: { y: 2 } } },
+        ],
+      },
+      { role: "assistant", content: [{ type: "text", text: "done" }] },
+    ]);
+  });
+
+  test("LOOP-7 an error stays an error, and what is not JSON is shown as it is", () => {
+    const prompt = promptFromItems("", [
+      call("a"),
+      call("b"),
+      output("a", '{"error":"no"}', true),
+      output("b", "plain"),
+    ]);
+    expect(prompt.at(-1)?.content).toMatchObject([
+      { output: { type: "error-json", value: { error: "no" } } },
+      { output: { type: "text", value: "plain" } },
+    ]);
+  });
+
+  test("a call with unreadable arguments can be shown to the model again", () => {
+    const [assistant] = promptFromItems("", [call("a", '{"x":')]);
+    expect(assistant?.content).toMatchObject([{ input: { unreadable_arguments: '{"x":' } }]);
+  });
+
+  test("each call is followed by its result before anything else is said, whatever the items are", () => {
+    const id = fc.constantFrom("a", "b", "c");
+    const item = fc.oneof(
+      id.map((callId) => call(callId)),
+      id.map((callId) => output(callId, "1")),
+      fc.constantFrom(Role.USER, Role.ASSISTANT).map((role) => message(role, "text")),
+    );
+    fc.assert(
+      fc.property(fc.array(item, { maxLength: 30 }), (items) => {
+        const prompt = promptFromItems("", items);
+        for (const [index, { role, content }] of prompt.entries()) {
+          if (role !== "assistant") continue;
+          const calls = content.flatMap((part) => (part.type === "tool-call" ? [part.toolCallId] : []));
+          const next = prompt[index + 1];
+          const answered =
+            next?.role === "tool" ? next.content.flatMap((p) => (p.type === "tool-result" ? [p.toolCallId] : [])) : [];
+          expect(answered).toEqual(calls);
+        }
+      }),
+    );
+  });
+});
