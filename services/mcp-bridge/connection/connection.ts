@@ -25,7 +25,7 @@ import { type Execution, execute } from "./execute.ts";
 import { type HealthFinding, watchHealth } from "./health.ts";
 import type { Link } from "./link.ts";
 import type { ListedTools } from "./list-tools.ts";
-import { outcomeOf } from "./outcome.ts";
+import { type Outcome, outcomeOf } from "./outcome.ts";
 import { createRefresh } from "./refresh.ts";
 
 /*
@@ -37,7 +37,7 @@ import { createRefresh } from "./refresh.ts";
  * N1  At most one link at a time: what is left of one is closed before the next is opened.
  * N2  A listing waits for a fresh attempt only. One that follows a failure is reported as that failure, so that a broken
  *     server costs its startup timeout once, not at each listing.
- * N3  A call waits for the next attempt, as long as a start may take; it never cuts the backoff short.
+ * N3  A call waits for one attempt to end, as long as a start may take; it never cuts the backoff short.
  * N4  A connection that nobody holds for the idle time is given up.
  */
 
@@ -111,6 +111,7 @@ export class Connection implements AsyncDisposable {
   #holds = 0;
   #idleTimer: NodeJS.Timeout | undefined;
   #hasServed = false;
+  #failedAttempts = 0;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -204,6 +205,7 @@ export class Connection implements AsyncDisposable {
       abandoned: signal,
       whenReady: (limit) => this.#whenReady(limit),
       readTools: () => this.#readTools(),
+      leave: (ready, outcome) => this.#leave(ready, outcome),
     };
     this.#telling.add(tell);
     try {
@@ -241,6 +243,7 @@ export class Connection implements AsyncDisposable {
       opened = await opening.ready;
     } catch (error) {
       const reason = messageFromUnknown(error);
+      this.#failedAttempts += 1;
       if (!signal.aborted) {
         this.#logger.warn(`unavailable: ${reason}`);
         this.#enter({ kind: "waiting", reason, untilMs: performance.now() });
@@ -265,9 +268,10 @@ export class Connection implements AsyncDisposable {
     }
     const reason = await orAborted(link.ended, signal).catch(() => undefined); // closed by us: nobody asks why
     over.abort();
-    const isSound = this.#hasServed || performance.now() - readyAtMs > SOUND_MS;
-    if (reason !== undefined) {
-      this.#logger.warn(`the link ended: ${reason}`);
+    const isLeftFresh = this.#phase.kind === "connecting";
+    const isSound = isLeftFresh || this.#hasServed || performance.now() - readyAtMs > SOUND_MS;
+    if (reason !== undefined) this.#logger.warn(`the link ended: ${reason}`);
+    if (reason !== undefined && this.#phase.kind === "ready") {
       this.#enter(isSound ? { kind: "connecting" } : { kind: "waiting", reason, untilMs: performance.now() });
     }
     await link[Symbol.asyncDispose]();
@@ -289,11 +293,23 @@ export class Connection implements AsyncDisposable {
     try {
       await link.check(signal);
     } catch (error) {
-      const { kind, text } = outcomeOf(error, link.hasSession);
-      if (kind === "answered") return; // an error is an answer: the server is there
-      if (kind === "lost" || kind === "unreachable") link.end(text);
+      const outcome = outcomeOf(error, link.hasSession);
+      if (outcome.kind === "answered") return; // an error is an answer: the server is there
+      const phase = this.#phase;
+      const isOver = outcome.kind === "lost" || outcome.kind === "unreachable";
+      if (isOver && phase.kind === "ready" && phase.link === link) this.#leave(phase, outcome);
       throw error;
     }
+  }
+
+  /** A link that has shown to be of no use is not used from this moment on. A lost session says nothing against the server. */
+  #leave(ready: ReadyPhase, { kind, text }: Outcome): void {
+    if (this.#phase === ready) {
+      this.#enter(
+        kind === "lost" ? { kind: "connecting" } : { kind: "waiting", reason: text, untilMs: performance.now() },
+      );
+    }
+    ready.link.end(text);
   }
 
   /** A server that is red is connected to again, unless calls are in its hands: it may be busy with them. */
@@ -303,7 +319,9 @@ export class Connection implements AsyncDisposable {
     const isNews = phase.finding?.health !== finding.health || phase.finding.reason !== finding.reason;
     phase.finding = finding;
     if (isNews) this.#changed();
-    if (finding.health === Health.RED && this.#calls.running === 0) link.end(finding.reason);
+    if (finding.health === Health.RED && this.#calls.running === 0) {
+      this.#leave(phase, { kind: "unreachable", text: finding.reason });
+    }
   }
 
   async #readTools(): Promise<void> {
@@ -334,13 +352,15 @@ export class Connection implements AsyncDisposable {
   /** N3 */
   async #whenReady(signal: AbortSignal): Promise<ReadyPhase> {
     const limitMs = performance.now() + this.#startupTimeoutMs;
+    const failedBefore = this.#failedAttempts;
     const limit = AbortSignal.any([signal, this.#closing.signal, AbortSignal.timeout(this.#startupTimeoutMs)]);
     for (;;) {
       const changed = this.changes.next();
       const phase = this.#phase;
       if (phase.kind === "ready") return phase;
       const isTooFar = phase.kind === "waiting" && phase.untilMs > limitMs;
-      if (phase.kind === "closed" || isTooFar) this.#refuseUnavailable(reasonOf(phase));
+      if (phase.kind === "closed" || isTooFar || this.#failedAttempts > failedBefore)
+        this.#refuseUnavailable(reasonOf(phase));
       try {
         await orAborted(changed, limit);
       } catch (error) {
@@ -376,7 +396,8 @@ export class Connection implements AsyncDisposable {
   }
 }
 
-function reasonOf(phase: Exclude<Phase, ReadyPhase>): string {
+function reasonOf(phase: Phase): string {
+  if (phase.kind === "ready") return "";
   if (phase.kind === "closed") return "the connection is closed";
   if (phase.kind === "waiting") return phase.reason;
   return phase.lastFailure ?? "it is starting";

@@ -21,6 +21,8 @@ export interface Execution {
   /** Throws `unavailable` when the server is not there in time. */
   whenReady: (signal: AbortSignal) => Promise<ReadyPhase>;
   readTools: () => Promise<void>;
+  /** Gives up a link that is of no use. */
+  leave: (ready: ReadyPhase, outcome: Outcome) => void;
 }
 
 /**
@@ -47,8 +49,8 @@ export async function execute(execution: Execution): Promise<ToolResult> {
     const listed = await listedTool(execution, ready);
     const answered = await callOnce(execution, { ready, listed, parsed, signal });
     if ("result" in answered) return answered.result;
-    const { kind, text } = answered.outcome;
-    if (kind === "lost" || kind === "unreachable") ready.link.end(text);
+    const { kind } = answered.outcome;
+    if (kind === "lost" || kind === "unreachable") execution.leave(ready, answered.outcome);
     if (kind === "lost" && isFirst) continue;
     throw failureFromOutcome(execution, answered.outcome, timeLeftMs, { deadline, abandoned });
   }

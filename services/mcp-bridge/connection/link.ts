@@ -16,6 +16,7 @@ import { logFromNotification } from "../tools/log.ts";
 import type { OpenTransport, TransportContext, TransportModule } from "../transport/module.ts";
 import { orAborted } from "./changes.ts";
 import { type ListedTools, listTools } from "./list-tools.ts";
+import { networkTextOf } from "./outcome.ts";
 
 /** A client and its transport, initialised: they live and end together, and are never used again after that. */
 export interface Link extends AsyncDisposable {
@@ -103,9 +104,7 @@ async function openOnce(
   } catch (error) {
     const isTimeUp = connect.signal.reason instanceof Error && connect.signal.reason.name === "TimeoutError";
     closing.push(close());
-    const text = isTimeUp
-      ? `it was not initialised within ${timeoutMs} ms`
-      : (lastError() ?? messageFromUnknown(error));
+    const text = isTimeUp ? `it was not initialised within ${timeoutMs} ms` : (lastError() ?? networkTextOf(error));
     const message = [text, await lastWords(opened, closing, isTimeUp)].filter(Boolean).join("; ");
     if (isClosedInProbe(error) && connect.prior === undefined) throw new ClosedInProbe(message);
     throw new Failure("unavailable", message, { reason: "SERVER_UNAVAILABLE", cause: error });

@@ -41,8 +41,17 @@ export function outcomeOf(error: unknown, hasSession: boolean): Outcome {
     return { kind: "answered", text: `the tool asks for what this client does not offer: ${text}` };
   }
   const code = networkCodeOf(error);
-  if (code !== undefined && NEVER_CONNECTED.has(code)) return { kind: "unreachable", text: `${text} (${code})` };
-  return { kind: "unknown", text: code === undefined ? text : `${text} (${code})` };
+  return {
+    kind: code !== undefined && NEVER_CONNECTED.has(code) ? "unreachable" : "unknown",
+    text: networkTextOf(error),
+  };
+}
+
+/** What went wrong, with the system's word for it: "fetch failed" alone says little. */
+export function networkTextOf(error: unknown): string {
+  const text = messageFromUnknown(error);
+  const code = networkCodeOf(error);
+  return code === undefined ? text : `${text} (${code})`;
 }
 
 /** Some servers say 400 for a session that they do not know. */

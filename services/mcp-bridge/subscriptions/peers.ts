@@ -40,7 +40,9 @@ export function createPeers(bus: Bus, service: string, interceptors: Interceptor
   return { peer, member };
 }
 
-async function* statusesOf(told: AsyncIterable<{ status?: McpServerStatus }>): AsyncGenerator<McpServerStatus> {
+async function* statusesOf(
+  told: AsyncIterable<{ status?: McpServerStatus | undefined }>,
+): AsyncGenerator<McpServerStatus> {
   for await (const { status } of told) if (status) yield status;
 }
 

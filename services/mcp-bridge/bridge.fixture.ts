@@ -1,0 +1,57 @@
+import { randomBytes } from "node:crypto";
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { Client } from "@connectrpc/connect";
+import { pino } from "pino";
+import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { instanceService } from "#runtime/bus/ownership.ts";
+import { clientFor } from "#runtime/rpc/client.ts";
+import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
+import type { TestBus } from "../../test/harness/bus.ts";
+import { readConfig } from "./config.ts";
+import { oddServer } from "./connection.fixture.ts";
+import { openService } from "./service.ts";
+
+/** The whole service in this process, and clients that reach this instance or whichever. */
+export interface Bridge extends AsyncDisposable {
+  readonly instance: string;
+  readonly provider: Client<typeof ToolProviderService>;
+  readonly servers: Client<typeof McpServerService>;
+}
+
+export function environmentFor(bus: TestBus, instance: string): Record<string, string> {
+  return {
+    NATS_URL: bus.server.url,
+    NATS_USER: bus.server.user,
+    NATS_PASSWORD: bus.server.password,
+    TOOLBUS_INSTANCE: instance,
+    TOOLBUS_MCP_STARTUP_TIMEOUT: "15s",
+    PATH: process.env.PATH ?? "",
+  };
+}
+
+export async function openBridge(bus: TestBus, env: Record<string, string> = {}): Promise<Bridge> {
+  const instance = randomBytes(3).toString("hex");
+  const stopping = new AbortController();
+  const service = await openService(readConfig({ ...environmentFor(bus, instance), ...env }), {
+    name: "mcp-bridge",
+    instance,
+    logger: pino({ level: process.env.TOOLBUS_TEST_LOG ?? "silent" }),
+    signal: stopping.signal,
+    telemetry: await openTelemetry({ service: "mcp-bridge" }),
+  });
+  const room = instanceService("mcp-bridge", instance);
+  return {
+    instance,
+    provider: clientFor(bus, ToolProviderService, { room }),
+    servers: clientFor(bus, McpServerService, { room }),
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  };
+}
+
+/** The odd server as an agent declares it. */
+export function oddSource(name: string, modes: string[] = [], more: JsonObject = {}) {
+  return { name, config: { command: process.execPath, args: [oddServer, ...modes], ...more } };
+}
+
+export const scope = { sessionId: "s1", agent: "a1" };

@@ -1,0 +1,85 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { pino } from "pino";
+import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { Connection, type ConnectionCall } from "./connection/connection.ts";
+import { createOpener } from "./connection/open.ts";
+import { type EventTold, eventsOf } from "./events.fixture.ts";
+import { createTransportRegistry } from "./transport/registry.ts";
+
+export const oddServer = new URL("./odd-server.fixture.ts", import.meta.url).pathname;
+
+/** The odd server in these modes, as a source describes it. */
+export function oddServerIn(...modes: string[]) {
+  return { name: "odd", command: process.execPath, args: [oddServer, ...modes] };
+}
+
+export interface ConnectionFixtureOptions {
+  secrets?: Record<string, string>;
+  environment?: Record<string, string>;
+  maxMessageBytes?: number;
+  idleTimeoutMs?: number;
+  onIdle?: () => void;
+}
+
+/** A connection as the bridge makes it, without a bus. */
+export function openConnection(
+  server: MessageInitShape<typeof McpServerSchema>,
+  options: ConnectionFixtureOptions = {},
+): Connection {
+  const {
+    secrets = {},
+    environment = {},
+    maxMessageBytes = 64 * 2 ** 20,
+    idleTimeoutMs = 600_000,
+    onIdle = () => {},
+  } = options;
+  const logger = pino({ level: "silent" });
+  const message = create(McpServerSchema, server);
+  const findTransport = createTransportRegistry();
+  const opener = createOpener({
+    findTransport,
+    secrets: new Map(Object.entries(secrets)),
+    environment,
+    maxMessageBytes,
+    logger,
+  });
+  return new Connection({
+    server: message,
+    holder: { sessionId: "s1", agent: "a1" },
+    instance: "test",
+    startupTimeoutMs: 15_000,
+    idleTimeoutMs,
+    logger,
+    open: opener(message),
+    onIdle,
+    onChange: () => {},
+  });
+}
+
+let calls = 0;
+
+export function startCall(
+  connection: Connection,
+  tool: string,
+  args: unknown = {},
+  options: Partial<ConnectionCall> = {},
+) {
+  return connection.call({
+    callId: `c${calls++}`,
+    sessionId: "s1",
+    tool,
+    argumentsJson: JSON.stringify(args),
+    deadlineMs: Date.now() + 15_000,
+    signal: new AbortController().signal,
+    ...options,
+  });
+}
+
+export async function callThrough(
+  connection: Connection,
+  tool: string,
+  args: unknown = {},
+  options: Partial<ConnectionCall> = {},
+): Promise<EventTold> {
+  return eventsOf(startCall(connection, tool, args, options));
+}

@@ -1,0 +1,283 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { Code } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Health } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { until } from "#runtime/time/until.ts";
+import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
+import { type Bridge, environmentFor, oddSource, openBridge, scope } from "./bridge.fixture.ts";
+import { eventsOf } from "./events.fixture.ts";
+
+let bus: TestBus;
+let left: Bridge;
+let right: Bridge;
+
+beforeAll(async () => {
+  bus = await openTestBus();
+  [left, right] = await Promise.all([openBridge(bus), openBridge(bus)]);
+});
+
+afterAll(async () => {
+  await Promise.all([left[Symbol.asyncDispose](), right[Symbol.asyncDispose]()]);
+  await bus[Symbol.asyncDispose]();
+});
+
+let calls = 0;
+
+function call(bridge: Bridge, source: object, tool: string, args: object = {}, more: object = {}) {
+  const request = {
+    callId: `call-${calls++}`,
+    scope,
+    source,
+    tool,
+    argumentsJson: JSON.stringify(args),
+    deadline: timestampFromMs(Date.now() + 15_000),
+    ...more,
+  };
+  return eventsOf(bridge.provider.callTool(request));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false; // there is no such process
+  }
+}
+
+const modulePath = (name: string) =>
+  new URL(`../../node_modules/@modelcontextprotocol/${name}/dist/index.js`, import.meta.url).pathname;
+
+describe("the provider", () => {
+  test("ORCH-6 lists and calls server-everything and server-filesystem", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "toolbus-mcp-files-"));
+    await writeFile(join(directory, "note.txt"), "written here");
+    const everything = {
+      name: "everything",
+      config: { command: process.execPath, args: [modulePath("server-everything")] },
+    };
+    const files = {
+      name: "files",
+      config: { command: process.execPath, args: [modulePath("server-filesystem"), directory] },
+    };
+    const { tools, sources } = await left.provider.listTools({ scope, sources: [everything, files] });
+    expect(sources).toMatchObject([
+      { source: "everything", available: true },
+      { source: "files", available: true },
+    ]);
+    const read = tools.find(({ source, tool }) => source === "files" && tool?.name === "read_text_file")?.tool;
+    expect(read).toMatchObject({ effect: Effect.PURE, executionType: ExecutionType.MCP });
+    expect((await call(left, everything, "echo", { message: "hi" })).output).toBe("Echo: hi");
+    const { output } = await call(left, files, "read_text_file", { path: join(directory, "note.txt") });
+    expect(output).toEqual({ content: "written here" });
+    const steps = await call(left, everything, "trigger-long-running-operation", { duration: 0.2, steps: 2 });
+    expect(steps.progress.length).toBeGreaterThan(0);
+    await left.servers.releaseScope(scope);
+    await rm(directory, { recursive: true });
+  });
+
+  test("ORCH-6 a server that fails or hangs delays and hides no other", async () => {
+    const hanging = oddSource("hanging", ["hang"], { startupTimeoutMs: 10_000 });
+    const sources = [
+      oddSource("fine"),
+      oddSource("broken", ["crash"]),
+      { name: "nonsense", config: { command: "x", urls: 1 } },
+    ];
+    const listed = await left.provider.listTools({ scope, sources });
+    expect(listed.sources).toMatchObject([
+      { source: "fine", available: true },
+      { source: "broken", available: false, reason: expect.stringMatching(/no configuration found/) },
+      { source: "nonsense", available: false, reason: expect.stringMatching(/urls/) },
+    ]);
+    expect(listed.tools.every(({ source }) => source === "fine")).toBe(true);
+    const startedAtMs = performance.now();
+    const watch = left.provider.watchTools({ scope, sources: [oddSource("fine"), hanging] })[Symbol.asyncIterator]();
+    const first = await watch.next();
+    expect(performance.now() - startedAtMs).toBeLessThan(9_500);
+    expect(first.value?.sources).toMatchObject([
+      { source: "fine", available: true },
+      { source: "hanging", available: false, reason: "it is starting" },
+    ]);
+    await watch.return?.();
+  });
+
+  test("ORCH-6 a connection belongs to one session and agent, unless it is shared", async () => {
+    const pids = async (source: object, of: object) =>
+      JSON.stringify((await call(left, source, "pids", {}, { scope: of })).output);
+    const alone = oddSource("alone");
+    const one = await pids(alone, scope);
+    expect(await pids(alone, scope)).toBe(one);
+    expect(await pids(alone, { ...scope, agent: "a2" })).not.toBe(one);
+    expect(await pids(alone, { ...scope, sessionId: "s2" })).not.toBe(one);
+    const ofAgent = oddSource("of-agent", [], { share: "agent" });
+    const shared = await pids(ofAgent, scope);
+    expect(await pids(ofAgent, { ...scope, sessionId: "s2" })).toBe(shared);
+    expect(await pids(ofAgent, { ...scope, agent: "a2" })).not.toBe(shared);
+    const ofAll = oddSource("of-all", [], { share: "global" });
+    expect(await pids(ofAll, { sessionId: "s9", agent: "a9" })).toBe(await pids(ofAll, scope));
+  });
+
+  test("any instance answers, and the one that owns the connection executes", async () => {
+    const source = oddSource("owned");
+    const [here, there] = await Promise.all([call(left, source, "pids"), call(right, source, "pids")]);
+    expect(there.output).toEqual(here.output);
+    const listed = await right.provider.listTools({ scope, sources: [source] });
+    expect(listed.sources).toMatchObject([{ source: "owned", available: true }]);
+    const report = await call(right, source, "report");
+    expect(report.progress).toHaveLength(1);
+    expect(report.output).toBe("reported");
+    await expect(call(right, source, "die")).rejects.toSatisfy((error) => {
+      const failure = failureFromConnectError(error);
+      return failure.code === "unavailable" && failure.reason === "OUTCOME_UNKNOWN";
+    });
+  });
+
+  test("another instance takes over what one had that is gone", async () => {
+    const source = oddSource("orphan");
+    await using passing = await openBridge(bus);
+    const before = await call(passing, source, "pids");
+    await passing[Symbol.asyncDispose]();
+    const after = await call(left, source, "pids");
+    expect(after.output).not.toEqual(before.output);
+    await until(() => !(before.output as number[]).some(isAlive));
+  });
+
+  test("ORCH-7 a watch tells the tools at once and after each change, also through another instance", async () => {
+    const source = oddSource("growing");
+    await call(left, source, "echo", { text: "open" });
+    for (const bridge of [left, right]) {
+      const name = `grown-${bridge.instance}`;
+      const over = new AbortController();
+      const seen: string[][] = [];
+      const watching = (async () => {
+        for await (const { tools } of bridge.provider.watchTools(
+          { scope, sources: [source] },
+          { signal: over.signal },
+        )) {
+          seen.push(tools.map(({ tool }) => tool?.name ?? ""));
+        }
+      })();
+      await until(() => seen.length > 0);
+      await call(left, source, "grow", { name });
+      await until(() => seen.at(-1)?.includes(name));
+      over.abort();
+      await expect(watching).rejects.toMatchObject({ code: Code.Canceled });
+    }
+  });
+
+  test("a source that says nothing and was not applied is not found", async () => {
+    await expect(call(left, { name: "unknown" }, "echo")).rejects.toMatchObject({ code: Code.NotFound });
+  });
+});
+
+describe("servers that every agent can use", () => {
+  test("are applied, offered by themselves, listed and deleted, by way of any instance", async () => {
+    const { name, config } = oddSource("applied.one");
+    await left.servers.applyServer({ server: { name, ...config } });
+    await until(async () => (await right.provider.listTools({ scope, sources: [] })).tools.length > 0);
+    const { tools } = await right.provider.listTools({ scope, sources: [] });
+    expect(new Set(tools.map(({ source }) => source))).toEqual(new Set([name]));
+    expect((await call(right, { name }, "echo", { text: "applied" })).output).toBe("applied");
+    const { servers, connections } = await left.servers.listServers({});
+    expect(servers).toMatchObject([{ name, command: config.command }]);
+    expect(connections.find((connection) => connection.name === name)).toMatchObject({
+      health: Health.GREEN,
+      ...scope,
+    });
+    await right.servers.deleteServer({ name });
+    await until(async () => (await left.servers.listServers({})).servers.length === 0);
+    await expect(left.servers.deleteServer({ name })).rejects.toMatchObject({ code: Code.NotFound });
+  });
+
+  test("are refused when they cannot be used", async () => {
+    const refused = left.servers.applyServer({ server: { name: "both", url: "http://127.0.0.1:1", command: "x" } });
+    await expect(refused).rejects.toMatchObject({ code: Code.InvalidArgument });
+  });
+
+  test("are told to a watch when they come and go", async () => {
+    const over = new AbortController();
+    const seen: string[][] = [];
+    const watching = (async () => {
+      for await (const { sources } of right.provider.watchTools({ scope }, { signal: over.signal })) {
+        seen.push(sources.map(({ source }) => source));
+      }
+    })();
+    await until(() => seen.length > 0);
+    const { name, config } = oddSource("coming");
+    await left.servers.applyServer({ server: { name, ...config } });
+    await until(() => seen.at(-1)?.includes(name));
+    await left.servers.deleteServer({ name });
+    await until(() => seen.at(-1)?.length === 0);
+    over.abort();
+    await expect(watching).rejects.toMatchObject({ code: Code.Canceled });
+  });
+});
+
+describe("connections", () => {
+  test("ORCH-8 their health is told, whichever instance holds them", async () => {
+    const of = { sessionId: "s-health", agent: "a1" };
+    const over = new AbortController();
+    const lights: [string, Health][] = [];
+    const watching = (async () => {
+      for await (const { status } of left.servers.watchHealth({ sessionId: of.sessionId }, { signal: over.signal })) {
+        if (status) lights.push([status.name, status.health]);
+      }
+    })();
+    await call(right, oddSource("healthy"), "echo", { text: "x" }, { scope: of });
+    await right.provider.listTools({ scope: of, sources: [oddSource("ill", ["crash"])] });
+    await until(() => lights.some(([name, health]) => name === "healthy" && health === Health.GREEN));
+    await until(() => lights.some(([name, health]) => name === "ill" && health === Health.RED));
+    over.abort();
+    await expect(watching).rejects.toMatchObject({ code: Code.Canceled });
+  });
+
+  test("ORCH-10 releasing a scope ends its servers on every instance, and nothing else", async () => {
+    const of = { sessionId: "s-release", agent: "a1" };
+    const pids = async (bridge: Bridge, name: string, more: object = {}) =>
+      (await call(bridge, oddSource(name, [], more), "pids", {}, { scope: of })).output as number[];
+    const own = [...(await pids(left, "first")), ...(await pids(right, "second"))];
+    const shared = await pids(left, "kept", { share: "global" });
+    const { closed } = await left.servers.releaseScope(of);
+    expect(closed).toBe(2);
+    expect(own.some(isAlive)).toBe(false);
+    expect(shared.every(isAlive)).toBe(true);
+  });
+
+  test("that nobody uses are closed after the idle time", async () => {
+    await using brief = await openBridge(bus, { TOOLBUS_MCP_IDLE_TIMEOUT: "50ms" });
+    const { output } = await call(brief, oddSource("idle"), "pids");
+    await until(() => !(output as number[]).some(isAlive));
+    expect((await call(brief, oddSource("idle"), "echo", { text: "again" })).output).toBe("again");
+  });
+
+  test.for(["SIGTERM", "SIGKILL"] as const)(
+    "ORCH-10 %s of the bridge leaves no server and none of its children",
+    async (signal) => {
+      const { PATH = "" } = process.env;
+      const instance = `victim-${signal.toLowerCase()}`;
+      await using bridge = await openChildProcess({
+        command: process.execPath,
+        args: [new URL("./main.ts", import.meta.url).pathname],
+        env: { ...environmentFor(bus, instance), PATH },
+      });
+      const lines = bridge.lines()[Symbol.asyncIterator]();
+      await until(async () => String((await lines.next()).value).includes('"msg":"ready"'), { timeoutMs: 15_000 });
+      const { clientFor } = await import("#runtime/rpc/client.ts");
+      const { ToolProviderService } = await import("#gen/toolbus/tool/v1/provider_pb.ts");
+      const provider = clientFor(bus, ToolProviderService, { room: `mcp-bridge-${instance}` });
+      const { output } = await call({ provider } as Bridge, oddSource(instance, ["deaf"]), "pids");
+      const pids = output as number[];
+      expect(pids.map(isAlive)).toEqual([true, true]);
+      process.kill(bridge.pid, signal);
+      const exit = await bridge.exited;
+      if (signal === "SIGTERM") expect(exit.code).toBe(0);
+      await until(() => !pids.some(isAlive), { what: "the servers to be gone" });
+    },
+  );
+});
