@@ -31,12 +31,12 @@ it("BUS-6 LOOP-13 a run through the gateway ends well though the node that leads
   const input = create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: "go" } } });
   const { run } = await suite.connection.client(RunService).createRun({ agent: "counting", input: [input] });
   const events: RunEvent[] = [];
-  let killed: Promise<string | undefined> | undefined;
   const kill = async () => {
     const leader = await leaderOfRuns();
     await cluster.nodes.find((node) => node.name === leader)?.kill();
-    return leader;
+    return { leader, eventsBefore: events.length };
   };
+  let killed: ReturnType<typeof kill> | undefined;
   const show = ({ update }: WatchRunResponse) => {
     if (update.case !== "event") return;
     events.push(update.value);
@@ -45,8 +45,10 @@ it("BUS-6 LOOP-13 a run through the gateway ends well though the node that leads
   const status = await followRun(suite.connection, run?.id ?? "", { printer: { show }, patienceMs: 30_000 });
 
   expect(status).toBe(RunStatus.COMPLETED);
-  expect(await killed).toMatch(/^nats-\d$/);
-  expect(await leaderOfRuns()).not.toBe(await killed);
+  const death = await killed;
+  expect(death?.leader).toMatch(/^nats-\d$/);
+  expect(await leaderOfRuns()).not.toBe(death?.leader);
+  expect(events.length).toBeGreaterThan((death?.eventsBefore ?? 0) + steps.length);
   expect(events.map((event) => event.sequence)).toEqual(events.map((_, index) => index));
   expect(events.filter((event) => event.event.case === "ended")).toHaveLength(1);
   const results = events.flatMap(({ event }) =>
