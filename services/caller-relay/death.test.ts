@@ -2,7 +2,15 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { systemClock } from "#runtime/time/clock.ts";
-import { type Clients, environmentOf, openTestRelay, owner, type TestCaller, type TestRelay } from "./test-relay.ts";
+import { until } from "#runtime/time/until.ts";
+import {
+  type Clients,
+  environmentOf,
+  openTestRelay,
+  owner,
+  type TestCaller,
+  type TestRelay,
+} from "./testing/test-relay.ts";
 
 describe("an instance that dies with callers' streams in its hands", () => {
   const stack = new AsyncDisposableStack();
@@ -51,6 +59,23 @@ describe("an instance that dies with callers' streams in its hands", () => {
     expect(outcomes).toContain("answered");
     back.close();
     await answering;
+  });
+
+  test("BUS-4 after the loss of the server a declaration stands, and a caller that attaches again is served", async () => {
+    await using own = await openTestRelay();
+    await using _ = await own.openInstance("lasting", systemClock);
+    const app = own.clientsOf(owner);
+    await app.declare("s", { name: "ask" });
+    const caller = await app.attach("s", 30_000);
+    await own.bus.server.kill();
+    expect(String(await caller.failure())).toMatch(/unavailable/);
+    await own.bus.server.restart();
+    const back = await until(() => app.attach("s").catch(() => false as const), { what: "the relay to be back" });
+    const result = app.call("s", "app_ask", "afterwards");
+    const { requestId } = await back.next();
+    await app.relay.respond({ sessionId: "s", requestId, resultJson: "1" });
+    expect((await result).value).toBe(1);
+    back.close();
   });
 });
 

@@ -2,7 +2,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
-import { type Clients, openTestRelay, owner, type TestCaller, type TestRelay } from "./test-relay.ts";
+import { type Clients, openTestRelay, owner, type TestCaller, type TestRelay } from "./testing/test-relay.ts";
 
 describe("caller-relay on the bus", () => {
   const stack = new AsyncDisposableStack();

@@ -31,8 +31,6 @@ export function createAnswers({ messages, submit }: { messages: Messages; submit
       }
       refuseNonJson(answer);
       const result = (await submit(answer)) ?? resultFrom(answer);
-      const current = await messages.findTool(spaceId, answer.callId);
-      if (current && isFinal(toolOf(current).status)) return current; // the router was quicker to show it
       const author = shown.author ?? refuse("internal", `message ${shown.id} has no author`);
       const tool = create(ToolMessageSchema, {
         callId: answer.callId,

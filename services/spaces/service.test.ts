@@ -160,7 +160,8 @@ describe("spaces on the bus", () => {
     expect(done?.content.value).toMatchObject({ tool: "ask", argumentsJson: "{}", result: { outputJson: "1" } });
     const { messages } = await clients.spaces.listMessages({ spaceId });
     expect(messages.map(({ content }) => content.case)).toEqual(["tool", "text"]);
-    await expect(record(ToolMessageStatus.RUNNING)).rejects.toThrow(/is shown as complete, not running/);
+    const { message: late } = await record(ToolMessageStatus.RUNNING, { argumentsJson: "{" });
+    expect(late?.content.value).toMatchObject({ status: ToolMessageStatus.COMPLETE, argumentsJson: "{}" });
     const events = await collect(clients.spaces.watchSpace({ spaceId, fromSequence: 1n }), 7);
     expect(events.map(({ event }) => event.case).filter((kind) => kind?.startsWith("tool"))).toEqual([
       "toolStarted",
@@ -272,7 +273,7 @@ describe("spaces on the bus", () => {
     await expect(iterator.next()).rejects.toThrow(/canceled/);
   });
 
-  test("BUS-4 an instance that stops ends its watches at once, and the other one goes on", async () => {
+  test("BUS-4 an instance that stops ends its watches at once, and says so", async () => {
     const spaceId = await openSpace("stopped");
     const own = await openTestBus();
     await using _ = own;
@@ -285,6 +286,27 @@ describe("spaces on the bus", () => {
     const next = expect(iterator.next().then(() => iterator.next())).rejects.toThrow(/unavailable/);
     await instance[Symbol.asyncDispose]();
     await next;
+  });
+
+  test("BUS-4 what was said outlives the server, and what is said afterwards still reaches inboxes", async () => {
+    await using own = await openTestBus();
+    await using _ = await openInstance(own, "d", stop.signal);
+    const { spaces, inbox } = clientsOn(own);
+    await spaces.createSpace({ spaceId: "durable" });
+    await spaces.enterSpace({ sessionId: "d1", spaceId: "durable", agent: "bot" });
+    await spaces.sendMessage({ spaceId: "durable", text: "before" });
+    await own.server.kill();
+    await own.server.restart();
+    await until(() => spaces.sendMessage({ spaceId: "durable", text: "after", messageId: "m" }).catch(() => false), {
+      what: "the service to be back",
+    });
+    const { messages } = await spaces.listMessages({ spaceId: "durable" });
+    expect(messages.map(({ content }) => content.value)).toMatchObject([{ text: "before" }, { text: "after" }]);
+    expect((await spaces.getActiveSpace({ sessionId: "d1" })).spaceId).toBe("durable");
+    const waiting = async () =>
+      (await inbox.listInbox({ sessionId: "d1", agent: "bot" })).events.map(({ eventId }) => eventId);
+    await until(async () => (await waiting()).length === 2, { timeoutMs: 15_000 });
+    expect(await waiting()).toContain("msg:durable:m");
   });
 });
 

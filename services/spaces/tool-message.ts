@@ -22,8 +22,9 @@ export function isFinal(status: ToolMessageStatus): boolean {
 export type ToolMessageDecision = { kind: "append"; event: SpaceEvent } | { kind: "same"; message: SpaceMessage };
 
 /**
- * What showing a call in this state means for the message that shows it, which `draft` is when there is none. What is
- * shown already has no effect; a state that the call has left behind is refused.
+ * What showing a call in this state means for the message that shows it, which `draft` is when there is none. Updates may
+ * come twice and out of order: what is shown already, and what the call has left behind, have no effect. Of two results the
+ * first stays.
  */
 export function decideToolMessage(
   shown: SpaceMessage | undefined,
@@ -32,10 +33,7 @@ export function decideToolMessage(
 ): ToolMessageDecision {
   const before = shown && toolOf(shown);
   const after = before ? merged(before, update) : update;
-  if (before && shown) {
-    if (isSame(before, after)) return { kind: "same", message: shown };
-    if (before.status !== after.status) refuseBackwards(before, after);
-  }
+  if (before && shown && !isAhead(before, after)) return { kind: "same", message: shown };
   const message = shown ? clone(SpaceMessageSchema, shown) : draft();
   message.content = { case: "tool", value: after };
   const event = eventFrom(before?.status, after.status, message);
@@ -58,21 +56,11 @@ function merged(before: ToolMessage, update: ToolMessage): ToolMessage {
   return after;
 }
 
-/** Only a call that still runs can show more of its arguments; elsewhere the status says it all. */
-function isSame(before: ToolMessage, after: ToolMessage): boolean {
-  if (before.status !== after.status) return false;
-  return before.status !== ToolMessageStatus.RUNNING || before.argumentsJson === after.argumentsJson;
-}
-
-function refuseBackwards(before: ToolMessage, after: ToolMessage): void {
-  if (!isFinal(before.status) && after.status > before.status) return;
-  refuse(
-    "failed_precondition",
-    `call ${before.callId} is shown as ${wordOf(before.status)}, not ${wordOf(after.status)}`,
-    {
-      reason: isFinal(before.status) ? "TOOL_MESSAGE_FINAL" : "TOOL_MESSAGE_BACKWARDS",
-    },
-  );
+/** A call that still runs may show more of its arguments. */
+function isAhead(before: ToolMessage, after: ToolMessage): boolean {
+  if (isFinal(before.status)) return false;
+  if (before.status !== after.status) return after.status > before.status;
+  return after.status === ToolMessageStatus.RUNNING && before.argumentsJson !== after.argumentsJson;
 }
 
 type EventOfTool = Extract<SpaceEvent["event"], { case: `tool${string}` }>;

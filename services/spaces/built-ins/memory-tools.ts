@@ -42,7 +42,7 @@ function deleteTool(kind: MemoryKind): BuiltIn {
 
 const getPlans = defineBuiltIn({
   name: "get_plans",
-  description: "Read your plans, with their keys.",
+  description: "Read your plans, each with the key by which you replace or delete it.",
   effect: pure,
   arguments: z.strictObject({}),
   async run(rooms, call) {

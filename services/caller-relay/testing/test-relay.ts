@@ -13,9 +13,9 @@ import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptor
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
-import { readConfig } from "./config.ts";
-import { openService } from "./service.ts";
+import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
+import { readConfig } from "../config.ts";
+import { openService } from "../service.ts";
 
 const logger = createLogger({ name: "caller-relay", level: "silent" });
 

@@ -1,0 +1,84 @@
+import { create } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { findTool, namesFromDeclaration, toolsFromDeclaration } from "./declaration.ts";
+
+const declare = (callerId: string, ...tools: { name: string; inputSchemaJson?: string; timeoutMs?: number }[]) =>
+  create(CallerDeclarationSchema, { callerId, tools });
+
+describe("a declaration", () => {
+  test("CTR-2 gives each tool the name <caller_id>_<name>", () => {
+    expect(namesFromDeclaration(declare("myapp", { name: "a" }, { name: "b-2" }))).toEqual(["myapp_a", "myapp_b-2"]);
+  });
+
+  test.each([
+    ["myapp", "my tool"],
+    ["my.app", "tool"],
+    ["myapp", "x".repeat(60)],
+    ["", "ä"],
+  ])("CTR-2 the caller %j with the tool %j is refused with both names", (callerId, name) => {
+    const refuse = () => namesFromDeclaration(declare(callerId, { name }));
+    expect(refuse).toThrow(`"${name}", which the agent would see as "${callerId}_${name}"`);
+  });
+
+  test("CTR-2 two tools of one name are refused, as is one named like a built-in", () => {
+    expect(() => namesFromDeclaration(declare("app", { name: "a" }, { name: "a" }))).toThrow(
+      /"a".*"app_a".*collides with "a"/,
+    );
+    expect(() => namesFromDeclaration(declare("enter", { name: "space" }))).toThrow(/"space".*"enter_space".*built-in/);
+  });
+
+  test("CTR-2 what is accepted can be called, and is found again by the name that the agent sees", () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 40 }), fc.string({ minLength: 1, maxLength: 40 }), (callerId, name) => {
+        const declaration = declare(callerId, { name });
+        let names: string[];
+        try {
+          names = namesFromDeclaration(declaration);
+        } catch {
+          return; // refused
+        }
+        expect(names[0]).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+        expect(findTool(declaration, names[0] ?? "")?.name).toBe(name);
+      }),
+    );
+  });
+
+  test.each([
+    ["no JSON", "{"],
+    ["no object", "[]"],
+    ["no schema", '{"type":"object","properties":{"a":{"type":"strange"}}}'],
+    ["a schema of something else", '{"type":"string"}'],
+  ])("CTR-2 a tool whose input schema is %s is refused with its name", (_, inputSchemaJson) => {
+    expect(() => namesFromDeclaration(declare("app", { name: "a", inputSchemaJson }))).toThrow(
+      /"app_a", has an input schema/,
+    );
+  });
+
+  test("CTR-2 schemas of the drafts in use are accepted; a missing one means any object", () => {
+    const draft07 = '{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","definitions":{}}';
+    const draft2020 = '{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","$defs":{}}';
+    const declaration = declare(
+      "app",
+      { name: "a", inputSchemaJson: draft07 },
+      { name: "b", inputSchemaJson: draft2020 },
+      { name: "c" },
+    );
+    expect(namesFromDeclaration(declaration)).toHaveLength(3);
+    expect(toolsFromDeclaration(declaration, 60_000).map((tool) => tool.inputSchemaJson)).toEqual([
+      draft07,
+      draft2020,
+      '{"type":"object"}',
+    ]);
+  });
+
+  test("KIND-4 a tool has its own time, or the relay's", () => {
+    const tools = toolsFromDeclaration(declare("app", { name: "a", timeoutMs: 5 }, { name: "b" }), 60_000);
+    expect(tools.map(({ timeoutMs, executionType }) => [timeoutMs, executionType])).toEqual([
+      [5, ExecutionType.CALLER],
+      [60_000, ExecutionType.CALLER],
+    ]);
+  });
+});

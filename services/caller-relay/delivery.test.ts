@@ -1,0 +1,181 @@
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { until } from "#runtime/time/until.ts";
+import { attachCaller } from "./attaching.ts";
+import { type Attachment, createAttachments } from "./attachments.ts";
+import { createChanges } from "./changes.ts";
+import { type DeliveryParts, deliver, type HeldCall } from "./delivery.ts";
+import type { LateRequest } from "./late-requests.ts";
+import { createRequests, keyOfRequest } from "./requests.ts";
+import type { FoundRecord, StreamRecords } from "./stream-record.ts";
+
+/** A relay of one instance, whose records stand in memory and whose time stands still. */
+function openRelay() {
+  const clock = createManualClock();
+  const attachments = createAttachments();
+  const changes = createChanges();
+  const requests = createRequests();
+  const lateById = new Map<string, LateRequest>();
+  const recordsBySession = new Map<string, FoundRecord>();
+  let lastRevision = 0;
+
+  const write: StreamRecords["put"] = async (record) => {
+    const revision = ++lastRevision;
+    recordsBySession.set(record.sessionId, { record, revision });
+    if (record.kind === "attached") attachments.keepOnly(record.sessionId, record.attachmentId, revision);
+    changes.tell(record.sessionId);
+    return revision;
+  };
+  const isAt = (sessionId: string, revision: number) => recordsBySession.get(sessionId)?.revision === revision;
+  const records: StreamRecords = {
+    read: async (sessionId) => recordsBySession.get(sessionId),
+    put: write,
+    replace: async (revision, record) => void (isAt(record.sessionId, revision) && (await write(record))),
+    remove: async (sessionId, revision) => void (isAt(sessionId, revision) && recordsBySession.delete(sessionId)),
+  };
+  const parts: DeliveryParts = {
+    carry: (record, request, signal) => attachments.carry(record.attachmentId, request, signal),
+    late: {
+      write: async (_, requestId, late) => void lateById.set(requestId, late),
+      read: async (_, requestId) => lateById.get(requestId),
+      remove: async (_, requestId) => void lateById.delete(requestId),
+    },
+    holders: { announce: () => ({ [Symbol.dispose]() {} }), locate: async () => undefined },
+    ...{ records, changes, requests, clock },
+  };
+  return {
+    ...{ clock, requests, recordsBySession, lateById },
+    attach: (graceMs = 0) => attachCaller({ attachments, records, clock, instance: "here" }, "s", graceMs),
+    call: (requestId: string, signal = new AbortController().signal) => {
+      const request = create(CallerToolRequestSchema, { requestId, sessionId: "s", tool: "ask" });
+      const call: HeldCall = {
+        request,
+        agent: "a",
+        tool: "app_ask",
+        expiresAtMs: clock.now() + 60_000,
+        timeoutMs: 60_000,
+      };
+      return deliver(parts, call, signal);
+    },
+    answer: (requestId: string, resultJson: string) =>
+      requests.answer(keyOfRequest("s", requestId), { resultJson, error: "" }),
+  };
+}
+
+const nextOf = async (attachment: Attachment) => (await attachment.requests().next()).value?.requestId;
+
+describe("a call that is held", () => {
+  test("CTR-6 ends after its time with an error that names tool and time, and leaves a trace for a late answer", async () => {
+    const relay = openRelay();
+    const { attachment } = await relay.attach();
+    const result = relay.call("r");
+    expect(await nextOf(attachment)).toBe("r");
+    await relay.clock.advance(59_999);
+    expect(relay.lateById.size).toBe(0);
+    await relay.clock.advance(1);
+    expect(JSON.parse((await result).outputJson)).toEqual({ error: 'Caller tool "app_ask" timed out after 60000ms' });
+    expect(relay.lateById.get("r")).toEqual({ agent: "a", tool: "app_ask" });
+    expect(relay.answer("r", "1")).toEqual({ kind: "unknown" });
+  });
+
+  test("CTR-6 an answer that comes while the trace is being written waits for it", async () => {
+    const requests = createRequests();
+    using open = requests.open("r");
+    const written = Promise.withResolvers<void>();
+    const expiring = open.expire(() => written.promise);
+    const reception = requests.answer("r", { resultJson: "1", error: "" });
+    expect(reception).toEqual({ kind: "late", recorded: written.promise });
+    written.resolve();
+    expect(await expiring).toBe(true);
+  });
+
+  test("CTR-6 an answer that is quicker than the end of the time wins", async () => {
+    const requests = createRequests();
+    using open = requests.open("r");
+    expect(requests.answer("r", { resultJson: "1", error: "" })).toEqual({ kind: "taken" });
+    expect(await open.expire(async () => expect.unreachable())).toBe(false);
+    expect((await open.answered).outputJson).toBe("1");
+  });
+
+  test("CTR-7 without a grace ends with its stream, with one waits no longer than that", async () => {
+    const relay = openRelay();
+    for (const graceMs of [0, 3_000]) {
+      const caller = await relay.attach(graceMs);
+      const result = relay.call(`r${graceMs}`);
+      await nextOf(caller.attachment);
+      await caller[Symbol.asyncDispose]();
+      if (graceMs > 0) {
+        await until(() => relay.clock.sleeping === 2);
+        await relay.clock.advance(graceMs - 1);
+        expect(relay.clock.sleeping).toBe(2);
+        await relay.clock.advance(1);
+      }
+      expect((await result).outputJson).toContain("Connection lost");
+      expect(relay.recordsBySession.size).toBe(0);
+      expect(relay.clock.sleeping).toBe(0);
+    }
+  });
+
+  test("CTR-7 is sent again, the same, to a caller that comes back in the last moment of the grace", async () => {
+    const relay = openRelay();
+    const caller = await relay.attach(3_000);
+    const result = relay.call("r");
+    await nextOf(caller.attachment);
+    await caller[Symbol.asyncDispose]();
+    await until(() => relay.clock.sleeping === 2);
+    await relay.clock.advance(2_999);
+    const back = await relay.attach();
+    expect(await nextOf(back.attachment)).toBe("r");
+    relay.answer("r", '"back"');
+    expect((await result).outputJson).toBe('"back"');
+  });
+
+  test("CTR-7 whose recorded stream is nowhere finds that out and says so in the record", async () => {
+    const relay = openRelay();
+    const { attachment } = await relay.attach();
+    attachment.end("detached");
+    await attachment.ended;
+    expect((await relay.call("r")).outputJson).toContain("no caller is attached to session s");
+    expect(relay.recordsBySession.size).toBe(0);
+  });
+
+  test("CTR-7 moves to the newer of two streams, whichever of them is told first", async () => {
+    const relay = openRelay();
+    const older = await relay.attach();
+    const result = relay.call("r");
+    await nextOf(older.attachment);
+    const newer = await relay.attach();
+    expect(await older.attachment.ended).toBe("replaced");
+    expect(await nextOf(newer.attachment)).toBe("r");
+    await older[Symbol.asyncDispose]();
+    expect(relay.recordsBySession.size).toBe(1);
+    relay.answer("r", "1");
+    await result;
+  });
+
+  test("a call that is given up takes its request back, and leaves nothing behind", async () => {
+    const relay = openRelay();
+    const { attachment } = await relay.attach();
+    const givingUp = new AbortController();
+    const given = relay.call("given up", givingUp.signal);
+    await until(() => relay.clock.sleeping === 1);
+    givingUp.abort(new Error("enough"));
+    await expect(given).rejects.toThrow("enough");
+    const result = relay.call("other");
+    expect(await nextOf(attachment)).toBe("other");
+    relay.answer("other", "1");
+    await result;
+    expect([relay.clock.sleeping, relay.lateById.size]).toEqual([0, 0]);
+  });
+
+  test("a request that the stream carries already is not sent twice, and no more than a stream can take", async () => {
+    const attachment = createAttachments().open("s");
+    const request = (requestId: string) => create(CallerToolRequestSchema, { requestId });
+    attachment.emit(request("0"));
+    expect(() => attachment.emit(request("0"))).toThrow(/on its way/);
+    for (let index = 1; index < 1_000; index++) attachment.emit(request(`${index}`));
+    expect(() => attachment.emit(request("one more"))).toThrow(/1000 requests open/);
+  });
+});

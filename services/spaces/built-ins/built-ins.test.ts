@@ -1,0 +1,32 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { describe, expect, test } from "vitest";
+import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { builtInTools } from "./built-ins.ts";
+
+describe("the built-in tools", () => {
+  test("TOOL-12 are these, none of them visible", () => {
+    expect(builtInTools.map(({ name }) => name).toSorted()).toEqual(
+      "delete_goals delete_memories delete_plans enter_space get_plans leave_space read_messages send_message set_goals set_memories set_plans".split(
+        " ",
+      ),
+    );
+    for (const tool of builtInTools) {
+      expect([tool.executionType, tool.visible]).toEqual([ExecutionType.BUILTIN, false]);
+      expect(tool.effect).not.toBe(Effect.UNSPECIFIED);
+    }
+  });
+
+  test.each(builtInTools)("$name says what it does and what it takes", (tool) => {
+    const schema = JSON.parse(tool.inputSchemaJson);
+    expect(schema).toMatchObject({ type: "object", additionalProperties: false });
+    expect(tool.description.length).toBeGreaterThan(40);
+    const validate = new Ajv2020().compile(schema);
+    expect(validate({ something: "else" })).toBe(false);
+    expect(schema.required ?? []).not.toContain("offset"); // what has a default may be left out
+  });
+
+  test("KIND-1 only enter_space and read_messages name a space", () => {
+    const naming = builtInTools.filter((tool) => "space_id" in (JSON.parse(tool.inputSchemaJson).properties ?? {}));
+    expect(naming.map(({ name }) => name)).toEqual(["enter_space", "read_messages"]);
+  });
+});

@@ -1,0 +1,69 @@
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createInbox, type InboxStore } from "./inbox.ts";
+
+const owner = { sessionId: "s", agent: "a" };
+
+function event(eventId: string): InboxEvent {
+  return create(InboxEventSchema, { ...owner, eventId, event: { case: "plan", value: { key: "k", text: "t" } } });
+}
+
+/** A store that dies where it is told to: at the n-th of its writes. */
+function createMortalStore() {
+  let events: InboxEvent[] = [];
+  const seen = new Set<string>();
+  let last = 0;
+  const store = {
+    writesLeft: Number.POSITIVE_INFINITY,
+    write() {
+      if (store.writesLeft-- <= 0) throw new Error("the process died");
+    },
+  };
+  const inboxStore: InboxStore = {
+    read: async () => ({ events: [...events], lastSequence: Number(events.at(-1)?.sequence ?? 0) }),
+    async append(appended, after) {
+      store.write();
+      if (after !== Number(events.at(-1)?.sequence ?? 0)) return false;
+      events.push({ ...appended, sequence: BigInt(++last) });
+      return true;
+    },
+    async remove(removed) {
+      store.write();
+      events = events.filter(({ sequence }) => sequence !== removed.sequence);
+    },
+    async *follow() {
+      yield* events;
+    },
+    wasSeen: async (_, eventId) => seen.has(eventId),
+    async markSeen(_, eventId) {
+      store.write();
+      seen.add(eventId);
+    },
+  };
+  return { store, inbox: createInbox({ store: inboxStore, clock: createManualClock() }) };
+}
+
+describe("an inbox", () => {
+  test("TOOL-9 an event that is repeated at any time is there once or was seen, wherever an acknowledgement died", async () => {
+    for (const writes of [0, 1, 2]) {
+      const { store, inbox } = createMortalStore();
+      await inbox.deliver(event("tr:1"));
+      store.writesLeft = writes;
+      await inbox.acknowledge(owner, ["tr:1"]).catch(() => {}); // the death that is tried
+      store.writesLeft = Number.POSITIVE_INFINITY;
+      expect(await inbox.deliver(event("tr:1"))).toEqual({ duplicate: true });
+      await inbox.acknowledge(owner, ["tr:1"]);
+      expect(await inbox.list(owner)).toEqual([]);
+      expect(await inbox.deliver(event("tr:1"))).toEqual({ duplicate: true });
+    }
+  });
+
+  test("what is for nobody is refused", async () => {
+    const { inbox } = createMortalStore();
+    await expect(inbox.deliver({ ...event("x"), agent: "" })).rejects.toThrow(/agent/);
+    await expect(inbox.deliver({ ...event("x"), sessionId: "a.b" })).rejects.toThrow(/session/);
+    await expect(inbox.deliver(create(InboxEventSchema, { ...owner, eventId: "x" }))).rejects.toThrow(/event/);
+  });
+});
