@@ -1,3 +1,4 @@
+import { mkdtempSync, rmSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,9 +9,14 @@ import { type CallToolResponse, ToolProviderService } from "#gen/toolbus/tool/v1
 import { type WatchLogsResponse, WorkerService } from "#gen/toolbus/worker/v1/workers_pb.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { until } from "#runtime/time/until.ts";
 import { readConfig } from "./config.ts";
 import { createRoutes } from "./routes.ts";
 import { openWorkers } from "./service.ts";
+
+/** The environments of test files, which nobody needs again. */
+export const uvCache = mkdtempSync(join(tmpdir(), "toolbus-uv-"));
+process.on("exit", () => rmSync(uvCache, { recursive: true, force: true }));
 
 export const HEAD = "# /// script\n# dependencies = []\n# ///\n";
 
@@ -55,6 +61,7 @@ export async function openTestWorkers(
   for (const [name, text] of Object.entries(files)) await write(name, text);
   const config = readConfig({
     ...process.env,
+    UV_CACHE_DIR: uvCache,
     TOOLBUS_WORKERS: directory,
     TOOLBUS_WORKER_INSTALL_AHEAD: "false",
     TOOLBUS_WORKER_CANCEL_GRACE: "300",
@@ -91,19 +98,24 @@ export async function openTestWorkers(
     },
     watchLogs() {
       const lines: WatchLogsResponse[] = [];
-      void collect(service.watchLogs({}, { signal: watching.signal }), lines);
+      void collect(service.watchLogs({}, { signal: watching.signal }), lines, watching.signal);
       return lines;
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 
-async function collect<T>(stream: AsyncIterable<T>, items: T[]): Promise<void> {
+async function collect<T>(stream: AsyncIterable<T>, items: T[], signal: AbortSignal): Promise<void> {
   try {
     for await (const item of stream) items.push(item);
-  } catch {
-    // the test is over: the watching ends with it
+  } catch (error) {
+    if (!signal.aborted) throw error;
   }
+}
+
+/** `until` with patience for a machine that does much else. */
+export function eventually<T>(condition: () => T | Promise<T>) {
+  return until(condition, { timeoutMs: 20_000 });
 }
 
 async function calledFromEvents(events: AsyncIterable<CallToolResponse>): Promise<Called> {

@@ -33,12 +33,21 @@ export function writtenLineFromText(text: string, nowMs: number): WrittenLine {
   const entry = objectFromText(text);
   if (entry === undefined || typeof entry.message !== "string") return plain;
   return {
-    timeMs: typeof entry.time === "number" ? entry.time * 1_000 : nowMs,
+    timeMs: timeMsFromSeconds(entry.time) ?? nowMs,
     level: LEVELS.has(entry.level) ? (entry.level as LogLevel) : "info",
     message: entry.message,
     fieldsJson: entry.fields === undefined ? "" : JSON.stringify(entry.fields),
     ...(typeof entry.id === "number" && { id: entry.id }),
   };
+}
+
+/** The end of the year 9999: what is later fits no timestamp of the contract. */
+const LAST_TIME_MS = 253_402_300_799_000;
+
+function timeMsFromSeconds(seconds: unknown): number | undefined {
+  if (typeof seconds !== "number") return undefined;
+  const timeMs = Math.round(seconds * 1_000);
+  return timeMs >= 0 && timeMs <= LAST_TIME_MS ? timeMs : undefined;
 }
 
 function objectFromText(text: string): Record<string, unknown> | undefined {
