@@ -1,6 +1,6 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { OfferedTool, Source, SourceStatus } from "#gen/toolbus/tool/v1/provider_pb.ts";
-import { Effect, ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Effect, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Executor, executorOfCatalogueTool, isVisible } from "./execute/executor.ts";
 import { BUILT_IN_NAMES, modelNameFromReference, referenceFrom } from "./names.ts";
 import { createPolicy, type Decision, type Policy } from "./policy.ts";
@@ -128,7 +128,7 @@ function entryFrom(found: Candidate, policy: Policy): ToolEntry {
     executor,
     decision: standing === "in use" ? policy.decide(reference) : { kind: "permitted", rule: EXEMPTIONS[standing] },
     isVisible: standing !== "built-in" && isVisible(tool, executor),
-    effect: effectOf(tool),
+    effect: effectOf(tool, executor),
     standing,
     unavailable,
   };
@@ -136,8 +136,8 @@ function entryFrom(found: Candidate, policy: Policy): ToolEntry {
 
 const EXEMPTIONS = { "built-in": "built-in of every agent", caller: "tool of the session's caller" };
 
-function effectOf(tool: Tool): Effect {
-  if (tool.executionType === ExecutionType.INTERNAL) return Effect.PURE;
+function effectOf(tool: Tool, executor: Executor): Effect {
+  if (executor.kind === "internal") return Effect.PURE;
   if (tool.effect !== Effect.UNSPECIFIED) return tool.effect;
   if (tool.annotations?.readOnlyHint) return Effect.PURE;
   return tool.annotations?.idempotentHint ? Effect.IDEMPOTENT : Effect.AT_MOST_ONCE;

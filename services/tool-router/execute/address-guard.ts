@@ -43,14 +43,13 @@ const SPECIAL_V6 = ["::/3", "4000::/2", "8000::/1", "2001::/23", "2001:db8::/32"
 
 /** `allowed` holds `host:port` (a name or an address) and ranges in CIDR form. */
 export function createAddressGuard(allowed: readonly string[], resolveWith: ResolveHost = systemResolve): AddressGuard {
-  const special = listOf([...SPECIAL_V4, ...SPECIAL_V6]);
-  const allowedRanges = listOf(allowed.filter((entry) => entry.includes("/")));
+  const isSpecial = rangeCheck([...SPECIAL_V4, ...SPECIAL_V6]);
+  const isAllowed = rangeCheck(allowed.filter((entry) => entry.includes("/")));
   const allowedHosts = new Set(allowed.filter((entry) => !entry.includes("/")).map((entry) => entry.toLowerCase()));
 
   function refusalOf(address: string, host: string, port: number): string | undefined {
     const plain = unmapped(address);
-    const family = isIPv6(plain) ? "ipv6" : "ipv4";
-    if (!special.check(plain, family) || allowedRanges.check(plain, family)) return undefined;
+    if (!isSpecial(plain) || isAllowed(plain)) return undefined;
     if (allowedHosts.has(`${host.toLowerCase()}:${port}`)) return undefined;
     return `the address ${plain} of ${host} is not a public one, and the configuration does not allow it`;
   }
@@ -68,13 +67,18 @@ export function createAddressGuard(allowed: readonly string[], resolveWith: Reso
   };
 }
 
-function listOf(ranges: readonly string[]): BlockList {
-  const list = new BlockList();
+/** Two lists, since a range of IPv6 that holds the mapped addresses would stand for all of IPv4, too. */
+function rangeCheck(ranges: readonly string[]): (address: string) => boolean {
+  const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
   for (const range of ranges) {
     const [network = "", prefix = ""] = range.split("/");
-    list.addSubnet(network, Number(prefix), isIPv6(network) ? "ipv6" : "ipv4");
+    lists[familyOf(network)].addSubnet(network, Number(prefix), familyOf(network));
   }
-  return list;
+  return (address) => lists[familyOf(address)].check(address, familyOf(address));
+}
+
+function familyOf(address: string): "ipv4" | "ipv6" {
+  return isIPv6(address) ? "ipv6" : "ipv4";
 }
 
 /** An IPv4 address that is written as an IPv6 one (`::ffff:127.0.0.1`) is judged as what it is. */

@@ -1,0 +1,138 @@
+import { describe, expect, test } from "vitest";
+import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { agent, tool } from "../testing/tools.ts";
+import { createValidator } from "../validate.ts";
+import { parseAgentFile } from "./agent-file.ts";
+import { checkAgent } from "./check-agent.ts";
+import { faultsOfTool } from "./check-tool.ts";
+import { parseToolFile } from "./tool-file.ts";
+
+const parsed = <T>(of: { kind: "parsed"; value: T } | { kind: "faulty"; faults: string[] }): T | string[] =>
+  of.kind === "parsed" ? of.value : of.faults;
+
+describe("agent files", () => {
+  test("TOOL-14 servers and workers are sources, whole as they were written", () => {
+    const server = { name: "files", command: "npx", args: ["x"], healthCheck: { intervalMs: 5 } };
+    const file = {
+      name: "a",
+      mcp: { servers: [server] },
+      workers: [{ name: "w", secrets: ["S"] }],
+      limits: { maxTurns: 3 },
+    };
+    expect(parsed(parseAgentFile(JSON.stringify(file)))).toMatchObject({
+      name: "a",
+      limits: { maxTurns: 3 },
+      sources: [
+        { name: "files", provider: "mcp", config: server },
+        { name: "w", provider: "worker", config: { secrets: ["S"] } },
+      ],
+    });
+  });
+
+  test("tell all their faults at once, with paths", () => {
+    const file = {
+      name: "bad name",
+      mcp: { servers: [{ name: "x", url: 1 }] },
+      limits: { maxTurns: -1 },
+      tools: { use: [1] },
+    };
+    expect(parsed(parseAgentFile(JSON.stringify(file)))).toEqual([
+      'name: must match pattern "^[a-zA-Z0-9_-]{1,64}$"',
+      "tools.use[0]: must be string",
+      "mcp.servers[0].url: must be string",
+      "limits.maxTurns: must be >= 0",
+    ]);
+    expect(parsed(parseAgentFile("{"))).toEqual([expect.stringMatching(/^is no JSON: /)]);
+  });
+});
+
+describe("tool files", () => {
+  test("TOOL-1 have defaults", () => {
+    expect(parsed(parseToolFile('{"name":"t","executionType":"internal"}'))).toMatchObject({
+      description: "",
+      inputSchemaJson: '{"type":"object"}',
+      isAsync: false,
+    });
+  });
+
+  test("TOOL-1 say their kind in two ways, KIND-3 custom kinds too", () => {
+    const policy = { allowedPaths: ["/data"] };
+    expect(
+      parsed(parseToolFile(JSON.stringify({ name: "fs_read", kind: "builtin", builtinPolicy: policy }))),
+    ).toMatchObject({
+      executionType: ExecutionType.BUILTIN,
+      builtinPolicy: { name: "fs_read", allowedPaths: ["/data"] },
+    });
+    expect(parsed(parseToolFile('{"name":"t","executionType":"acme:thing","effect":"at_most_once"}'))).toMatchObject({
+      executionType: ExecutionType.CUSTOM,
+      customType: "acme:thing",
+      effect: Effect.AT_MOST_ONCE,
+    });
+  });
+
+  test("TOOL-1 unknown fields and a missing kind are refused with their paths", () => {
+    expect(parsed(parseToolFile('{"name":"t","executionType":"gateway","url":"x"}'))).toEqual([
+      "url: is not a known field",
+    ]);
+    expect(parsed(parseToolFile('{"name":"t"}'))).toContain("the file: must have required property 'executionType'");
+    expect(parsed(parseToolFile('{"name":"t","executionType":"magic"}'))).toContain(
+      "executionType: must be equal to one of the allowed values " +
+        '("function", "gateway", "external", "space", "internal", "mcp", "worker", "hosted", "builtin", "caller")',
+    );
+  });
+});
+
+describe("tools of the catalogue", () => {
+  const check = { validator: createValidator(), hasProvider: (name: string) => name === "acme" };
+  const execution = { url: "https://example.org" };
+
+  test.each([
+    [tool("t", { executionType: ExecutionType.GATEWAY }), "execution.url: a gateway tool needs a URL"],
+    [
+      tool("t", { execution: { url: "ftp://x" } }),
+      "execution.url: must be an absolute http or https URL without user and password",
+    ],
+    [
+      tool("t", { executionType: ExecutionType.EXTERNAL, execution, isAsync: true }),
+      "isAsync: a tool with a URL answers at once",
+    ],
+    [tool("t", { executionType: ExecutionType.SPACE, visible: false }), "visible: a space tool is always visible"],
+    [tool("skip"), "name: skip is a built-in of every agent"],
+    [
+      tool("t", { executionType: ExecutionType.MCP }),
+      "executionType: mcp tools come from sources, callers and runs, not from the catalogue",
+    ],
+    [
+      tool("t", { executionType: ExecutionType.CUSTOM, customType: "nobody:x" }),
+      'executionType: there is no provider "nobody"',
+    ],
+    [tool("t", { inputSchemaJson: '{"type":"objekt"}' }), expect.stringMatching(/^inputSchema: is no JSON Schema: /)],
+  ])("TOOL-1 KIND-3 are refused with the path of the fault: $name", (one, fault) => {
+    expect(faultsOfTool(one, check)).toEqual([fault]);
+  });
+
+  test("KIND-3 a custom kind of a known provider is good", () => {
+    expect(faultsOfTool(tool("t", { executionType: ExecutionType.CUSTOM, customType: "acme:x" }), check)).toEqual([]);
+  });
+});
+
+describe("agents", () => {
+  const check = { hasTool: (name: string) => name === "echo", hasProvider: () => true };
+
+  test("ORCH-5 say which of their tools do not exist", () => {
+    const { faults, warnings } = checkAgent(
+      agent({ use: ["echo", "nothing", "@no/tool"], allowed: ["other", "echo"] }),
+      check,
+    );
+    expect(faults).toEqual([]);
+    expect(warnings).toEqual([
+      'tools.use[1]: there is no tool "nothing"; only a provider\'s own offer can fill it',
+      'tools.use[2]: no source "no" is declared; only a provider\'s own offer can fill it',
+      'tools.allowed[0]: "other" is not in tools.use',
+    ]);
+  });
+
+  test("ORCH-3 aliases may lead through each other to a tool", () => {
+    expect(checkAgent(agent({ use: ["echo"], aliases: { one: "two", two: "echo" } }), check).faults).toEqual([]);
+  });
+});

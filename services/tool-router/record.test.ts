@@ -1,0 +1,119 @@
+import { describe, expect, test } from "vitest";
+import { ToolCallState as State } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { until } from "#runtime/time/until.ts";
+import { success } from "./answer.ts";
+import { createOutside } from "./execute/outside.ts";
+import { createRecords } from "./record.ts";
+import { createMemoryCalls } from "./testing/memory-calls.ts";
+import { entryOf, tool } from "./testing/tools.ts";
+import { createWaiters } from "./waiters.ts";
+
+const signal = new AbortController().signal;
+const facts = { callId: "c1", sessionId: "s1", runId: "r1", tool: "risky" };
+const web = { execution: { url: "https://example.org/" }, executionType: ExecutionType.GATEWAY };
+const risky = entryOf(tool("risky", { ...web, effect: Effect.AT_MOST_ONCE }));
+const asked = entryOf(tool("asked", { executionType: ExecutionType.SPACE }));
+
+function open(held = new Set<string>()) {
+  const waiters = createWaiters();
+  const calls = createMemoryCalls(waiters, held);
+  return { ...calls, waiters, records: createRecords(calls.store, waiters, new Set()), standing: calls.records };
+}
+
+describe("recorded calls", () => {
+  test("LOOP-14 only what must not happen twice is recorded, before it happens and after", async () => {
+    const { records, standing } = open();
+    const pure = entryOf(tool("pure", { ...web, effect: Effect.PURE }));
+    expect(await records.begin(pure, facts, 0, signal)).toEqual({ kind: "unrecorded" });
+    expect(await records.begin(risky, facts, 0, signal)).toEqual({ kind: "begun" });
+    expect(standing.get("c1")?.state).toBe(State.STARTED);
+    await records.finish("c1", success("done"));
+    expect(standing.get("c1")).toMatchObject({ state: State.RESOLVED, result: { outputJson: '"done"' } });
+    expect(await records.begin(risky, facts, 0, signal)).toMatchObject({
+      kind: "resolved",
+      answer: { outputJson: '"done"' },
+    });
+  });
+
+  test("R3 a call that no router executes any more has an unknown outcome, and a late finish changes nothing", async () => {
+    const { records, standing } = open();
+    await records.begin(risky, facts, 0, signal);
+    const again = await records.begin(risky, facts, 0, signal);
+    expect(again).toMatchObject({
+      kind: "resolved",
+      answer: { isError: true, outputJson: expect.stringContaining("outcome_unknown: ") },
+    });
+    const late = await records.finish("c1", success("too late"));
+    expect(late.outputJson).toContain("outcome_unknown: ");
+    expect(standing.get("c1")?.result).toBe(late);
+  });
+
+  test("a call that another router executes is waited for, and its answer given", async () => {
+    const { records } = open(new Set(["c1"]));
+    await records.begin(risky, facts, 0, signal);
+    const joining = records.begin(risky, facts, 0, signal);
+    await records.finish("c1", success("theirs"));
+    expect(await joining).toMatchObject({ kind: "resolved", answer: { outputJson: '"theirs"' } });
+  });
+
+  test("an id is one call's: another session, run or tool is refused", async () => {
+    const { records } = open();
+    await records.begin(risky, facts, 0, signal);
+    for (const other of [{ sessionId: "s2" }, { runId: "r2" }, { tool: "other" }]) {
+      await expect(records.begin(risky, { ...facts, ...other }, 0, signal)).rejects.toThrow(/belongs to another call/);
+    }
+  });
+});
+
+describe("calls that somebody outside answers", () => {
+  async function begin(parts: ReturnType<typeof open>) {
+    const begun = await parts.records.begin(asked, { ...facts, tool: "asked" }, 0, signal);
+    if (begun.kind !== "open") throw new Error(begun.kind);
+    return begun.record;
+  }
+  const resolve = ({ store }: ReturnType<typeof open>) =>
+    store.update("c1", (record) => ({ ...record, state: State.RESOLVED, result: success("yes") }));
+  const deadline = { at: 1_000, timeoutMs: 1_000 };
+
+  test("TOOL-8 an answer that came before anybody waited is not missed", async () => {
+    const parts = open();
+    const record = await begin(parts);
+    await resolve(parts); // and no news of it goes out
+    const outside = createOutside(parts.store, parts.waiters, createManualClock());
+    expect((await outside.execute(record, false, deadline, signal)).outputJson).toBe('"yes"');
+  });
+
+  test("TOOL-4 at the timeout nobody waits any more; the answer that came at the same moment wins", async () => {
+    for (const isAnswered of [false, true]) {
+      const parts = open();
+      const clock = createManualClock();
+      const record = await begin(parts);
+      const waiting = createOutside(parts.store, parts.waiters, clock).execute(record, false, deadline, signal);
+      await until(() => clock.sleeping === 1);
+      if (isAnswered) await resolve(parts); // its news is lost
+      await clock.advance(1_000);
+      expect((await waiting).outputJson).toBe(isAnswered ? '"yes"' : '{"error":"Tool timed out after 1000ms"}');
+      expect(parts.standing.get("c1")?.state).toBe(isAnswered ? State.RESOLVED : State.PENDING);
+    }
+  });
+
+  test("a caller that went away and comes back within the call's time waits for the same call", async () => {
+    const parts = open();
+    const clock = createManualClock();
+    const outside = createOutside(parts.store, parts.waiters, clock);
+    const record = await begin(parts);
+    const leaving = new AbortController();
+    const left = outside.execute(record, false, deadline, leaving.signal);
+    await until(() => clock.sleeping === 1);
+    leaving.abort(new Error("gone"));
+    await expect(left).rejects.toThrow("gone");
+    expect(parts.standing.get("c1")?.state).toBe(State.PENDING);
+    const back = outside.execute(await begin(parts), false, deadline, signal);
+    await until(() => parts.standing.get("c1")?.state === State.WAITING);
+    await resolve(parts);
+    parts.waiters.wake("c1");
+    expect((await back).outputJson).toBe('"yes"');
+  });
+});
