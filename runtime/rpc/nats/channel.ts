@@ -4,11 +4,10 @@ import { ReceiveWindow } from "./credit.ts";
 import { notSent, unknownOutcome } from "./delivery.ts";
 import { errorFromFrame, fittingError } from "./error-frame.ts";
 import { bytesFromCredit, type Credit, type Frame, FrameFlag, FrameKind, parseCredit, parseFrame } from "./frame.ts";
-import { type FrameContent, FrameSender } from "./frame-sender.ts";
+import { FrameSender, type MessageOptions } from "./frame-sender.ts";
 import { readMetadata, type WireHeaders } from "./headers.ts";
 import { IncomingMessages } from "./incoming-messages.ts";
 import type { CallMux, MuxCall } from "./mux.ts";
-import { partLimit } from "./parts.ts";
 import type { Timings } from "./timings.ts";
 
 /*
@@ -76,9 +75,9 @@ export class Channel implements MuxCall {
     this.#window = new ReceiveWindow(mux.budget, options.window);
     if (options.granted) this.#window.allow(options.granted);
     this.#incoming = new IncomingMessages(this.#window, (credit) => this.#grant(credit));
-    this.#sender = new FrameSender(mux, options.peer);
     if (options.inbox) mux.replace(options.inbox, this);
     this.inbox = options.inbox ?? mux.register(this);
+    this.#sender = new FrameSender(mux, options.peer, options.role === "server" ? this.inbox : undefined);
   }
 
   get isOpen(): boolean {
@@ -109,21 +108,8 @@ export class Channel implements MuxCall {
    * Sends a message in as many parts as it needs, and resolves when the last has been handed to the connection; waits while
    * there is no credit. Fails when the call is over.
    */
-  async send(
-    message: Uint8Array,
-    options: { headers?: WireHeaders | undefined; isLast?: boolean } = {},
-  ): Promise<void> {
-    let headers = options.headers;
-    let offset = 0;
-    for (let isFirst = true; isFirst || offset < message.length; isFirst = false) {
-      const limit = partLimit(this.#options.mux.maxPayloadBytes, headers);
-      const size = await this.#credit(Math.min(message.length - offset, limit), isFirst);
-      const hasMore = offset + size < message.length;
-      const flags = hasMore ? FrameFlag.more : options.isLast ? FrameFlag.end : FrameFlag.none;
-      this.#send(FrameKind.data, { flags, body: message.subarray(offset, offset + size), headers });
-      headers = undefined;
-      offset += size;
-    }
+  async send(message: Uint8Array, options: MessageOptions = {}): Promise<void> {
+    await this.#sender.sendMessage(message, options, () => this.#assertOpen());
     if (options.isLast) this.#endedHere();
   }
 
@@ -131,14 +117,14 @@ export class Channel implements MuxCall {
   async end(headers?: WireHeaders): Promise<void> {
     while (!this.#sender.hasPeer && this.isOpen) await this.#sender.window.changed();
     if (!this.isOpen) return;
-    this.#send(FrameKind.end, { headers });
+    this.#sender.send(FrameKind.end, { headers });
     this.#endedHere();
   }
 
   /** Answers the call with an error. */
   sendError(error: ConnectError, header?: Headers, trailer?: Headers): void {
     if (!this.isOpen) return;
-    this.#send(FrameKind.error, fittingError(this.#options.mux.maxPayloadBytes, error, { header, trailer }));
+    this.#sender.send(FrameKind.error, fittingError(this.#options.mux.maxPayloadBytes, error, { header, trailer }));
     this.#close({ kind: "ended" });
   }
 
@@ -147,8 +133,8 @@ export class Channel implements MuxCall {
     if (!this.isOpen) return true;
     const isTold =
       this.#options.role === "client"
-        ? this.#send(FrameKind.cancel)
-        : this.#send(FrameKind.error, fittingError(this.#options.mux.maxPayloadBytes, error));
+        ? this.#sender.send(FrameKind.cancel)
+        : this.#sender.send(FrameKind.error, fittingError(this.#options.mux.maxPayloadBytes, error));
     this.fail(error);
     return isTold;
   }
@@ -190,7 +176,7 @@ export class Channel implements MuxCall {
 
   /** Says that this side is alive, and where. */
   beat(): void {
-    this.#send(FrameKind.heartbeat, { reply: this.inbox });
+    this.#sender.send(FrameKind.heartbeat, { reply: this.inbox });
   }
 
   #handle(frame: Frame, message: Msg): void {
@@ -214,17 +200,12 @@ export class Channel implements MuxCall {
   }
 
   #grant(credit: Credit): void {
-    if (this.isOpen) this.#send(FrameKind.credit, { body: bytesFromCredit(credit) });
+    if (this.isOpen) this.#sender.send(FrameKind.credit, { body: bytesFromCredit(credit) });
   }
 
-  async #credit(wanted: number, startsMessage: boolean): Promise<number> {
-    for (;;) {
-      if (this.#state.kind === "failed") throw this.#state.error;
-      if (this.#state.kind === "ended") throw notSent("the call is over", Code.Canceled);
-      const size = this.#sender.hasPeer ? this.#sender.window.take(wanted, startsMessage) : undefined; // C1
-      if (size !== undefined) return size;
-      await this.#sender.window.changed();
-    }
+  #assertOpen(): void {
+    if (this.#state.kind === "failed") throw this.#state.error;
+    if (this.#state.kind === "ended") throw notSent("the call is over", Code.Canceled);
   }
 
   #credited(credit: Credit | undefined): void {
@@ -282,10 +263,5 @@ export class Channel implements MuxCall {
     if (error) this.#opened.reject(error);
     else this.#opened.resolve();
     if (error) this.#header.reject(error);
-  }
-
-  #send(kind: FrameKind, content: FrameContent = {}): boolean {
-    const isIntroduction = this.#sender.count === 0 && this.#options.role === "server"; // H5
-    return this.#sender.send(kind, isIntroduction ? { ...content, reply: this.inbox } : content);
   }
 }

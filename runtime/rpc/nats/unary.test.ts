@@ -147,6 +147,28 @@ describe("a unary call over NATS", () => {
     expect(back).toBe("s2, s1, c2, c1");
   });
 
+  test("BUS-2 interceptors given with a registration stand in place of the server's, as in Connect", async () => {
+    const seen: string[] = [];
+    const named =
+      (name: string): Interceptor =>
+      (next) =>
+      (request) => {
+        seen.push(name);
+        return next(request);
+      };
+    const service = "own-interceptors";
+    await using _server = await serveOnNats(await world.connect(), {
+      service,
+      interceptors: [named("server")],
+      routes: (router) => {
+        router.rpc(EchoService.method.unary, echo, { interceptors: [named("registration")] });
+      },
+    });
+    const client = createClient(EchoService, createNatsTransport(await world.connect(), { service }));
+    await client.unary({ value });
+    expect(seen).toEqual(["registration"]);
+  });
+
   test("BUS-2 a timeout becomes the handler's deadline, and ends the call on both sides", async () => {
     let leftMs: number | undefined;
     let reason: unknown;
