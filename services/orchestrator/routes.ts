@@ -1,13 +1,13 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { type CancelRunRequest, RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
-import { cancelRun, notFound, openExisting, submitOutputs } from "./run/answers.ts";
+import { type CancelOptions, cancelRun, notFound, openExisting, submitOutputs } from "./run/answers.ts";
 import { type CreationOptions, createRun } from "./run/creation.ts";
 import { type ListingOptions, listRuns } from "./run/listing.ts";
 import { runFromState } from "./run/view.ts";
 import { type WatchOptions, watchRun } from "./run/watch.ts";
 
-export interface RouteOptions extends CreationOptions, ListingOptions, WatchOptions {
+export interface RouteOptions extends CreationOptions, CancelOptions, ListingOptions, WatchOptions {
   /** Aborts when the service stops: watches end, and their clients resume elsewhere. */
   readonly stopping: AbortSignal;
 }

@@ -111,6 +111,7 @@ export async function openOrchestrator(
       runIds: () => readRunIds(bus),
       live: createLiveUpdates(bus),
       askForSnapshot: holders.askForSnapshot,
+      nudge: holders.nudge,
       stopping: stopping.signal,
     }),
   });

@@ -62,14 +62,19 @@ function refuseCall(
   return refuse(code, `call ${callId} ${what}`, { reason, metadata: { call_id: callId } });
 }
 
-/** LOOP-15: the end is written here; whoever works on the run learns it by a wake-up, or at its next append. */
+export interface CancelOptions extends AnswerOptions {
+  /** Makes the process that works on the run look at its log. */
+  readonly nudge: (instance: string, sessionId: string) => void;
+}
+
+/** LOOP-15: the end is written here; who works on the run is told, and its next append is refused in any case. */
 export async function cancelRun(
-  options: AnswerOptions,
+  options: CancelOptions,
   runId: string,
   by: { principal: string; reason: string },
 ): Promise<RunState> {
   const journal = await openExisting(options, runId);
-  const { phase } = journal.state ?? notFound(runId);
+  const { phase, accepted } = journal.state ?? notFound(runId);
   if (phase.kind === "ended" && phase.ended.status !== RunStatus.CANCELLED) {
     refuse("failed_precondition", `run ${runId} has ended`, { reason: "RUN_ENDED" });
   }
@@ -83,6 +88,8 @@ export async function cancelRun(
     const outputText = outputTextFromState(state);
     return { case: "ended", value: { status: RunStatus.CANCELLED, reason: "cancelled", outputText } };
   });
+  const holder = journal.state?.claim;
+  if (holder !== undefined) options.nudge(holder.instance, accepted.sessionId);
   return journal.state ?? notFound(runId);
 }
 

@@ -120,6 +120,7 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
         if (error instanceof Superseded) given.abort(error); // whatever else it is, the next append meets it too
       });
     };
+    if (hold.hasNews) hold.nudge(); // they came while the run was claimed
     try {
       const outcome = await options.turnLoop(run, active, AbortSignal.any([given.signal, options.abandon]));
       return outcome === "handed_over" ? { kind: "later", delayMs: 0 } : undefined;

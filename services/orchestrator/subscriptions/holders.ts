@@ -40,12 +40,14 @@ export function createHolders(bus: Bus): Holders & Disposable {
     }
   }
 
+  function tell(instance: string, question: Question): void {
+    bus.connection.publish(runSubjects.holder(instance), JSON.stringify(question));
+  }
+
   return {
     ask,
-    askForSnapshot(instance, runId) {
-      const question: Question = { kind: "snapshot", runId };
-      bus.connection.publish(runSubjects.holder(instance), JSON.stringify(question));
-    },
+    nudge: (instance, sessionId) => tell(instance, { kind: "session", sessionId }),
+    askForSnapshot: (instance, runId) => tell(instance, { kind: "snapshot", runId }),
     [Symbol.dispose]: stop,
   };
 }
