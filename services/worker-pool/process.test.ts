@@ -91,10 +91,12 @@ test("WORK-9 SIGTERM finishes the calls in flight and leaves nothing behind", as
   const service = await startService();
   const pids = (await call("pids")) as number[];
   expect(pids.every(isAlive)).toBe(true);
+  const watched = Array.fromAsync(clientFor(bus, ToolProviderService, { room: "worker-pool" }).watchTools({}));
   const resting = call("nap", { seconds: 1 });
   await eventually(async () => (await readFile(join(directory, "napping"), "utf8").catch(() => "")) === "x");
   expect(await stopped(service, "SIGTERM")).toBe(0);
   expect(await resting).toBe("rested");
+  expect(await watched).toHaveLength(1);
   await eventually(() => !pids.some(isAlive));
 }, 60_000);
 

@@ -21,14 +21,16 @@ export interface WorkerPoolRoutes {
   workers: () => WorkerMessage[];
   stop: (source: string, force: boolean) => Promise<void>;
   logs: LogHub;
+  /** Aborts when the service begins to stop: watching would otherwise hold it up. */
+  stopping: AbortSignal;
 }
 
-export function createRoutes({ offer, onChange, calls, workers, stop, logs }: WorkerPoolRoutes) {
+export function createRoutes({ offer, onChange, calls, workers, stop, logs, stopping }: WorkerPoolRoutes) {
   return (router: ConnectRouter): void => {
     router.service(ToolProviderService, {
       listTools: ({ sources }) => offer(sources),
       async *watchTools({ sources }, { signal }) {
-        const offers = watchOffers(() => offer(sources), onChange, signal);
+        const offers = watchOffers(() => offer(sources), onChange, AbortSignal.any([signal, stopping]));
         for await (const response of offers) yield { tools: response.tools, sources: response.sources };
       },
       callTool: (request, { signal }) => calls.run(request, { traceId: currentTraceId(), signal }),
@@ -40,7 +42,7 @@ export function createRoutes({ offer, onChange, calls, workers, stop, logs }: Wo
         return {};
       },
       async *watchLogs({ source }, { signal }) {
-        for await (const line of logs.watch(source, signal)) yield responseFromLine(line);
+        for await (const line of logs.watch(source, AbortSignal.any([signal, stopping]))) yield responseFromLine(line);
       },
     });
   };

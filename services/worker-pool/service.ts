@@ -38,7 +38,7 @@ export async function openService(config: WorkerPoolConfig, context: ServiceCont
       onStatus: (status) => logger.info({ bus: status }, `bus ${status.kind}`),
     }),
   );
-  const workers = stack.use(await openWorkers(config, logger));
+  const workers = stack.use(await openWorkers(config, logger, signal));
   stack.use(
     await serveOnNats(bus, {
       service: NAME,
@@ -54,10 +54,11 @@ export async function openService(config: WorkerPoolConfig, context: ServiceCont
 /** Everything behind the routes; needs no bus. */
 export async function openWorkers(
   config: WorkerPoolConfig,
-  logger: Pick<Logger, "info" | "warn" | "debug">,
+  logger: Pick<Logger, "info" | "warn">,
+  stopping: AbortSignal,
 ): Promise<AsyncDisposable & { routes: WorkerPoolRoutes; pool: Pool }> {
   await using stack = new AsyncDisposableStack();
-  const uv = config.uv ?? (await findUv());
+  const uv = config.uv ?? (await findUv({ signal: stopping }));
   const redact = createRedaction(config.secrets);
   const secrets = createSecrets(config.secrets, config.secretPrefix);
   const logs = createLogHub();
@@ -101,6 +102,7 @@ export async function openWorkers(
     workers: () => workersFrom(files(), pool.places(), config.instance),
     stop: (source, force) => pool.stop(source, force),
     logs,
+    stopping,
   };
   const owned = stack.move();
   return { routes, pool, [Symbol.asyncDispose]: () => owned.disposeAsync() };

@@ -69,12 +69,12 @@ export async function openTestWorkers(
     ...environment,
   });
   const logger = createLogger({ name: "worker-pool", level: "silent" });
-  const workers = stack.use(await openWorkers(config, logger));
+  const watching = new AbortController();
+  const workers = stack.use(await openWorkers(config, logger, watching.signal));
   const router = { interceptors: serverInterceptors({ logger }) };
   const transport = createRouterTransport(createRoutes(workers.routes), { router });
   const provider = createClient(ToolProviderService, transport);
   const service = createClient(WorkerService, transport);
-  const watching = new AbortController();
   stack.defer(() => watching.abort());
   const owned = stack.move();
   return {
