@@ -12,12 +12,14 @@ import { readConfig } from "./config.ts";
 import { oddServer } from "./connection.fixture.ts";
 import { openService } from "./service.ts";
 
-/** The whole service in this process, and clients that reach this instance or whichever. */
-export interface Bridge extends AsyncDisposable {
+export interface BridgeClients {
   readonly instance: string;
   readonly provider: Client<typeof ToolProviderService>;
   readonly servers: Client<typeof McpServerService>;
 }
+
+/** The whole service in this process, and clients that reach this instance. */
+export interface Bridge extends BridgeClients, AsyncDisposable {}
 
 export function environmentFor(bus: TestBus, instance: string): Record<string, string> {
   return {
@@ -40,13 +42,17 @@ export async function openBridge(bus: TestBus, env: Record<string, string> = {})
     signal: stopping.signal,
     telemetry: await openTelemetry({ service: "mcp-bridge" }),
   });
-  const room = instanceService("mcp-bridge", instance);
   return {
-    instance,
-    provider: clientFor(bus, ToolProviderService, { room }),
-    servers: clientFor(bus, McpServerService, { room }),
+    ...clientsOf(bus, instance),
     [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
   };
+}
+
+/** Clients of one instance, wherever it runs. */
+export function clientsOf(bus: TestBus, instance: string): BridgeClients {
+  const room = instanceService("mcp-bridge", instance);
+  const provider = clientFor(bus, ToolProviderService, { room });
+  return { instance, provider, servers: clientFor(bus, McpServerService, { room }) };
 }
 
 /** The odd server as an agent declares it. */

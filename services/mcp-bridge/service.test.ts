@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -10,7 +11,15 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
-import { type Bridge, environmentFor, oddSource, openBridge, scope } from "./bridge.fixture.ts";
+import {
+  type Bridge,
+  type BridgeClients,
+  clientsOf,
+  environmentFor,
+  oddSource,
+  openBridge,
+  scope,
+} from "./bridge.fixture.ts";
 import { eventsOf } from "./events.fixture.ts";
 
 let bus: TestBus;
@@ -29,7 +38,7 @@ afterAll(async () => {
 
 let calls = 0;
 
-function call(bridge: Bridge, source: object, tool: string, args: object = {}, more: object = {}) {
+function call(bridge: BridgeClients, source: object, tool: string, args: object = {}, more: object = {}) {
   const request = {
     callId: `call-${calls++}`,
     scope,
@@ -96,8 +105,9 @@ describe("the provider", () => {
       { source: "nonsense", available: false, reason: expect.stringMatching(/urls/) },
     ]);
     expect(listed.tools.every(({ source }) => source === "fine")).toBe(true);
+    await using brisk = await openBridge(bus, { TOOLBUS_MCP_STARTUP_TIMEOUT: "2s" });
     const startedAtMs = performance.now();
-    const watch = left.provider.watchTools({ scope, sources: [oddSource("fine"), hanging] })[Symbol.asyncIterator]();
+    const watch = brisk.provider.watchTools({ scope, sources: [oddSource("fine"), hanging] })[Symbol.asyncIterator]();
     const first = await watch.next();
     expect(performance.now() - startedAtMs).toBeLessThan(9_500);
     expect(first.value?.sources).toMatchObject([
@@ -239,7 +249,7 @@ describe("connections", () => {
 
   test("ORCH-10 releasing a scope ends its servers on every instance, and nothing else", async () => {
     const of = { sessionId: "s-release", agent: "a1" };
-    const pids = async (bridge: Bridge, name: string, more: object = {}) =>
+    const pids = async (bridge: Bridge, name: string, more: JsonObject = {}) =>
       (await call(bridge, oddSource(name, [], more), "pids", {}, { scope: of })).output as number[];
     const own = [...(await pids(left, "first")), ...(await pids(right, "second"))];
     const shared = await pids(left, "kept", { share: "global" });
@@ -258,26 +268,23 @@ describe("connections", () => {
 
   test.for(["SIGTERM", "SIGKILL"] as const)(
     "ORCH-10 %s of the bridge leaves no server and none of its children",
+    { timeout: 60_000 },
     async (signal) => {
-      const { PATH = "" } = process.env;
       const instance = `victim-${signal.toLowerCase()}`;
       await using bridge = await openChildProcess({
         command: process.execPath,
         args: [new URL("./main.ts", import.meta.url).pathname],
-        env: { ...environmentFor(bus, instance), PATH },
+        env: environmentFor(bus, instance),
       });
       const lines = bridge.lines()[Symbol.asyncIterator]();
-      await until(async () => String((await lines.next()).value).includes('"msg":"ready"'), { timeoutMs: 15_000 });
-      const { clientFor } = await import("#runtime/rpc/client.ts");
-      const { ToolProviderService } = await import("#gen/toolbus/tool/v1/provider_pb.ts");
-      const provider = clientFor(bus, ToolProviderService, { room: `mcp-bridge-${instance}` });
-      const { output } = await call({ provider } as Bridge, oddSource(instance, ["deaf"]), "pids");
+      await until(async () => String((await lines.next()).value).includes('"msg":"ready"'), { timeoutMs: 30_000 });
+      const { output } = await call(clientsOf(bus, instance), oddSource(instance, ["deaf"]), "pids");
       const pids = output as number[];
       expect(pids.map(isAlive)).toEqual([true, true]);
       process.kill(bridge.pid, signal);
       const exit = await bridge.exited;
       if (signal === "SIGTERM") expect(exit.code).toBe(0);
-      await until(() => !pids.some(isAlive), { what: "the servers to be gone" });
+      await until(() => !pids.some(isAlive), { what: "the servers to be gone", timeoutMs: 15_000 });
     },
   );
 });

@@ -351,6 +351,8 @@ export class Connection implements AsyncDisposable {
 
   /** N3 */
   async #whenReady(signal: AbortSignal): Promise<ReadyPhase> {
+    const current = this.#phase;
+    if (current.kind === "ready") return current;
     const limitMs = performance.now() + this.#startupTimeoutMs;
     const failedBefore = this.#failedAttempts;
     const limit = AbortSignal.any([signal, this.#closing.signal, AbortSignal.timeout(this.#startupTimeoutMs)]);

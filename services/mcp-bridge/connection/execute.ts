@@ -42,8 +42,28 @@ export async function execute(execution: Execution): Promise<ToolResult> {
     refuse("deadline_exceeded", `the time of ${nameOf(execution)} was over before it started`, {
       reason: "NOT_STARTED",
     });
-  const deadline = AbortSignal.timeout(Math.min(timeLeftMs, LONGEST_TIMER_MS));
-  const signal = AbortSignal.any([deadline, abandoned]);
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(), Math.min(timeLeftMs, LONGEST_TIMER_MS));
+  try {
+    return await executeWithin(execution, parsed, { deadline: over.signal, abandoned, timeoutMs: timeLeftMs });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+interface Limits {
+  deadline: AbortSignal;
+  abandoned: AbortSignal;
+  timeoutMs: number;
+}
+
+async function executeWithin(
+  execution: Execution,
+  parsed: Record<string, unknown>,
+  limits: Limits,
+): Promise<ToolResult> {
+  const { deadline } = limits;
+  const signal = AbortSignal.any([deadline, limits.abandoned]);
   for (let isFirst = true; ; isFirst = false) {
     const ready = await execution.whenReady(signal).catch((error) => refuseNotStarted(execution, deadline, error));
     const listed = await listedTool(execution, ready);
@@ -52,7 +72,7 @@ export async function execute(execution: Execution): Promise<ToolResult> {
     const { kind } = answered.outcome;
     if (kind === "lost" || kind === "unreachable") execution.leave(ready, answered.outcome);
     if (kind === "lost" && isFirst) continue;
-    throw failureFromOutcome(execution, answered.outcome, timeLeftMs, { deadline, abandoned });
+    throw failureFromOutcome(execution, answered.outcome, limits);
   }
 }
 
@@ -92,20 +112,15 @@ async function listedTool(execution: Execution, ready: ReadyPhase): Promise<Tool
   );
 }
 
-function failureFromOutcome(
-  execution: Execution,
-  outcome: Outcome,
-  timeoutMs: number,
-  signals: { deadline: AbortSignal; abandoned: AbortSignal },
-): Failure {
+function failureFromOutcome(execution: Execution, outcome: Outcome, limits: Limits): Failure {
   const name = nameOf(execution);
   const metadata = { server: execution.server.name, tool: execution.tool };
   const unknown = { reason: "OUTCOME_UNKNOWN", metadata };
-  if (signals.abandoned.aborted) return new Failure("canceled", `${name} was cancelled`, unknown);
-  if (signals.deadline.aborted) {
+  if (limits.abandoned.aborted) return new Failure("canceled", `${name} was cancelled`, unknown);
+  if (limits.deadline.aborted) {
     return new Failure(
       "deadline_exceeded",
-      `${name} did not answer within ${timeoutMs} ms; it was told to stop`,
+      `${name} did not answer within ${limits.timeoutMs} ms; it was told to stop`,
       unknown,
     );
   }
