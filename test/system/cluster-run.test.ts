@@ -42,7 +42,10 @@ it("BUS-6 LOOP-13 a run through the gateway ends well though the node that leads
     events.push(update.value);
     if (update.value.event.case === "callFinished") killed ??= kill();
   };
-  const status = await followRun(suite.connection, run?.id ?? "", { printer: { show }, patienceMs: 30_000 });
+  const watching = new AbortController();
+  const { signal } = watching;
+  const status = await followRun(suite.connection, run?.id ?? "", { printer: { show }, patienceMs: 30_000, signal });
+  watching.abort(); // a stream that is left open would hold up the gateway's end
 
   expect(status).toBe(RunStatus.COMPLETED);
   const death = await killed;
