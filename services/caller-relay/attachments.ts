@@ -38,7 +38,6 @@ export interface Attachments {
   carry(id: string, request: CallerToolRequest, signal: AbortSignal): Promise<Carriage>;
   /** Ends what the session has here but for the attachment that its record names, if that record is newer. */
   keepOnly(sessionId: string, id: string, revision: number): void;
-  endAll(why: StreamEnd): void;
 }
 
 const mostRequests = 1_000;
@@ -65,9 +64,6 @@ export function createAttachments(): Attachments {
         if (other.sessionId !== sessionId || other.id === id || other.revision === undefined) continue;
         if (other.revision < revision) other.end("replaced");
       }
-    },
-    endAll(why) {
-      for (const attachment of attachmentsById.values()) attachment.end(why);
     },
   };
 }

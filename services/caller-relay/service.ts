@@ -75,9 +75,6 @@ export async function openService(
     stopping: stopping.signal,
   });
   stack.use(await serveOnNats(bus, { ...served, service: name, routes }));
-  stack.defer(() => {
-    stopping.abort(); // watches and callers' streams would keep the server from draining
-    attachments.endAll("stopping");
-  });
+  stack.defer(() => stopping.abort()); // watches and callers' streams would keep the server from draining
   return stack.move();
 }

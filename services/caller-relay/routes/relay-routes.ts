@@ -18,6 +18,8 @@ export interface RelayRouteParts extends AttachingParts {
   isAttachedAt: (record: AttachedRecord) => Promise<boolean>;
   graceMs: number;
   maxGraceMs: number;
+  /** Ends the streams of callers when the service stops. */
+  stopping: AbortSignal;
 }
 
 export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerRelayService> {
@@ -36,9 +38,8 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerRe
       const graceMs = Math.min(reconnectGraceMs || parts.graceMs, parts.maxGraceMs);
       await using caller = await attachCaller(parts, sessionId, graceMs);
       const { attachment } = caller;
-      const leave = () => attachment.end("detached");
-      context.signal.addEventListener("abort", leave, { once: true });
-      if (context.signal.aborted) leave();
+      onAbort(context.signal, () => attachment.end("detached"));
+      onAbort(parts.stopping, () => attachment.end("stopping"), context.signal);
       const declaration = await declarations.read(sessionId);
       yield { event: { case: "attached", value: { sessionId, callerId: declaration?.callerId ?? "" } } };
       for await (const request of attachment.requests()) yield { event: { case: "request", value: request } };
@@ -55,6 +56,12 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerRe
       return { attached, ...(declaration && { declaration }) };
     },
   };
+}
+
+/** Does something when the signal aborts, or at once when it has; unless the other one aborts first. */
+function onAbort(signal: AbortSignal, listener: () => void, unless?: AbortSignal): void {
+  if (signal.aborted) listener();
+  else signal.addEventListener("abort", listener, { once: true, ...(unless && { signal: unless }) });
 }
 
 /** A stream that its caller did not end itself says why it ended. */

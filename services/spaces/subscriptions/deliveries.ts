@@ -4,13 +4,14 @@ import { type SpaceEvent, SpaceEventSchema } from "#gen/toolbus/space/v1/space_p
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
-import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { eventAt } from "../space-state.ts";
 
 const stream = "TOOLBUS_SPACES";
 const durable = "spaces_to_inboxes";
+const retryMs = 1_000;
 const nanosecondsPerMillisecond = 1_000_000;
 
 export interface DeliveryOptions {
@@ -30,11 +31,16 @@ export async function openDeliveries(bus: Bus, { deliver, logger }: DeliveryOpti
 
   const handle = async (message: JsMsg) => {
     try {
-      await deliver(eventAt(fromBinary(SpaceEventSchema, message.data), BigInt(message.seq)));
+      await deliver(eventFromMessage(message));
       message.ack();
     } catch (error) {
-      logger.warn({ err: error, subject: message.subject, sequence: message.seq }, messageFromUnknown(error));
-      message.nak(1_000);
+      const isLasting = error instanceof Failure && error.code === "invalid_argument"; // would fail again and again
+      logger.warn(
+        { err: error, subject: message.subject, sequence: message.seq, isLasting },
+        messageFromUnknown(error),
+      );
+      if (isLasting) message.term(messageFromUnknown(error));
+      else message.nak(retryMs);
     }
   };
 
@@ -59,6 +65,14 @@ export async function openDeliveries(bus: Bus, { deliver, logger }: DeliveryOpti
       await running;
     },
   };
+}
+
+function eventFromMessage(message: JsMsg): SpaceEvent {
+  try {
+    return eventAt(fromBinary(SpaceEventSchema, message.data), BigInt(message.seq));
+  } catch (cause) {
+    return refuse("invalid_argument", `what stands in ${message.subject} is no event of a space`, { cause });
+  }
 }
 
 async function ensureConsumer(bus: Bus) {

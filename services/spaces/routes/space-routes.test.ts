@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import { until } from "#runtime/time/until.ts";
+import { clientsOn, collect, openTestSpaces, type TestSpaces } from "../testing/test-spaces.ts";
+
+describe("spaces", () => {
+  const stack = new AsyncDisposableStack();
+  let room: TestSpaces;
+  let clients: TestSpaces["clients"];
+
+  beforeAll(async () => {
+    room = stack.use(await openTestSpaces());
+    clients = room.clients;
+  });
+  afterAll(() => stack.disposeAsync());
+
+  const said = async (spaceId: string) =>
+    (await clients.spaces.listMessages({ spaceId })).messages.map(
+      ({ content }) => content.case === "text" && content.value.text,
+    );
+
+  test("TOOL-13 creating a space again gives it as it is", async () => {
+    await clients.spaces.createSpace({ spaceId: "again", title: "First" });
+    const { space } = await clients.spaces.createSpace({ spaceId: "again", title: "Second" });
+    expect(space?.title).toBe("First");
+    expect((await clients.spaces.listSpaces({})).spaces.map(({ id }) => id)).toContain("again");
+  });
+
+  test("TOOL-13 an unknown space is refused with its name and the names of those that exist", async () => {
+    await room.openSpace("known");
+    await expect(clients.spaces.getSpace({ spaceId: "nowhere" })).rejects.toThrow(
+      /no space "nowhere"; there are .*known/,
+    );
+    await expect(clients.spaces.enterSpace({ sessionId: "s", spaceId: "nowhere", agent: "a" })).rejects.toThrow(
+      /not_found/,
+    );
+  });
+
+  test("TOOL-12 entering a space makes it the session's active one and gives its history; leaving ends that", async () => {
+    const spaceId = await room.openSpace("entered");
+    await clients.spaces.sendMessage({ spaceId, text: "before you came" });
+    const { space, messages } = await clients.spaces.enterSpace({ sessionId: "s1", spaceId, agent: "writer" });
+    expect(messages).toHaveLength(1);
+    expect(space?.members.map(({ name }) => name)).toEqual(["local", "writer"]);
+    expect((await clients.spaces.getActiveSpace({ sessionId: "s1" })).spaceId).toBe(spaceId);
+    expect((await clients.spaces.leaveSpace({ sessionId: "s1" })).spaceId).toBe(spaceId);
+    expect((await clients.spaces.getActiveSpace({ sessionId: "s1" })).spaceId).toBe("");
+    expect((await clients.spaces.getSpace({ spaceId })).space?.members.map(({ name }) => name)).toEqual(["local"]);
+  });
+
+  test("TOOL-12 entering another space leaves the first", async () => {
+    const [one, two] = [await room.openSpace("one", "mover"), await room.openSpace("two")];
+    await clients.spaces.enterSpace({ sessionId: "one-mover", spaceId: two, agent: "mover" });
+    expect((await clients.spaces.getSpace({ spaceId: one })).space?.members).toEqual([]);
+    expect((await clients.spaces.getActiveSpace({ sessionId: "one-mover" })).spaceId).toBe(two);
+  });
+
+  test("TOOL-13 messages of many writers at once all stand in one order, and are paged from the latest", async () => {
+    const spaceId = await room.openSpace("crowd");
+    const texts = Array.from({ length: 20 }, (_, index) => `message ${index}`);
+    await Promise.all(texts.map((text) => clients.spaces.sendMessage({ spaceId, text })));
+    const all = await clients.spaces.listMessages({ spaceId });
+    expect(all.total).toBe(20);
+    const positions = all.messages.map(({ sequence }) => Number(sequence));
+    expect(positions).toEqual(positions.toSorted((a, b) => a - b));
+    const page = await clients.spaces.listMessages({ spaceId, offset: 5, limit: 3 });
+    expect(page.messages.map(({ id }) => id)).toEqual(all.messages.slice(12, 15).map(({ id }) => id));
+    expect((await said(spaceId)).toSorted()).toEqual(texts.toSorted());
+  });
+
+  test("TOOL-13 a message repeated under its id stands once, and nobody can take another's id", async () => {
+    const spaceId = await room.openSpace("repeated");
+    const message = { spaceId, text: "once", messageId: "m1" };
+    await Promise.all([clients.spaces.sendMessage(message), clients.spaces.sendMessage(message)]);
+    expect(await said(spaceId)).toEqual(["once"]);
+    await expect(clientsOn(room.bus, "mallory").spaces.sendMessage(message)).rejects.toThrow(/already_exists/);
+  });
+
+  test("TOOL-13 an agent speaks only where it is", async () => {
+    const spaceId = await room.openSpace("closed");
+    const request = { spaceId, text: "hello", sessionId: "elsewhere" };
+    await expect(clients.spaces.sendMessage(request)).rejects.toThrow(/session elsewhere is not in space "closed"/);
+  });
+
+  test("TOOL-13 a watch gives what stands from a sequence on and then what comes, and resumes without a gap", async () => {
+    const spaceId = await room.openSpace("watched");
+    await clients.spaces.sendMessage({ spaceId, text: "one" });
+    const first = await collect(clients.spaces.watchSpace({ spaceId, fromSequence: 1n }), 2, () =>
+      clients.spaces.sendMessage({ spaceId, text: "two" }),
+    );
+    expect(first.map(({ event }) => event.case)).toEqual(["memberJoined", "messagePosted"]);
+    const next = (first.at(-1)?.sequence ?? 0n) + 1n;
+    const [second] = await collect(clients.spaces.watchSpace({ spaceId, fromSequence: next }), 1);
+    expect(second?.event.case === "messagePosted" && second.event.value.content.value).toMatchObject({ text: "two" });
+  });
+
+  test("TOOL-13 what is said reaches the inboxes of the other agents in the space, never the author's own", async () => {
+    const spaceId = await room.openSpace("office", "ann", "bob");
+    await clients.spaces.sendMessage({ spaceId, text: "hi bob", sessionId: "office-ann" });
+    const bob = { sessionId: "office-bob", agent: "bob" };
+    const events = await until(async () => {
+      const { events } = await clients.inbox.listInbox(bob);
+      return events.length > 0 && events;
+    });
+    expect(events.map(({ event }) => event.value)).toMatchObject([{ spaceId, author: "ann", text: "hi bob" }]);
+    await clients.spaces.sendMessage({ spaceId, text: "a person", authorName: "Eve" });
+    await until(async () => (await clients.inbox.listInbox(bob)).events.length === 2);
+    const ann = await clients.inbox.listInbox({ sessionId: "office-ann", agent: "ann" });
+    expect(ann.events.map(({ event }) => event.value)).toMatchObject([{ author: "Eve", text: "a person" }]);
+  });
+
+  test("TOOL-10 a shown call goes from running to complete, keeps its id and place, and reaches no inbox", async () => {
+    const spaceId = await room.openSpace("shown", "doer", "other");
+    const record = (status: ToolMessageStatus, more = {}) =>
+      clients.spaces.recordToolMessage({
+        spaceId,
+        sessionId: "shown-doer",
+        agent: "doer",
+        message: { callId: "c1", tool: "ask", status, ...more },
+      });
+    const { message: started } = await record(ToolMessageStatus.RUNNING, { argumentsJson: "{}" });
+    await clients.spaces.sendMessage({ spaceId, text: "after it" });
+    await record(ToolMessageStatus.REQUIRES_ACTION);
+    await record(ToolMessageStatus.REQUIRES_ACTION);
+    const { message: done } = await record(ToolMessageStatus.COMPLETE, { result: { outputJson: "1" } });
+    expect([done?.id, done?.sequence]).toEqual([started?.id, started?.sequence]);
+    expect(done?.content.value).toMatchObject({ tool: "ask", argumentsJson: "{}", result: { outputJson: "1" } });
+    const { messages } = await clients.spaces.listMessages({ spaceId });
+    expect(messages.map(({ content }) => content.case)).toEqual(["tool", "text"]);
+    const { message: late } = await record(ToolMessageStatus.RUNNING, { argumentsJson: "{" });
+    expect(late?.content.value).toMatchObject({ status: ToolMessageStatus.COMPLETE, argumentsJson: "{}" });
+    const events = await collect(clients.spaces.watchSpace({ spaceId, fromSequence: 1n }), 7);
+    expect(events.map(({ event }) => event.case).filter((kind) => kind?.startsWith("tool"))).toEqual([
+      "toolStarted",
+      "toolRequiresAction",
+      "toolDone",
+    ]);
+    const other = { sessionId: "shown-other", agent: "other" };
+    await until(async () => (await clients.inbox.listInbox(other)).events.length === 1);
+  });
+
+  test("TOOL-7 of ten people who answer a waiting call at once, one wins, and its answer is shown", async () => {
+    const spaceId = await room.openSpace("asked", "asker");
+    const message = { callId: "q1", tool: "ask", status: ToolMessageStatus.REQUIRES_ACTION };
+    await clients.spaces.recordToolMessage({ spaceId, sessionId: "asked-asker", agent: "asker", message });
+    const answers = await Promise.allSettled(
+      Array.from({ length: 10 }, (_, index) =>
+        clients.spaces.answerToolCall({ spaceId, callId: "q1", resultJson: `${index}` }),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    const { messages } = await clients.spaces.listMessages({ spaceId });
+    const tool = messages[0]?.content.case === "tool" ? messages[0].content.value : undefined;
+    expect(tool).toMatchObject({
+      status: ToolMessageStatus.COMPLETE,
+      result: { outputJson: room.submissions.get("q1") },
+    });
+    await expect(clients.spaces.answerToolCall({ spaceId, callId: "q1", error: "no" })).rejects.toThrow(
+      /has its answer/,
+    );
+    await expect(clients.spaces.answerToolCall({ spaceId, callId: "q2" })).rejects.toThrow(/shows no call q2/);
+  });
+});

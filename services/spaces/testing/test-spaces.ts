@@ -1,0 +1,104 @@
+import { create } from "@bufbuild/protobuf";
+import type { Interceptor } from "@connectrpc/connect";
+import { SubmitToolResultResponseSchema, ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { type InboxEvent, InboxEventSchema, type SpaceEvent } from "#gen/toolbus/space/v1/space_pb.ts";
+import { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
+import { MemoryService } from "#gen/toolbus/spaces/v1/memory_pb.ts";
+import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { createLogger } from "#runtime/lifecycle/logger.ts";
+import { clientFor } from "#runtime/rpc/client.ts";
+import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
+import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
+import { readConfig } from "../config.ts";
+import { openService } from "../service.ts";
+
+const logger = createLogger({ name: "spaces", level: "silent" });
+
+export interface TestSpaces extends AsyncDisposable {
+  readonly bus: TestBus;
+  readonly clients: ReturnType<typeof clientsOn>;
+  /** What the router was given, by call. */
+  readonly submissions: ReadonlyMap<string, string>;
+  /** A space, with agents in it whose sessions are named `<space>-<agent>`. */
+  openSpace(spaceId: string, ...agents: string[]): Promise<string>;
+}
+
+/** A bus of its own with two instances of the room, and a fake of the router. */
+export async function openTestSpaces(): Promise<TestSpaces> {
+  await using stack = new AsyncDisposableStack();
+  const submissions = new Map<string, string>();
+  const bus = stack.use(await openTestBus());
+  stack.use(await openFakeRouter(bus, submissions));
+  for (const instance of ["a", "b"]) stack.use(await openInstance(bus, instance));
+  const clients = clientsOn(bus);
+  const owned = stack.move();
+  return {
+    ...{ bus, clients, submissions },
+    async openSpace(spaceId, ...agents) {
+      await clients.spaces.createSpace({ spaceId, title: `Space ${spaceId}` });
+      for (const agent of agents) await clients.spaces.enterSpace({ sessionId: `${spaceId}-${agent}`, spaceId, agent });
+      return spaceId;
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+export function toolResult(owner: { sessionId: string; agent: string }, eventId: string): InboxEvent {
+  const event = { case: "toolResult" as const, value: { callId: "call1", tool: "ask" } };
+  return create(InboxEventSchema, {
+    ...owner,
+    eventId,
+    event: { case: event.case, value: { $typeName: "toolbus.space.v1.InboxToolResult", ...event.value } },
+  });
+}
+
+export async function collect(
+  stream: AsyncIterable<{ event?: SpaceEvent | undefined }>,
+  count: number,
+  meanwhile?: () => unknown,
+) {
+  const events: SpaceEvent[] = [];
+  await meanwhile?.();
+  for await (const { event } of stream) {
+    if (event) events.push(event);
+    if (events.length === count) break;
+  }
+  return events;
+}
+
+export function clientsOn(bus: TestBus, principal?: string) {
+  const interceptors: Interceptor[] = clientInterceptors({ identity: () => principal });
+  return {
+    spaces: clientFor(bus, SpaceService, { interceptors }),
+    inbox: clientFor(bus, InboxService, { interceptors }),
+    memory: clientFor(bus, MemoryService, { interceptors }),
+    provider: clientFor(bus, ToolProviderService, { interceptors, room: "spaces" }),
+  };
+}
+
+export async function openInstance(bus: TestBus, instance: string) {
+  const { url, user, password } = bus.server;
+  const config = readConfig({ NATS_URL: url, NATS_USER: user, NATS_PASSWORD: password, TOOLBUS_INSTANCE: instance });
+  const telemetry = await openTelemetry({ service: "spaces", instance });
+  return openService(config, { name: "spaces", instance, logger, signal: new AbortController().signal, telemetry });
+}
+
+/** The router's part in answers: the first one of a call is taken. */
+export async function openFakeRouter(bus: TestBus, submissions: Map<string, string>) {
+  return serveOnNats(bus, {
+    service: "tool-router",
+    interceptors: serverInterceptors({ logger }),
+    routes: (router) =>
+      router.service(ToolCallService, {
+        submitToolResult({ callId, resultJson }) {
+          if (submissions.has(callId)) refuse("failed_precondition", `call ${callId} is resolved`);
+          submissions.set(callId, resultJson);
+          return create(SubmitToolResultResponseSchema, { call: { callId } });
+        },
+      }),
+  });
+}
