@@ -1,6 +1,13 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
-import type { ModelConfig } from "./model/model-source.ts";
+
+export interface ModelConfig {
+  /** Where the API of `openai-compatible` is. */
+  readonly openaiBaseUrl: string;
+  readonly openaiApiKey?: string | undefined;
+  /** Directory of the files that `scripted` replays. */
+  readonly scripts: string;
+}
 
 export interface Config extends ServiceConfig {
   readonly model: ModelConfig;

@@ -19,9 +19,9 @@ import type { ScriptTurn } from "../model/scripted/script.ts";
 import { createScriptedModel } from "../model/scripted/scripted-model.ts";
 import { submitOutputs } from "../run/answers.ts";
 import { claimRun, createJournal, openJournal, Superseded } from "../run/journal.ts";
-import { createMemoryRunLog } from "../run/memory-log.ts";
+import { createMemoryRunLog } from "../run/memory-log.fixture.ts";
 import { runFromState } from "../run/view.ts";
-import { createFakeRouter, type FakeTool } from "./fake-router.ts";
+import { createFakeRouter, type FakeTool } from "./fake-router.fixture.ts";
 import { limitsFrom } from "./limits.ts";
 import { runLoop } from "./loop.ts";
 

@@ -2,15 +2,8 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import type { ModelConfig } from "../config.ts";
 import { createScriptedModel } from "./scripted/scripted-model.ts";
-
-export interface ModelConfig {
-  /** Where the API of `openai-compatible` is. */
-  readonly openaiBaseUrl: string;
-  readonly openaiApiKey?: string | undefined;
-  /** Directory of the files that `scripted` replays. */
-  readonly scripts: string;
-}
 
 /** Gives the model that an agent names; throws `failed_precondition` for a provider that is not configured. */
 export type ModelSource = (model: Model) => LanguageModelV4;

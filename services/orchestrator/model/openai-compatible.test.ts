@@ -5,11 +5,11 @@ import { afterEach, describe, expect, test } from "vitest";
 import { AgentSchema, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
-import { createFakeRouter } from "../loop/fake-router.ts";
+import { createFakeRouter } from "../loop/fake-router.fixture.ts";
 import { limitsFrom } from "../loop/limits.ts";
 import { runLoop } from "../loop/loop.ts";
 import { claimRun, createJournal } from "../run/journal.ts";
-import { createMemoryRunLog } from "../run/memory-log.ts";
+import { createMemoryRunLog } from "../run/memory-log.fixture.ts";
 import { runFromState } from "../run/view.ts";
 import { createModelSource } from "./model-source.ts";
 

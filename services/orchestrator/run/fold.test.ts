@@ -5,7 +5,7 @@ import { type RunEvent, RunEventSchema, RunStatus } from "#gen/toolbus/run/v1/ru
 import { systemClock } from "#runtime/time/clock.ts";
 import { foldLog, isRunnable, openCalls } from "./fold.ts";
 import { claimRun, createJournal, type EventBody, Superseded } from "./journal.ts";
-import { createMemoryRunLog } from "./memory-log.ts";
+import { createMemoryRunLog } from "./memory-log.fixture.ts";
 import { itemsFromState, runFromState } from "./view.ts";
 
 const accepted: EventBody = { case: "accepted", value: { sessionId: "s", agent: "a" } };

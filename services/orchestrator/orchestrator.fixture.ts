@@ -18,8 +18,8 @@ import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestServer } from "../../test/harness/bus.ts";
-import { type Config, readConfig } from "./config.ts";
-import type { FakeRouter } from "./loop/fake-router.ts";
+import { readConfig } from "./config.ts";
+import type { FakeRouter } from "./loop/fake-router.fixture.ts";
 import type { Script } from "./model/scripted/script.ts";
 import { openOrchestrator } from "./service.ts";
 
@@ -34,13 +34,7 @@ export interface World extends AsyncDisposable {
   readonly scripts: string;
   writeScript(name: string, script: Script): Promise<void>;
   /** One more orchestrator, on a connection of its own. */
-  openOrchestrator(instance: string, env?: NodeJS.ProcessEnv): Promise<OpenOrchestrator>;
-}
-
-export interface OpenOrchestrator extends AsyncDisposable {
-  readonly config: Config;
-  /** Cuts it off from the bus in the middle of everything, as its death would. */
-  kill(): Promise<void>;
+  openOrchestrator(instance: string, env?: NodeJS.ProcessEnv): Promise<AsyncDisposable>;
 }
 
 export interface WorldOptions {
@@ -76,21 +70,13 @@ export async function openWorld(options: WorldOptions): Promise<World> {
       });
       const own = await bus.connect({ name: instance });
       const orchestrator = await openOrchestrator(own, config, { name: "orchestrator", instance, logger, telemetry });
-      let isKilled = false;
-      orchestrators.defer(async () => {
-        if (!isKilled) await orchestrator[Symbol.asyncDispose]();
-      });
-      return {
-        config,
-        async kill() {
-          isKilled = true;
-          await own.connection.close();
-        },
-        async [Symbol.asyncDispose]() {
-          isKilled = true;
-          await orchestrator[Symbol.asyncDispose]();
-        },
+      let isOpen = true;
+      const close = async () => {
+        if (isOpen) await orchestrator[Symbol.asyncDispose]();
+        isOpen = false;
       };
+      orchestrators.defer(close);
+      return { [Symbol.asyncDispose]: close };
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
