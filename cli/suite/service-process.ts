@@ -106,7 +106,7 @@ export function openServiceProcess(options: ServiceProcessOptions): ServiceProce
     async [Symbol.asyncDispose]() {
       stopping.abort();
       child?.kill("SIGTERM");
-      const timer = setTimeout(() => child?.kill("SIGKILL"), options.stopTimeoutMs ?? 10_000);
+      const timer = setTimeout(() => child?.kill("SIGKILL"), options.stopTimeoutMs ?? 15_000);
       await running;
       clearTimeout(timer);
     },

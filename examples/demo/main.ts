@@ -2,6 +2,9 @@
 // caller, and a person's answer. A fresh random value goes through each and is looked for in each recorded result.
 
 import { randomUUID } from "node:crypto";
+import { mkdirSync, mkdtempSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { Command, Option } from "commander";
@@ -47,10 +50,17 @@ async function play(): Promise<boolean> {
   const leaving = new AbortController();
   const orders = stack.use(await openOrderServer());
   if (without === "url") await orders.close();
+  mkdirSync(".toolbus", { recursive: true });
+  const directory = mkdtempSync(join(".toolbus", "demo-"));
+  let isWhole = false;
+  stack.defer(async () => {
+    if (isWhole) await rm(directory, { recursive: true });
+    else printNote(`the services' logs are in ${directory}/logs`);
+  });
   const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
   const suite = stack.use(
     await openSuite({
-      directory: ".toolbus/demo",
+      directory,
       port: 0,
       rooms: listRooms().filter((room) => without === undefined || room !== serviceOfKind[without]),
       env: {
@@ -69,7 +79,7 @@ async function play(): Promise<boolean> {
   const connection = openConnection({ url: suite.url });
   const value = `order-${randomUUID()}`;
   const run = await runThrough(connection, { value, ordersUrl: orders.url, signal: leaving.signal });
-  const isWhole = report(run, value);
+  isWhole = report(run, value);
   printLine(
     `\n${isWhole ? colors.green("all five answered") : colors.red("the demo failed")} in ${secondsSince(startedAt)} s`,
   );
