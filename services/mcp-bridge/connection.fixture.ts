@@ -4,6 +4,7 @@ import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
 import { Connection, type ConnectionCall } from "./connection/connection.ts";
 import { createOpener } from "./connection/open.ts";
 import { type EventTold, eventsOf } from "./events.fixture.ts";
+import type { TransportModule } from "./transport/module.ts";
 import { createTransportRegistry } from "./transport/registry.ts";
 
 export const oddServer = new URL("./odd-server.fixture.ts", import.meta.url).pathname;
@@ -19,6 +20,7 @@ export interface ConnectionFixtureOptions {
   maxMessageBytes?: number;
   idleTimeoutMs?: number;
   onIdle?: () => void;
+  transports?: TransportModule[];
 }
 
 /** A connection as the bridge makes it, without a bus. */
@@ -35,7 +37,7 @@ export function openConnection(
   } = options;
   const logger = pino({ level: "silent" });
   const message = create(McpServerSchema, server);
-  const findTransport = createTransportRegistry();
+  const findTransport = createTransportRegistry(options.transports);
   const opener = createOpener({
     findTransport,
     secrets: new Map(Object.entries(secrets)),

@@ -1,0 +1,53 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { readConfig } from "./config.ts";
+import { holderOf, keyOf } from "./key.ts";
+import { createRedaction, withSecrets } from "./secrets.ts";
+import { parseServer } from "./source.ts";
+
+const secretNamed = (name: string) => `$${`{secret:${name}}`}`;
+
+test("the environment that servers inherit is an allow-list, and secrets are read by their prefix", () => {
+  const env = { PATH: "/bin", AWS_KEY: "x", EXTRA: "y", TOOLBUS_MCP_ENVIRONMENT: "EXTRA", TOOLBUS_SECRET_KEY: "k" };
+  const config = readConfig(env);
+  expect(config.environment).toEqual({ PATH: "/bin", EXTRA: "y" });
+  expect([...config.secrets]).toEqual([["KEY", "k"]]);
+});
+
+test("every fault of the configuration is named", () => {
+  const env = { TOOLBUS_MCP_IDLE_TIMEOUT: "soon", TOOLBUS_MCP_MAX_MESSAGE_BYTES: "1" };
+  expect(() => readConfig(env)).toThrow(/TOOLBUS_MCP_IDLE_TIMEOUT.*TOOLBUS_MCP_MAX_MESSAGE_BYTES/);
+});
+
+test("TOOL-14 a source's configuration is read in its JSON form, and a fault in it is named", () => {
+  const server = parseServer("s", { command: "x", allowedTools: ["a"], healthCheck: { intervalMs: 5, timeoutMs: 2 } });
+  expect(server).toMatchObject({ name: "s", allowedTools: ["a"], healthCheck: { intervalMs: 5, timeoutMs: 2 } });
+  expect(() => parseServer("s", { comand: "x" })).toThrow(/comand/);
+  expect(() => parseServer("s", { command: "x", share: "everybody" })).toThrow(/share/);
+  expect(() => parseServer("s", { transport: "stdio" })).toThrow(/either a url or a command/);
+});
+
+test("ORCH-6 a connection's key tells holders and configurations apart, and nothing else", () => {
+  const server = (given: object) => create(McpServerSchema, { name: "s", command: "x", ...given });
+  const scope = { sessionId: "s1", agent: "a1" };
+  const key = (given: object, of = scope) => keyOf(server(given), holderOf(server(given), of));
+  expect(key({ env: { A: "1", B: "2" } })).toBe(key({ env: { B: "2", A: "1" } }));
+  expect(key({})).not.toBe(key({ args: ["y"] }));
+  expect(key({})).not.toBe(key({}, { sessionId: "s2", agent: "a1" }));
+  expect(key({}, { sessionId: "s", agent: "1a" })).not.toBe(key({}, { sessionId: "s1", agent: "a" }));
+  expect(key({ share: "agent" })).toBe(key({ share: "agent" }, { sessionId: "s2", agent: "a1" }));
+  expect(key({ share: "global" })).toBe(key({ share: "global" }, { sessionId: "s2", agent: "a2" }));
+});
+
+test("secrets are resolved in environment and headers, a missing one is named, and none is shown", () => {
+  const secrets = new Map([["KEY", "hunter22"]]);
+  const server = create(McpServerSchema, {
+    env: { A: secretNamed("KEY") },
+    headers: { B: `Bearer ${secretNamed("KEY")}` },
+  });
+  expect(withSecrets(server, secrets)).toMatchObject({ env: { A: "hunter22" }, headers: { B: "Bearer hunter22" } });
+  expect(server.env.A).toBe(secretNamed("KEY"));
+  expect(() => withSecrets(server, new Map())).toThrow(/TOOLBUS_SECRET_KEY/);
+  expect(createRedaction(secrets)("it said hunter22")).toBe("it said [secret]");
+});

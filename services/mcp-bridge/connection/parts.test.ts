@@ -1,0 +1,138 @@
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { Health } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { until } from "#runtime/time/until.ts";
+import { Calls } from "./calls.ts";
+import { decideHealth, type HealthFinding, watchHealth } from "./health.ts";
+import { createRefresh } from "./refresh.ts";
+
+const noSignal = new AbortController().signal;
+
+describe("refreshing", () => {
+  test("ORCH-7 a storm of requests puts it off no longer than the longest wait, and none are lost", async () => {
+    let turns = 0;
+    using refresh = createRefresh({ work: async () => void turns++, onError: () => {}, quietMs: 40, maxWaitMs: 80 });
+    const storm = setInterval(() => refresh.request(), 2);
+    await until(() => turns >= 2);
+    clearInterval(storm);
+    const before = turns;
+    refresh.request();
+    await until(() => turns === before + 1);
+  });
+
+  test("is one at a time; what is requested meanwhile is worth another turn", async () => {
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let begun = 0;
+    using refresh = createRefresh({
+      work: () => gates[begun++]?.promise ?? Promise.resolve(),
+      onError: () => {},
+      quietMs: 1,
+    });
+    refresh.request();
+    await until(() => begun === 1);
+    refresh.request();
+    refresh.request();
+    expect(begun).toBe(1);
+    gates[0]?.resolve();
+    await until(() => begun === 2);
+    gates[1]?.resolve();
+  });
+});
+
+describe("health", () => {
+  test.for([
+    [0, 10, Health.GREEN],
+    [0, 1_001, Health.YELLOW],
+    [1, 10, Health.YELLOW],
+    [2, 10, Health.RED],
+  ] as const)("ORCH-8 with %i misses and %i ms is %i", ([misses, latencyMs, health]) => {
+    expect(decideHealth(misses, latencyMs)).toBe(health);
+  });
+
+  test("ORCH-8 turns yellow at the first miss, red at the second, and green when the server answers again", async () => {
+    const clock = createManualClock();
+    const over = new AbortController();
+    const findings: HealthFinding[] = [];
+    let isThere = true;
+    const hang = (signal: AbortSignal) =>
+      new Promise<void>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    const watching = watchHealth({
+      healthCheck: { $typeName: "toolbus.mcp.v1.HealthCheck", intervalMs: 1_000, timeoutMs: 100 },
+      check: (signal) => (isThere ? Promise.resolve() : hang(signal)),
+      onFinding: (finding) => findings.push(finding),
+      signal: over.signal,
+      clock,
+    });
+    const found = async (count: number) => {
+      for (let step = 0; step < 1_000 && findings.length < count; step++) await clock.advance(10);
+      return findings[count - 1];
+    };
+    expect(await found(1)).toMatchObject({ health: Health.GREEN, reason: "" });
+    isThere = false;
+    expect(await found(2)).toMatchObject({ health: Health.YELLOW, reason: "no answer within 100 ms" });
+    expect(await found(3)).toMatchObject({ health: Health.RED, reason: "2 checks missed: no answer within 100 ms" });
+    isThere = true;
+    expect(await found(4)).toMatchObject({ health: Health.GREEN, reason: "" });
+    over.abort();
+    await watching;
+  });
+});
+
+describe("calls", () => {
+  const result = (outputJson: string) => create(ToolResultSchema, { outputJson });
+
+  test("forget the oldest results when they are too many or too long", async () => {
+    const calls = new Calls({ maxRetained: 2, maxRetainedLength: 100 });
+    let executed = 0;
+    const run = async (id: string, outputJson = "1") => {
+      const work = async () => {
+        executed += 1;
+        return result(outputJson);
+      };
+      for await (const _ of calls.join(id, work, noSignal));
+    };
+    for (const id of ["a", "b", "c", "c"]) await run(id);
+    expect(executed).toBe(3);
+    await run("a");
+    expect(executed).toBe(4);
+    await run("long", "x".repeat(101));
+    await run("long", "x".repeat(101));
+    expect(executed).toBe(6);
+    expect(calls.running).toBe(0);
+  });
+
+  test("go on while one of those who wait for them is left", async () => {
+    const calls = new Calls();
+    const gate = Promise.withResolvers<void>();
+    let isCancelled = false;
+    const work = async (_: unknown, signal: AbortSignal) => {
+      signal.addEventListener("abort", () => {
+        isCancelled = true;
+      });
+      await gate.promise;
+      return result("1");
+    };
+    const leaving = new AbortController();
+    const leaves = calls.join("id", work, leaving.signal).next();
+    const stays = calls.join("id", work, noSignal).next();
+    leaving.abort(new Error("left"));
+    await expect(leaves).rejects.toThrow("left");
+    expect(isCancelled).toBe(false);
+    gate.resolve();
+    expect((await stays).value?.event).toMatchObject({ case: "result" });
+  });
+
+  test("tell the last of their events to one who reads slowly, and the result always", async () => {
+    const calls = new Calls();
+    const work = async (tell: (event: { case: "progress"; value: never }) => void) => {
+      for (let progress = 0; progress < 10_000; progress++) tell({ case: "progress", value: { progress } as never });
+      return result("1");
+    };
+    const seen: (string | undefined)[] = [];
+    for await (const { event } of calls.join("id", work, noSignal)) seen.push(event.case);
+    expect(seen.length).toBeLessThan(300);
+    expect(seen.at(-1)).toBe("result");
+  });
+});

@@ -1,0 +1,75 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { logFromNotification } from "./log.ts";
+import { parseTool } from "./parse-tool.ts";
+import { resultFromAnswer } from "./result.ts";
+
+const text = (value: string) => ({ type: "text" as const, text: value });
+
+describe("a listed tool", () => {
+  test("ORCH-7 of any form is taken or refused with a reason, never thrown", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.anything(), fc.record({ name: fc.anything(), inputSchema: fc.anything() })), (listed) => {
+        const parsed = parseTool(listed);
+        if (parsed.kind === "refused") expect(parsed.reason).not.toBe("");
+        else expect(JSON.parse(parsed.tool.inputSchemaJson)).toBeTypeOf("object");
+      }),
+    );
+  });
+
+  test.for([
+    [{ readOnlyHint: true, idempotentHint: true }, Effect.PURE],
+    [{ idempotentHint: true }, Effect.IDEMPOTENT],
+    [{ readOnlyHint: false }, Effect.AT_MOST_ONCE],
+    [undefined, Effect.AT_MOST_ONCE],
+  ] as const)("with the hints %j has the effect %i", ([annotations, effect]) => {
+    const parsed = parseTool({ name: "t", inputSchema: { type: "object" }, annotations });
+    expect(parsed).toMatchObject({ kind: "tool", tool: { effect } });
+  });
+
+  test("does without an output schema that is none", () => {
+    const parsed = parseTool({ name: "t", inputSchema: { type: "object" }, outputSchema: "wrong" });
+    expect(parsed).toMatchObject({ kind: "tool", tool: { outputSchemaJson: "" } });
+  });
+});
+
+describe("an answer", () => {
+  test("is always one JSON text, whatever its content", () => {
+    fc.assert(
+      fc.property(fc.array(fc.string()), fc.boolean(), (texts, isError) => {
+        const result = resultFromAnswer({ content: texts.map(text), isError });
+        expect(() => JSON.parse(result.outputJson)).not.toThrow();
+        expect(result.isError).toBe(isError);
+      }),
+    );
+  });
+
+  test("keeps the JSON of a single text as it stands", () => {
+    expect(resultFromAnswer({ content: [text('{"big": 12345678901234567890}')] }).outputJson).toBe(
+      '{"big": 12345678901234567890}',
+    );
+  });
+
+  test("joins several texts by lines, even if each is JSON", () => {
+    expect(resultFromAnswer({ content: [text("1"), text("2")] }).outputJson).toBe('"1\\n2"');
+  });
+
+  test("that is an error without words says so", () => {
+    const result = resultFromAnswer({ content: [], isError: true });
+    expect(JSON.parse(result.outputJson)).toEqual({ error: "the tool failed without saying why" });
+  });
+});
+
+test.for([
+  ["debug", "debug"],
+  ["notice", "info"],
+  ["warning", "warn"],
+  ["emergency", "error"],
+] as const)("a log of level %s is told as %s", ([level, told]) => {
+  expect(logFromNotification({ level, data: "words" })).toMatchObject({
+    level: told,
+    message: "words",
+    fieldsJson: "",
+  });
+});
