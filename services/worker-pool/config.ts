@@ -111,6 +111,8 @@ function secretsFromEnvironment(env: NodeJS.ProcessEnv): Map<string, string> {
 }
 
 function variables(env: NodeJS.ProcessEnv, ...patterns: RegExp[]): Record<string, string> {
-  const chosen = Object.entries(env).filter(([name]) => patterns.some((pattern) => pattern.test(name)));
-  return Object.fromEntries(chosen.map(([name, value]) => [name, value ?? ""]));
+  const chosen = Object.entries(env).flatMap(([name, value]) =>
+    value && patterns.some((pattern) => pattern.test(name)) ? [[name, value]] : [],
+  );
+  return Object.fromEntries(chosen);
 }

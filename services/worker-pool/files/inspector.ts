@@ -28,7 +28,7 @@ export function createInspector(options: InspectorOptions): Inspector {
     } catch (error) {
       if (paths.length > 1) return (await Promise.all(paths.map((path) => inspect([path])))).flat();
       const reason = `it could not be read: ${messageFromUnknown(error)}`;
-      return paths.map((path) => ({ kind: "refused", file: basename(path), path, digest: "", reason }));
+      return paths.map((path) => ({ kind: "refused", file: basename(path), path, digest: "", reason, isUnread: true }));
     }
   }
 

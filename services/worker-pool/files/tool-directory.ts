@@ -22,6 +22,8 @@ export interface ToolDirectoryOptions {
 
 /** Editors write a file in several steps; what happens within this time is read once. */
 const SETTLE_MS = 50;
+/** When reading failed for reasons of the machine, it is tried again. */
+const RETRY_MS = 5_000;
 
 export async function openToolDirectory(options: ToolDirectoryOptions): Promise<ToolDirectory> {
   const directory = new WatchedDirectory(options);
@@ -36,6 +38,8 @@ class WatchedDirectory implements ToolDirectory {
   readonly #touched = new Set<string>();
   #watcher: FSWatcher | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #retryTimer: NodeJS.Timeout | undefined;
+  #isClosed = false;
   #reading: Promise<void> = Promise.resolve();
 
   constructor(options: ToolDirectoryOptions) {
@@ -70,17 +74,33 @@ class WatchedDirectory implements ToolDirectory {
     const name = path.slice(path.lastIndexOf(sep) + 1);
     if (!isToolFileName(name)) return;
     this.#touched.add(name);
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
+    this.#timer = this.#readIn(SETTLE_MS, this.#timer);
+  }
+
+  #readIn(waitMs: number, timer: NodeJS.Timeout | undefined): NodeJS.Timeout {
+    clearTimeout(timer);
+    return setTimeout(() => {
       this.#reading = this.#reading.then(() => this.#readTouched());
-    }, SETTLE_MS);
+    }, waitMs).unref();
   }
 
   async #readTouched(): Promise<void> {
     const names = [...this.#touched];
     this.#touched.clear();
-    const changed = (await this.#readFiles(names)).filter((name) => name !== undefined);
-    if (changed.length > 0) for (const listener of this.#listeners) listener(changed);
+    const changed = await this.#readFiles(names).catch((error: unknown) => {
+      this.#options.logger.warn({ err: error }, `reading ${this.#options.directory} failed`);
+      return undefined;
+    });
+    const known = (changed ?? []).filter((name) => name !== undefined);
+    if (known.length > 0) for (const listener of this.#listeners) listener(known);
+    const unread = changed ? [...this.#files.values()].filter(isUnread).map(({ file }) => file) : names;
+    if (unread.length > 0) this.#retry(unread);
+  }
+
+  #retry(names: readonly string[]): void {
+    if (this.#isClosed) return;
+    for (const name of names) this.#touched.add(name);
+    this.#retryTimer = this.#readIn(RETRY_MS, this.#retryTimer);
   }
 
   /** The names of those that are not what they were. */
@@ -101,7 +121,9 @@ class WatchedDirectory implements ToolDirectory {
 
   #keep(file: ToolFile): string | undefined {
     const before = this.#files.get(file.file);
-    if (before?.kind === file.kind && before.digest === file.digest && file.digest !== "") return undefined;
+    if (before?.kind === file.kind && before.digest === file.digest && reasonOf(before) === reasonOf(file)) {
+      return undefined;
+    }
     this.#files.set(file.file, file);
     const { logger } = this.#options;
     if (file.kind === "refused") logger.warn({ file: file.file }, `${file.file} is refused: ${file.reason}`);
@@ -121,9 +143,19 @@ class WatchedDirectory implements ToolDirectory {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#retryTimer);
     this.#listeners.clear();
     await this.#watcher?.close();
     await this.#reading;
   }
+}
+
+function isUnread(file: ToolFile): boolean {
+  return file.kind === "refused" && file.isUnread === true;
+}
+
+function reasonOf(file: ToolFile): string {
+  return file.kind === "refused" ? file.reason : "";
 }

@@ -24,6 +24,8 @@ export interface RefusedFile {
   path: string;
   digest: string;
   reason: string;
+  /** The reading itself failed, so it is worth another try. */
+  isUnread?: boolean;
 }
 
 /** The source that a file is by itself: its name without `.py`. */

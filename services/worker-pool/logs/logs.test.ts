@@ -1,0 +1,64 @@
+import { describe, expect, test } from "vitest";
+import { createLogHub } from "./log-hub.ts";
+import { type LogLine, writtenLineFromText } from "./log-line.ts";
+import { createRedaction } from "./redaction.ts";
+
+const line = (message: string, source = "a"): LogLine => {
+  const labels = { source, function: "", callId: "", traceId: "" };
+  return { timeMs: 0, ...labels, level: "info", message, fieldsJson: "" };
+};
+
+describe("lines", () => {
+  test("WORK-6 a line of the SDK is read, any other is a message", () => {
+    const text = '{"toolbus":"log","time":1.5,"level":"warn","message":"m","id":3,"fields":{"a":[1]}}';
+    const expected = { timeMs: 1_500, level: "warn", message: "m", fieldsJson: '{"a":[1]}', id: 3 };
+    expect(writtenLineFromText(text, 9)).toEqual(expected);
+    for (const other of ["plain", '{"a":1}', '{"toolbus":"log"', '{"toolbus":"log"}']) {
+      expect(writtenLineFromText(other, 9)).toEqual({ timeMs: 9, level: "info", message: other, fieldsJson: "" });
+    }
+  });
+
+  test("a time or level that makes no sense is replaced", () => {
+    const text = '{"toolbus":"log","time":1e300,"level":"loud","message":"m"}';
+    expect(writtenLineFromText(text, 9)).toEqual({ timeMs: 9, level: "info", message: "m", fieldsJson: "" });
+  });
+});
+
+describe("redaction", () => {
+  test("WORK-4 values of secrets are struck out, the longer one first, line by line, and inside of JSON", () => {
+    const values = {
+      SHORT: "hush",
+      LONG: "hush-hush",
+      PEM: "-----BEGIN\nabcdef\n-----END",
+      QUOTE: 'say "no"',
+      TINY: "no",
+    };
+    const redact = createRedaction(new Map(Object.entries(values)));
+    expect(redact("a hush-hush b hush c no")).toBe("a [secret LONG] b [secret SHORT] c no");
+    expect(redact("abcdef")).toBe("[secret PEM]");
+    expect(redact(JSON.stringify({ a: 'say "no"' }))).toBe('{"a":"[secret QUOTE]"}');
+  });
+
+  test("without secrets nothing changes", () => {
+    expect(createRedaction(new Map())("any")).toBe("any");
+  });
+});
+
+describe("the hub", () => {
+  test("WORK-6 a watcher gets the lines of its source in order, and is told how many it missed", async () => {
+    const hub = createLogHub();
+    const stop = new AbortController();
+    const lines = hub.watch("a", stop.signal)[Symbol.asyncIterator]();
+    const first = lines.next();
+    hub.write(line("other", "b"));
+    hub.write(line("first"));
+    expect((await first).value.message).toBe("first");
+    for (let count = 0; count < 2_010; count += 1) hub.write(line(`line ${count}`));
+    expect((await lines.next()).value.message).toMatch(/^10 lines were left out/);
+    expect((await lines.next()).value.message).toBe("line 10");
+    stop.abort();
+    let last = "";
+    for (let next = await lines.next(); !next.done; next = await lines.next()) last = next.value.message;
+    expect(last).toBe("line 2009");
+  });
+});

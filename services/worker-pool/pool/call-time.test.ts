@@ -1,0 +1,31 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { startCallTime } from "./call-time.ts";
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
+afterEach(() => void vi.useRealTimers());
+
+const never = new AbortController().signal;
+
+test("WORK-3 installing and starting are not counted as the call's time", () => {
+  const time = startCallTime(1_000, never, () => new Error("time is up"));
+  vi.advanceTimersByTime(600);
+  time.pause();
+  vi.advanceTimersByTime(60_000);
+  time.resume();
+  vi.advanceTimersByTime(399);
+  expect(time.signal.aborted).toBe(false);
+  vi.advanceTimersByTime(1);
+  expect(time.signal.reason).toEqual(new Error("time is up"));
+});
+
+test("a call that is over has no time left to run out, and its caller's abort counts at any time", () => {
+  const time = startCallTime(1_000, never, () => new Error("time is up"));
+  time.end();
+  vi.advanceTimersByTime(5_000);
+  expect(time.signal.aborted).toBe(false);
+  const caller = new AbortController();
+  const other = startCallTime(1_000, caller.signal, () => new Error("time is up"));
+  other.pause();
+  caller.abort("left");
+  expect(other.signal.reason).toBe("left");
+});
