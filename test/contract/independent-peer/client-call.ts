@@ -1,0 +1,173 @@
+// One call, as its client sees it. Written from docs/connect-over-nats.md.
+
+import type { MsgHdrs } from "nats";
+import { type Credit, creditUnsaid, decodeCredit, encodeCredit, type Frame, Kind } from "./frame.ts";
+import { FrameLine } from "./frame-line.ts";
+import { Intake } from "./intake.ts";
+import type { Link } from "./link.ts";
+import { metadataOf, sizeOf, toBlock, trailersOf } from "./metadata.ts";
+import { maxMessageBytes, maxPartBytes, Outbox } from "./outbox.ts";
+import { type Delivery, decodeError, PeerError, tooLarge, toPeerError } from "./peer-error.ts";
+
+const silenceMs = 3_000;
+
+export interface CallOptions {
+  readonly metadata?: Headers;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+  /** What the server may send before it is granted more; unsaid: what the opening need not say. */
+  readonly window?: Credit;
+  /** For tests of expired openings. */
+  readonly expiresAtMs?: number;
+}
+
+export interface Target {
+  readonly service: string;
+  /** As `package.Service.Method`. */
+  readonly method: string;
+  /** Whether the opening has the request as its payload. */
+  readonly isRequestWhole: boolean;
+}
+
+export class ClientCall implements AsyncIterable<Uint8Array> {
+  /** Of the response; complete when its first message comes. */
+  header = new Headers();
+  trailer = new Headers();
+  readonly line: FrameLine;
+  readonly #link: Link;
+  readonly #target: Target;
+  readonly #options: CallOptions;
+  readonly #intake: Intake;
+  readonly outbox: Outbox;
+  #hasHeader = false;
+  #isSent = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(link: Link, target: Target, options: CallOptions) {
+    this.#link = link;
+    this.#target = target;
+    this.#options = options;
+    this.line = new FrameLine(link, {
+      onFrame: (frame, headers) => this.#onFrame(frame, headers),
+      onBroken: (error) => this.abort(error),
+    });
+    this.#intake = new Intake(options.window ?? creditUnsaid, (credit) =>
+      this.line.send({ kind: Kind.credit, body: encodeCredit(credit) }),
+    );
+    this.outbox = new Outbox((part) => this.line.send({ kind: Kind.data, ...part }), { messages: 0, bytes: 0 });
+    this.#limit();
+  }
+
+  /** Sends the requests; what goes wrong is seen by the reader of the answers. */
+  async start(requests: AsyncIterable<Uint8Array>): Promise<void> {
+    try {
+      if (this.#link.isAway) throw new PeerError("unavailable", "NATS is away", { delivery: "NOT_SENT" });
+      if (this.#target.isRequestWhole) await this.#sendWhole(requests);
+      else await this.#sendStream(requests);
+    } catch (error) {
+      this.abort(toPeerError(error));
+    }
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    try {
+      yield* this.#intake;
+    } finally {
+      this.abort(new PeerError("canceled", "the caller reads no further"));
+    }
+  }
+
+  abort(error: PeerError): void {
+    if (this.line.isClosed) return;
+    if (this.line.peerInbox !== undefined) this.line.send({ kind: Kind.cancel });
+    else if (this.#isSent) {
+      this.#link.publish(`toolbus.rpc.${this.#target.service}.cancel`, Buffer.from(this.line.inbox));
+    }
+    this.#finish(error);
+  }
+
+  async #sendWhole(requests: AsyncIterable<Uint8Array>): Promise<void> {
+    for await (const request of requests) {
+      if (request.length > maxMessageBytes) throw tooLarge("NOT_SENT");
+      const room = this.#link.maxPayload - sizeOf(this.#openingBlock(true));
+      const size = Math.min(request.length, maxPartBytes, room);
+      const more = size < request.length;
+      this.#open(request.subarray(0, size), more);
+      if (more) await this.outbox.sendRest(request.subarray(size));
+      return;
+    }
+  }
+
+  async #sendStream(requests: AsyncIterable<Uint8Array>): Promise<void> {
+    this.#open(new Uint8Array(), false);
+    for await (const request of requests) await this.outbox.send(request);
+    await this.outbox.opened();
+    this.line.send({ kind: Kind.end });
+  }
+
+  #open(payload: Uint8Array, more: boolean): void {
+    if (this.line.isClosed) return;
+    this.#isSent = true;
+    const { service, method } = this.#target;
+    const headers = this.#openingBlock(more);
+    this.#link.publish(`toolbus.rpc.${service}.${method}`, payload, { reply: this.line.inbox, headers });
+  }
+
+  #openingBlock(more: boolean): MsgHdrs | undefined {
+    const { metadata, timeoutMs, window, expiresAtMs } = this.#options;
+    const expires = expiresAtMs ?? Date.now() + Math.min(timeoutMs ?? silenceMs, silenceMs);
+    const own = {
+      "Rpc-Expires": `${expires}`,
+      ...(timeoutMs !== undefined && { "Rpc-Timeout": `${timeoutMs}` }),
+      ...(window && { "Rpc-Credit": `${window.messages} ${window.bytes}` }),
+      ...(more && { "Rpc-More": "1" }),
+    };
+    return toBlock({ metadata, own });
+  }
+
+  #onFrame(frame: Frame, headers: MsgHdrs | undefined): void {
+    const { kind, body } = frame;
+    const answers: number[] = [Kind.data, Kind.end, Kind.error];
+    if (!this.#hasHeader && answers.includes(kind)) {
+      this.#hasHeader = true;
+      this.header = metadataOf(headers);
+    }
+    if (kind === Kind.data) this.#take(frame);
+    if (kind === Kind.credit) this.outbox.add(decodeCredit(body));
+    this.outbox.open();
+    if (kind === Kind.end || (kind === Kind.data && frame.end)) {
+      this.trailer = trailersOf(headers);
+      this.#finish(undefined);
+    }
+    if (kind === Kind.error) this.#finish(errorOf(body, headers));
+  }
+
+  #take({ body, more }: Frame): void {
+    try {
+      this.#intake.take(body, more);
+    } catch (error) {
+      this.abort(toPeerError(error));
+    }
+  }
+
+  #limit(): void {
+    const { timeoutMs, signal } = this.#options;
+    const stop = (code: string) => this.abort(new PeerError(code, "", { delivery: "UNKNOWN" }));
+    if (timeoutMs !== undefined) this.#timer = setTimeout(() => stop("deadline_exceeded"), timeoutMs);
+    if (signal?.aborted) stop("canceled");
+    signal?.addEventListener("abort", () => stop("canceled"), { once: true });
+  }
+
+  #finish(error: PeerError | undefined): void {
+    clearTimeout(this.#timer);
+    this.line.close();
+    if (error) this.#intake.fail(error);
+    else this.#intake.end();
+    this.outbox.fail(error ?? new PeerError("canceled", "the server has ended the call"));
+  }
+}
+
+function errorOf(body: Uint8Array, headers: MsgHdrs | undefined): PeerError {
+  const delivery = headers?.has("Rpc-Delivery") ? (headers.get("Rpc-Delivery") as Delivery) : undefined;
+  return decodeError(body, { metadata: trailersOf(headers), delivery });
+}

@@ -1,0 +1,87 @@
+// Messages to parts, under the other side's credit. docs/connect-over-nats.md, "Parts" and "Credit".
+
+import type { Credit } from "./frame.ts";
+import { type PeerError, tooLarge } from "./peer-error.ts";
+
+export const maxMessageBytes = 64 * 1024 * 1024;
+export const maxPartBytes = 256 * 1024;
+const leastPartBytes = 16 * 1024;
+
+export interface Part {
+  readonly body: Uint8Array;
+  readonly more: boolean;
+  readonly end: boolean;
+}
+
+export class Outbox {
+  readonly #post: (part: Part) => void;
+  #messages: number;
+  #bytes: number;
+  #failure: PeerError | undefined;
+  #wake: () => void = () => {};
+  #isOpen = false;
+
+  constructor(post: (part: Part) => void, { messages, bytes }: Credit) {
+    this.#post = post;
+    this.#messages = messages;
+    this.#bytes = bytes;
+  }
+
+  add({ messages, bytes }: Credit): void {
+    this.#messages += messages;
+    this.#bytes += bytes;
+    this.#wake();
+  }
+
+  /** The other side's inbox is known. */
+  open(): void {
+    this.#isOpen = true;
+    this.#wake();
+  }
+
+  /** Resolves when frames can be sent. */
+  async opened(): Promise<void> {
+    await this.#until(() => this.#isOpen);
+  }
+
+  fail(error: PeerError): void {
+    this.#failure ??= error;
+    this.#wake();
+  }
+
+  async send(message: Uint8Array, end = false): Promise<void> {
+    if (message.length > maxMessageBytes) throw tooLarge();
+    await this.#sendParts(message, 1, end);
+  }
+
+  /** What an opening had no room for. */
+  async sendRest(rest: Uint8Array): Promise<void> {
+    await this.#sendParts(rest, 0, true);
+  }
+
+  async #sendParts(message: Uint8Array, price: number, end: boolean): Promise<void> {
+    let offset = 0;
+    let messages = price;
+    do {
+      const left = message.length - offset;
+      const least = Math.min(left, leastPartBytes);
+      await this.#until(() => this.#messages >= messages && this.#bytes >= least);
+      const size = Math.min(left, this.#bytes, maxPartBytes);
+      this.#messages -= messages;
+      this.#bytes -= size;
+      messages = 0;
+      const more = size < left;
+      this.#post({ body: message.subarray(offset, offset + size), more, end: end && !more });
+      offset += size;
+    } while (offset < message.length);
+  }
+
+  async #until(isMet: () => boolean): Promise<void> {
+    while (this.#failure === undefined && !isMet()) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    if (this.#failure) throw this.#failure;
+  }
+}

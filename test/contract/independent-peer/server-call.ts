@@ -1,0 +1,167 @@
+// One call, as its server sees it. Written from docs/connect-over-nats.md.
+
+import type { Msg, MsgHdrs } from "nats";
+import { type Credit, decodeCredit, encodeCredit, type Frame, Kind, parseCredit } from "./frame.ts";
+import { FrameLine } from "./frame-line.ts";
+import { Intake } from "./intake.ts";
+import type { Link } from "./link.ts";
+import { metadataOf, toBlock } from "./metadata.ts";
+import { Outbox, type Part } from "./outbox.ts";
+import { encodeError, PeerError, toPeerError } from "./peer-error.ts";
+
+export type Shape = "unary" | "server_streaming" | "client_streaming" | "bidi_streaming";
+
+export interface RawContext {
+  readonly metadata: Headers;
+  readonly timeoutMs: number | undefined;
+  readonly signal: AbortSignal;
+  /** Metadata of the response, until its first message. */
+  readonly header: Headers;
+  readonly trailer: Headers;
+  /** For tests of a server that breaks the rules. */
+  readonly line: FrameLine;
+  readonly outbox: Outbox;
+}
+
+export type RawHandler = (requests: AsyncIterable<Uint8Array>, context: RawContext) => AsyncIterable<Uint8Array>;
+
+export interface ServerCallSetup {
+  readonly shape: Shape;
+  readonly window: Credit;
+  readonly handler: RawHandler;
+  onDone(): void;
+}
+
+export class ServerCall {
+  readonly #setup: ServerCallSetup;
+  readonly #line: FrameLine;
+  readonly #intake: Intake;
+  readonly #outbox: Outbox;
+  readonly #abort = new AbortController();
+  readonly #context: RawContext;
+  #hasHeader = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(link: Link, opening: Msg, setup: ServerCallSetup) {
+    this.#setup = setup;
+    this.#line = new FrameLine(
+      link,
+      {
+        onFrame: (frame) => this.#onFrame(frame),
+        onBroken: (error) => this.#fail(error),
+      },
+      opening.reply,
+    );
+    const isStreamOfRequests = setup.shape === "client_streaming" || setup.shape === "bidi_streaming";
+    const more = opening.headers?.get("Rpc-More") === "1" && !isStreamOfRequests;
+    const window = isStreamOfRequests ? setup.window : { messages: 0, bytes: more ? setup.window.bytes : 0 };
+    this.#intake = new Intake(window, (credit) => this.#grant(credit));
+    this.#outbox = new Outbox((part) => this.#post(part), parseCredit(opening.headers?.get("Rpc-Credit") ?? ""));
+    this.#context = this.#contextOf(opening);
+    if (!isStreamOfRequests) this.#intake.open(opening.data, more);
+    if (isStreamOfRequests || more) this.#grant(window);
+    else this.#intake.end();
+    if (setup.shape === "server_streaming" && !more) this.#line.send({ kind: Kind.heartbeat });
+    void this.#run();
+  }
+
+  /** Aborts the handler and answers nothing. */
+  cancel(): void {
+    this.#end(new PeerError("canceled", "canceled by the client"));
+  }
+
+  refuse(error: PeerError): void {
+    this.#fail(error);
+  }
+
+  async #run(): Promise<void> {
+    const answers = this.#setup.handler(this.#intake, this.#context);
+    try {
+      if (this.#setup.shape === "unary" || this.#setup.shape === "client_streaming") await this.#answerOne(answers);
+      else await this.#answerMany(answers);
+      this.#end(undefined);
+    } catch (error) {
+      this.#fail(toPeerError(error));
+    }
+  }
+
+  async #answerOne(answers: AsyncIterable<Uint8Array>): Promise<void> {
+    for await (const answer of answers) {
+      await this.#outbox.send(answer, true);
+      return;
+    }
+    throw new PeerError("unimplemented", "no answer");
+  }
+
+  async #answerMany(answers: AsyncIterable<Uint8Array>): Promise<void> {
+    for await (const answer of answers) await this.#outbox.send(answer);
+    this.#line.send({ kind: Kind.end, headers: this.#block(true) });
+  }
+
+  #post(part: Part): void {
+    this.#line.send({ kind: Kind.data, ...part, headers: this.#block(part.end) });
+  }
+
+  #grant(credit: Credit): void {
+    this.#line.send({ kind: Kind.credit, body: encodeCredit(credit) });
+  }
+
+  #block(isLast: boolean, error?: PeerError): MsgHdrs | undefined {
+    const metadata = this.#hasHeader ? undefined : this.#context.header;
+    this.#hasHeader = true;
+    const trailers = new Headers(isLast ? this.#context.trailer : undefined);
+    for (const [key, value] of error?.metadata ?? []) trailers.append(key, value);
+    return toBlock({ metadata, trailers, own: deliveryOf(error) });
+  }
+
+  #onFrame({ kind, body, more, end }: Frame): void {
+    try {
+      if (kind === Kind.cancel) this.cancel();
+      if (kind === Kind.credit) this.#outbox.add(decodeCredit(body));
+      if (kind === Kind.data) this.#intake.take(body, more);
+      if (kind === Kind.end || (kind === Kind.data && end)) this.#intake.end();
+    } catch (error) {
+      this.#fail(toPeerError(error));
+    }
+  }
+
+  #contextOf({ headers }: Msg): RawContext {
+    const timeoutMs = headers?.has("Rpc-Timeout") ? Number(headers.get("Rpc-Timeout")) : undefined;
+    if (timeoutMs !== undefined) {
+      this.#timer = setTimeout(() => this.#fail(new PeerError("deadline_exceeded", "out of time")), timeoutMs);
+    }
+    const { signal } = this.#abort;
+    const [line, outbox] = [this.#line, this.#outbox];
+    return {
+      metadata: metadataOf(headers),
+      timeoutMs,
+      signal,
+      header: new Headers(),
+      trailer: new Headers(),
+      line,
+      outbox,
+    };
+  }
+
+  #fail(error: PeerError): void {
+    if (this.#line.isClosed) return;
+    this.#line.send({ kind: Kind.error, body: encodeError(error), headers: this.#block(true, error) });
+    this.#end(error);
+  }
+
+  #end(error: PeerError | undefined): void {
+    if (this.#line.isClosed) return;
+    clearTimeout(this.#timer);
+    this.#line.close();
+    const reason = error ?? new PeerError("canceled", "the call is over");
+    this.#intake.fail(reason);
+    this.#outbox.fail(reason);
+    if (error) this.#abort.abort(error);
+    this.#setup.onDone();
+  }
+}
+
+/** `UNKNOWN` is this side's view and does not travel. */
+function deliveryOf(error: PeerError | undefined): Record<string, string> {
+  return error?.delivery === "NOT_SENT" ? { "Rpc-Delivery": "NOT_SENT" } : {};
+}

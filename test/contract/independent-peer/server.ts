@@ -1,0 +1,120 @@
+// A server of the wire, in terms of protobuf's descriptors.
+
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import type { Msg, NatsConnection, Service, Subscription } from "nats";
+import type { MethodOf, Sequence } from "./client.ts";
+import { type Credit, encodeFrame, Kind } from "./frame.ts";
+import { Link } from "./link.ts";
+import { toBlock } from "./metadata.ts";
+import { encodeError, PeerError } from "./peer-error.ts";
+import { type RawContext, type RawHandler, ServerCall } from "./server-call.ts";
+
+export type Handler<I extends DescMessage, O extends DescMessage> = (
+  requests: AsyncIterable<MessageShape<I>>,
+  context: RawContext,
+) => Sequence<MessageInitShape<O>>;
+
+interface Served {
+  readonly method: DescMethod;
+  readonly handler: RawHandler;
+}
+
+const cancelMemoryMs = 3_000;
+const firstWindow: Credit = { messages: 64, bytes: 65_536 };
+
+export class PeerServer implements AsyncDisposable {
+  readonly link: Link;
+  readonly #name: string;
+  readonly #service: Service;
+  readonly #cancels: Subscription;
+  readonly #calls = new Map<string, ServerCall>();
+  readonly #canceled = new Map<string, NodeJS.Timeout>();
+
+  private constructor(link: Link, name: string, service: Service) {
+    this.link = link;
+    this.#name = name;
+    this.#service = service;
+    this.#cancels = link.connection.subscribe(`toolbus.rpc.${name}.cancel`, {
+      callback: (failure, message) => {
+        if (failure === null) this.#cancel(message.string());
+      },
+    });
+  }
+
+  /** As a micro service, so that `nats micro` shows it. */
+  static async open(connection: NatsConnection, name: string): Promise<PeerServer> {
+    const service = await connection.services.add({ name, version: "1.0.0", queue: name });
+    return new PeerServer(new Link(connection), name, service);
+  }
+
+  serve<I extends DescMessage, O extends DescMessage>(method: MethodOf<I, O>, handler: Handler<I, O>): void {
+    const raw: RawHandler = (requests, context) =>
+      encodeAll(method.output, handler(decodeAll(method.input, requests), context));
+    const fullName = `${method.parent.typeName}.${method.name}`;
+    this.#service.addEndpoint(fullName.replaceAll(".", "_"), {
+      subject: `toolbus.rpc.${this.#name}.${fullName}`,
+      handler: (failure, message) => {
+        if (failure === null) this.#open(message, { method, handler: raw });
+      },
+    });
+  }
+
+  /** Resolves when nats-server knows the subscriptions. */
+  async ready(): Promise<void> {
+    await this.link.connection.flush();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#service.stop();
+    const stopping = new PeerError("unavailable", "the instance stops");
+    for (const call of [...this.#calls.values()]) call.refuse(stopping);
+    this.#cancels.unsubscribe();
+    for (const timer of this.#canceled.values()) clearTimeout(timer);
+  }
+
+  #open(opening: Msg, { method, handler }: Served): void {
+    const { reply: id } = opening;
+    if (!id || this.#canceled.has(id)) return;
+    const refusal = refusalOf(opening);
+    const onDone = () => this.#calls.delete(id);
+    const setup = { shape: method.methodKind, window: firstWindow, handler, onDone };
+    if (refusal) this.#refuse(id, refusal);
+    else this.#calls.set(id, new ServerCall(this.link, opening, setup));
+  }
+
+  #refuse(inbox: string, error: PeerError): void {
+    const frame = { kind: Kind.error, sequence: 0, more: false, end: false, body: encodeError(error) };
+    const headers = toBlock({ own: { "Rpc-Delivery": "NOT_SENT" } });
+    this.link.publish(inbox, encodeFrame(frame), { headers });
+  }
+
+  #cancel(id: string): void {
+    const call = this.#calls.get(id);
+    const forget = () => this.#canceled.delete(id);
+    if (call) call.cancel();
+    else this.#canceled.set(id, setTimeout(forget, cancelMemoryMs));
+  }
+}
+
+function refusalOf({ headers }: Msg): PeerError | undefined {
+  const expires = /^\d+$/.exec(headers?.get("Rpc-Expires") ?? "")?.[0];
+  if (expires === undefined) return new PeerError("invalid_argument", "Rpc-Expires is missing");
+  if (Date.now() > Number(expires)) return new PeerError("deadline_exceeded", "came after its expiry");
+  return undefined;
+}
+
+async function* encodeAll<O extends DescMessage>(output: O, answers: Sequence<MessageInitShape<O>>) {
+  for await (const answer of answers) yield toBinary(output, create(output, answer));
+}
+
+async function* decodeAll<I extends DescMessage>(input: I, requests: AsyncIterable<Uint8Array>) {
+  for await (const request of requests) yield fromBinary(input, request);
+}
