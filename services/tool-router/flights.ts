@@ -26,6 +26,7 @@ interface Flight {
   readonly identity: string;
   readonly control: AbortController;
   readonly listeners: Set<(news: News) => void>;
+  readonly landed: Promise<void>;
 }
 
 const MAX_UNREAD = 1_000;
@@ -36,6 +37,7 @@ export class Flights {
 
   async *join(passenger: Passenger, start: (control: FlightControl) => Promise<Answer>): AsyncGenerator<CallEvent> {
     const { callId, identity, signal } = passenger;
+    while (this.#flights.get(callId)?.control.signal.aborted) await this.#flights.get(callId)?.landed; // it takes nobody
     signal.throwIfAborted();
     const flight = this.#flights.get(callId) ?? this.#depart(passenger, start);
     if (flight.identity !== identity) refuseForeign(callId);
@@ -60,7 +62,13 @@ export class Flights {
 
   #depart(passenger: Passenger, start: (control: FlightControl) => Promise<Answer>): Flight {
     const control = new AbortController();
-    const flight: Flight = { identity: passenger.identity, control, listeners: new Set() };
+    const landing = Promise.withResolvers<void>();
+    const flight: Flight = {
+      identity: passenger.identity,
+      control,
+      listeners: new Set(),
+      landed: landing.promise,
+    };
     const tell = (news: News) => {
       for (const listener of [...flight.listeners]) listener(news);
     };
@@ -73,6 +81,7 @@ export class Flights {
       )
       .then((news) => {
         this.#flights.delete(passenger.callId);
+        landing.resolve();
         tell(news);
       });
     return flight;

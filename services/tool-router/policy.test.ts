@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { decideCall } from "./call.ts";
+import { decideCall } from "./admission.ts";
 import { createPolicy, narrow } from "./policy.ts";
 import { resolve } from "./resolve.ts";
 import { agent, catalogueOf, offer, tool } from "./testing/tools.ts";

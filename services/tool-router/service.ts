@@ -1,26 +1,17 @@
-import { create } from "@bufbuild/protobuf";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { type StoredAgent, StoredAgentSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
-import {
-  type Provider,
-  ProviderSchema,
-  type StoredTool,
-  StoredToolSchema,
-} from "#gen/toolbus/router/v1/catalogue_pb.ts";
 import { SessionSchema } from "#gen/toolbus/session/v1/session_pb.ts";
 import { followAudit, openAuditTrail, readAuditBackwards } from "#runtime/audit/trail.ts";
-import { type Bus, openBus } from "#runtime/bus/bus.ts";
+import { openBus } from "#runtime/bus/bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
+import { createAdmission } from "./admission.ts";
 import { createAnswers } from "./answer.ts";
 import type { Audit } from "./audit.ts";
 import { createCalls } from "./call.ts";
-import { Catalogue } from "./catalogue/catalogue.ts";
 import { openCatalogueFiles } from "./catalogue/files.ts";
-import { Shelf } from "./catalogue/shelf.ts";
 import type { Config } from "./config.ts";
 import { Contexts } from "./contexts.ts";
 import { createAddressGuard } from "./execute/address-guard.ts";
@@ -35,17 +26,15 @@ import { createRoutes } from "./routes.ts";
 import { Sessions } from "./sessions.ts";
 import { createSubmissions } from "./submissions.ts";
 import { createResultStore, openCallStore } from "./subscriptions/call-store.ts";
-import { createDocuments, openFollowing } from "./subscriptions/documents.ts";
+import { openCatalogue } from "./subscriptions/catalogue.ts";
+import { createDocuments } from "./subscriptions/documents.ts";
 import { createProviders } from "./subscriptions/providers.ts";
 import { createSpaces } from "./subscriptions/spaces.ts";
-import { createValidator, type Validator } from "./validate.ts";
+import { createValidator } from "./validate.ts";
 import { createWaiters } from "./waiters.ts";
 
 const IDLE_CHECK_MS = 30_000;
 const PROVIDER_GRACE_MS = 1_000;
-
-/** The providers of the suite. */
-const OWN_PROVIDERS = { mcp: "mcp-bridge", worker: "worker-pool", caller: "caller-relay", spaces: "spaces" };
 
 export async function openService(config: Config, context: ServiceContext): Promise<OpenService> {
   const { name, instance, logger, signal, telemetry } = context;
@@ -65,7 +54,10 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const trail = stack.use(openAuditTrail(bus, name, { onLost }));
   const audit: Audit = (event) => trail.record(event);
   const validator = createValidator();
-  const catalogue = stack.adopt(...(await openCatalogue(bus, { config, validator, audit, logger })));
+  const onFault = (fault: string) => logger.error(fault);
+  const { catalogue, editor } = stack.use(
+    await openCatalogue(bus, { providers: config.providers, validator, audit, onFault }),
+  );
   const find = createProviders(bus, (provider) => catalogue.provider(provider), telemetry);
   const spaces = createSpaces(bus, telemetry);
   const waiters = createWaiters();
@@ -104,12 +96,16 @@ export async function openService(config: Config, context: ServiceContext): Prom
     outside: createOutside(store, waiters, clock),
     providers: createProviderExecution({ find, graceMs }),
   });
+  const admission = createAdmission({ contexts, spaces, validator, audit });
   const records = createRecords(store, waiters, executing);
   const files = stack.use(
-    await openCatalogueFiles(catalogue, {
-      ...config,
-      onFaults: (faults) => logger.warn({ faults }, faults.length > 0 ? "files are refused" : "all files are good"),
-    }),
+    await openCatalogueFiles(
+      { catalogue, editor },
+      {
+        ...config,
+        onFaults: (faults) => logger.warn({ faults }, faults.length > 0 ? "files are refused" : "all files are good"),
+      },
+    ),
   );
   const stopping = new AbortController();
   stack.use(
@@ -120,19 +116,9 @@ export async function openService(config: Config, context: ServiceContext): Prom
       interceptors: serverInterceptors({ logger, telemetry, validate: true }),
       routes: createRoutes({
         catalogue,
+        editor,
         files,
-        calls: createCalls({
-          contexts,
-          spaces,
-          validator,
-          records,
-          messages,
-          execution,
-          answers,
-          audit,
-          clock,
-          flights: new Flights(),
-        }),
+        calls: createCalls({ admission, records, messages, execution, answers, clock, flights: new Flights() }),
         contexts,
         sessions,
         spaces,
@@ -148,46 +134,4 @@ export async function openService(config: Config, context: ServiceContext): Prom
   );
   stack.defer(() => stopping.abort()); // watches would keep the server from draining
   return stack.move();
-}
-
-interface CatalogueNeeds {
-  config: Config;
-  validator: Validator;
-  audit: Audit;
-  logger: ServiceContext["logger"];
-}
-
-/** The catalogue, following its buckets; and what ends that. */
-async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<[Catalogue, () => Promise<void>]> {
-  const { config, validator, audit, logger } = needs;
-  await using stack = new AsyncDisposableStack();
-  const onFault = (fault: string) => logger.error(fault);
-  const places = {
-    agents: { bucket: "toolbus_agents", prefix: "", schema: StoredAgentSchema },
-    tools: { bucket: "toolbus_tools", prefix: "tool.", schema: StoredToolSchema },
-    providers: { bucket: "toolbus_tools", prefix: "provider.", schema: ProviderSchema },
-  } as const;
-  const agents = { documents: createDocuments(bus, places.agents), shelf: new Shelf<StoredAgent>() };
-  const tools = { documents: createDocuments(bus, places.tools), shelf: new Shelf<StoredTool>() };
-  const providers = { documents: createDocuments(bus, places.providers), shelf: new Shelf<Provider>() };
-  const agentBucket = stack.use(
-    await openFollowing(bus, "toolbus_agents", [{ ...agents, place: places.agents }], onFault),
-  );
-  const toolBucket = stack.use(
-    await openFollowing(
-      bus,
-      "toolbus_tools",
-      [
-        { ...tools, place: places.tools },
-        { ...providers, place: places.providers },
-      ],
-      onFault,
-    ),
-  );
-  const own = Object.entries(OWN_PROVIDERS).map(([name, service]) => ({ name, service, url: "" }));
-  const ownProviders: Provider[] = [...own, ...config.providers].map((provider) => create(ProviderSchema, provider));
-  const caughtUp = async () => void (await Promise.all([agentBucket.caughtUp(), toolBucket.caughtUp()]));
-  const opened = stack.move();
-  const catalogue = new Catalogue({ agents, tools, providers, ownProviders, caughtUp, validator, audit });
-  return [catalogue, () => opened.disposeAsync()];
 }

@@ -1,9 +1,12 @@
 import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { watch } from "chokidar";
-import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { parseAgentFile } from "./agent-file.ts";
 import type { Catalogue } from "./catalogue.ts";
+import type { CatalogueEditor } from "./editor.ts";
 import type { Parsed } from "./file-form.ts";
 import { parseToolFile } from "./tool-file.ts";
 
@@ -22,7 +25,7 @@ export interface FilesOptions {
 }
 
 /** Files of one directory and the part of the catalogue that they fill. */
-interface Shelf<T extends { name: string }> {
+interface FileShelf<T extends { name: string }> {
   directory: string;
   parse: (text: string) => Parsed<T>;
   apply: (value: T, file: string) => Promise<unknown>;
@@ -32,19 +35,22 @@ interface Shelf<T extends { name: string }> {
 
 const QUIET_MS = 50;
 
-export async function openCatalogueFiles(catalogue: Catalogue, options: FilesOptions): Promise<CatalogueFiles> {
-  const tools: Shelf<{ name: string }> = {
+export async function openCatalogueFiles(
+  { catalogue, editor }: { catalogue: Catalogue; editor: CatalogueEditor },
+  options: FilesOptions,
+): Promise<CatalogueFiles> {
+  const tools: FileShelf<Tool> = {
     directory: options.toolsDirectory,
     parse: parseToolFile,
-    apply: (tool, file) => catalogue.applyTool(tool as Parameters<Catalogue["applyTool"]>[0], file),
-    remove: (name, file) => catalogue.removeTool(name, file),
+    apply: (tool, file) => editor.applyTool(tool, file),
+    remove: (name, file) => editor.removeTool(name, file),
     standing: () => catalogue.storedTools.map(({ tool, origin }) => ({ name: tool?.name ?? "", origin })),
   };
-  const agents: Shelf<{ name: string }> = {
+  const agents: FileShelf<Agent> = {
     directory: options.agentsDirectory,
     parse: parseAgentFile,
-    apply: (agent, file) => catalogue.applyAgent(agent as Parameters<Catalogue["applyAgent"]>[0], file),
-    remove: (name, file) => catalogue.removeAgent(name, file),
+    apply: (agent, file) => editor.applyAgent(agent, file),
+    remove: (name, file) => editor.removeAgent(name, file),
     standing: () => catalogue.agents.map(({ agent, origin }) => ({ name: agent?.name ?? "", origin })),
   };
   let faults: readonly string[] = [];
@@ -68,6 +74,18 @@ export async function openCatalogueFiles(catalogue: Catalogue, options: FilesOpt
     last = last.then(load).catch((error: unknown) => options.onFaults([`files: ${messageFromUnknown(error)}`]));
   };
   const changes = await watchDirectories([options.toolsDirectory, options.agentsDirectory], reload);
+  const closing = new AbortController();
+  void retryFaulty();
+
+  /** A file that was refused for the lack of a tool or a provider is good as soon as that is there. */
+  async function retryFaulty(): Promise<void> {
+    while (!closing.signal.aborted) {
+      const { version } = catalogue;
+      await catalogue.agentsChanged;
+      if (catalogue.version !== version && faults.length > 0 && !closing.signal.aborted) reload();
+    }
+  }
+
   return {
     get faults() {
       return faults;
@@ -76,6 +94,7 @@ export async function openCatalogueFiles(catalogue: Catalogue, options: FilesOpt
       return loaded.promise;
     },
     async [Symbol.asyncDispose]() {
+      closing.abort();
       await changes[Symbol.asyncDispose]();
       await last;
     },
@@ -108,7 +127,7 @@ async function filesOf(directory: string): Promise<string[] | undefined> {
   }
 }
 
-async function parsedFile<T extends { name: string }>(shelf: Shelf<T>, file: string): Promise<Parsed<T>> {
+async function parsedFile<T extends { name: string }>(shelf: FileShelf<T>, file: string): Promise<Parsed<T>> {
   try {
     return shelf.parse(await readFile(join(shelf.directory, file), "utf8"));
   } catch (error) {
@@ -116,7 +135,7 @@ async function parsedFile<T extends { name: string }>(shelf: Shelf<T>, file: str
   }
 }
 
-async function applyFiles<T extends { name: string }>(shelf: Shelf<T>): Promise<string[]> {
+async function applyFiles<T extends { name: string }>(shelf: FileShelf<T>): Promise<string[]> {
   const faults: string[] = [];
   const fileByName = new Map<string, string>();
   for (const file of (await filesOf(shelf.directory)) ?? []) {
@@ -129,7 +148,7 @@ async function applyFiles<T extends { name: string }>(shelf: Shelf<T>): Promise<
 }
 
 async function faultsOfApplying<T extends { name: string }>(
-  shelf: Shelf<T>,
+  shelf: FileShelf<T>,
   value: T,
   file: string,
   fileByName: Map<string, string>,
@@ -146,13 +165,18 @@ async function faultsOfApplying<T extends { name: string }>(
 }
 
 /** What came from a file that is gone, or that defines something else by now. A directory that is missing says nothing. */
-async function removeOrphans<T extends { name: string }>(shelf: Shelf<T>): Promise<void> {
+async function removeOrphans<T extends { name: string }>(shelf: FileShelf<T>): Promise<void> {
   const files = await filesOf(shelf.directory);
   if (files === undefined) return;
   for (const { name, origin } of shelf.standing()) {
     if (!origin.endsWith(".json")) continue;
     const parsed = files.includes(origin) ? await parsedFile(shelf, origin) : undefined;
     const isKept = parsed !== undefined && (parsed.kind === "faulty" || parsed.value.name === name);
-    if (!isKept) await shelf.remove(name, origin);
+    if (!isKept) await shelf.remove(name, origin).catch(unlessGone);
   }
+}
+
+/** Another router with the same files was quicker. */
+function unlessGone(error: unknown): void {
+  if (!(error instanceof Failure && error.code === "not_found")) throw error;
 }

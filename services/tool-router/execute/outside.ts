@@ -17,7 +17,18 @@ export function createOutside(store: CallStore, waiters: Waiters, clock: Clock):
     const updated = await store.update(callId, (record) =>
       record.state === State.WAITING ? { ...record, state: State.PENDING } : undefined,
     );
+    store.announce(callId); // who waits for it elsewhere takes it back
     return updated?.record.result ?? otherwise;
+  }
+
+  /** The answer, if there is one; else the record says that somebody waits. */
+  async function read(callId: string): Promise<Answer | undefined> {
+    const record = await store.read(callId);
+    if (record?.state !== State.PENDING) return record?.result;
+    const updated = await store.update(callId, (standing) =>
+      standing.state === State.PENDING ? { ...standing, state: State.WAITING } : undefined,
+    );
+    return updated?.record.result;
   }
 
   async function wait(callId: string, deadline: Deadline, leftMs: number, signal: AbortSignal): Promise<Answer> {
@@ -27,24 +38,17 @@ export function createOutside(store: CallStore, waiters: Waiters, clock: Clock):
       () => over.abort(new Error("the time is over")),
       () => {}, // the wait has ended
     );
-    const timedOut = failure(`Tool timed out after ${deadline.timeoutMs}ms`);
+    const otherwise = timedOut(deadline);
     try {
-      return await waiters.until(callId, async () => (await store.read(callId))?.result, ends);
+      return await waiters.until(callId, () => read(callId), ends);
     } catch (error) {
-      const answer = await giveUp(callId, timedOut);
-      if (signal.aborted && answer === timedOut) throw signal.reason;
+      const answer = await giveUp(callId, otherwise);
+      if (signal.aborted && answer === otherwise) throw signal.reason;
       if (!ends.aborted) throw error;
       return answer;
     } finally {
       over.abort();
     }
-  }
-
-  /** A caller that comes back within the call's time waits for it again. */
-  async function waitAgain(callId: string): Promise<void> {
-    await store.update(callId, (record) =>
-      record.state === State.PENDING ? { ...record, state: State.WAITING } : undefined,
-    );
   }
 
   return {
@@ -53,8 +57,12 @@ export function createOutside(store: CallStore, waiters: Waiters, clock: Clock):
       if (isAsync) return success({ status: "pending", pendingToolCallId: callId });
       const createdAt = record.createdAt === undefined ? clock.now() : timestampMs(record.createdAt);
       const leftMs = Math.min(deadline.at, createdAt + deadline.timeoutMs) - clock.now();
-      if (record.state === State.PENDING && leftMs > 0) await waitAgain(callId);
-      return wait(callId, deadline, Math.max(0, leftMs), signal);
+      if (leftMs <= 0) return (await store.read(callId))?.result ?? timedOut(deadline);
+      return wait(callId, deadline, leftMs, signal);
     },
   };
+}
+
+function timedOut({ timeoutMs }: Deadline): Answer {
+  return failure(`Tool timed out after ${timeoutMs}ms`);
 }

@@ -1,20 +1,23 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
 import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
-import { BY_RPC, type Catalogue } from "../catalogue/catalogue.ts";
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import { BY_RPC, type CatalogueEditor } from "../catalogue/editor.ts";
 import type { CatalogueFiles } from "../catalogue/files.ts";
 
 export interface CatalogueRoutes {
   catalogue: Catalogue;
+  editor: CatalogueEditor;
   files: Pick<CatalogueFiles, "faults" | "loaded">;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
 }
 
-export function routeCatalogue(router: ConnectRouter, { catalogue, files, stopping }: CatalogueRoutes): void {
+export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): void {
+  const { catalogue, editor, files, stopping } = routes;
   router.service(AgentService, {
     async applyAgent({ agent, validateOnly }) {
-      return { agent: await catalogue.applyAgent(agent!, BY_RPC, validateOnly) };
+      return { agent: await editor.applyAgent(agent!, BY_RPC, validateOnly) };
     },
     async getAgent({ name }) {
       await catalogue.caughtUp();
@@ -25,7 +28,7 @@ export function routeCatalogue(router: ConnectRouter, { catalogue, files, stoppi
       return { agents: catalogue.agents };
     },
     async deleteAgent({ name }) {
-      await catalogue.removeAgent(name, BY_RPC);
+      await editor.removeAgent(name, BY_RPC);
       return {};
     },
     async *watchAgents(_, { signal }) {
@@ -41,25 +44,25 @@ export function routeCatalogue(router: ConnectRouter, { catalogue, files, stoppi
   });
   router.service(CatalogueService, {
     async applyTool({ tool }) {
-      return { tool: await catalogue.applyTool(tool!, BY_RPC) };
+      return { tool: await editor.applyTool(tool!, BY_RPC) };
     },
     async getTool({ name }) {
       await catalogue.caughtUp();
       return { tool: catalogue.storedTool(name) };
     },
     async deleteTool({ name }) {
-      await catalogue.removeTool(name, BY_RPC);
+      await editor.removeTool(name, BY_RPC);
       return {};
     },
     async applyProvider({ provider }) {
-      return { provider: await catalogue.applyProvider(provider!) };
+      return { provider: await editor.applyProvider(provider!) };
     },
     async listProviders() {
       await catalogue.caughtUp();
       return { providers: catalogue.providers };
     },
     async deleteProvider({ name }) {
-      await catalogue.removeProvider(name);
+      await editor.removeProvider(name);
       return {};
     },
   });

@@ -1,0 +1,128 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import type { CallToolRequest } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { type Answer, failure } from "./answer.ts";
+import type { Audit } from "./audit.ts";
+import type { AgentContext, Contexts } from "./contexts.ts";
+import type { PreparedCall } from "./execute/execute.ts";
+import type { Messages, Spaces } from "./messages.ts";
+import { blocked, blockedOutsideSpace, type Decision, narrow } from "./policy.ts";
+import type { CallFacts } from "./record.ts";
+import { resolve } from "./resolve.ts";
+import type { ToolEntry, ToolSet } from "./tool-set.ts";
+import type { Validator } from "./validate.ts";
+
+export interface AdmissionParts {
+  contexts: Contexts;
+  spaces: Spaces;
+  validator: Validator;
+  audit: Audit;
+}
+
+/** Decides whether a call is made: resolve ─▶ policy ─▶ validate. Nothing has happened when it says no. */
+export interface AdmissionDesk {
+  admit(request: IdentifiedCall, signal: AbortSignal): Promise<Admission>;
+}
+
+export function createAdmission({ contexts, spaces, validator, audit: record }: AdmissionParts): AdmissionDesk {
+  async function admit(request: IdentifiedCall, signal: AbortSignal): Promise<Admission> {
+    const context = await contexts.ofCall(request);
+    const { tools, resolution } = await contexts.find(context, request.name, signal);
+    if (resolution.kind !== "found") {
+      return refused(request, context, resolution.reference, decisionOfMissing(tools, resolution, request.name));
+    }
+    const { entry } = resolution;
+    const decision = decideCall(tools, entry, request);
+    if (decision.kind === "blocked") return refused(request, context, entry.reference, decision);
+    const spaceId = entry.isVisible ? await spaces.activeSpace(request.sessionId) : "";
+    if (entry.isVisible && spaceId === "") {
+      return refused(request, context, entry.reference, blockedOutsideSpace(entry.tool.name));
+    }
+    const args = validator.parseArguments(entry.tool.inputSchemaJson, request.argumentsJson);
+    if (args.kind === "invalid") {
+      const text = `Tool ${JSON.stringify(entry.reference)} refuses its arguments: ${args.message}`;
+      return { kind: "refused", answer: failure(text) };
+    }
+    audit(request, context, entry.reference, decision);
+    return { kind: "admitted", call: admittedCall(request, context, { entry, args: args.value, spaceId }) };
+  }
+
+  function refused(request: IdentifiedCall, context: AgentContext, tool: string, decision: Decision): Admission {
+    audit(request, context, tool, decision);
+    return { kind: "refused", answer: failure(decision.kind === "blocked" ? decision.message : decision.rule) };
+  }
+
+  function audit(request: IdentifiedCall, context: AgentContext, tool: string, decision: Decision): void {
+    const { sessionId, runId, callId } = request;
+    const kind = decision.kind === "permitted" ? AuditKind.PERMITTED : AuditKind.BLOCKED;
+    const message = decision.kind === "blocked" ? decision.message : "";
+    record({ kind, agent: context.agent.name, sessionId, runId, callId, tool, rule: decision.rule, message });
+  }
+
+  return { admit };
+}
+
+export type Facts = CallFacts & Parameters<Messages["show"]>[0] & { callId: string };
+export type AdmittedCall = Omit<PreparedCall, "begun" | "deadline" | "callId"> & { facts: Facts };
+export type Admission = { kind: "admitted"; call: AdmittedCall } | { kind: "refused"; answer: Answer };
+
+/** A request under the id that it was given or that was chosen for it. */
+export type IdentifiedCall = CallToolRequest & { callId: string };
+
+/** Larger arguments go to their tool, but stand neither in the record nor in the space. */
+const MAX_RECORDED_BYTES = 256 * 1_024;
+
+function admittedCall(
+  request: IdentifiedCall,
+  context: AgentContext,
+  { entry, args, spaceId }: { entry: ToolEntry; args: unknown; spaceId: string },
+): AdmittedCall {
+  const { callId, sessionId, runId, argumentsJson, deadline } = request;
+  const { outputSchemaJson, executionType } = entry.tool;
+  const bytes = Buffer.byteLength(argumentsJson);
+  const facts = {
+    callId,
+    sessionId,
+    runId,
+    agent: context.agent.name,
+    tool: entry.reference,
+    argumentsJson: bytes > MAX_RECORDED_BYTES ? JSON.stringify({ truncated: true, bytes }) : argumentsJson,
+    executionType,
+    outputSchemaJson,
+    spaceId,
+    principal: context.principal,
+    effect: entry.effect,
+  };
+  const runDeadline = deadline === undefined ? undefined : timestampMs(deadline);
+  return { facts, entry, args, argumentsJson, runDeadline, scope: { ...context.scope, runId } };
+}
+
+export function decideCall(
+  tools: ToolSet,
+  entry: ToolEntry,
+  request: Pick<CallToolRequest, "name" | "allowedTools">,
+): Decision {
+  const { allowedTools, name } = request;
+  const isListed =
+    allowedTools.length === 0 ||
+    entry.standing === "built-in" ||
+    allowedTools.some((listed) => {
+      const named = resolve(tools, listed);
+      return named.kind === "found" && named.entry === entry;
+    });
+  return narrow(entry.decision, name, isListed);
+}
+
+function decisionOfMissing(
+  tools: ToolSet,
+  missing: { kind: "outside" | "unknown"; reference: string },
+  name: string,
+): Decision {
+  if (missing.kind === "outside") return blocked(tools.agent, missing.reference, "not in tools.use");
+  const failing = tools.sources
+    .filter(({ available }) => !available)
+    .map(({ source, reason }) => `${source}: ${reason}`);
+  const hint = failing.length === 0 ? "" : ` Sources that cannot be used: ${failing.join("; ")}.`;
+  const message = `There is no tool ${JSON.stringify(name)} for agent ${JSON.stringify(tools.agent)}.${hint}`;
+  return { kind: "blocked", rule: "no such tool", message };
+}

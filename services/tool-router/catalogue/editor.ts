@@ -1,0 +1,143 @@
+import { create, equals } from "@bufbuild/protobuf";
+import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { type StoredAgent, StoredAgentSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
+import { type Provider, type StoredTool, StoredToolSchema } from "#gen/toolbus/router/v1/catalogue_pb.ts";
+import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Audit } from "../audit.ts";
+import type { Validator } from "../validate.ts";
+import { type Catalogue, type Collection, refuseMissing } from "./catalogue.ts";
+import { faultsOfTool } from "./check-tool.ts";
+
+/** The origin of what was applied by RPC; of everything else it is the file's name. */
+export const BY_RPC = "rpc";
+
+export interface EditorParts {
+  catalogue: Catalogue;
+  agents: Collection<StoredAgent>;
+  tools: Collection<StoredTool>;
+  providers: Collection<Provider>;
+  validator: Validator;
+  audit: Audit;
+}
+
+/**
+ * Changes the catalogue. What is wrong is refused with all its faults. What comes from a file belongs to the file, what was
+ * applied belongs to its appliers: neither overwrites the other.
+ */
+export class CatalogueEditor {
+  readonly #parts: EditorParts;
+
+  constructor(parts: EditorParts) {
+    this.#parts = parts;
+  }
+
+  async applyAgent(agent: Agent, origin: string, validateOnly = false): Promise<StoredAgent> {
+    const { catalogue } = this.#parts;
+    await catalogue.caughtUp();
+    const { faults, warnings } = catalogue.findings(agent);
+    if (faults.length > 0) this.#refuse("agent", agent.name, faults);
+    const stored = create(StoredAgentSchema, { agent, origin });
+    if (validateOnly) return { ...stored, warnings };
+    const same = (other: StoredAgent) => !!other.agent && equals(AgentSchema, other.agent, agent);
+    await this.#write("agent", this.#parts.agents, { name: agent.name, stored, same });
+    return catalogue.storedAgent(agent.name);
+  }
+
+  async applyTool(tool: Tool, origin: string): Promise<StoredTool> {
+    const { catalogue } = this.#parts;
+    await catalogue.caughtUp();
+    const faults = faultsOfTool(tool, {
+      validator: this.#parts.validator,
+      hasProvider: (provider) => catalogue.provider(provider) !== undefined,
+    });
+    if (faults.length > 0) this.#refuse("tool", tool.name, faults);
+    const stored = create(StoredToolSchema, { tool, origin });
+    const same = (other: StoredTool) => !!other.tool && equals(ToolSchema, other.tool, tool);
+    await this.#write("tool", this.#parts.tools, { name: tool.name, stored, same });
+    return catalogue.storedTool(tool.name);
+  }
+
+  async applyProvider(provider: Provider): Promise<Provider> {
+    const { name, service, url } = provider;
+    if (this.#parts.catalogue.isOwnProvider(name)) this.#refuse("provider", name, ["name: belongs to the suite"]);
+    if ((service === "") === (url === ""))
+      this.#refuse("provider", name, ["service, url: exactly one of them is needed"]);
+    if (url !== "" && !/^(https?|grpcs?):\/\/[^/]/.test(url)) {
+      this.#refuse("provider", name, ["url: must begin with http://, https://, grpc:// or grpcs://"]);
+    }
+    const { documents, shelf } = this.#parts.providers;
+    const { revision } = await documents.update(name, () => provider);
+    await shelf.reached(revision);
+    this.#tell(name, `provider ${name} was applied`);
+    return provider;
+  }
+
+  removeAgent(name: string, origin: string): Promise<void> {
+    return this.#remove("agent", this.#parts.agents, name, origin);
+  }
+
+  removeTool(name: string, origin: string): Promise<void> {
+    return this.#remove("tool", this.#parts.tools, name, origin);
+  }
+
+  async removeProvider(name: string): Promise<void> {
+    if (this.#parts.catalogue.isOwnProvider(name)) this.#refuse("provider", name, ["name: belongs to the suite"]);
+    const isRemoved = await this.#parts.providers.documents.remove(name, () => true);
+    if (!isRemoved) refuseMissing("provider", name);
+    await this.#parts.catalogue.caughtUp();
+    this.#tell(name, `provider ${name} was removed`);
+  }
+
+  async #write<T extends { origin: string }>(
+    what: string,
+    { documents, shelf }: Collection<T>,
+    { name, stored, same }: { name: string; stored: T; same: (other: T) => boolean },
+  ): Promise<void> {
+    const update = await documents.update(name, (standing) => {
+      if (standing !== undefined) refuseForeign(what, name, standing.origin, stored.origin);
+      return standing !== undefined && standing.origin === stored.origin && same(standing) ? undefined : stored;
+    });
+    await shelf.reached(update.revision);
+    if (update.hasChanged) this.#tell(name, `${what} ${name} was applied from ${stored.origin}`);
+  }
+
+  async #remove<T extends { origin: string }>(
+    what: string,
+    { documents }: Collection<T>,
+    name: string,
+    origin: string,
+  ): Promise<void> {
+    const isRemoved = await documents.remove(name, (standing) => {
+      refuseForeign(what, name, standing.origin, origin);
+      return true;
+    });
+    if (!isRemoved) refuseMissing(what, name);
+    await this.#parts.catalogue.caughtUp();
+    this.#tell(name, `${what} ${name} was removed`);
+  }
+
+  #refuse(what: string, name: string, faults: string[]): never {
+    const message = `${what} ${JSON.stringify(name)} is refused: ${faults.join("; ")}`;
+    this.#tell(name, message);
+    return refuse("invalid_argument", message, { reason: "CONFIGURATION_REFUSED", metadata: { name } });
+  }
+
+  #tell(name: string, message: string): void {
+    this.#parts.audit({
+      kind: AuditKind.CONFIGURED,
+      message,
+      ...(message.startsWith("agent") ? { agent: name } : { tool: name }),
+    });
+  }
+}
+
+function refuseForeign(what: string, name: string, standing: string, origin: string): void {
+  if ((standing === BY_RPC) === (origin === BY_RPC)) return;
+  const owner =
+    standing === BY_RPC
+      ? "was applied by RPC: delete it there first"
+      : `comes from the file ${standing}: change the file`;
+  refuse("failed_precondition", `${what} ${JSON.stringify(name)} ${owner}`, { reason: "ORIGIN_DIFFERS" });
+}

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ToolCallState } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolMessageStatus as Status } from "#gen/toolbus/space/v1/space_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { until } from "#runtime/time/until.ts";
+import { openReader, type Reader } from "./testing/reader.ts";
+
+describe("calls that somebody outside answers, on the bus", () => {
+  let suite: Reader;
+  beforeAll(async () => {
+    suite = await openReader();
+  });
+  afterAll(() => suite[Symbol.asyncDispose]());
+
+  test("TOOL-11 a visible tool outside a space runs nothing and says so", async () => {
+    const { output } = await suite.clients.call({ sessionId: await suite.openSession(), name: "ask" });
+    expect(output).toEqual({ error: 'Tool "ask" is visible but you are not in a space. Call enter_space first.' });
+  });
+
+  test("TOOL-4 TOOL-7 TOOL-8 a person's answer ends the call at once, one submission wins, and the message follows", async () => {
+    const sessionId = await suite.openSession();
+    suite.spaces.activeSpaces.set(sessionId, "room");
+    const calling = suite.clients.call({
+      sessionId,
+      name: "ask",
+      argumentsJson: '{"q":1}',
+      callId: "asked",
+      runId: "r1",
+    });
+    await until(() => suite.spaces.statusesOf("asked").includes(Status.REQUIRES_ACTION));
+    expect((await suite.clients.calls.getToolCall({ callId: "asked" })).call?.state).toBe(ToolCallState.WAITING);
+    await expect(suite.clients.calls.submitToolResult({ callId: "asked", runId: "other" })).rejects.toThrow(
+      /no call asked of run other/,
+    );
+    const submissions = await Promise.allSettled(
+      Array.from({ length: 10 }, (_, n) =>
+        suite.clients.calls.submitToolResult({ callId: "asked", resultJson: String(n) }),
+      ),
+    );
+    const won = submissions.filter(({ status }) => status === "fulfilled");
+    expect(won).toHaveLength(1);
+    const lost = submissions.find((one) => one.status === "rejected");
+    expect(String(lost?.reason)).toMatch(/call asked is already resolved/);
+    expect((await calling).output).toBe(submissions.findIndex(({ status }) => status === "fulfilled"));
+    await until(() => suite.spaces.statusesOf("asked").includes(Status.COMPLETE));
+    expect(suite.spaces.statusesOf("asked")).toEqual([Status.RUNNING, Status.REQUIRES_ACTION, Status.COMPLETE]);
+    expect(suite.spaces.inbox.has("tr:asked")).toBe(false);
+  });
+
+  test("TOOL-4 TOOL-9 a call that nobody answers times out, and the late answer goes to the inbox", async () => {
+    const tool = { name: "hurry", executionType: ExecutionType.SPACE, timeoutMs: 50 };
+    await suite.clients.catalogue.applyTool({ tool });
+    await suite.clients.agents.applyAgent({ agent: { name: "hasty", tools: { use: ["hurry"] } } });
+    const sessionId = await suite.openSession("hasty");
+    suite.spaces.activeSpaces.set(sessionId, "room");
+    const { output, isError } = await suite.clients.call({ sessionId, name: "hurry", callId: "late" });
+    expect([output, isError]).toEqual([{ error: "Tool timed out after 50ms" }, true]);
+    const { call } = await suite.clients.calls.submitToolResult({ callId: "late", resultJson: '"yes"' });
+    expect(call).toMatchObject({ state: ToolCallState.RESOLVED, resolvedLate: true });
+    const event = await until(() => suite.spaces.inbox.get("tr:late"));
+    expect(event).toMatchObject({
+      sessionId,
+      agent: "hasty",
+      event: { value: { tool: "hurry", result: { outputJson: '"yes"' } } },
+    });
+  });
+
+  test("TOOL-4 an asynchronous tool answers with its pending call at once", async () => {
+    const tool = { name: "order", executionType: ExecutionType.EXTERNAL, isAsync: true, visible: false };
+    await suite.clients.catalogue.applyTool({ tool });
+    await suite.clients.agents.applyAgent({ agent: { name: "buyer", tools: { use: ["order"] } } });
+    const sessionId = await suite.openSession("buyer");
+    const { output } = await suite.clients.call({ sessionId, name: "order", callId: "ordered" });
+    expect(output).toEqual({ status: "pending", pendingToolCallId: "ordered" });
+    await suite.clients.calls.submitToolResult({ callId: "ordered", error: "sold out" });
+    const event = await until(() => suite.spaces.inbox.get("tr:ordered"));
+    expect(event.event.value).toMatchObject({ result: { isError: true, outputJson: '{"error":"sold out"}' } });
+    const { calls } = await suite.clients.calls.listToolCalls({ sessionId, states: [ToolCallState.RESOLVED] });
+    expect(calls.map(({ callId }) => callId)).toEqual(["ordered"]);
+  });
+
+  test("BUS-4 a call that waits outlives the loss of the bus and the router that took it", async () => {
+    const sessionId = await suite.openSession();
+    suite.spaces.activeSpaces.set(sessionId, "room");
+    const request = { sessionId, name: "ask", callId: "outlives" };
+    const first = suite.clients.call(request).catch(() => "lost");
+    await until(() => suite.spaces.statusesOf("outlives").includes(Status.REQUIRES_ACTION));
+    await suite.bus.server.kill();
+    await suite.bus.server.restart();
+    await first;
+    await until(() => suite.clients.calls.getToolCall({ callId: "outlives" }).catch(() => undefined)); // served again
+    const again = suite.clients.call({ ...request, recovering: true });
+    await suite.clients.calls.submitToolResult({ callId: "outlives", resultJson: '"still here"' });
+    expect((await again).output).toBe("still here");
+    expect(suite.spaces.statusesOf("outlives").filter((status) => status === Status.RUNNING)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "#runtime/time/until.ts";
+import { ended } from "./testing/fake-provider.ts";
+import { openReader, type Reader } from "./testing/reader.ts";
+
+describe("repeated, orphaned and cancelled calls, on the bus", () => {
+  let suite: Reader;
+  beforeAll(async () => {
+    suite = await openReader();
+  });
+  afterAll(() => suite[Symbol.asyncDispose]());
+
+  test("a second call of the same id joins the first, on any router, and is executed once", async () => {
+    const sessionId = await suite.openSession();
+    const release = Promise.withResolvers<void>();
+    suite.mcp.answer = async function* () {
+      await release.promise;
+      yield { event: { case: "result", value: { outputJson: '"once"' } } };
+    };
+    const request = { sessionId, name: "read", argumentsJson: '{"path":"a"}', callId: "joined" };
+    const calls = Array.from({ length: 6 }, () => suite.clients.call(request));
+    await until(() => suite.mcp.calls.some(({ callId }) => callId === "joined"));
+    release.resolve();
+    expect((await Promise.all(calls)).map(({ output }) => output)).toEqual(Array(6).fill("once"));
+    expect((await suite.clients.call(request)).output).toBe("once");
+    expect(suite.mcp.calls.filter(({ callId }) => callId === "joined")).toHaveLength(1);
+    await expect(suite.clients.call({ ...request, sessionId: await suite.openSession() })).rejects.toThrow(
+      /belongs to another call/,
+    );
+  });
+
+  test("LOOP-14 a call that was started by a router which is gone has an unknown outcome and is not repeated", async () => {
+    const sessionId = await suite.openSession();
+    const record = {
+      callId: "orphan",
+      sessionId,
+      tool: "@files/read_file",
+      agent: "reader",
+      state: "TOOL_CALL_STATE_STARTED",
+    };
+    await (await suite.bus.keyValue("toolbus_calls")).put("orphan", JSON.stringify(record));
+    const request = { sessionId, name: "read", argumentsJson: '{"path":"a"}', callId: "orphan", recovering: true };
+    expect(JSON.stringify((await suite.clients.call(request)).output)).toMatch(/outcome_unknown: /);
+    expect(suite.mcp.calls.map(({ callId }) => callId)).not.toContain("orphan");
+  });
+
+  test("LOOP-15 cancelling a call reaches its provider", async () => {
+    const sessionId = await suite.openSession();
+    suite.mcp.answer = async function* (_, signal) {
+      yield { event: { case: "log", value: { message: "working" } } };
+      await ended(signal);
+    };
+    const controller = new AbortController();
+    const request = { sessionId, name: "read", argumentsJson: '{"path":"a"}', callId: "cancelled" };
+    const calling = suite.clients.call(request, controller.signal);
+    await until(() => suite.mcp.calls.some(({ callId }) => callId === "cancelled"));
+    controller.abort();
+    await expect(calling).rejects.toThrow();
+    await until(() => suite.mcp.cancelled.includes("cancelled"));
+  });
+});

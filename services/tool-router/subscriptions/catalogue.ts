@@ -1,0 +1,54 @@
+import { create } from "@bufbuild/protobuf";
+import { type StoredAgent, StoredAgentSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
+import {
+  type Provider,
+  ProviderSchema,
+  type StoredTool,
+  StoredToolSchema,
+} from "#gen/toolbus/router/v1/catalogue_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import type { Audit } from "../audit.ts";
+import { Catalogue } from "../catalogue/catalogue.ts";
+import { CatalogueEditor } from "../catalogue/editor.ts";
+import { Shelf } from "../catalogue/shelf.ts";
+import type { Validator } from "../validate.ts";
+import { createDocuments, openFollowing } from "./documents.ts";
+
+export interface CatalogueNeeds {
+  /** Providers beside those of the suite, by configuration. */
+  providers: readonly { name: string; service: string; url: string }[];
+  validator: Validator;
+  audit: Audit;
+  onFault: (fault: string) => void;
+}
+
+export interface OpenCatalogue extends AsyncDisposable {
+  catalogue: Catalogue;
+  editor: CatalogueEditor;
+}
+
+/** The providers of the suite, and the services that they are. */
+const OWN_PROVIDERS = { mcp: "mcp-bridge", worker: "worker-pool", caller: "caller-relay", spaces: "spaces" };
+
+const AGENTS = { bucket: "toolbus_agents", prefix: "", schema: StoredAgentSchema } as const;
+const TOOLS = { bucket: "toolbus_tools", prefix: "tool.", schema: StoredToolSchema } as const;
+const PROVIDERS = { bucket: "toolbus_tools", prefix: "provider.", schema: ProviderSchema } as const;
+
+/** The catalogue, which follows its buckets for as long as it is open. */
+export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<OpenCatalogue> {
+  const { validator, audit, onFault } = needs;
+  await using stack = new AsyncDisposableStack();
+  const agents = { place: AGENTS, documents: createDocuments(bus, AGENTS), shelf: new Shelf<StoredAgent>() };
+  const tools = { place: TOOLS, documents: createDocuments(bus, TOOLS), shelf: new Shelf<StoredTool>() };
+  const providers = { place: PROVIDERS, documents: createDocuments(bus, PROVIDERS), shelf: new Shelf<Provider>() };
+  const agentBucket = stack.use(await openFollowing(bus, "toolbus_agents", [agents], onFault));
+  const toolBucket = stack.use(await openFollowing(bus, "toolbus_tools", [tools, providers], onFault));
+  const own = Object.entries(OWN_PROVIDERS).map(([name, service]) => ({ name, service, url: "" }));
+  const ownProviders = [...own, ...needs.providers].map((provider) => create(ProviderSchema, provider));
+  const caughtUp = async () => void (await Promise.all([agentBucket.caughtUp(), toolBucket.caughtUp()]));
+  const collections = { agents, tools, providers };
+  const catalogue = new Catalogue({ ...collections, ownProviders, caughtUp });
+  const editor = new CatalogueEditor({ ...collections, catalogue, validator, audit });
+  const owned = stack.move();
+  return { catalogue, editor, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
