@@ -99,6 +99,15 @@ describe("calls that somebody outside answers", () => {
     }
   });
 
+  test("TOOL-4 a call whose time went by before anybody could wait leaves nobody waiting", async () => {
+    const parts = open();
+    const clock = createManualClock(5_000);
+    const outside = createOutside(parts.store, parts.waiters, clock);
+    const answer = await outside.execute(await begin(parts), false, deadline, signal);
+    expect(answer.outputJson).toBe('{"error":"Tool timed out after 1000ms"}');
+    expect(parts.standing.get("c1")?.state).toBe(State.PENDING);
+  });
+
   test("a caller that went away and comes back within the call's time waits for the same call", async () => {
     const parts = open();
     const clock = createManualClock();

@@ -57,7 +57,7 @@ export function createOutside(store: CallStore, waiters: Waiters, clock: Clock):
       if (isAsync) return success({ status: "pending", pendingToolCallId: callId });
       const createdAt = record.createdAt === undefined ? clock.now() : timestampMs(record.createdAt);
       const leftMs = Math.min(deadline.at, createdAt + deadline.timeoutMs) - clock.now();
-      if (leftMs <= 0) return (await store.read(callId))?.result ?? timedOut(deadline);
+      if (leftMs <= 0) return giveUp(callId, timedOut(deadline));
       return wait(callId, deadline, leftMs, signal);
     },
   };
