@@ -33,7 +33,7 @@ it("BUS-6 every stream and every bucket has a copy on each of the three nodes", 
   }
 });
 
-it("a server that opens the bus with other replicas in mind, or none, changes no copies", async () => {
+it("whoever opens the bus without a number of copies in mind leaves those that stand", async () => {
   await cluster.connect({ replicas: undefined });
   expect((await bus.manager.streams.info("TOOLBUS_RUNS")).config.num_replicas).toBe(3);
 });
