@@ -5,8 +5,9 @@ import { type Tool, ToolProgressSchema, type ToolResult } from "#gen/toolbus/too
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { errorResult, resultFromAnswer } from "../tools/result.ts";
 import type { CallEvent } from "./calls.ts";
-import type { ReadyPhase } from "./connection.ts";
+import type { LinkKeeper } from "./link-keeper.ts";
 import { type Outcome, outcomeOf } from "./outcome.ts";
+import type { ReadyPhase } from "./phase.ts";
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
@@ -18,11 +19,7 @@ export interface Execution {
   tell: (event: CallEvent) => void;
   /** Aborts when nobody waits for the call any more. */
   abandoned: AbortSignal;
-  /** Throws `unavailable` when the server is not there in time. */
-  whenReady: (signal: AbortSignal) => Promise<ReadyPhase>;
-  readTools: () => Promise<void>;
-  /** Gives up a link that is of no use. */
-  leave: (ready: ReadyPhase, outcome: Outcome) => void;
+  keeper: Pick<LinkKeeper, "whenReady" | "readTools" | "leave">;
 }
 
 /**
@@ -65,12 +62,14 @@ async function executeWithin(
   const { deadline } = limits;
   const signal = AbortSignal.any([deadline, limits.abandoned]);
   for (let isFirst = true; ; isFirst = false) {
-    const ready = await execution.whenReady(signal).catch((error) => refuseNotStarted(execution, deadline, error));
+    const ready = await execution.keeper
+      .whenReady(signal)
+      .catch((error) => refuseNotStarted(execution, deadline, error));
     const listed = await listedTool(execution, ready);
     const answered = await callOnce(execution, { ready, listed, parsed, signal });
     if ("result" in answered) return answered.result;
     const { kind } = answered.outcome;
-    if (kind === "lost" || kind === "unreachable") execution.leave(ready, answered.outcome);
+    if (kind === "lost" || kind === "unreachable") execution.keeper.leave(ready, answered.outcome);
     if (kind === "lost" && isFirst) continue;
     throw failureFromOutcome(execution, answered.outcome, limits);
   }
@@ -103,7 +102,7 @@ function isConnectionEnd(error: unknown): boolean {
 async function listedTool(execution: Execution, ready: ReadyPhase): Promise<Tool> {
   const listed = ready.tools.get(execution.tool);
   if (listed) return listed;
-  await execution.readTools().catch(() => {}); // then the list that is known decides
+  await execution.keeper.readTools().catch(() => {}); // then the list that is known decides
   return (
     ready.tools.get(execution.tool) ??
     refuse("not_found", `${nameOf(execution)} does not exist: the server offers no such tool`, {

@@ -3,8 +3,8 @@ import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createRedaction, withSecrets } from "../secrets.ts";
 import type { FindTransport } from "../transport/registry.ts";
-import type { LinkEvents, OpeningLink } from "./connection.ts";
 import { type Link, openLink } from "./link.ts";
+import type { LinkEvents, OpeningLink } from "./link-keeper.ts";
 
 export interface OpenerOptions {
   findTransport: FindTransport;

@@ -1,0 +1,78 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  Health,
+  type McpServer,
+  type McpServerStatus,
+  McpServerStatusSchema,
+} from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import {
+  type OfferedTool,
+  OfferedToolSchema,
+  type SourceStatus,
+  SourceStatusSchema,
+} from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Holder } from "../key.ts";
+import type { HealthFinding } from "./health.ts";
+import type { Link } from "./link.ts";
+
+export interface ReadyPhase {
+  kind: "ready";
+  link: Link;
+  tools: ReadonlyMap<string, Tool>;
+  /** What the last check found; without checks, the state of the connection is the health. */
+  finding?: HealthFinding;
+}
+
+/** Where a connection stands. Only a failed attempt leaves a reason behind while the next one goes on. */
+export type Phase =
+  | ReadyPhase
+  | { kind: "connecting"; lastFailure?: string }
+  | { kind: "waiting"; reason: string; untilMs: number }
+  | { kind: "closed" };
+
+/** Whether there is something to say about the server: it is ready, or known to have failed. */
+export function isSettled(phase: Phase): boolean {
+  return phase.kind !== "connecting" || phase.lastFailure !== undefined;
+}
+
+/** Why the server cannot be used; empty when it can. */
+export function reasonOf(phase: Phase): string {
+  if (phase.kind === "ready") return "";
+  if (phase.kind === "closed") return "the connection is closed";
+  if (phase.kind === "waiting") return phase.reason;
+  return phase.lastFailure ?? "it is starting";
+}
+
+export function offerFromPhase(source: string, phase: Phase): { tools: OfferedTool[]; status: SourceStatus } {
+  const tools = phase.kind === "ready" ? [...phase.tools.values()] : [];
+  return {
+    tools: tools.map((tool) => create(OfferedToolSchema, { source, tool })),
+    status: create(SourceStatusSchema, { source, available: phase.kind === "ready", reason: reasonOf(phase) }),
+  };
+}
+
+export function statusFromPhase(
+  phase: Phase,
+  about: { server: McpServer; holder: Holder; instance: string; changedAtMs: number },
+): McpServerStatus {
+  const ready = phase.kind === "ready" ? phase : undefined;
+  const finding = ready?.finding;
+  return create(McpServerStatusSchema, {
+    name: about.server.name,
+    ...about.holder,
+    health: finding?.health ?? healthOf(phase),
+    latencyMs: Math.round(finding?.latencyMs ?? 0),
+    reason: finding?.reason ?? reasonOf(phase),
+    tools: ready?.tools.size ?? 0,
+    protocolVersion: ready?.link.protocolVersion ?? "",
+    instance: about.instance,
+    checkedAt: timestampFromMs(finding?.checkedAtMs ?? about.changedAtMs),
+  });
+}
+
+function healthOf(phase: Phase): Health {
+  if (phase.kind === "ready") return Health.GREEN;
+  return isSettled(phase) ? Health.RED : Health.UNSPECIFIED;
+}
