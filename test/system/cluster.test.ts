@@ -47,9 +47,8 @@ it("LOOP-13 of those who follow the same message one wins, though the cluster re
       bus.jetstream.publish(one.subject, one.payload, expected),
     );
     const outcomes = await Promise.allSettled(bare);
-    return outcomes.some(
-      ({ reason }: { reason?: unknown }) => reason instanceof JetStreamApiError && reason.code === 10164,
-    );
+    const reasons = outcomes.map((outcome): unknown => (outcome.status === "rejected" ? outcome.reason : undefined));
+    return reasons.some((error) => error instanceof JetStreamApiError && error.code === 10164);
   };
   await until(isRefusedInFlight, { what: "the cluster to refuse with 10164" });
 
