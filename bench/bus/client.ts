@@ -1,8 +1,8 @@
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
-import { EchoService } from "#runtime/rpc/nats/echo-service.ts";
-import { openConnection } from "#runtime/rpc/nats/echo-world.ts";
+import { EchoService } from "#runtime/rpc/nats/echo-service.fixture.ts";
+import { openConnection } from "#runtime/rpc/nats/echo-world.fixture.ts";
 import { createNatsTransport } from "#runtime/rpc/nats/transport.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { medianOf } from "../result.ts";

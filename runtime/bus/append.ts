@@ -24,10 +24,11 @@ import { headers } from "@nats-io/transport-node";
 import { Failure } from "../failure/failure.ts";
 import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
+import { unlessAborted } from "../time/unless-aborted.ts";
 import type { Bus } from "./bus.ts";
 import { streamOfSubject } from "./declarations.ts";
 import { failureFromRefusal, isConflict, isPassing } from "./jetstream-errors.ts";
-import { persist, unlessAborted } from "./link.ts";
+import { persist } from "./link.ts";
 
 export interface FencedAppend {
   subject: string;

@@ -2,6 +2,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { Failure, messageFromUnknown } from "../failure/failure.ts";
 import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
+import { unlessAborted } from "../time/unless-aborted.ts";
 
 /**
  * Whether the connection has a server at the moment. The client drops what is sent while it has none, and lets requests
@@ -79,21 +80,6 @@ function registered(listeners: Set<() => void>, listener: () => void): () => voi
 
 function lost(): Failure {
   return new Failure("unavailable", "the connection to NATS was lost", { reason: "BUS_DISCONNECTED" });
-}
-
-/** The promise, or the signal's reason if that comes first. */
-export async function unlessAborted<T>(promise: Promise<T>, signal?: AbortSignal): Promise<T> {
-  if (signal === undefined) return promise;
-  promise.catch(() => {}); // when the signal wins, the loser's failure concerns nobody
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  try {
-    return await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }
 
 export interface PersistOptions {

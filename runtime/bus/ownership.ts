@@ -23,8 +23,8 @@
  *     swept by others of their kind.
  */
 import { Failure } from "../failure/failure.ts";
+import { unlessAborted } from "../time/unless-aborted.ts";
 import type { Bus } from "./bus.ts";
-import { unlessAborted } from "./link.ts";
 import { createClaiming } from "./ownership/claiming.ts";
 import { createFinding } from "./ownership/finding.ts";
 import type { Holding } from "./ownership/holding.ts";

@@ -11,8 +11,8 @@ import { clientFor } from "./client.ts";
 import { serveOnHttp } from "./http/server.ts";
 import { principalOf } from "./identity.ts";
 import { serverInterceptors } from "./interceptors.ts";
-import { EchoService } from "./nats/echo-service.ts";
-import { type EchoWorld, openEchoWorld } from "./nats/echo-world.ts";
+import { EchoService } from "./nats/echo-service.fixture.ts";
+import { type EchoWorld, openEchoWorld } from "./nats/echo-world.fixture.ts";
 import { serveOnNats } from "./nats/server.ts";
 import { roomOf } from "./rooms.ts";
 

@@ -18,7 +18,7 @@ import { openTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 import { currentTrace } from "../telemetry/trace-context.ts";
 import { currentPrincipal, LOCAL_PRINCIPAL, principalOf, withPrincipal, writePrincipal } from "./identity.ts";
 import { clientInterceptors, serverInterceptors } from "./interceptors.ts";
-import { EchoService } from "./nats/echo-service.ts";
+import { EchoService } from "./nats/echo-service.fixture.ts";
 
 const TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const bytes = (text: string) => create(BytesValueSchema, { value: new TextEncoder().encode(text) });

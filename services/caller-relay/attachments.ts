@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { unlessAborted } from "./waiting.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 
 /** Why a caller's stream ended: it went away, a newer one of the session took its place, or this instance stops. */
 export type StreamEnd = "detached" | "replaced" | "stopping";

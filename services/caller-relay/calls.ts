@@ -1,5 +1,5 @@
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { unlessAborted } from "./waiting.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 
 interface SharedCall {
   result: Promise<ToolResult>;

@@ -1,5 +1,5 @@
-import { openBus } from "#runtime/bus/bus.ts";
 import { instanceService } from "#runtime/bus/ownership.ts";
+import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
@@ -22,19 +22,9 @@ export async function openService(
   context: ServiceContext,
   clock: Clock = systemClock,
 ): Promise<OpenService> {
-  const { name, instance, logger, signal, telemetry } = context;
+  const { name, instance, logger, telemetry } = context;
   await using stack = new AsyncDisposableStack();
-  const bus = stack.use(
-    await openBus({
-      url: config.natsUrl,
-      user: config.natsUser,
-      password: config.natsPassword,
-      replicas: config.replicas,
-      name: `${name}-${instance}`,
-      signal,
-      onStatus: (status) => logger.info(status, `bus: ${status.kind}`),
-    }),
-  );
+  const bus = stack.use(await openServiceBus(config, context));
   const { declarations, late, records, holders } = createStores(bus, instance);
   const { readSession, tellInbox } = createNeighbours(bus, telemetry);
   const peers = createPeers(bus, name);

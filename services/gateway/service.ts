@@ -1,7 +1,7 @@
 import { createValidateInterceptor } from "@connectrpc/validate";
 import { ServerReflection } from "#gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health as HealthService } from "#gen/health/v1/health_pb.ts";
-import { openBus } from "#runtime/bus/bus.ts";
+import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serveOnHttp } from "#runtime/rpc/http/server.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
@@ -20,19 +20,9 @@ import { createRoutes } from "./routes.ts";
 const pingTimeoutMs = 1_000;
 
 export async function openService(config: GatewayConfig, context: ServiceContext): Promise<OpenService> {
-  const { logger, telemetry, signal } = context;
+  const { logger, telemetry } = context;
   await using stack = new AsyncDisposableStack();
-  const bus = stack.use(
-    await openBus({
-      url: config.natsUrl,
-      user: config.natsUser,
-      password: config.natsPassword,
-      name: `gateway-${config.instance}`,
-      replicas: config.replicas,
-      signal,
-      onStatus: (status) => logger.info({ bus: status }, `bus ${status.kind}`),
-    }),
-  );
+  const bus = stack.use(await openServiceBus(config, context));
   // The micro protocol's ping: whichever instance of the service is first says that one is there.
   const isServing: IsServing = async (room) => {
     try {

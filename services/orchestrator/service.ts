@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { type Bus, openBus } from "#runtime/bus/bus.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
@@ -23,19 +24,8 @@ import { createStreamRunKeys, createStreamRunLog, readRunIds, tellLive } from ".
 import { openStreamWakes } from "./subscriptions/stream-wakes.ts";
 
 export async function openService(config: Config, context: ServiceContext): Promise<OpenService> {
-  const { name, instance, logger, signal } = context;
   await using stack = new AsyncDisposableStack();
-  const bus = stack.use(
-    await openBus({
-      url: config.natsUrl,
-      user: config.natsUser,
-      password: config.natsPassword,
-      replicas: config.replicas,
-      name: `${name}-${instance}`,
-      signal,
-      onStatus: (status) => logger.info(status, `bus: ${status.kind}`),
-    }),
-  );
+  const bus = stack.use(await openServiceBus(config, context));
   stack.use(await openOrchestrator(bus, config, context));
   return stack.move();
 }

@@ -1,5 +1,5 @@
 import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
-import { openBus } from "#runtime/bus/bus.ts";
+import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { clientFor } from "#runtime/rpc/client.ts";
@@ -19,19 +19,9 @@ import { createStores, openDeliveries } from "./subscriptions.ts";
 const submitTimeoutMs = 15_000;
 
 export async function openService(config: Config, context: ServiceContext): Promise<OpenService> {
-  const { name, instance, logger, signal, telemetry } = context;
+  const { name, instance, logger, telemetry } = context;
   await using stack = new AsyncDisposableStack();
-  const bus = stack.use(
-    await openBus({
-      url: config.natsUrl,
-      user: config.natsUser,
-      password: config.natsPassword,
-      replicas: config.replicas,
-      name: `${name}-${instance}`,
-      signal,
-      onStatus: (status) => logger.info(status, `bus: ${status.kind}`),
-    }),
-  );
+  const bus = stack.use(await openServiceBus(config, context));
   const clock = systemClock;
   const { log, inbox: inboxStore, ...stores } = createStores(bus);
   const membership = createMembership({ ...stores, log, clock });

@@ -1,5 +1,5 @@
+import { unlessAborted } from "../../time/unless-aborted.ts";
 import type { Bus } from "../bus.ts";
-import { unlessAborted } from "../link.ts";
 import { readEntry, removeEntry } from "./entry.ts";
 import type { Holding } from "./holding.ts";
 import type { Here, OwnershipOptions } from "./options.ts";

@@ -1,7 +1,7 @@
 import { errors } from "@nats-io/transport-node";
 import { delay } from "../../time/delay.ts";
+import { unlessAborted } from "../../time/unless-aborted.ts";
 import type { Bus } from "../bus.ts";
-import { unlessAborted } from "../link.ts";
 import type { OwnerEntry } from "./entry.ts";
 import { ownerSubject } from "./names.ts";
 

@@ -12,7 +12,7 @@ import {
 } from "@connectrpc/connect-node";
 import * as grpc from "@grpc/grpc-js";
 import { afterEach, describe, expect, test } from "vitest";
-import { EchoService } from "#runtime/rpc/nats/echo-service.ts";
+import { EchoService } from "#runtime/rpc/nats/echo-service.fixture.ts";
 import { until } from "#runtime/time/until.ts";
 import { decideVersion } from "./first-bytes.ts";
 import { createSelfSigned } from "./self-signed.fixture.ts";

@@ -2,9 +2,9 @@ import { Code, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
 import { deliveryOf } from "./delivery.ts";
-import { failureOf, readAll } from "./echo-outcome.ts";
-import { EchoService } from "./echo-service.ts";
-import { type EchoWorld, openEchoWorld } from "./echo-world.ts";
+import { failureOf, readAll } from "./echo-outcome.fixture.ts";
+import { EchoService } from "./echo-service.fixture.ts";
+import { type EchoWorld, openEchoWorld } from "./echo-world.fixture.ts";
 import { serveOnNats } from "./server.ts";
 import { createNatsTransport } from "./transport.ts";
 

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
 import { deliveryOf } from "./delivery.ts";
-import { failureOf, readAll } from "./echo-outcome.ts";
-import { DELAY_KEY, openEchoProcess } from "./echo-process.ts";
-import { EchoService } from "./echo-service.ts";
-import { type EchoWorld, openEchoWorld } from "./echo-world.ts";
+import { failureOf, readAll } from "./echo-outcome.fixture.ts";
+import { DELAY_KEY, openEchoProcess } from "./echo-process.fixture.ts";
+import { EchoService } from "./echo-service.fixture.ts";
+import { type EchoWorld, openEchoWorld } from "./echo-world.fixture.ts";
 import { serveOnNats } from "./server.ts";
 import { createNatsTransport } from "./transport.ts";
 

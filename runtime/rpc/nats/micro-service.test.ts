@@ -3,8 +3,8 @@ import { Svcm } from "@nats-io/services";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
-import { EchoService } from "./echo-service.ts";
-import { type EchoWorld, openEchoWorld } from "./echo-world.ts";
+import { EchoService } from "./echo-service.fixture.ts";
+import { type EchoWorld, openEchoWorld } from "./echo-world.fixture.ts";
 import { serveOnNats } from "./server.ts";
 import { createNatsTransport } from "./transport.ts";
 
@@ -13,8 +13,6 @@ beforeAll(async () => {
   world = await openEchoWorld();
 });
 afterAll(async () => world[Symbol.asyncDispose]());
-
-type Connection = ConstructorParameters<typeof Svcm>[0];
 
 async function collected<T>(answers: Promise<AsyncIterable<T>>): Promise<T[]> {
   const all: T[] = [];
@@ -42,7 +40,7 @@ test("BUS-5 nats tools see a service with its instances, its methods and what th
   await client.unary({ value: new Uint8Array(1) });
   await client.unary({}).catch((error: ConnectError) => error);
 
-  const tools = new Svcm(bus.connection as unknown as Connection).client();
+  const tools = new Svcm(bus.connection).client();
   const [info] = await collected(tools.info(service));
   expect(info).toMatchObject({ name: service, version: "2.3.4", metadata: { instance: "instance-one" } });
   expect(info?.endpoints.map((endpoint) => endpoint.subject).toSorted()).toEqual(

@@ -82,7 +82,7 @@ class CallServer implements AsyncDisposable, MuxCall {
       callback: (error, message) => (error ? this.#broken(error) : this.#cancel(message.string())),
     });
     // The library depends on another release of the client, whose connection differs in its types only.
-    this.#service = await new Svcm(this.#connection as unknown as ConstructorParameters<typeof Svcm>[0]).add({
+    this.#service = await new Svcm(this.#connection).add({
       name: service,
       version,
       queue: service,

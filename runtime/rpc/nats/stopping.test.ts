@@ -2,10 +2,10 @@ import { Code, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
 import { deliveryOf } from "./delivery.ts";
-import { failureOf, readAll } from "./echo-outcome.ts";
-import { openEchoProcess } from "./echo-process.ts";
-import { EchoService } from "./echo-service.ts";
-import { type EchoWorld, openEchoWorld } from "./echo-world.ts";
+import { failureOf, readAll } from "./echo-outcome.fixture.ts";
+import { openEchoProcess } from "./echo-process.fixture.ts";
+import { EchoService } from "./echo-service.fixture.ts";
+import { type EchoWorld, openEchoWorld } from "./echo-world.fixture.ts";
 import { serveOnNats } from "./server.ts";
 import { createNatsTransport } from "./transport.ts";
 

@@ -10,8 +10,8 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
 import { deliveryOf } from "./delivery.ts";
-import { EchoService } from "./echo-service.ts";
-import { type EchoWorld, openEchoWorld } from "./echo-world.ts";
+import { EchoService } from "./echo-service.fixture.ts";
+import { type EchoWorld, openEchoWorld } from "./echo-world.fixture.ts";
 import { serveOnNats } from "./server.ts";
 import { createNatsTransport } from "./transport.ts";
 

@@ -12,7 +12,7 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
-import { unlessAborted } from "./unless-aborted.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 
 /** What the model said, in order; nothing of it is judged yet. */
 export type SpokenPart =

@@ -10,7 +10,8 @@ import { type Consumer, JetStreamApiError, type JsMsg } from "@nats-io/jetstream
 import { SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { persist, unlessAborted } from "#runtime/bus/link.ts";
+import { persist } from "#runtime/bus/link.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Wake, WakeQueue } from "../session/wake.ts";
 import { runSubjects } from "./run-subjects.ts";
 

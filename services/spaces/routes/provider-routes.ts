@@ -1,7 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { Source, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
-import { unlessAborted } from "#runtime/bus/link.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Rooms } from "../built-ins/built-in.ts";
 import { builtInTools, callBuiltIn } from "../built-ins/built-ins.ts";
 

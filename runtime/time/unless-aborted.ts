@@ -1,5 +1,6 @@
-/** The promise, or the signal's reason if that comes first. */
-export async function unlessAborted<T>(promise: PromiseLike<T>, signal: AbortSignal): Promise<T> {
+/** The promise, or the signal's reason if that comes first; without a signal the promise. */
+export async function unlessAborted<T>(promise: PromiseLike<T>, signal?: AbortSignal): Promise<T> {
+  if (signal === undefined) return promise;
   const settled = Promise.resolve(promise);
   settled.catch(() => {}); // when the signal wins, the loser's failure concerns nobody
   const aborted = Promise.withResolvers<never>();

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { openTestBus } from "../../test/harness/bus.ts";
+import { followAudit, openAuditTrail, readAuditBackwards } from "./trail.ts";
+
+test("ORCH-11 what is recorded can be followed live, and read backwards, with its place in the trail", async () => {
+  await using bus = await openTestBus();
+  const stop = new AbortController();
+  const followed: string[] = [];
+  const following = (async () => {
+    for await (const event of followAudit(bus, 1, stop.signal)) {
+      followed.push(`${event.sequence} ${event.service} ${event.message}`);
+      if (followed.length === 3) stop.abort();
+    }
+  })();
+  {
+    await using trail = openAuditTrail(bus, "tool-router");
+    for (const message of ["one", "two", "three"]) trail.record({ kind: AuditKind.PERMITTED, agent: "a", message });
+  }
+  await following;
+  expect(followed.map((line) => line.split(" ")[0])).toEqual(["1", "2", "3"]);
+  expect(followed[0]).toBe("1 tool-router one");
+  const past: bigint[] = [];
+  for await (const event of readAuditBackwards(bus, 3, new AbortController().signal)) past.push(event.sequence);
+  expect(past).toEqual([2n, 1n]);
+});
+
+test("an event that cannot be stored in time is told, and hinders nobody", async () => {
+  await using bus = await openTestBus();
+  const lost: string[] = [];
+  {
+    await using trail = openAuditTrail(bus, "bad subject", { onLost: ({ message }) => lost.push(message) });
+    trail.record({ kind: AuditKind.BLOCKED, message: "nowhere to go" });
+  }
+  expect(lost).toEqual(["nowhere to go"]);
+});
