@@ -1,4 +1,5 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
+import { secretsFromEnvironment } from "#runtime/config/secrets.ts";
 import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
 
 export interface McpBridgeConfig extends ServiceConfig {
@@ -24,15 +25,13 @@ const PASSED_ON = [
   ...["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"],
 ];
 
-const SECRET_PREFIX = "TOOLBUS_SECRET_";
-
 export function readConfig(env: NodeJS.ProcessEnv): McpBridgeConfig {
   const reader = readEnvironment(env);
   const service = serviceConfigFromReader(reader);
   const passedOn = [...PASSED_ON, ...reader.list("TOOLBUS_MCP_ENVIRONMENT", { default: [] })];
   const config: McpBridgeConfig = {
     ...service,
-    secrets: secretsFrom(env),
+    secrets: secretsFromEnvironment(env),
     environment: Object.fromEntries(passedOn.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))),
     idleTimeoutMs: reader.milliseconds("TOOLBUS_MCP_IDLE_TIMEOUT", { default: 600_000, min: 1 }),
     startupTimeoutMs: reader.milliseconds("TOOLBUS_MCP_STARTUP_TIMEOUT", { default: 5_000, min: 1 }),
@@ -42,12 +41,4 @@ export function readConfig(env: NodeJS.ProcessEnv): McpBridgeConfig {
   };
   reader.finish();
   return config;
-}
-
-function secretsFrom(env: NodeJS.ProcessEnv): Map<string, string> {
-  const secrets = new Map<string, string>();
-  for (const [name, value] of Object.entries(env)) {
-    if (name.startsWith(SECRET_PREFIX) && value) secrets.set(name.slice(SECRET_PREFIX.length), value);
-  }
-  return secrets;
 }

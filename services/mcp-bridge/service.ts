@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { openBus } from "#runtime/bus/bus.ts";
 import { instanceService, openOwnership } from "#runtime/bus/ownership.ts";
+import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { withoutPrincipal } from "#runtime/rpc/identity.ts";
@@ -23,19 +23,9 @@ import { createTransportRegistry } from "./transport/registry.ts";
 const OWNED_KIND = "mcp-connection";
 
 export async function openService(config: McpBridgeConfig, context: ServiceContext): Promise<OpenService> {
-  const { name, instance, logger, telemetry, signal } = context;
+  const { name, instance, logger, telemetry } = context;
   await using stack = new AsyncDisposableStack();
-  const bus = stack.use(
-    await openBus({
-      url: config.natsUrl,
-      user: config.natsUser,
-      password: config.natsPassword,
-      name: `${name}-${instance}`,
-      replicas: config.replicas,
-      signal,
-      onStatus: (status) => logger.info({ bus: status }, `bus ${status.kind}`),
-    }),
-  );
+  const bus = stack.use(await openServiceBus(config, context));
   const findTransport = createTransportRegistry(await loadTransports(config.transportModules));
   const applied = stack.use(await openAppliedServers(bus, logger));
   const onError = (error: unknown) => logger.error({ err: error }, `a connection: ${messageFromUnknown(error)}`);
