@@ -116,4 +116,32 @@ describe("the tool router on the bus", () => {
     suite.mcp.offer([readFile, removeFile], [{ source: "files", available: true }]);
     await until(async () => (await namesOf()).includes("files__remove_file"), { timeoutMs: 2_000 });
   });
+
+  test("the tools of an agent without a session, and of the whole catalogue, can be listed", async () => {
+    const ofAgent = await suite.clients.router.listTools({ agent: "reader" });
+    expect(ofAgent.tools.map(({ reference }) => reference)).toContain("@files/read_file");
+    const { tools, agent } = await suite.clients.router.listTools({});
+    expect(agent).toBe("");
+    expect(tools.map(({ reference }) => reference)).toEqual(["ask", "echo"]);
+    await expect(suite.clients.router.listTools({ agent: "nobody" })).rejects.toThrow(/no agent "nobody"/);
+  });
+
+  test("ORCH-11 decisions can be watched live, filtered, from any place in the trail", async () => {
+    const sessionId = await suite.openSession();
+    const watching = new AbortController();
+    const watched: string[] = [];
+    const watch = (async () => {
+      const filter = { sessionId, kinds: [AuditKind.PERMITTED, AuditKind.BLOCKED] };
+      const options = { signal: watching.signal };
+      for await (const { event } of suite.clients.audit.watchAudit({ filter, fromSequence: 1n }, options)) {
+        watched.push(event!.tool);
+      }
+    })().catch(() => {}); // ended by the test
+    await suite.clients.call({ sessionId, name: "echo" });
+    await suite.clients.call({ sessionId, name: "files__remove_file" });
+    await until(() => watched.length === 2);
+    expect(watched.sort()).toEqual(["@files/remove_file", "echo"]);
+    watching.abort();
+    await watch;
+  });
 });

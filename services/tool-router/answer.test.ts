@@ -1,0 +1,45 @@
+import { describe, expect, test } from "vitest";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { createAnswers, failure, successJson } from "./answer.ts";
+import { tool } from "./testing/tools.ts";
+import { createValidator } from "./validate.ts";
+
+const stored: string[] = [];
+const answers = createAnswers({
+  validator: createValidator(),
+  maxBytes: 100,
+  store: async (text) => `stored-${stored.push(text)}`,
+});
+const web = (outputSchemaJson = "") => tool("web", { executionType: ExecutionType.GATEWAY, outputSchemaJson });
+
+describe("answers", () => {
+  test("go through byte for byte", async () => {
+    const text = '{"n": 12345678901234567890}';
+    expect((await answers.finish(web(), successJson(text))).outputJson).toBe(text);
+  });
+
+  test("LOOP-8 that are no JSON, or not what was promised, are errors of their call", async () => {
+    expect((await answers.finish(web(), successJson("oops"))).isError).toBe(true);
+    const promised = web('{"type":"object","required":["id"]}');
+    expect((await answers.finish(promised, successJson("{}"))).outputJson).toBe(
+      `{"error":"Tool \\"web\\" answered with something invalid: result: must have required property 'id'"}`,
+    );
+  });
+
+  test("KIND-4 errors have one form, whatever their tool wrote", async () => {
+    for (const text of ["boom", '{"message":"boom"}', "[1]"]) {
+      const answer = await answers.finish(web(), { ...failure(""), outputJson: text });
+      expect(answer).toMatchObject({ isError: true, outputJson: JSON.stringify({ error: text }) });
+    }
+  });
+
+  test("LOOP-8 that are too large are stored whole and shown shortened, as JSON, with the reference", async () => {
+    const whole = JSON.stringify("é".repeat(500));
+    const answer = await answers.finish(web(), successJson(whole));
+    expect(stored.at(-1)).toBe(whole);
+    expect(answer.storedReference).toBe(`stored-${stored.length}`);
+    expect(JSON.parse(answer.outputJson)).toMatchObject({ truncated: true, bytes: 1_002 });
+    const error = await answers.finish(web(), failure("x".repeat(500)));
+    expect(JSON.parse(error.outputJson).error).toMatch(/stored as stored-/);
+  });
+});
