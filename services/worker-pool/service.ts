@@ -17,6 +17,7 @@ import { Pool } from "./pool/pool.ts";
 import { createRoutes, type WorkerPoolRoutes } from "./routes.ts";
 import { createSecrets } from "./secrets.ts";
 import { createToolCalls } from "./tool-calls.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 import { installEnvironment } from "./worker/environment.ts";
 import { Installations } from "./worker/installations.ts";
 import { openWorker } from "./worker/open-worker.ts";
@@ -79,7 +80,7 @@ export async function openWorkers(
           uv,
           file,
           redact,
-          python: await installations.python(file),
+          python: await unlessAborted(installations.python(file), parts.signal),
           limits: config.worker,
           environment: config.workerEnvironment,
           startTimeoutMs: config.times.startMs,

@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type CallOptions, type Client, createClient, createRouterTransport } from "@connectrpc/connect";
+import { afterAll } from "vitest";
 import { type CallToolResponse, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { type WatchLogsResponse, WorkerService } from "#gen/toolbus/worker/v1/workers_pb.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
@@ -16,7 +17,7 @@ import { openWorkers } from "./service.ts";
 
 /** The environments of test files, which nobody needs again. */
 export const uvCache = mkdtempSync(join(tmpdir(), "toolbus-uv-"));
-process.on("exit", () => rmSync(uvCache, { recursive: true, force: true }));
+afterAll(() => rm(uvCache, { recursive: true, force: true }));
 
 export const HEAD = "# /// script\n# dependencies = []\n# ///\n";
 

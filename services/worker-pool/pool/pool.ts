@@ -3,6 +3,7 @@ import type { Logger } from "#runtime/lifecycle/logger.ts";
 import type { WorkerPoolConfig } from "../config.ts";
 import type { OfferedFile, ToolFile } from "../files/tool-file.ts";
 import type { WrittenLine } from "../logs/log-line.ts";
+import { unlessAborted } from "../unless-aborted.ts";
 import type { Answer, CallListener, Worker } from "../worker/worker.ts";
 import { type CallTime, startCallTime } from "./call-time.ts";
 import { createPermits, type Line, type Permits } from "./permits.ts";
@@ -197,16 +198,3 @@ export class Pool implements AsyncDisposable {
 }
 
 const MAX_IDLE_PLACES = 256;
-
-/** The work's outcome, unless the signal is first; the work goes on for the others who wait for it. */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    signal.throwIfAborted();
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
-}

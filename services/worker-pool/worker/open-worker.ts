@@ -6,6 +6,7 @@ import { delay } from "#runtime/time/delay.ts";
 import type { WorkerLimits } from "../config.ts";
 import type { OfferedFile } from "../files/tool-file.ts";
 import type { WrittenLine } from "../logs/log-line.ts";
+import { unlessAborted } from "../unless-aborted.ts";
 import { Worker } from "./worker.ts";
 
 export interface OpenWorkerOptions {
@@ -17,6 +18,8 @@ export interface OpenWorkerOptions {
   environment: Record<string, string>;
   startTimeoutMs: number;
   cancelGraceMs: number;
+  /** Gives the start up. */
+  signal: AbortSignal;
   redact: (text: string) => string;
   onLine: (line: WrittenLine) => void;
   onIdle: () => void;
@@ -40,11 +43,9 @@ export async function openWorker(options: OpenWorkerOptions): Promise<Worker> {
   const worker = new Worker({ ...options, child, file: file.file, digest: file.digest, maxLineBytes });
   opened.worker = worker;
   const over = new AbortController();
+  const slow = delay(startTimeoutMs, over.signal).then(() => refuseSlow(file.file, startTimeoutMs));
   try {
-    await Promise.race([
-      worker.ready,
-      delay(startTimeoutMs, over.signal).then(() => refuseSlow(file.file, startTimeoutMs)),
-    ]);
+    await unlessAborted(Promise.race([worker.ready, slow]), options.signal);
     return worker;
   } catch (error) {
     await worker.stop("it did not start");

@@ -6,11 +6,11 @@
 // W3  A retiring worker takes no call. It ends when the calls that somebody waits for are answered.
 // W4  An answer is held back until the log lines that were written before it are read, so that none comes after the result.
 
-import { constants } from "node:os";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
-import type { ChildExit, ChildProcess } from "#runtime/lifecycle/child-process.ts";
+import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { type WrittenLine, writtenLineFromText } from "../logs/log-line.ts";
 import { type CallRequest, type Frame, lineFromCancel, lineFromRequest, type Progress, parseFrame } from "./frames.ts";
+import { createLastWords } from "./last-words.ts";
 
 export type Answer = { kind: "result"; resultJson: string } | { kind: "error"; error: string };
 
@@ -51,8 +51,6 @@ interface CallInFlight {
 }
 
 const LOG_WAIT_MS = 250;
-const TAIL_LINES = 40;
-const TAIL_LENGTH = 4_000;
 
 export class Worker {
   readonly digest: string;
@@ -66,7 +64,7 @@ export class Worker {
   readonly #options: WorkerOptions;
   readonly #child: ChildProcess;
   readonly #calls = new Map<number, CallInFlight>();
-  readonly #tail: string[] = [];
+  readonly #lastWords = createLastWords();
   #lastId = 0;
   #phase: "open" | "retiring" | "ended" = "open";
   #fault = "";
@@ -135,7 +133,7 @@ export class Worker {
     const written = writtenLineFromText(text, Date.now());
     const line = { ...written, message: this.#options.redact(written.message) };
     line.fieldsJson &&= this.#options.redact(line.fieldsJson);
-    this.#keepTail(line.message);
+    this.#lastWords.add(line.message);
     const call = line.id === undefined ? undefined : this.#calls.get(line.id);
     if (!call || line.id === undefined) {
       this.#options.onLine(line);
@@ -155,7 +153,7 @@ export class Worker {
     const exit = await this.#child.exited;
     const wasExpected = this.#phase === "retiring";
     this.#phase = "ended";
-    const reason = this.#fault || `the worker of ${this.#options.file} ${this.#textFromExit(exit)}`;
+    const reason = this.#fault || `the worker of ${this.#options.file} ${this.#lastWords.textFromExit(exit)}`;
     this.#becomeReady(new Failure("failed_precondition", reason, { reason: "WORKER_START_FAILED" }));
     this.#failAll(reason);
     return { reason, wasExpected };
@@ -247,21 +245,4 @@ export class Worker {
   #write(line: string): void {
     this.#child.write(line).catch(() => {}); // a process that takes no input is about to exit, which fails its calls
   }
-
-  #keepTail(message: string): void {
-    this.#tail.push(message);
-    if (this.#tail.length > TAIL_LINES) this.#tail.shift();
-  }
-
-  #textFromExit({ code, signal }: ChildExit): string {
-    const how = signal ?? signalFromCode(code) ?? `code ${code}`;
-    const tail = this.#tail.join("\n").slice(-TAIL_LENGTH).trim();
-    return tail ? `ended with ${how}: ${tail}` : `ended with ${how}`;
-  }
-}
-
-/** `uv run` passes on the death of its Python by a signal as a shell does: 128 and the signal's number. */
-function signalFromCode(code: number | null): string | undefined {
-  if (code === null || code <= 128) return undefined;
-  return Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
 }

@@ -1,0 +1,33 @@
+import { constants } from "node:os";
+import type { ChildExit } from "#runtime/lifecycle/child-process.ts";
+
+const LINES = 40;
+const LENGTH = 4_000;
+
+/** The end of a worker's log, for the report of its crash. */
+export interface LastWords {
+  add(message: string): void;
+  /** `ended with SIGSEGV: …`. */
+  textFromExit(exit: ChildExit): string;
+}
+
+export function createLastWords(): LastWords {
+  const messages: string[] = [];
+  return {
+    add(message) {
+      messages.push(message);
+      if (messages.length > LINES) messages.shift();
+    },
+    textFromExit({ code, signal }) {
+      const how = signal ?? signalFromCode(code) ?? `code ${code}`;
+      const tail = messages.join("\n").slice(-LENGTH).trim();
+      return tail ? `ended with ${how}: ${tail}` : `ended with ${how}`;
+    },
+  };
+}
+
+/** `uv run` passes on the death of its Python by a signal as a shell does: 128 and the signal's number. */
+function signalFromCode(code: number | null): string | undefined {
+  if (code === null || code <= 128) return undefined;
+  return Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
+}
