@@ -1,0 +1,50 @@
+import { createServer } from "node:http";
+import { createServer as createHttp2Server } from "node:http2";
+import type { AddressInfo, Server } from "node:net";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { FakeProvider } from "./testing/fake-provider.ts";
+import { openReader, type Reader } from "./testing/reader.ts";
+
+let suite: Reader;
+const provider = new FakeProvider();
+const servers: { server: Server; close: () => void }[] = [];
+
+beforeAll(async () => {
+  suite = await openReader();
+  provider.tools = [{ source: "shop", tool: { name: "buy" } }];
+  const handler = connectNodeAdapter({ routes: provider.routes });
+  const http1 = createServer(handler);
+  servers.push({ server: http1, close: () => http1.closeAllConnections() });
+  const sessions = new Set<{ destroy(): void }>();
+  const http2 = createHttp2Server(handler).on("session", (session) => sessions.add(session));
+  servers.push({ server: http2, close: () => [...sessions].forEach((session) => void session.destroy()) });
+  for (const { server } of servers) await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+});
+afterAll(async () => {
+  await suite[Symbol.asyncDispose]();
+  for (const { server, close } of servers) {
+    server.close();
+    close();
+  }
+});
+
+test.each(["http", "grpc"])(
+  "KIND-2 a third party's provider at a %s URL is a provider like any other",
+  async (scheme) => {
+    const { port } = servers[scheme === "http" ? 0 : 1]!.server.address() as AddressInfo;
+    const name = `acme-${scheme}`;
+    await suite.clients.catalogue.applyProvider({ provider: { name, url: `${scheme}://127.0.0.1:${port}` } });
+    const sources = [{ name: "shop", provider: name }];
+    await suite.clients.agents.applyAgent({
+      agent: { name: `shopper-${scheme}`, sources, tools: { use: ["@shop/*"] } },
+    });
+    const sessionId = await suite.openSession(`shopper-${scheme}`);
+    const { events, output } = await suite.clients.call({ sessionId, name: "shop__buy", argumentsJson: '{"n":1}' });
+    expect(events.map((event) => event.case)).toEqual(["progress", "result"]);
+    expect(output).toEqual({ n: 1 });
+    await expect(suite.clients.catalogue.applyProvider({ provider: { name: "mcp", service: "mine" } })).rejects.toThrow(
+      /belongs to the suite/,
+    );
+  },
+);
