@@ -1,4 +1,5 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
+import { SECRET_PREFIX, secretsFromEnvironment } from "#runtime/config/secrets.ts";
 import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
 
 /** What a call does when everything that it needs is busy. */
@@ -55,7 +56,6 @@ export interface WorkerPoolConfig extends ServiceConfig {
   workerEnvironment: Record<string, string>;
 }
 
-const SECRET_PREFIX = "TOOLBUS_SECRET_";
 const WORKER_VARIABLES =
   /^(PATH|HOME|USER|LANG|LC_\w+|TZ|TMPDIR|(http|https|all|no)_proxy|UV_CACHE_DIR|XDG_CACHE_HOME)$/i;
 const TRUST_VARIABLES = /^(SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE)$/;
@@ -100,14 +100,6 @@ export function readConfig(env: NodeJS.ProcessEnv): WorkerPoolConfig {
   };
   reader.finish();
   return config;
-}
-
-function secretsFromEnvironment(env: NodeJS.ProcessEnv): Map<string, string> {
-  const secrets = new Map<string, string>();
-  for (const [name, value] of Object.entries(env)) {
-    if (name.startsWith(SECRET_PREFIX) && value) secrets.set(name.slice(SECRET_PREFIX.length), value);
-  }
-  return secrets;
 }
 
 function variables(env: NodeJS.ProcessEnv, ...patterns: RegExp[]): Record<string, string> {

@@ -1,10 +1,11 @@
-import { openBus } from "#runtime/bus/bus.ts";
 import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
+import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { WorkerPoolConfig } from "./config.ts";
 import { createInspector } from "./files/inspector.ts";
 import { openToolDirectory } from "./files/tool-directory.ts";
@@ -17,7 +18,6 @@ import { Pool } from "./pool/pool.ts";
 import { createRoutes, type WorkerPoolRoutes } from "./routes.ts";
 import { createSecrets } from "./secrets.ts";
 import { createToolCalls } from "./tool-calls.ts";
-import { unlessAborted } from "./unless-aborted.ts";
 import { installEnvironment } from "./worker/environment.ts";
 import { Installations } from "./worker/installations.ts";
 import { openWorker } from "./worker/open-worker.ts";
@@ -28,17 +28,7 @@ const NAME = "worker-pool";
 export async function openService(config: WorkerPoolConfig, context: ServiceContext): Promise<OpenService> {
   const { logger, telemetry, signal } = context;
   await using stack = new AsyncDisposableStack();
-  const bus = stack.use(
-    await openBus({
-      url: config.natsUrl,
-      user: config.natsUser,
-      password: config.natsPassword,
-      name: `${NAME}-${config.instance}`,
-      replicas: config.replicas,
-      signal,
-      onStatus: (status) => logger.info({ bus: status }, `bus ${status.kind}`),
-    }),
-  );
+  const bus = stack.use(await openServiceBus(config, context));
   const workers = stack.use(await openWorkers(config, logger, signal));
   stack.use(
     await serveOnNats(bus, {

@@ -1,9 +1,9 @@
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { WorkerPoolConfig } from "../config.ts";
 import type { OfferedFile, ToolFile } from "../files/tool-file.ts";
 import type { WrittenLine } from "../logs/log-line.ts";
-import { unlessAborted } from "../unless-aborted.ts";
 import type { Answer, CallListener, Worker } from "../worker/worker.ts";
 import { type CallTime, startCallTime } from "./call-time.ts";
 import { createPermits, type Line, type Permits } from "./permits.ts";

@@ -3,10 +3,10 @@ import { fileURLToPath } from "node:url";
 import { Failure } from "#runtime/failure/failure.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { WorkerLimits } from "../config.ts";
 import type { OfferedFile } from "../files/tool-file.ts";
 import type { WrittenLine } from "../logs/log-line.ts";
-import { unlessAborted } from "../unless-aborted.ts";
 import { Worker } from "./worker.ts";
 
 export interface OpenWorkerOptions {
