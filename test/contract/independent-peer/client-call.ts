@@ -61,7 +61,9 @@ export class ClientCall implements AsyncIterable<Uint8Array> {
   /** Sends the requests; what goes wrong is seen by the reader of the answers. */
   async start(requests: AsyncIterable<Uint8Array>): Promise<void> {
     try {
-      if (this.#link.isAway) throw new PeerError("unavailable", "NATS is away", { delivery: "NOT_SENT" });
+      if (!(await this.#link.isThere(silenceMs))) {
+        throw new PeerError("unavailable", "NATS is away", { delivery: "NOT_SENT" });
+      }
       if (this.#target.isRequestWhole) await this.#sendWhole(requests);
       else await this.#sendStream(requests);
     } catch (error) {
@@ -108,6 +110,7 @@ export class ClientCall implements AsyncIterable<Uint8Array> {
   #open(payload: Uint8Array, more: boolean): void {
     if (this.line.isClosed) return;
     this.#isSent = true;
+    this.line.begin();
     const { service, method } = this.#target;
     const headers = this.#openingBlock(more);
     this.#link.publish(`toolbus.rpc.${service}.${method}`, payload, { reply: this.line.inbox, headers });
@@ -152,7 +155,8 @@ export class ClientCall implements AsyncIterable<Uint8Array> {
 
   #limit(): void {
     const { timeoutMs, signal } = this.#options;
-    const stop = (code: string) => this.abort(new PeerError(code, "", { delivery: "UNKNOWN" }));
+    const stop = (code: string) =>
+      this.abort(new PeerError(code, "", { delivery: this.#isSent ? "UNKNOWN" : "NOT_SENT" }));
     if (timeoutMs !== undefined) this.#timer = setTimeout(() => stop("deadline_exceeded"), timeoutMs);
     if (signal?.aborted) stop("canceled");
     signal?.addEventListener("abort", () => stop("canceled"), { once: true });

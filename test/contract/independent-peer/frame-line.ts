@@ -32,7 +32,7 @@ export class FrameLine {
   readonly #link: Link;
   readonly #mail: Mail;
   readonly #ends: LineEnds;
-  readonly #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout | undefined;
   #expected = 0;
   #hasHeard = false;
   #isClosed = false;
@@ -46,7 +46,11 @@ export class FrameLine {
     this.peerInbox = peerInbox;
     const onAway = () => this.#break(lost("the connection to NATS broke"));
     this.#mail = link.receive((message) => this.#receive(message), onAway);
-    this.#timer = setInterval(() => this.#tick(), tickMs);
+  }
+
+  /** From here on silence counts, and there are heartbeats. */
+  begin(): void {
+    this.#timer ??= setInterval(() => this.#tick(), tickMs);
   }
 
   get inbox(): string {
@@ -78,7 +82,8 @@ export class FrameLine {
     if (this.#isClosed) return;
     const frame = decodeFrame(message.data);
     if (isNobodyThere(message)) this.#nobodyThere();
-    else if (frame?.sequence === this.#expected) this.#accept(frame, message);
+    else if (frame === undefined) this.#break(new PeerError("internal", "what came is no frame"));
+    else if (frame.sequence === this.#expected) this.#accept(frame, message);
     else this.#break(lost("frames were lost"));
   }
 

@@ -2,6 +2,7 @@
 
 export const Kind = { data: 1, end: 2, error: 3, cancel: 4, credit: 5, heartbeat: 6 } as const;
 
+const kinds: readonly unknown[] = Object.values(Kind);
 const moreFlag = 1;
 const endFlag = 2;
 const headBytes = 6;
@@ -27,7 +28,7 @@ export function encodeFrame({ kind, sequence, more, end, body }: Frame): Uint8Ar
 
 /** Undefined if it is no frame. */
 export function decodeFrame(bytes: Uint8Array): Frame | undefined {
-  if (bytes.length < headBytes) return undefined;
+  if (bytes.length < headBytes || !kinds.includes(bytes[0])) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const flags = view.getUint8(1);
   return {

@@ -28,9 +28,10 @@ export class Intake implements AsyncIterable<Uint8Array> {
     this.#grant = grant;
   }
 
-  /** The payload of an opening, which costs nothing. */
+  /** The payload of an opening, which costs nothing; its rest costs a message. */
   open(body: Uint8Array, more: boolean): void {
     this.#collect(body, more, { messages: 0, bytes: 0 });
+    this.#isWithin = false;
   }
 
   /** Throws if it was not granted, or is too large. */

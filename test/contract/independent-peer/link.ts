@@ -18,6 +18,7 @@ export class Link {
   #isMute = false;
   #isAway = false;
   readonly #onAway = new Set<() => void>();
+  readonly #onBack = new Set<() => void>();
 
   constructor(connection: NatsConnection) {
     this.connection = connection;
@@ -28,8 +29,15 @@ export class Link {
     return this.connection.info?.max_payload ?? 1_048_576;
   }
 
-  get isAway(): boolean {
-    return this.#isAway;
+  /** Resolves when the connection stands, with false if it does not within the time. */
+  async isThere(timeoutMs: number): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, timeoutMs);
+    this.#onBack.add(resolve);
+    if (this.#isAway) await promise;
+    this.#onBack.delete(resolve);
+    clearTimeout(timer);
+    return !this.#isAway;
   }
 
   /** From here on this side says nothing and hears nothing, while its subscriptions stand: a process that hangs. */
@@ -39,7 +47,7 @@ export class Link {
 
   publish(subject: string, payload: Uint8Array, { reply, headers }: Posted = {}): void {
     // The client library would keep what is published while the connection is away, and send it too late.
-    if (this.#isMute || this.#isAway) return;
+    if (this.#isMute || this.#isAway || this.connection.isClosed()) return;
     this.connection.publish(subject, payload, { ...(reply && { reply }), ...(headers && { headers }) });
   }
 
@@ -61,10 +69,9 @@ export class Link {
 
   async #watch(): Promise<void> {
     for await (const { type } of this.connection.status()) {
-      if (type === Events.Reconnect) this.#isAway = false;
-      if (type !== Events.Disconnect) continue;
-      this.#isAway = true;
-      for (const onAway of [...this.#onAway]) onAway();
+      if (type !== Events.Reconnect && type !== Events.Disconnect) continue;
+      this.#isAway = type === Events.Disconnect;
+      for (const told of [...(this.#isAway ? this.#onAway : this.#onBack)]) told();
     }
   }
 }

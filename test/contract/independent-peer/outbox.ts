@@ -54,9 +54,9 @@ export class Outbox {
     await this.#sendParts(message, 1, end);
   }
 
-  /** What an opening had no room for. */
+  /** What an opening had no room for: it costs a message as another does. */
   async sendRest(rest: Uint8Array): Promise<void> {
-    await this.#sendParts(rest, 0, true);
+    await this.#sendParts(rest, 1, true);
   }
 
   async #sendParts(message: Uint8Array, price: number, end: boolean): Promise<void> {

@@ -54,7 +54,7 @@ export class ServerCall {
     );
     const isStreamOfRequests = setup.shape === "client_streaming" || setup.shape === "bidi_streaming";
     const more = opening.headers?.get("Rpc-More") === "1" && !isStreamOfRequests;
-    const window = isStreamOfRequests ? setup.window : { messages: 0, bytes: more ? setup.window.bytes : 0 };
+    const window = isStreamOfRequests ? setup.window : { messages: more ? 1 : 0, bytes: more ? setup.window.bytes : 0 };
     this.#intake = new Intake(window, (credit) => this.#grant(credit));
     this.#outbox = new Outbox((part) => this.#post(part), parseCredit(opening.headers?.get("Rpc-Credit") ?? ""));
     this.#context = this.#contextOf(opening);
@@ -62,6 +62,7 @@ export class ServerCall {
     if (isStreamOfRequests || more) this.#grant(window);
     else this.#intake.end();
     if (setup.shape === "server_streaming" && !more) this.#line.send({ kind: Kind.heartbeat });
+    this.#line.begin();
     void this.#run();
   }
 
