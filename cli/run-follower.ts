@@ -20,9 +20,12 @@ export async function followRun(
   let next = options.fromSequence ?? 0;
   let lastNewsAt = Date.now();
   for (;;) {
+    // Leaving a stream does not end it: the other side learns of it by the signal.
+    const leaving = new AbortController();
+    const leave = () => leaving.abort(options.signal?.reason);
+    options.signal?.addEventListener("abort", leave, { once: true });
     try {
-      const request = { runId, fromSequence: next, includeDeltas: true };
-      const stream = runs.watchRun(request, options.signal === undefined ? {} : { signal: options.signal });
+      const stream = runs.watchRun({ runId, fromSequence: next, includeDeltas: true }, { signal: leaving.signal });
       for await (const response of stream) {
         options.printer.show(response);
         lastNewsAt = Date.now();
@@ -38,6 +41,9 @@ export async function followRun(
       const isPassing = error instanceof ConnectError && error.code === Code.Unavailable;
       if (!isPassing || Date.now() - lastNewsAt > (options.patienceMs ?? 15_000)) throw error;
       await delay(backoff.next(), options.signal);
+    } finally {
+      options.signal?.removeEventListener("abort", leave);
+      leave();
     }
   }
 }

@@ -19,6 +19,9 @@ import { createRoutes } from "./routes.ts";
 /** How long a service may take to say that it is there, in milliseconds. */
 const pingTimeoutMs = 1_000;
 
+/** How long a stop waits for calls; shorter than elsewhere, as there is always somebody who watches something. */
+const drainTimeoutMs = 5_000;
+
 export async function openService(config: GatewayConfig, context: ServiceContext): Promise<OpenService> {
   const { logger, telemetry } = context;
   await using stack = new AsyncDisposableStack();
@@ -53,6 +56,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       before: createCrossOrigin(config.corsOrigins),
       fallback: createPlainPaths({ authenticate, metricsText: () => telemetry.metricsText() }),
       logger,
+      drainTimeoutMs,
     }),
   );
   const owned = stack.move();
