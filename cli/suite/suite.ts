@@ -4,8 +4,8 @@
 
 import { delimiter, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import { openLogFiles } from "./log-files.ts";
+import { openKeptNats } from "./nats.ts";
 import { listRooms } from "./rooms.ts";
 import { openServiceProcess, type ServiceEvent, type ServiceProcess } from "./service-process.ts";
 
@@ -31,7 +31,8 @@ export interface SuiteOptions {
 export interface Suite extends AsyncDisposable {
   /** Where the gateway listens; empty if it is not among the services. */
   readonly url: string;
-  readonly nats: { url: string; user?: string; password?: string };
+  /** Its `pid` if it was started here. */
+  readonly nats: { url: string; user?: string; password?: string; readonly pid?: number };
   readonly services: readonly ServiceProcess[];
   /** Starts one more instance of a service and waits until it is ready. */
   start(room: string): Promise<ServiceProcess>;
@@ -104,10 +105,12 @@ async function openNats(options: SuiteOptions, directory: string, stack: AsyncDi
   if (options.natsUrl) return { url: options.natsUrl };
   options.onProgress?.("starting nats-server");
   return stack.use(
-    await openNatsServer({
+    await openKeptNats({
       directory: join(directory, "nats"),
       binary: process.env.TOOLBUS_NATS_SERVER,
       syncInterval: options.syncInterval ?? "default",
+      onEnded: (how) =>
+        options.onEvent?.({ kind: "ended", room: "nats-server", instance: "nats-server", how, asked: false }),
     }),
   );
 }

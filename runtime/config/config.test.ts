@@ -66,7 +66,6 @@ describe("readServiceConfig", () => {
       natsUrl: "nats://127.0.0.1:4222",
       logLevel: "info",
       logFormat: "json",
-      replicas: 1,
     });
     expect(config.instance).toMatch(/^[0-9a-f]{8}$/);
     expect(readServiceConfig({}).instance).toBe(config.instance);

@@ -17,8 +17,8 @@ export interface ServiceConfig {
   logFormat: LogFormat;
   /** The base URL of an OpenTelemetry collector over HTTP; without it nothing is recorded. */
   otlpEndpoint?: string;
-  /** Of each stream and bucket in JetStream. */
-  replicas: 1 | 3;
+  /** Copies of each stream and bucket in JetStream; unset keeps what stands, and creates one. */
+  replicas?: 1 | 3;
 }
 
 /** A default that must not differ between two readings in one process. */
@@ -45,7 +45,7 @@ export function serviceConfigFromReader(reader: EnvironmentReader): ServiceConfi
     logLevel: reader.string("TOOLBUS_LOG_LEVEL", { default: "info", oneOf: LOG_LEVELS }),
     logFormat: reader.string("TOOLBUS_LOG_FORMAT", { default: "json", oneOf: ["json", "pretty"] }),
     ...(otlpEndpoint !== undefined && { otlpEndpoint }),
-    replicas: reader.string("TOOLBUS_REPLICAS", { default: "1", oneOf: ["1", "3"] }) === "3" ? 3 : 1,
+    ...replicasFrom(reader),
   };
 }
 
@@ -86,6 +86,13 @@ function instanceFrom(reader: EnvironmentReader): string {
     reader.fault("TOOLBUS_INSTANCE", instance, "1 to 64 letters, digits, _ or -");
   }
   return instance;
+}
+
+function replicasFrom(reader: EnvironmentReader): Pick<ServiceConfig, "replicas"> {
+  const text = reader.optionalString("TOOLBUS_REPLICAS");
+  if (text === undefined) return {};
+  if (text !== "1" && text !== "3") reader.fault("TOOLBUS_REPLICAS", text, "1 or 3");
+  return { replicas: text === "3" ? 3 : 1 };
 }
 
 function endpointFrom(reader: EnvironmentReader, name: string): string | undefined {

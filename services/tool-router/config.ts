@@ -1,4 +1,5 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
+import { secretsFromEnvironment } from "#runtime/config/secrets.ts";
 import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
 
 export interface Config extends ServiceConfig {
@@ -21,8 +22,6 @@ export interface Config extends ServiceConfig {
   workerStartupMs: number;
 }
 
-const SECRET_PREFIX = "TOOLBUS_SECRET_";
-
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const reader = readEnvironment(env);
   const providers = reader
@@ -42,7 +41,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     providers: providers.flatMap(({ parsed }) => parsed ?? []),
     gatewayAllow,
     gatewayMaxResponseBytes: reader.integer("TOOLBUS_GATEWAY_MAX_RESPONSE", { default: 8 * 2 ** 20, min: 1_024 }),
-    secrets: secretsFrom(env),
+    secrets: secretsFromEnvironment(env),
     maxResultBytes: reader.integer("TOOLBUS_MAX_RESULT_BYTES", { default: 256 * 1_024, min: 1_024, max: 512 * 1_024 }),
     providerStartupMs: reader.milliseconds("TOOLBUS_PROVIDER_STARTUP", { default: 5_000, min: 1 }),
     contextIdleMs: reader.milliseconds("TOOLBUS_CONTEXT_IDLE", { default: 600_000, min: 1_000 }),
@@ -61,12 +60,4 @@ function providerFrom(entry: string): Config["providers"][number] | undefined {
 
 function isAddressRule(entry: string): boolean {
   return /^[^/\s]+:\d{1,5}$/.test(entry) || /^[0-9a-fA-F.:]+\/\d{1,3}$/.test(entry);
-}
-
-function secretsFrom(env: NodeJS.ProcessEnv): Map<string, string> {
-  const secrets = new Map<string, string>();
-  for (const [name, value] of Object.entries(env)) {
-    if (name.startsWith(SECRET_PREFIX) && value) secrets.set(name.slice(SECRET_PREFIX.length), value);
-  }
-  return secrets;
 }

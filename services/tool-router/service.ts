@@ -1,7 +1,7 @@
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { SessionSchema } from "#gen/toolbus/session/v1/session_pb.ts";
 import { followAudit, openAuditTrail, readAuditBackwards } from "#runtime/audit/trail.ts";
-import { openBus } from "#runtime/bus/bus.ts";
+import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
@@ -37,19 +37,9 @@ const IDLE_CHECK_MS = 30_000;
 const PROVIDER_GRACE_MS = 1_000;
 
 export async function openService(config: Config, context: ServiceContext): Promise<OpenService> {
-  const { name, instance, logger, signal, telemetry } = context;
+  const { name, instance, logger, telemetry } = context;
   await using stack = new AsyncDisposableStack();
-  const bus = stack.use(
-    await openBus({
-      url: config.natsUrl,
-      user: config.natsUser,
-      password: config.natsPassword,
-      replicas: config.replicas,
-      name: `${name}-${instance}`,
-      signal,
-      onStatus: (status) => logger.info(status, `bus: ${status.kind}`),
-    }),
-  );
+  const bus = stack.use(await openServiceBus(config, context));
   const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
   const trail = stack.use(openAuditTrail(bus, name, { onLost }));
   const audit: Audit = (event) => trail.record(event);

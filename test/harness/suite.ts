@@ -28,7 +28,9 @@ export async function openTestSuite(options: Partial<SuiteOptions> = {}): Promis
     nats: suite.nats,
     services: suite.services,
     start: (room) => suite.start(room),
-    connection: openConnection({ url: suite.url }),
+    get connection() {
+      return openConnection({ url: suite.url });
+    },
     directory,
     openBus: async () => busses.use(await openBus({ ...suite.nats, name: "test" })),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

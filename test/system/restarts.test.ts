@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "#gen/health/v1/health_pb.ts";
+import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { type Connection, openConnection } from "../../cli/connection.ts";
@@ -49,6 +50,19 @@ describe("BUS-4 a service can be stopped and started at any time, in any order",
     await until(() => behindGateway.every(isAgain), { what: "all to be started again" });
     await until(isServed, { timeoutMs: 30_000, what: "all to answer" });
     await expectWhole(() => runToEnd(suite.connection, { agent: "plain", text: "all" }), "all");
+  });
+});
+
+describe("BUS-6 one machine", () => {
+  it("nats-server is killed, is started again with its store, and a run started then ends well", async () => {
+    await using suite = await openTestSuite({ env: plainAgent });
+    const first = await runToEnd(suite.connection, { agent: "plain", text: "before" });
+    const before = suite.nats.pid;
+    process.kill(before ?? 0, "SIGKILL");
+    await until(() => suite.nats.pid !== before, { what: "nats-server to be started again" });
+    await expectWhole(() => runToEnd(suite.connection, { agent: "plain", text: "after" }), "after");
+    const { run } = await suite.connection.client(RunService).getRun({ runId: first.id });
+    expect(run?.outputText).toBe("I heard before.");
   });
 });
 
