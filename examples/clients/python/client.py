@@ -42,7 +42,8 @@ def main(text: str) -> int:
         call = router.CallToolRequest(
             session_id=opened.session.id, name="qr", arguments_json=json.dumps({"text": text})
         )
-        result = [event.result for event in tools.CallTool(call, metadata=metadata) if event.WhichOneof("event") == "result"][0]
+        events = tools.CallTool(call, metadata=metadata)
+        result = next(event.result for event in events if event.WhichOneof("event") == "result")
         print("qr answered:", json.loads(result.output_json)["text"])
 
         service = runs_grpc.RunServiceStub(channel)
