@@ -1,4 +1,8 @@
-/** Waits; rejects with the signal's reason as soon as the signal aborts, also when it had aborted before. */
+import { startTimer } from "./timer.ts";
+
+/**
+ * Waits, however long; rejects with the signal's reason as soon as the signal aborts, also when it had aborted before.
+ */
 export function delay(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {
@@ -6,13 +10,13 @@ export function delay(ms: number, signal?: AbortSignal): Promise<void> {
       return;
     }
     const onAbort = () => {
-      clearTimeout(timer);
+      stop();
       reject(signal?.reason);
     };
-    const timer = setTimeout(() => {
+    const stop = startTimer(ms, () => {
       signal?.removeEventListener("abort", onAbort);
       resolve();
-    }, ms);
+    });
     signal?.addEventListener("abort", onAbort, { once: true });
   });
 }
