@@ -36,7 +36,7 @@ const offered = providers.map((room) => [room, ToolProviderService] as const);
 
 it("BUS-1 every method of the contract is served, but for a list that may only shrink", async () => {
   const all = [...served, ...offered].flatMap(([room, service]) => methodsOf(room, service));
-  const found = await Promise.all(all.map(async (entry) => ({ ...entry, isAbsent: await isUnimplemented(entry) })));
+  const found = await Promise.all(all.map(async (entry) => ({ ...entry, isAbsent: await isUnserved(entry) })));
   expect(
     found
       .filter((entry) => entry.isAbsent)
@@ -56,8 +56,8 @@ function methodsOf(room: string, service: DescService): Entry[] {
   return service.methods.map((method) => ({ room, name: `${service.typeName}/${method.name} of ${room}`, method }));
 }
 
-/** Any other answer, a refusal too, shows that somebody thought about the request. */
-async function isUnimplemented({ room, method }: Entry): Promise<boolean> {
+/** Any answer, a refusal too, shows that somebody thought about the request; a room that nobody registered is `unavailable`. */
+async function isUnserved({ room, method }: Entry): Promise<boolean> {
   const transport = transportOf(room);
   const message = filledMessage(method.input);
   try {
@@ -70,7 +70,7 @@ async function isUnimplemented({ room, method }: Entry): Promise<boolean> {
     }
     return false;
   } catch (error) {
-    return ConnectError.from(error).code === Code.Unimplemented;
+    return [Code.Unimplemented, Code.Unavailable].includes(ConnectError.from(error).code);
   }
 }
 
