@@ -5,7 +5,7 @@ import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { success } from "./answer.ts";
 import { createOutside } from "./execute/outside.ts";
-import { createRecords } from "./record.ts";
+import { type CallStore, createRecords } from "./record.ts";
 import { createMemoryCalls } from "./testing/memory-calls.ts";
 import { entryOf, tool } from "./testing/tools.ts";
 import { createWaiters } from "./waiters.ts";
@@ -56,6 +56,35 @@ describe("recorded calls", () => {
     const joining = records.begin(risky, facts, 0, signal);
     await records.finish("c1", success("theirs"));
     expect(await joining).toMatchObject({ kind: "resolved", answer: { outputJson: '"theirs"' } });
+  });
+
+  test("R3 a router whose creation of the record is not yet acknowledged already says that it executes the call", async () => {
+    const waiters = createWaiters();
+    const executing = new Set<string>();
+    const { store } = createMemoryCalls(waiters, executing);
+    const acknowledged = Promise.withResolvers<void>();
+    const create: CallStore["create"] = async (record) => {
+      const isCreated = await store.create(record);
+      await acknowledged.promise;
+      return isCreated;
+    };
+    const first = createRecords({ ...store, create }, waiters, executing);
+    const second = createRecords(store, waiters, new Set());
+    const beginning = first.begin(risky, facts, 0, signal);
+    const following = second.begin(risky, facts, 0, signal);
+    acknowledged.resolve();
+    expect(await beginning).toEqual({ kind: "begun" });
+    await first.finish("c1", success("done"));
+    expect(await following).toMatchObject({ kind: "resolved", answer: { outputJson: '"done"' } });
+  });
+
+  test("a router that lost the race for a call does not say that it executes it", async () => {
+    const waiters = createWaiters();
+    const executing = new Set<string>();
+    const { store } = createMemoryCalls(waiters);
+    await createRecords(store, waiters, new Set()).begin(risky, facts, 0, signal);
+    await createRecords(store, waiters, executing).begin(risky, facts, 0, signal);
+    expect([...executing]).toEqual([]);
   });
 
   test("an id is one call's: another session, run or tool is refused", async () => {

@@ -21,6 +21,7 @@ import type { Waiters } from "./waiters.ts";
  * R1  The record is created before anything happens and before anything is shown; who creates it is the one that executes.
  * R2  Every further step is a compare-and-set that starts from what stands: who loses follows the winner.
  * R3  STARTED without a router that executes the call means that its outcome is unknown: it is resolved as that, never run again.
+ *     Whoever has it says so from before the record is written until after the call is resolved: a record that stands is held.
  * R4  News goes out after each step; who waits is registered before it reads.
  */
 
@@ -33,7 +34,7 @@ export interface CallStore {
   /** Tells all routers that a call's record has changed. */
   announce(callId: string): void;
   /** Whether a router executes the call: whoever only waits for it does not count. */
-  isHeld(callId: string): Promise<boolean>;
+  isHeld(callId: string, signal: AbortSignal): Promise<boolean>;
 }
 
 export interface Updated {
@@ -52,7 +53,7 @@ export type Begun =
 
 export type CallFacts = Omit<MessageInitShape<typeof ToolCallRecordSchema>, "$typeName" | "state" | "createdAt">;
 
-/** What stands between two looks at whether the holder of a call still lives. */
+/** How long a router waits for news between two looks at whether the holder of a call still lives. */
 const HOLDER_CHECK_MS = 1_000;
 
 export interface Records {
@@ -78,8 +79,7 @@ export function createRecords(store: CallStore, waiters: Waiters, executing: Set
     const state = firstState(entry);
     if (state === undefined) return { kind: "unrecorded" };
     const record = create(ToolCallRecordSchema, { ...facts, state, createdAt: timestampFromMs(now) });
-    if (await store.create(record)) {
-      if (state === State.STARTED) executing.add(record.callId);
+    if (await created(record)) {
       return state === State.STARTED ? { kind: "begun" } : { kind: "open", record, isMine: true };
     }
     const standing = await store.read(record.callId);
@@ -90,12 +90,20 @@ export function createRecords(store: CallStore, waiters: Waiters, executing: Set
     return { kind: "open", record: standing, isMine: false };
   }
 
+  /** R3: said before the record stands, taken back when somebody else's does. */
+  async function created(record: ToolCallRecord): Promise<boolean> {
+    if (record.state === State.STARTED) executing.add(record.callId);
+    const isCreated = await store.create(record);
+    if (!isCreated) executing.delete(record.callId);
+    return isCreated;
+  }
+
   /** Waits for a call that another router started; R3 when that router is gone. */
   async function follow(callId: string, signal: AbortSignal): Promise<Answer> {
     const resolved = async () => (await store.read(callId))?.result;
     for (;;) {
       const limit = AbortSignal.timeout(HOLDER_CHECK_MS);
-      const isHeld = await store.isHeld(callId);
+      const isHeld = await store.isHeld(callId, signal);
       if (!isHeld) return finish(callId, outcomeUnknown("the router that had started the call was lost during it"));
       try {
         return await waiters.until(callId, resolved, AbortSignal.any([signal, limit]));

@@ -4,13 +4,10 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import type { StoreResult } from "../answer.ts";
 import type { CallStore } from "../record.ts";
 import type { Waiters } from "../waiters.ts";
+import { openCallHolders } from "./call-holders.ts";
 import { createDocuments } from "./documents.ts";
 
 const CHANGED = "toolbus.call.changed";
-const HELD = "toolbus.call.held";
-
-/** How long a router may take to say that it has a call. */
-const HOLDER_ANSWER_MS = 300;
 
 export interface CallBus {
   waiters: Waiters;
@@ -26,13 +23,8 @@ export async function openCallStore(bus: Bus, { waiters, executing }: CallBus): 
   const news = connection.subscribe(CHANGED, {
     callback: (error, message) => (error ? waiters.wakeAll() : waiters.wake(message.string())),
   });
-  const questions = connection.subscribe(HELD, {
-    callback: (error, message) => {
-      if (error === null && executing.has(message.string())) message.respond();
-    },
-  });
+  const holders = stack.use(openCallHolders(bus, executing));
   stack.defer(() => news.unsubscribe());
-  stack.defer(() => questions.unsubscribe());
   stack.defer(bus.link.onReturn(() => waiters.wakeAll()));
   await connection.flush();
   const owned = stack.move();
@@ -46,14 +38,7 @@ export async function openCallStore(bus: Bus, { waiters, executing }: CallBus): 
     },
     list: (signal) => documents.list(signal),
     announce: (callId) => connection.publish(CHANGED, callId),
-    async isHeld(callId) {
-      try {
-        await connection.request(HELD, callId, { timeout: HOLDER_ANSWER_MS });
-        return true;
-      } catch {
-        return false; // nobody answered in time: nobody has it
-      }
-    },
+    isHeld: holders.isHeld,
     [Symbol.dispose]: () => owned.dispose(),
   };
 }
