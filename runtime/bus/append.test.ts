@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
+import type { Failure } from "../failure/failure.ts";
 import { until } from "../time/until.ts";
 import { type AppendOutcome, appendFenced, appendOnce } from "./append.ts";
 import type { Bus } from "./bus.ts";
@@ -60,10 +61,40 @@ describe("a fenced append", () => {
     expect(await textsOf(subject)).toHaveLength(10);
   });
 
-  test("says that a message is too large for its store", async () => {
-    const payload = new Uint8Array(100 * 1024);
-    const append = appendFenced(bus, { subject: "toolbus.wake.large", expectedLastSequence: 0, payload });
-    await expect(append).rejects.toMatchObject({ code: "invalid_argument", reason: "MESSAGE_TOO_LARGE" });
+  test.each([
+    ["toolbus.wake.large", 100 * 1024, 64 * 1024],
+    ["toolbus.run.large", 1024 * 1024, 1024 * 1024],
+    ["$KV.toolbus_agents.large", 4 * 1024 * 1024, 1024 * 1024],
+  ])(
+    "says at once that a message to %s is too large for its store, and how large it is",
+    async (subject, size, limit) => {
+      const payload = new Uint8Array(size);
+      const tooLarge = {
+        code: "invalid_argument",
+        reason: "MESSAGE_TOO_LARGE",
+        message: expect.stringMatching(`the message has \\d+ bytes, and its store takes ${limit} at most`),
+      };
+      const append = appendFenced(bus, { subject, expectedLastSequence: 0, payload, timeoutMs: 2_000 });
+      await expect(append).rejects.toMatchObject(tooLarge);
+      await expect(appendOnce(bus, { subject, payload, messageId: "m", timeoutMs: 2_000 })).rejects.toMatchObject(
+        tooLarge,
+      );
+      expect(await lastSequenceOf(bus, subject)).toBe(0);
+    },
+  );
+
+  test("takes a message that fills its store's limit to the byte, and measures what the client adds", async () => {
+    const subject = "toolbus.run.fills";
+    const append = (size: number) =>
+      appendFenced(bus, { subject, expectedLastSequence: 0, payload: "x".repeat(size), timeoutMs: 2_000 });
+    const refusal = await append(1024 * 1024).catch((error: Failure) => error);
+    const over = Number((refusal as Failure).metadata?.bytes) - 1024 * 1024;
+    await expect(append(1024 * 1024 - over + 1)).rejects.toMatchObject({ reason: "MESSAGE_TOO_LARGE" });
+    expect((await append(1024 * 1024 - over)).kind).toBe("appended");
+  });
+
+  test("throws the program's own mistakes instead of repeating them", async () => {
+    await expect(readKey(bus, "toolbus_callers", "no key at all")).rejects.toThrow("invalid key");
   });
 
   test("says that the store is full, and what was stored stands", async () => {

@@ -18,7 +18,7 @@
  *     that was already followed by another's reads as a conflict.
  */
 
-import type { SeqMsgRequest, StoredMsg } from "@nats-io/jetstream";
+import { PubHeaders, type SeqMsgRequest, type StoredMsg } from "@nats-io/jetstream";
 import { nuid } from "@nats-io/nats-core";
 import { headers } from "@nats-io/transport-node";
 import { Failure } from "../failure/failure.ts";
@@ -29,6 +29,7 @@ import type { Bus } from "./bus.ts";
 import { streamOfSubject } from "./declarations.ts";
 import { failureFromRefusal, isConflict, isPassing } from "./jetstream-errors.ts";
 import { persist } from "./link.ts";
+import { refuseTooLarge } from "./message-size.ts";
 
 export interface FencedAppend {
   subject: string;
@@ -62,12 +63,14 @@ type AttemptOutcome = { kind: "appended"; sequence: number } | Undecided;
 /**
  * Appends if the expected message is still the subject's last. `conflict` means that somebody else wrote and this append
  * is not and will not be stored: read, and decide again. Throws `unavailable` with reason `APPEND_UNKNOWN` when no server
- * answered in time, `resource_exhausted` when the store is full.
+ * answered in time, `resource_exhausted` when the store is full, `invalid_argument` with reason `MESSAGE_TOO_LARGE` before
+ * anything is sent when the store never takes so large a message.
  */
 export async function appendFenced(bus: Bus, append: FencedAppend): Promise<AppendOutcome> {
   const id = nuid.next();
   const deadline = Date.now() + (append.timeoutMs ?? 30_000);
   const backoff = createBackoff({ initialMs: 5, maxMs: 250 });
+  refuseTooLarge(bus, { ...append, headers: allHeaders(append, id) });
   await whenUp(bus, append);
   for (;;) {
     const outcome = await attempt(bus, append, id, deadline);
@@ -86,6 +89,7 @@ export async function appendFenced(bus: Bus, append: FencedAppend): Promise<Appe
  */
 export async function appendOnce(bus: Bus, append: AppendOnce): Promise<{ sequence: number }> {
   const { subject, payload, messageId, signal } = append;
+  refuseTooLarge(bus, { subject, payload, headers: allHeaders({ ...append, expectedLastSequence: 0 }, "") });
   const publish = async () => {
     const options = { msgID: messageId, headers: headersFrom(append.headers), timeout: attemptMs };
     try {
@@ -164,6 +168,15 @@ export async function firstAfter(
 export async function lastOf(bus: Bus, subject: string, limits: ReadLimits = {}): Promise<StoredMsg | null> {
   const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), { last_by_subj: subject });
   return persist(bus.link, read, { ...limits, what: `reading ${subject}`, isPassing });
+}
+
+/** With those that the client adds. */
+function allHeaders({ headers: fields, expectedLastSequence, messageId }: FencedAppend, id: string) {
+  const all = headersFrom(fields);
+  all.set(appendIdHeader, id);
+  all.set(PubHeaders.ExpectedLastSubjectSequenceHdr, String(expectedLastSequence));
+  if (messageId !== undefined) all.set(PubHeaders.MsgIdHdr, messageId);
+  return all;
 }
 
 function headersFrom(fields: Readonly<Record<string, string>> = {}) {

@@ -181,6 +181,13 @@ export function streamOfSubject(subject: string): string {
   return found;
 }
 
+/** The largest message, with its headers, that the declared store of a subject takes. */
+export function maxMessageBytesOfSubject(subject: string): number {
+  const stream = streamOfSubject(subject);
+  const declared = { ...STREAMS, ...BUCKETS } as Readonly<Record<string, Limits>>;
+  return declared[stream.replace(/^KV_/, "")]?.maxMessageBytes ?? largestMessage;
+}
+
 /** All subjects of streams have the form `toolbus.<kind>.>`. */
 const streamNames = new Map(
   Object.entries(STREAMS).flatMap(([name, { subjects }]) => subjects.map((subject) => [subject.slice(0, -2), name])),

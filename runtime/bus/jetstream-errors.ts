@@ -1,4 +1,4 @@
-import { JetStreamApiError } from "@nats-io/jetstream";
+import { JetStreamApiError, JetStreamError } from "@nats-io/jetstream";
 import { errors } from "@nats-io/transport-node";
 import { Failure } from "../failure/failure.ts";
 
@@ -16,12 +16,34 @@ export function isConflict(error: unknown): boolean {
   return error.code === codes.wrongLastSequence || error.code === codes.wrongLastSequenceUnknown;
 }
 
-/** Neither a yes nor a no that stays: the server is gone, is starting, has no leader, or was too slow. */
+/**
+ * Neither a yes nor a no that stays: the server is gone, is starting, has no leader, or was too slow. What is not known to
+ * be of that kind is not: a mistake of the program would be repeated for ever.
+ */
 export function isPassing(error: unknown): boolean {
-  if (error instanceof Failure) return false;
   if (error instanceof JetStreamApiError) return error.status >= 503 && failureFromRefusal(error) === undefined;
-  return !(error instanceof errors.PermissionViolationError) && !(error instanceof errors.InvalidSubjectError);
+  if (error instanceof JetStreamError) return !("code" in error) || error.code !== badRequest;
+  if (error instanceof errors.RequestError) return !(error.cause instanceof errors.PermissionViolationError);
+  if (passingErrors.some((kind) => error instanceof kind)) return true;
+  if (error instanceof DOMException) return error.name === "TimeoutError"; // an attempt's own time
+  return error instanceof Error && error.name === notEnabled;
 }
+
+const badRequest = 400;
+
+/** The client's word for no answer, as from a server that is starting; `openBus` refuses one that never has JetStream. */
+const notEnabled = "JetStreamNotEnabled";
+
+const passingErrors = [
+  errors.TimeoutError,
+  errors.NoRespondersError,
+  errors.ConnectionError,
+  errors.ClosedConnectionError,
+  errors.DrainingConnectionError,
+  errors.ProtocolError,
+  errors.AuthorizationError, // of a server that comes back half configured
+  errors.UserAuthenticationExpiredError,
+];
 
 /** The server's refusal of a message, as a failure; undefined when it is none. */
 export function failureFromRefusal(error: unknown): Failure | undefined {

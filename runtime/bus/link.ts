@@ -2,6 +2,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { Failure, messageFromUnknown } from "../failure/failure.ts";
 import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
+import { timeoutSignal } from "../time/timeout-signal.ts";
 import { unlessAborted } from "../time/unless-aborted.ts";
 
 /**
@@ -100,15 +101,16 @@ export interface PersistOptions {
  */
 export async function persist<T>(link: Link, action: () => Promise<T>, options: PersistOptions): Promise<T> {
   const backoff = createBackoff({ initialMs: 20, maxMs: 500 });
-  const limit = options.timeoutMs === undefined ? undefined : AbortSignal.timeout(options.timeoutMs);
-  const ends = [options.signal, limit].filter((signal) => signal !== undefined);
-  const signal = ends.length === 0 ? undefined : AbortSignal.any(ends);
+  using limit = options.timeoutMs === undefined ? undefined : timeoutSignal(options.timeoutMs);
+  const limits = [options.signal, limit].filter((signal) => signal !== undefined);
+  const signal = limits.length === 0 ? undefined : AbortSignal.any(limits);
   let cause: unknown;
   for (;;) {
     try {
       await link.whenUp(signal);
-      const attempt = [AbortSignal.timeout(options.attemptMs ?? 1_000), link.down];
-      return await unlessAborted(action(), AbortSignal.any(signal ? [signal, ...attempt] : attempt));
+      using attempt = timeoutSignal(options.attemptMs ?? 1_000);
+      const ends = [attempt, link.down, ...(signal ? [signal] : [])];
+      return await unlessAborted(action(), AbortSignal.any(ends));
     } catch (error) {
       options.signal?.throwIfAborted();
       if (limit?.aborted) throw givenUp(options, cause ?? error);
