@@ -6,8 +6,10 @@ import {
   ToolCallRecordSchema,
 } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { type Answer, outcomeUnknown } from "./answer.ts";
 import type { Stored } from "./documents.ts";
+import { openEnding } from "./ending.ts";
 import { refuseForeign } from "./flights.ts";
 import type { ToolEntry } from "./tool-set.ts";
 import type { Waiters } from "./waiters.ts";
@@ -102,11 +104,12 @@ export function createRecords(store: CallStore, waiters: Waiters, executing: Set
   async function follow(callId: string, signal: AbortSignal): Promise<Answer> {
     const resolved = async () => (await store.read(callId))?.result;
     for (;;) {
-      const limit = AbortSignal.timeout(HOLDER_CHECK_MS);
       const isHeld = await store.isHeld(callId, signal);
       if (!isHeld) return finish(callId, outcomeUnknown("the router that had started the call was lost during it"));
+      using limit = timeoutSignal(HOLDER_CHECK_MS);
+      using ending = openEnding(signal, limit);
       try {
-        return await waiters.until(callId, resolved, AbortSignal.any([signal, limit]));
+        return await waiters.until(callId, resolved, ending.signal);
       } catch (error) {
         signal.throwIfAborted();
         if (!limit.aborted) throw error;

@@ -2,6 +2,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ToolCallState as State, type ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type Answer, failure, success } from "../answer.ts";
+import { openEnding } from "../ending.ts";
 import type { CallStore } from "../record.ts";
 import type { Waiters } from "../waiters.ts";
 import type { Deadline } from "./deadline.ts";
@@ -32,10 +33,10 @@ export function createOutside(store: CallStore, waiters: Waiters, clock: Clock):
   }
 
   async function wait(callId: string, deadline: Deadline, leftMs: number, signal: AbortSignal): Promise<Answer> {
-    const over = new AbortController();
-    const ends = AbortSignal.any([signal, over.signal]);
+    using ending = openEnding(signal);
+    const ends = ending.signal;
     void clock.delay(leftMs, ends).then(
-      () => over.abort(new Error("the time is over")),
+      () => ending.end(new Error("the time is over")),
       () => {}, // the wait has ended
     );
     const otherwise = timedOut(deadline);
@@ -47,7 +48,7 @@ export function createOutside(store: CallStore, waiters: Waiters, clock: Clock):
       if (!ends.aborted) throw error;
       return answer;
     } finally {
-      over.abort();
+      ending.end();
     }
   }
 

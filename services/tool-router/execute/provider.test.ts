@@ -3,7 +3,10 @@ import { describe, expect, test } from "vitest";
 import { type CallToolResponse, CallToolResponseSchema, ScopeSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { until } from "#runtime/time/until.ts";
 import type { ProviderClient } from "../offers/provider-client.ts";
+import { ended } from "../testing/fake-provider.ts";
 import { agent, offer, tool } from "../testing/tools.ts";
 import { createToolSet } from "../tool-set.ts";
 import { decideDeadline } from "./deadline.ts";
@@ -13,20 +16,20 @@ const result = create(CallToolResponseSchema, { event: { case: "result", value: 
 
 type Attempt = (signal: AbortSignal) => AsyncIterable<CallToolResponse>;
 
-function entryFor(effect: Effect) {
+function entryFor(effect: Effect, timeoutMs = 60) {
   const offered = offer("mcp", { files: [] });
   const tools = [
     {
       $typeName: "toolbus.tool.v1.OfferedTool" as const,
       source: "files",
-      tool: tool("read", { effect, timeoutMs: 60 }),
+      tool: tool("read", { effect, timeoutMs }),
     },
   ];
   return createToolSet(agent({ use: ["*"] }), new Map(), [{ ...offered, tools }]).byReference.get("@files/read")!;
 }
 
 /** One call, whose provider makes the given attempts one after the other. */
-async function call(effect: Effect, attempts: Attempt[], signal = new AbortController().signal) {
+async function call(effect: Effect, attempts: Attempt[], signal = new AbortController().signal, timeoutMs = 60) {
   const unused = () => Promise.reject(new Error("not asked for"));
   let made = 0;
   const client: ProviderClient = {
@@ -35,7 +38,7 @@ async function call(effect: Effect, attempts: Attempt[], signal = new AbortContr
     watchTools: () => ({ [Symbol.asyncIterator]: () => ({ next: unused }) }),
     callTool: (_, options) => attempts[made++]!(options.signal),
   };
-  const entry = entryFor(effect);
+  const entry = entryFor(effect, timeoutMs);
   if (entry.executor.kind !== "provider") throw new Error(entry.executor.kind);
   const { executor } = entry;
   const { execute } = createProviderExecution({ find: () => client, graceMs: () => 20 });
@@ -51,6 +54,12 @@ async function call(effect: Effect, attempts: Attempt[], signal = new AbortContr
   };
   const answer = await execute(request, { signal, emit: () => {} });
   return { text: answer.outputJson, made };
+}
+
+/** Like the streams of Connect's clients, which nobody can leave by `return`. */
+function withoutReturn<T>(generate: () => AsyncGenerator<T>): AsyncIterable<T> {
+  const messages = generate();
+  return { [Symbol.asyncIterator]: () => ({ next: () => messages.next() }) };
 }
 
 const succeeds: Attempt = async function* () {
@@ -85,6 +94,36 @@ describe("calls of providers", () => {
 
   test("KIND-4 a provider that hangs is given up after the tool's own time", async () => {
     expect((await call(Effect.PURE, [hangs])).text).toBe('{"error":"Tool \\"@files/read\\" timed out after 60ms"}');
+  });
+
+  test("KIND-4 a time of 30 days is not over at once", async () => {
+    const slow: Attempt = async function* (signal) {
+      await delay(100, signal);
+      yield result;
+    };
+    const { signal } = new AbortController();
+    expect((await call(Effect.PURE, [slow], signal, 30 * 86_400_000)).text).toBe('"ok"');
+  });
+
+  test("a stream is read to its end, and cut when it goes on after its result, which waits for neither", async () => {
+    const ends: string[] = [];
+    const settles: Attempt = (signal) =>
+      withoutReturn(async function* () {
+        yield result;
+        await delay(20);
+        ends.push(signal.aborted ? "cut" : "by itself");
+      });
+    const goesOn: Attempt = (signal) =>
+      withoutReturn(async function* () {
+        yield result;
+        await ended(signal);
+        ends.push("cut");
+      });
+    expect((await call(Effect.PURE, [settles])).text).toBe('"ok"');
+    expect((await call(Effect.PURE, [goesOn])).text).toBe('"ok"');
+    expect(ends).toEqual([]);
+    await until(() => ends.length === 2);
+    expect(ends).toEqual(["by itself", "cut"]);
   });
 
   test("a stream that ends without a result is no success", async () => {

@@ -1,9 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { CallToolRequestSchema, type Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { CallToolRequestSchema, type CallToolResponse, type Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import { startTimer } from "#runtime/time/timer.ts";
 import { type Answer, canceled, failure, outcomeUnknown } from "../answer.ts";
+import { type Ending, openEnding } from "../ending.ts";
 import type { CallEvent, FlightControl } from "../flights.ts";
 import type { FindProvider, ProviderClient } from "../offers/provider-client.ts";
 import type { ToolEntry } from "../tool-set.ts";
@@ -39,15 +42,16 @@ export function createProviderExecution(options: ProvidersOptions) {
     const graceMs = options.graceMs(provider);
     const ownEnd = call.deadline.at + graceMs;
     const limitMs = Math.max(1, Math.min(ownEnd, (call.runDeadline ?? ownEnd) + 1_000) - Date.now());
-    const limit = AbortSignal.timeout(limitMs);
-    const ends = { ...control, signal: AbortSignal.any([control.signal, limit]) };
+    using limit = timeoutSignal(limitMs);
+    using ending = openEnding(control.signal, limit);
+    const ends = { ...control, signal: ending.signal };
     try {
       return await attempt(client, call, ends);
     } catch (error) {
       if (control.signal.aborted) return canceled(call.entry.effect);
       if (limit.aborted)
         return failure(`Tool ${JSON.stringify(call.entry.reference)} timed out after ${call.deadline.timeoutMs}ms`);
-      return lost(client, call, ends, error);
+      return await lost(client, call, ends, error); // under the same limit
     }
   }
 
@@ -102,9 +106,42 @@ async function attempt(client: ProviderClient, call: ProviderCall, control: Flig
     ...(config && { config }),
     ...(builtinPolicy && { builtinPolicy }),
   });
-  for await (const { event } of client.callTool(request, { signal: control.signal })) {
+  const ending = openEnding(control.signal);
+  const messages = client.callTool(request, { signal: ending.signal })[Symbol.asyncIterator]();
+  try {
+    return await resultOf(messages, control);
+  } finally {
+    void leave(messages, ending);
+  }
+}
+
+async function resultOf(messages: Messages, control: FlightControl): Promise<Answer> {
+  for (;;) {
+    const next = await messages.next();
+    if (next.done) throw new Failure("data_loss", "the call ended without a result");
+    const { event } = next.value;
     if (event.case === "result") return event.value;
     if (event.case !== undefined) control.emit(event satisfies CallEvent);
   }
-  throw new Failure("data_loss", "the call ended without a result");
+}
+
+type Messages = AsyncIterator<CallToolResponse, unknown>;
+
+/** How long a stream may go on after its result. */
+const LEAVING_MS = 1_000;
+
+/**
+ * Reads the stream to its end, which follows its result at once, and cuts one that goes on: Connect's clients are left by
+ * their signal alone, and until then stream and span stay open.
+ */
+async function leave(messages: Messages, ending: Ending): Promise<void> {
+  using _ = ending;
+  const stop = startTimer(LEAVING_MS, () => ending.end(new Failure("canceled", "the call has its result")));
+  try {
+    while (!(await messages.next()).done);
+  } catch {
+    // cut, or broken after its result: the call has its answer
+  } finally {
+    stop();
+  }
 }

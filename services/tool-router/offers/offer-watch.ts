@@ -2,6 +2,8 @@ import type { ListToolsResponse, Scope, Source, WatchToolsResponse } from "#gen/
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import { openEnding } from "../ending.ts";
 import type { Offer } from "../tool-set.ts";
 import type { ProviderClient } from "./provider-client.ts";
 
@@ -56,9 +58,13 @@ export class OfferWatch {
   /** Asks afresh, so that what was declared before this call is seen after it. */
   async refresh(signal: AbortSignal): Promise<void> {
     const { scope, startupMs } = this.#options;
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(startupMs)]);
+    using limit = timeoutSignal(startupMs);
+    using ending = openEnding(signal, limit);
     try {
-      const listed = await this.ask.client?.listTools({ scope, sources: [...this.ask.sources] }, { signal: limit });
+      const listed = await this.ask.client?.listTools(
+        { scope, sources: [...this.ask.sources] },
+        { signal: ending.signal },
+      );
       if (listed !== undefined) this.#take(listed);
     } catch (error) {
       signal.throwIfAborted();

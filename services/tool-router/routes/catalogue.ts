@@ -4,6 +4,7 @@ import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { BY_RPC, type CatalogueEditor } from "../catalogue/editor.ts";
 import type { CatalogueFiles } from "../catalogue/files.ts";
+import { openEnding } from "../ending.ts";
 
 export interface CatalogueRoutes {
   catalogue: Catalogue;
@@ -32,7 +33,8 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
       return {};
     },
     async *watchAgents(_, { signal }) {
-      const ends = AbortSignal.any([signal, stopping]);
+      using ending = openEnding(signal, stopping);
+      const ends = ending.signal;
       const ended = new Promise<void>((resolve) => ends.addEventListener("abort", () => resolve(), { once: true }));
       await catalogue.caughtUp();
       while (!ends.aborted) {

@@ -3,6 +3,7 @@ import type { AuditEvent } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { type AuditFilter, AuditService } from "#gen/toolbus/router/v1/audit_pb.ts";
 import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { openEnding } from "../ending.ts";
 import type { CallStore } from "../record.ts";
 import { pageOf } from "../sessions.ts";
 import type { Submissions } from "../submissions.ts";
@@ -44,8 +45,8 @@ export function routeRecords(router: ConnectRouter, { store, submissions, audit,
   });
   router.service(AuditService, {
     async *watchAudit({ filter, fromSequence }, { signal }) {
-      const ends = AbortSignal.any([signal, stopping]);
-      for await (const event of audit.follow(Number(fromSequence), ends)) {
+      using ending = openEnding(signal, stopping);
+      for await (const event of audit.follow(Number(fromSequence), ending.signal)) {
         if (fits(event, filter)) yield { event };
       }
     },
