@@ -209,6 +209,37 @@ describe("cancelling", () => {
   });
 });
 
+describe("what is too large for a log", () => {
+  const tooLarge = "bytes, over the limit of 1032192";
+
+  test("LOOP-13 is refused at once when it is a run's input, and the session goes on", async () => {
+    const startedAtMs = performance.now();
+    await expect(start({ sessionId: "echo-large" }, "x".repeat(1_100_000))).rejects.toThrow(
+      new RegExp(`invalid_argument.*the run's input with its options takes 11\\d{5} ${tooLarge}`),
+    );
+    expect(performance.now() - startedAtMs).toBeLessThan(5_000);
+    const run = await start({ sessionId: "echo-large" }, "y".repeat(500_000));
+    await becomes(run, RunStatus.COMPLETED);
+  });
+
+  test("fails the run when it is a turn", async () => {
+    await world.writeScript("shouter", { turns: [{ text: "x".repeat(1_100_000) }] });
+    const run = await start({ agent: "shouter" }, "x");
+    const failed = await becomes(run, RunStatus.FAILED);
+    expect(failed).toMatchObject({ reason: "turn_too_large", error: expect.stringContaining(tooLarge) });
+  });
+
+  test("is refused when it is a client's output, which may be given again", async () => {
+    const run = await start({ agent: "asker" }, "hi", { options: asking });
+    await becomes(run, RunStatus.REQUIRES_ACTION);
+    const submit = (name: string) =>
+      world.runs.submitOutputs({ runId: run.id, outputs: [{ callId: "who", result: { outputJson: `"${name}"` } }] });
+    await expect(submit("x".repeat(1_100_000))).rejects.toThrow(tooLarge);
+    await submit("Ada");
+    await becomes(run, RunStatus.COMPLETED);
+  });
+});
+
 describe("watching", () => {
   test("LOOP-10 starts at any sequence, shows each event once, and ends after the terminal one", async () => {
     const run = await start({ agent: "doubler" }, "x");

@@ -14,6 +14,7 @@ import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { openCalls } from "../run/fold.ts";
 import type { ClaimedRun } from "../run/journal.ts";
+import { isTooLarge } from "../run/too-large.ts";
 import type { LoopContext } from "./context.ts";
 import type { DeltaWriter } from "./deltas.ts";
 import { inParallel } from "./in-parallel.ts";
@@ -50,19 +51,21 @@ export async function executeCalls(run: ClaimedRun, context: LoopContext, work: 
   });
 }
 
-/** C1: the first result counts, whoever wrote it. */
+/** C1: the first result counts, whoever wrote it. The router shortens results to far less than the log takes. */
 async function record(run: ClaimedRun, callId: string, result: ToolResult): Promise<void> {
-  const fitting = result.outputJson.length > maxResultCharacters ? errorResult(tooLarge) : result;
-  await run.append((state) =>
-    openCalls(state).some((call) => call.callId === callId)
-      ? { case: "callFinished", value: { callId, result: fitting } }
-      : undefined,
-  );
+  const write = (value: ToolResult) =>
+    run.append((state) =>
+      openCalls(state).some((call) => call.callId === callId)
+        ? { case: "callFinished", value: { callId, result: value } }
+        : undefined,
+    );
+  try {
+    await write(result);
+  } catch (error) {
+    if (!isTooLarge(error)) throw error;
+    await write(errorResult(error.message));
+  }
 }
-
-/** Below what the log takes, whatever the characters are; the router stores and shortens what is larger. */
-const maxResultCharacters = 250_000;
-const tooLarge = `the result has more than ${maxResultCharacters} characters`;
 
 const patienceMs = 30_000;
 
@@ -103,10 +106,16 @@ async function dispatch(
     recovering: isRecovering,
     ...(Number.isFinite(limits.deadlineMs) && { deadline: timestampFromMs(acceptedAtMs + limits.deadlineMs) }),
   };
-  for await (const { event } of router.callTool(request, { signal, principal: accepted.principal })) {
-    if (event.case === "progress") deltas.tell({ case: "progress", value: { callId, progress: event.value } });
-    if (event.case === "log") deltas.tell({ case: "log", value: { callId, log: event.value } });
-    if (event.case === "result") return event.value;
+  let result: ToolResult | undefined;
+  try {
+    for await (const { event } of router.callTool(request, { signal, principal: accepted.principal })) {
+      if (event.case === "progress") deltas.tell({ case: "progress", value: { callId, progress: event.value } });
+      if (event.case === "log") deltas.tell({ case: "log", value: { callId, log: event.value } });
+      if (event.case === "result") result = event.value; // the stream is read to its end, which closes it
+    }
+  } catch (error) {
+    if (result === undefined) throw error; // after the result nothing is missed
   }
+  if (result !== undefined) return result;
   throw new Failure("unavailable", "the call ended without a result", { reason: "CALL_WITHOUT_RESULT" });
 }

@@ -28,6 +28,8 @@ export interface FakeRouter extends ToolRouter {
   /** The names of the tools that were executed, in order. */
   readonly executed: string[];
   readonly aborted: string[];
+  /** The ids of the calls whose answers were read to the end. */
+  readonly readToEnd: string[];
   /** How many calls are in execution. */
   readonly running: number;
   readonly mostRunning: number;
@@ -38,6 +40,7 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
   const requests: CallToolRequest[] = [];
   const executed: string[] = [];
   const aborted: string[] = [];
+  const readToEnd: string[] = [];
   let running = 0;
   let mostRunning = 0;
 
@@ -62,6 +65,7 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
     requests,
     executed,
     aborted,
+    readToEnd,
     get running() {
       return running;
     },
@@ -90,6 +94,7 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
       yield create(CallToolResponseSchema, { event: { case: "progress", value: { progress: 1, total: 2 } } });
       const value = await Promise.race([result, promise]);
       yield create(CallToolResponseSchema, { event: { case: "result", value }, callId: request.callId });
+      readToEnd.push(request.callId);
     },
   };
 }

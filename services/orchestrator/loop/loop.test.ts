@@ -300,6 +300,49 @@ describe("the loop", () => {
     expect(await run.view()).toMatchObject({ outputText: "I see Error: broken" });
   });
 
+  test("LOOP-7 a result is kept whole up to what the log takes; a larger one is an error that names the sizes", async () => {
+    const large: FakeTool = { name: "large", answer: (args) => "\u00fc".repeat((args as { count: number }).count) };
+    const calls = [256 * 1_024 - 1, 600 * 1_024].map((count) => ({ name: "large", arguments: { count } }));
+    const run = await openRun({ turns: [{ calls }, { text: "done" }], tools: [large] });
+    await run.work();
+    const [whole, tooLarge] = (await run.results()).map(({ result }) => result);
+    expect(Buffer.byteLength(whole?.outputJson ?? "")).toBe(512 * 1_024);
+    expect(whole?.isError).toBe(false);
+    expect(tooLarge?.isError).toBe(true);
+    expect(tooLarge?.outputJson).toMatch(/the call's result takes 12\d{5} bytes, over the limit of 1048576/);
+    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED });
+  });
+
+  test("a turn that no log takes fails the run with the sizes, and the model is asked once", async () => {
+    const run = await openRun({ turns: [{ text: "x".repeat(1_100_000) }] });
+    expect(await run.work()).toBe("ended");
+    expect(await run.view()).toMatchObject({
+      status: RunStatus.FAILED,
+      reason: "turn_too_large",
+      error: expect.stringMatching(/the model's turn takes 11\d{5} bytes, over the limit of 1048576/),
+    });
+    expect(run.asked).toHaveLength(1);
+  });
+
+  test("the answer to a call is read to its end, which closes its stream", async () => {
+    const run = await openRun({ turns: [{ calls: [double(1)] }, { text: "done" }] });
+    await run.work();
+    expect(run.router.readToEnd).toEqual(["r_call_1_1"]);
+  });
+
+  test("LOOP-12 limits of weeks are kept: a model is waited for and no deadline has passed", async () => {
+    const limits = { modelStallMs: 2 ** 32 - 1, deadlineMs: 2 ** 32 - 1, modelRetries: 0 };
+    const run = await openRun({ turns: [{ text: "in time", delayMs: 20 }], limits });
+    await run.work();
+    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED, outputText: "in time" });
+  });
+
+  test("a run whose log was removed under way is given up instead of being written for ever", async () => {
+    const purge: FakeTool = { name: "purge", answer: () => run.log.purge("r") };
+    const run = await openRun({ turns: [{ calls: [{ name: "purge" }] }, { text: "never" }], tools: [purge] });
+    await expect(run.work()).rejects.toMatchObject({ code: "data_loss", reason: "LOG_GONE" });
+  });
+
   test("a model that counts its ids from the start in each turn is understood", async () => {
     const run = await openRun({ turns: [{ calls: [double(1, "0")] }, { calls: [double(2, "0")] }, { text: "done" }] });
     await run.work();

@@ -16,8 +16,10 @@
  */
 
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { startTimer } from "#runtime/time/timer.ts";
 import { openCalls } from "../run/fold.ts";
 import { type ClaimedRun, Superseded } from "../run/journal.ts";
+import { isTooLarge } from "../run/too-large.ts";
 import { outputTextFromState } from "../run/view.ts";
 import { executeCalls } from "./calls.ts";
 import type { LoopContext } from "./context.ts";
@@ -60,10 +62,15 @@ async function model(run: ClaimedRun, context: LoopContext, signal: AbortSignal)
   const table = await listTools(run.state, context, ends);
   const taken = await takeTurn(context, run.state, table, ends);
   const { turn, attempt, items, answer } = taken;
-  await run.append(() => ({
-    case: "turnCommitted",
-    value: { turn, attempt, items, usage: answer.usage, model: answer.modelId, finishReason: answer.finishReason },
-  }));
+  const { usage, modelId, finishReason } = answer;
+  try {
+    await run.append(() => ({
+      case: "turnCommitted",
+      value: { turn, attempt, items, usage, model: modelId, finishReason },
+    }));
+  } catch (error) {
+    throw isTooLarge(error) ? new RunFailed("turn_too_large", error.message, error) : error;
+  }
   return taken;
 }
 
@@ -98,12 +105,8 @@ async function end(run: ClaimedRun, { status, reason, error = "" }: Stop): Promi
   return "ended";
 }
 
-const longestTimerMs = 2 ** 31 - 1;
-
-/** A deadline further away than a timer reaches is left to the condition before each step. */
 function openDeadline(afterMs: number): Disposable & { signal: AbortSignal } {
   const controller = new AbortController();
   const abort = () => controller.abort(new Error("the run's deadline has passed"));
-  const timer = afterMs > longestTimerMs ? undefined : setTimeout(abort, Math.max(0, afterMs));
-  return { signal: controller.signal, [Symbol.dispose]: () => clearTimeout(timer) };
+  return { signal: controller.signal, [Symbol.dispose]: startTimer(Math.max(0, afterMs), abort) };
 }

@@ -12,6 +12,7 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
+import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 
 /** What the model said, in order; nothing of it is judged yet. */
@@ -60,7 +61,8 @@ export async function takeAttempt(
   { stallMs, signal, onPiece }: AttemptOptions,
 ): Promise<Answer> {
   const stalled = new AbortController();
-  const watchdog = setTimeout(() => stalled.abort(new ModelStalled(stallMs)), stallMs); // M1
+  const watch = () => startTimer(stallMs, () => stalled.abort(new ModelStalled(stallMs))); // M1
+  let endWatch = watch();
   const ends = AbortSignal.any([signal, stalled.signal]);
   const collector = createCollector(model.modelId, onPiece);
   try {
@@ -70,7 +72,8 @@ export async function takeAttempt(
       for (;;) {
         const { done, value } = await unlessAborted(reader.read(), ends);
         if (done) return collector.answer();
-        watchdog.refresh();
+        endWatch();
+        endWatch = watch();
         collector.take(value);
       }
     } finally {
@@ -80,7 +83,7 @@ export async function takeAttempt(
     ends.throwIfAborted(); // the cause of the abort says more than what it made of the request
     throw error;
   } finally {
-    clearTimeout(watchdog);
+    endWatch();
   }
 }
 

@@ -7,13 +7,15 @@
  * J3  Appends of one journal go one after the other, so that a process never competes with itself.
  * J4  News for a session are announced before they are written, in each attempt: a crash between the two loses nothing, as
  *     the wake-up waits for its news. An append that took so long that nobody waited any more is announced again.
- * J5  Under a claim, nothing is appended once a newer epoch, a cancellation or the end stands in the log (`Superseded`).
+ * J5  What an append lost to is found in the log: a log that shows nothing after a refusal has been removed (`data_loss`).
+ * J6  Under a claim, nothing is appended once a newer epoch, a cancellation or the end stands in the log (`Superseded`).
  *     The fence makes this hold for a process that was frozen: its next append is refused and J2 shows it why.
  */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { foldEvent, type RunState } from "./fold.ts";
 
@@ -25,6 +27,8 @@ export interface StoredEvent {
 
 /** Where logs are kept. Reads see every append that was acknowledged. */
 export interface RunLog {
+  /** Throws `invalid_argument` with reason `MESSAGE_TOO_LARGE` for an event that no log takes, and names the sizes. */
+  check(event: RunEvent): void;
   /** The run's events after a position; 0 for all. */
   read(runId: string, afterPosition: number): Promise<StoredEvent[]>;
   /** Stores the event if the run's last one stands at `position` (0: there is none). */
@@ -96,6 +100,7 @@ export function createJournal(log: RunLog, runId: string, clock: Clock): RunJour
         epoch,
         event: body,
       });
+      log.check(event);
       const announcedAtMs = clock.now();
       await announce?.(event.sequence + 1); // J4
       const outcome = await log.append(event, position); // J1
@@ -104,7 +109,9 @@ export function createJournal(log: RunLog, runId: string, clock: Clock): RunJour
         if (clock.now() - announcedAtMs > wakeWaitsMs / 2) await announce?.(event.sequence + 1); // J4
         return event;
       }
+      const refusedAt = position;
       await read(); // J2
+      if (position === refusedAt) refuse("data_loss", `the log of run ${runId} is gone`, { reason: "LOG_GONE" }); // J5
     }
   }
 
@@ -127,6 +134,9 @@ export class Superseded extends Error {
     this.name = "Superseded";
   }
 }
+
+/** So that an end always fits its log: see `check`. */
+const maxErrorCharacters = 4_000;
 
 /** A run under the claim of this process. */
 export interface ClaimedRun {
@@ -158,13 +168,13 @@ function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
   function ours(state: RunState | undefined): RunState {
     if (state === undefined) throw new Superseded("the log is gone");
     if (state.claim?.epoch !== epoch) throw new Superseded(`epoch ${state.claim?.epoch} took over from epoch ${epoch}`);
-    if (state.phase.kind === "ended") throw new Superseded("the run has ended"); // J5
+    if (state.phase.kind === "ended") throw new Superseded("the run has ended"); // J6
     return state;
   }
 
   function going(state: RunState | undefined): RunState {
     const current = ours(state);
-    if (current.cancel !== undefined) throw new Superseded("the run is to be cancelled"); // J5
+    if (current.cancel !== undefined) throw new Superseded("the run is to be cancelled"); // J6
     return current;
   }
 
@@ -177,7 +187,8 @@ function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
     append: async (decide) => {
       await journal.append((state) => decide(going(state)), { epoch });
     },
-    end: async (value) => {
+    end: async (body) => {
+      const value = { ...body, error: body.error?.slice(0, maxErrorCharacters) ?? "" };
       await journal.append((state) => ({ case: "ended", value: ours(state) && value }), { epoch });
     },
   };

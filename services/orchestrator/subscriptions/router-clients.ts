@@ -31,10 +31,17 @@ export function createRouterClients(bus: { connection: NatsConnection }, interce
       listTools: (request, { signal, principal }) =>
         asFailures(principal, () => tools.listTools(request, { signal, timeoutMs: listTimeoutMs })),
       async *callTool(request, { signal, principal }) {
+        const leaving = new AbortController(); // a stream that is left goes on until its signal aborts
+        const leave = () => leaving.abort(signal.reason);
+        signal.addEventListener("abort", leave, { once: true });
+        if (signal.aborted) leave();
         try {
-          yield* withPrincipal(principal, () => tools.callTool(request, { signal }));
+          yield* withPrincipal(principal, () => tools.callTool(request, { signal: leaving.signal }));
         } catch (error) {
           throw failureFromConnectError(error);
+        } finally {
+          signal.removeEventListener("abort", leave);
+          leave();
         }
       },
     },

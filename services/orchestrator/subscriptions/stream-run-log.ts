@@ -4,17 +4,30 @@ import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orch
 import { QueuedRunSchema, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { appendFenced, firstAfter } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { maxMessageBytes } from "#runtime/bus/message-size.ts";
 import { readSubject } from "#runtime/bus/read.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { RunKeys } from "../run/acceptance.ts";
 import type { RunLog, StoredEvent } from "../run/journal.ts";
+import { refuseTooLargeEvent } from "../run/too-large.ts";
 import { runSubjects } from "./run-subjects.ts";
 
 export const positionHeader = "Toolbus-Position";
 
+/** What the headers of an append take at most. */
+const headerBytes = 512;
+
+/** By so much the end of a run may be larger than the turn whose text it repeats: its error, and the headers. */
+const endReserveBytes = 16 * 1_024;
+
 /** The logs of runs in their stream. What was stored is told to the run's watchers. */
 export function createStreamRunLog(bus: Bus): RunLog {
   return {
+    check(event) {
+      const reserveBytes = event.event.case === "ended" ? headerBytes : endReserveBytes;
+      const limit = maxMessageBytes(bus, runSubjects.log(event.runId)) - reserveBytes;
+      refuseTooLargeEvent(event, toBinary(RunEventSchema, event).length, limit);
+    },
     async read(runId, afterPosition) {
       const stored: StoredEvent[] = [];
       const options = { fromSequence: afterPosition + 1 };
@@ -37,11 +50,13 @@ export function createStreamRunLog(bus: Bus): RunLog {
   };
 }
 
-/** Told once to whoever listens: what gets lost is found in the log or asked for. */
+/** Told once to whoever listens: what gets lost, or is too large to be told, is found in the log or asked for. */
 export function tellLive(bus: Bus, runId: string, update: WatchRunResponse, position?: number): void {
+  const payload = toBinary(WatchRunResponseSchema, update);
+  if (payload.length > (bus.connection.info?.max_payload ?? Number.POSITIVE_INFINITY) - headerBytes) return;
   const fields = headers();
   if (position !== undefined) fields.set(positionHeader, String(position));
-  bus.connection.publish(runSubjects.live(runId), toBinary(WatchRunResponseSchema, update), {
+  bus.connection.publish(runSubjects.live(runId), payload, {
     ...(position !== undefined && { headers: fields }),
   });
 }
