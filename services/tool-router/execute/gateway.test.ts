@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { delay } from "#runtime/time/delay.ts";
 import { entryOf, tool } from "../testing/tools.ts";
 import { createAddressGuard } from "./address-guard.ts";
 import { type Gateway, openGateway } from "./gateway.ts";
@@ -19,6 +20,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   else if (url === "/loop") response.writeHead(307, { location: "/loop" }).end();
   else if (url === "/fail") response.writeHead(503).end("x".repeat(10_000));
   else if (url === "/large") response.end("x".repeat(100_000));
+  else if (url === "/reset") request.socket.resetAndDestroy();
+  else if (url === "/done-then-away") response.writeHead(303, { location: "http://127.0.0.1:1/" }).end();
+  else if (url === "/elsewhere") response.writeHead(307, { location: "http://127.0.0.1:1/" }).end();
+  else if (url === "/slow") void delay(100).then(() => response.end("late"));
   else if (url === "/text") response.end("hello");
   else if (url !== "/silent")
     response.setHeader("content-type", "application/json").end('{"big": 12345678901234567890}');
@@ -45,9 +50,10 @@ describe("TOOL-3 gateway tools", () => {
     more: { method?: string; headers?: Record<string, string> } = {},
     args = {},
     timeoutMs = 5_000,
+    effect: Effect = Effect.PURE,
   ) {
     const execution = { url: url.startsWith("/") ? `http://127.0.0.1:${port}${url}` : url, ...more };
-    const entry = entryOf(tool("web", { executionType: ExecutionType.GATEWAY, execution, effect: Effect.PURE }));
+    const entry = entryOf(tool("web", { executionType: ExecutionType.GATEWAY, execution, effect }));
     const result = await gateway.execute(
       entry,
       args,
@@ -82,6 +88,20 @@ describe("TOOL-3 gateway tools", () => {
   test("time out after their own time, and name a missing secret", async () => {
     expect(await call("/silent", {}, {}, 50)).toBe('{"error":"Tool timed out after 50ms"}');
     expect(await call("/json", { headers: { a: secret("NONE") } })).toMatch(/TOOLBUS_SECRET_NONE/);
+  });
+
+  test("KIND-4 a time of 30 days is not over at once", async () => {
+    expect(await call("/slow", {}, {}, 30 * 86_400_000)).toBe('"late"');
+  });
+
+  test("LOOP-14 what was sent, must not be repeated and has no answer, has an unknown outcome", async () => {
+    const risky = (url: string) => call(url, {}, {}, 5_000, Effect.AT_MOST_ONCE);
+    expect(await risky("/reset")).toMatch(/outcome_unknown: .*web/);
+    expect(await risky("/large")).toMatch(/outcome_unknown: .*larger than 50000 bytes/);
+    expect(await risky("/done-then-away")).toMatch(/outcome_unknown: .*not a public one/);
+    expect(await risky("/elsewhere")).toMatch(/"web\\" cannot be called: .*not a public one/);
+    expect(await risky("http://127.0.0.1:1/")).toMatch(/cannot be called/);
+    expect(await call("/reset")).toMatch(/cannot be called/);
   });
 
   test("follow redirects, judge each, and take no headers to another origin", async () => {

@@ -1,11 +1,14 @@
 import { isIP } from "node:net";
 import { Agent, buildConnector, request } from "undici";
-import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Effect, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { type Answer, canceled, failure, success, successJson } from "../answer.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import { type Answer, canceled, failure, outcomeUnknown, success, successJson } from "../answer.ts";
+import { openEnding } from "../ending.ts";
 import type { ToolEntry } from "../tool-set.ts";
 import type { AddressGuard } from "./address-guard.ts";
 import type { Deadline } from "./deadline.ts";
+import { tellingStart } from "./watched-dispatcher.ts";
 
 /** TOOL-3: calls of URLs over pooled connections that lead only where the guard allows. */
 export interface Gateway extends AsyncDisposable {
@@ -29,31 +32,49 @@ interface Outgoing {
   body: string | null;
 }
 
+interface Trip {
+  readonly signal: AbortSignal;
+  /** Whether a request has gone out that a server may have carried out. */
+  mayHaveActed: boolean;
+}
+
 export function openGateway(options: GatewayOptions): Gateway {
   const { guard, secrets, maxResponseBytes } = options;
-  const agent = new Agent({ connect: guardedConnector(guard), connections: 64 });
+  // the call's own deadline ends it, and nothing before that
+  const patience = { headersTimeout: 0, bodyTimeout: 0 };
+  const agent = new Agent({ connect: guardedConnector(guard), connections: 64, ...patience });
 
   const execute: Gateway["execute"] = async ({ tool, effect }, args, deadline, signal) => {
-    const timeout = AbortSignal.timeout(Math.max(1, deadline.timeoutMs));
+    using timeout = timeoutSignal(Math.max(1, deadline.timeoutMs));
+    using ending = openEnding(signal, timeout);
+    const trip: Trip = { signal: ending.signal, mayHaveActed: false };
     try {
-      return await follow(firstRequest(tool, args, secrets), AbortSignal.any([signal, timeout]));
+      return await follow(firstRequest(tool, args, secrets), trip);
     } catch (error) {
       if (timeout.aborted) return failure(`Tool timed out after ${deadline.timeoutMs}ms`);
       if (signal.aborted) return canceled(effect);
-      return failure(`${JSON.stringify(tool.name)} cannot be called: ${messageFromUnknown(error)}`);
+      const [name, cause] = [JSON.stringify(tool.name), messageFromUnknown(error)];
+      if (trip.mayHaveActed && effect === Effect.AT_MOST_ONCE) return outcomeUnknown(`${name} was called: ${cause}`);
+      return failure(`${name} cannot be called: ${cause}`);
     }
   };
 
   /** Each hop is a request of its own, which the guard judges like the first. */
-  async function follow(first: Outgoing, signal: AbortSignal): Promise<Answer> {
+  async function follow(first: Outgoing, trip: Trip): Promise<Answer> {
     let outgoing = first;
+    const { signal } = trip;
+    const dispatcher = tellingStart(agent, () => {
+      trip.mayHaveActed = true;
+    });
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
       const { url, method, headers, body } = outgoing;
-      const response = await request(url, { method, headers, body, signal, dispatcher: agent });
+      const response = await request(url, { method, headers, body, signal, dispatcher });
       const location = response.headers.location;
       const isRedirect = [301, 302, 303, 307, 308].includes(response.statusCode) && typeof location === "string";
       if (!isRedirect) return answerFrom(response.statusCode, await boundedText(response.body, maxResponseBytes));
       await response.body.dump();
+      const isSameElsewhere = response.statusCode > 303 || method === "GET";
+      if (isSameElsewhere) trip.mayHaveActed = false; // whoever sends it on has not carried it out
       outgoing = redirected(outgoing, response.statusCode, location);
     }
     return failure(`more than ${MAX_REDIRECTS} redirects`);
