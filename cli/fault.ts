@@ -23,7 +23,10 @@ export interface Told {
 /** One sentence on what went wrong, and where it helps one on what to do. */
 export function toldFromError(error: unknown, url: string): Told {
   if (error instanceof UsageFault) return { message: error.message, exitCode: exitCodes.usage };
-  if (error instanceof Failure) return { message: error.message, exitCode: exitCodes.failure };
+  if (error instanceof Failure) {
+    const isUsage = error.code === "invalid_argument";
+    return { message: error.message, exitCode: isUsage ? exitCodes.usage : exitCodes.failure };
+  }
   if (!(error instanceof ConnectError)) return { message: messageFromUnknown(error), exitCode: exitCodes.failure };
   if (isUnreachable(error)) {
     const message = `nothing answers at ${url}. Start the suite with "toolbus up", or name its address with --url.`;

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { Command, Option } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { addAgentsCommand } from "./commands/agents.ts";
 import { addAnswerCommand } from "./commands/answer.ts";
 import { addCallCommand } from "./commands/call.ts";
@@ -16,7 +16,12 @@ import { colors } from "./print.ts";
 const program = new Command("toolbus")
   .description("Tools for agents: every kind behind one contract, on one bus")
   .version("0.1.0")
-  .addOption(new Option("-u, --url <url>", "address of the suite's gateway").env("TOOLBUS_URL").default(defaultUrl))
+  .addOption(
+    new Option("-u, --url <url>", "address of the suite's gateway")
+      .env("TOOLBUS_URL")
+      .default(defaultUrl)
+      .argParser(httpUrl),
+  )
   .addOption(new Option("--api-key <key>", "key for the gateway").env("TOOLBUS_API_KEY"))
   .option("--json", "print JSON lines in the contract's form")
   .addHelpText(
@@ -66,6 +71,12 @@ function end(error: unknown): void {
   const { message, exitCode } = toldFromError(error, globalOptionsOf(program).url);
   process.stderr.write(`${colors.red("toolbus:")} ${message}\n`);
   process.exitCode = exitCode;
+}
+
+function httpUrl(text: string): string {
+  if (!/^https?:$/.test(URL.parse(text)?.protocol ?? ""))
+    throw new InvalidArgumentError(`expected one like ${defaultUrl}`);
+  return text;
 }
 
 function exitOnUsage(command: Command): void {

@@ -1,8 +1,10 @@
 import { readFile } from "node:fs/promises";
-import { fromJsonString } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { Command } from "commander";
-import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { AgentService, ListAgentsResponseSchema, StoredAgentSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
+import { agentFromFile } from "#runtime/agent-file/agent-from-file.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { UsageFault } from "../fault.ts";
 import { colors, oneLine, printLine, printMessage, printTable } from "../print.ts";
@@ -13,7 +15,7 @@ export function addAgentsCommand(program: Command): void {
   agents.command("show").description("Show an agent's configuration").argument("<name>").action(showAgent);
   agents
     .command("apply")
-    .description("Create or replace an agent from a JSON file in the contract's form")
+    .description("Create or replace an agent from its JSON file, in the form of examples/agents or the contract's")
     .argument("<file>")
     .option("--dry-run", "check only")
     .action(applyAgent);
@@ -49,11 +51,11 @@ async function applyAgent(file: string, options: { dryRun?: boolean }, command: 
   printLine(`${agent.name} ${options.dryRun ? "is valid" : "applied"}`);
 }
 
-async function readAgent(file: string) {
+async function readAgent(file: string): Promise<Agent> {
   try {
-    return fromJsonString(AgentSchema, await readFile(file, "utf8"));
+    return agentFromFile(JSON.parse(await readFile(file, "utf8")) as JsonObject);
   } catch (cause) {
-    throw new UsageFault(`${file} is no agent: ${(cause as Error).message}`, { cause });
+    throw new UsageFault(`${file} is no agent: ${messageFromUnknown(cause)}`, { cause });
   }
 }
 

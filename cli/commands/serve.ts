@@ -1,12 +1,12 @@
 import { pathToFileURL } from "node:url";
-import type { Command } from "commander";
+import { Argument, type Command } from "commander";
 import { listRooms, mainOfRoom } from "../suite/rooms.ts";
 
 export function addServeCommand(program: Command): void {
   program
     .command("serve")
     .description("Run one service in this process, against the NATS server of NATS_URL")
-    .argument("<service>", `one of ${listRooms().join(", ")}`)
+    .addArgument(new Argument("<service>", "which one").choices(listRooms()))
     .addHelpText("after", "\nStart it as often as you like: all instances of a service share its work.")
     .action(serve);
 }

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { readServiceConfig } from "#runtime/config/service-config.ts";
 import { globalOptionsOf } from "../connection.ts";
 import { colors, printLine, printNote } from "../print.ts";
 import { listRooms } from "../suite/rooms.ts";
@@ -22,7 +23,7 @@ export function addUpCommand(program: Command): void {
     .option("-p, --port <port>", "port of the gateway; 0 takes a free one", port, 7480)
     .option("--directory <path>", "where the suite keeps its state and logs", ".toolbus")
     .addOption(new Option("--nats <url>", "use this NATS server instead of starting one").env("NATS_URL"))
-    .option("--only <service...>", `start only these of ${listRooms().join(", ")}`)
+    .addOption(new Option("--only <service...>", "start only these services").choices(listRooms()))
     .addOption(
       new Option("--sync <class>", "what survives: `default` any process's end, `always` power loss too")
         .choices(["default", "always"])
@@ -36,6 +37,8 @@ async function up(options: Options, command: Command): Promise<void> {
   const startedAt = performance.now();
   const stop = stopSignal();
   const { json } = globalOptionsOf(command);
+  // As the services read it: refused before any of them starts, and without the credentials that it may hold.
+  const natsUrl = options.nats === undefined ? undefined : readServiceConfig({ NATS_URL: options.nats }).natsUrl;
   const say = (event: object, text: string) => (json ? printLine(JSON.stringify(event)) : printNote(text));
   await using suite = await openSuite({
     directory: options.directory,
@@ -51,7 +54,7 @@ async function up(options: Options, command: Command): Promise<void> {
   });
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
   const durability = options.sync === "always" ? "power loss" : "the end of any process";
-  if (json) printLine(JSON.stringify({ kind: "ready", url: suite.url, natsUrl: suite.nats.url }));
+  if (json) printLine(JSON.stringify({ kind: "ready", url: suite.url, natsUrl: natsUrl ?? suite.nats.url }));
   else {
     printLine(`${colors.green("toolbus is up")} after ${seconds} s at ${colors.bold(suite.url)}`);
     printLine(`What is acknowledged survives ${durability}. Logs are in ${options.directory}/logs. Ctrl-C stops it.`);

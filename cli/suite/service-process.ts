@@ -2,7 +2,8 @@
 //
 // S1  A process that ends without being asked to is started again, with backoff; its end is told.
 // S2  It holds an IPC channel to this process and ends when the channel closes: a killed suite leaves no service behind.
-// S3  Disposing sends SIGTERM, waits for the drain, and sends SIGKILL after `stopTimeoutMs`.
+// S3  Disposing sends SIGTERM, waits for the drain, and sends SIGKILL after `stopTimeoutMs`: a service ends its own drain
+//     after 30 s at the latest, so that is the longer time.
 // S4  It has a process group of its own: Ctrl-C in a terminal reaches this process alone, which then stops it in order.
 
 import { type ChildProcess, fork } from "node:child_process";
@@ -106,7 +107,7 @@ export function openServiceProcess(options: ServiceProcessOptions): ServiceProce
     async [Symbol.asyncDispose]() {
       stopping.abort();
       child?.kill("SIGTERM");
-      const timer = setTimeout(() => child?.kill("SIGKILL"), options.stopTimeoutMs ?? 15_000);
+      const timer = setTimeout(() => child?.kill("SIGKILL"), options.stopTimeoutMs ?? 35_000);
       await running;
       clearTimeout(timer);
     },

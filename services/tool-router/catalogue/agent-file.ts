@@ -1,5 +1,6 @@
-import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
-import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { agentFromFile } from "#runtime/agent-file/agent-from-file.ts";
 import { createFileForm, NAME, object, type Parsed, STRINGS, TEXT, TEXTS } from "./file-form.ts";
 
 const SOURCE_NAME = { type: "string", pattern: "^[a-zA-Z0-9_.-]{1,64}$" };
@@ -62,20 +63,10 @@ const AGENT = object(
   ["name"],
 );
 
-interface AgentFile extends JsonObject {
-  mcp: { servers: { name: string }[] };
-  workers: { name: string; [field: string]: JsonValue }[];
-  sources: JsonValue[];
-}
-
-const form = createFileForm<Partial<AgentFile>>(AGENT);
+const form = createFileForm<JsonObject>(AGENT);
 
 /** An agent's file; `mcp.servers` and `workers` are a short way to write sources. */
 export function parseAgentFile(text: string): Parsed<Agent> {
   const parsed = form(text);
-  if (parsed.kind === "faulty") return parsed;
-  const { $schema: _, mcp, workers = [], sources = [], ...rest } = parsed.value;
-  const servers = (mcp?.servers ?? []).map((config) => ({ name: config.name, provider: "mcp", config }));
-  const files = workers.map(({ name, ...config }) => ({ name, provider: "worker", config }));
-  return { kind: "parsed", value: fromJson(AgentSchema, { ...rest, sources: [...servers, ...files, ...sources] }) };
+  return parsed.kind === "faulty" ? parsed : { kind: "parsed", value: agentFromFile(parsed.value) };
 }

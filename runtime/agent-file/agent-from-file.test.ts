@@ -1,0 +1,46 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { toJson } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { agentFromFile } from "./agent-from-file.ts";
+
+const source = { name: "s", provider: "mcp", config: { url: "http://127.0.0.1:1" } };
+
+describe("an agent from a file", () => {
+  test("TOOL-14 servers and workers are sources, before those that are written out", () => {
+    const server = { name: "files", command: "npx" };
+    const agent = agentFromFile({
+      name: "a",
+      mcp: { servers: [server] },
+      workers: [{ name: "w", secrets: ["S"] }],
+      sources: [source],
+    });
+    expect(agent.sources).toMatchObject([
+      { name: "files", provider: "mcp", config: server },
+      { name: "w", provider: "worker", config: { secrets: ["S"] } },
+      source,
+    ]);
+  });
+
+  test("the contract's own form stays as it is", () => {
+    const agent = agentFromFile({ name: "a", sources: [source] });
+    const json = toJson(AgentSchema, agent);
+    expect(agentFromFile(json as { name: string })).toEqual(agent);
+  });
+
+  test.each([
+    [{ mcp: [] }, /^mcp: expected an object/],
+    [{ mcp: { servers: {} } }, /^mcp\.servers: expected a list of objects/],
+    [{ workers: ["qr"] }, /^workers: expected a list of objects/],
+    [{ sources: null }, /^sources: expected a list of objects/],
+    [{ tool: {} }, /"tool" is unknown/],
+  ])("%j is refused with what is wrong", (file, message) => {
+    expect(() => agentFromFile({ name: "a", ...file })).toThrow(message);
+  });
+
+  const examples = new URL("../../examples/agents/", import.meta.url);
+  test.each(readdirSync(examples))("the example %s is one", (name) => {
+    const file = JSON.parse(readFileSync(new URL(name, examples), "utf8"));
+    expect(agentFromFile(file).sources.map(({ provider }) => provider)).toEqual(["mcp", "worker"]);
+  });
+});

@@ -1,0 +1,29 @@
+import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { refuse } from "../failure/failure.ts";
+
+/**
+ * The agent that a file holds: the contract's form, and two short ways to write its sources, `mcp.servers` and `workers`.
+ * Throws `invalid_argument` for a short way that holds no list of objects, and an `Error` for what the contract's form
+ * does not know.
+ */
+export function agentFromFile(file: JsonObject): Agent {
+  const { $schema: _, mcp = {}, workers = [], sources = [], ...rest } = file;
+  if (!isObject(mcp)) return refuse("invalid_argument", "mcp: expected an object with servers");
+  const servers = objectsOf(mcp.servers ?? [], "mcp.servers").map((config) => ({
+    name: config.name ?? "",
+    provider: "mcp",
+    config,
+  }));
+  const files = objectsOf(workers, "workers").map(({ name = "", ...config }) => ({ name, provider: "worker", config }));
+  return fromJson(AgentSchema, { ...rest, sources: [...servers, ...files, ...objectsOf(sources, "sources")] });
+}
+
+function objectsOf(value: JsonValue, path: string): JsonObject[] {
+  if (Array.isArray(value) && value.every(isObject)) return value;
+  return refuse("invalid_argument", `${path}: expected a list of objects`);
+}
+
+function isObject(value: JsonValue): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
