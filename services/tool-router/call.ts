@@ -40,7 +40,7 @@ export function createCalls(parts: CallParts): Calls {
   const { admission, records, messages, execution, answers, clock, flights } = parts;
 
   async function run(request: IdentifiedCall, control: FlightControl): Promise<Answer> {
-    const known = request.recovering ? await records.recall(request) : undefined;
+    const known = request.recovering ? await records.recall(request, control.signal) : undefined;
     if (known !== undefined) return known;
     const admitted = await admission.admit(request, control.signal);
     if (admitted.kind === "refused") return admitted.answer;

@@ -87,6 +87,17 @@ describe("recorded calls", () => {
     expect([...executing]).toEqual([]);
   });
 
+  test("LOOP-14 recalling a started call waits for who executes it, and tells its outcome as unknown without one", async () => {
+    const { records, standing } = open();
+    const call = { callId: "c1", sessionId: "s1", runId: "r1" };
+    expect(await records.recall(call, signal)).toBeUndefined();
+    await records.begin(risky, facts, 0, signal);
+    expect(await records.recall({ ...call, runId: "r2" }, signal)).toBeUndefined();
+    expect(standing.get("c1")?.state).toBe(State.STARTED);
+    expect((await records.recall(call, signal))?.outputJson).toContain("outcome_unknown: ");
+    expect(standing.get("c1")?.state).toBe(State.RESOLVED);
+  });
+
   test("an id is one call's: another session, run or tool is refused", async () => {
     const { records } = open();
     await records.begin(risky, facts, 0, signal);

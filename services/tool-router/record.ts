@@ -55,13 +55,18 @@ export type Begun =
 
 export type CallFacts = Omit<MessageInitShape<typeof ToolCallRecordSchema>, "$typeName" | "state" | "createdAt">;
 
+type CallIdentity = Pick<ToolCallRecord, "callId" | "sessionId" | "runId">;
+
 /** How long a router waits for news between two looks at whether the holder of a call still lives. */
 const HOLDER_CHECK_MS = 1_000;
 
 export interface Records {
   begin(entry: ToolEntry, facts: CallFacts & { callId: string }, now: number, signal: AbortSignal): Promise<Begun>;
-  /** What a call that is repeated after a crash was answered before it, whatever has changed since. */
-  recall(call: Pick<ToolCallRecord, "callId" | "sessionId" | "runId">): Promise<Answer | undefined>;
+  /**
+   * What came of a call that is repeated after a crash and was run before it, whatever has changed since; undefined when
+   * it is still to be judged.
+   */
+  recall(call: CallIdentity, signal: AbortSignal): Promise<Answer | undefined>;
   /** Resolves what `begin` began; gives the answer that stands. */
   finish(callId: string, answer: Answer): Promise<Answer>;
   /** Resolves a call that nobody outside will ever see; gives the answer that stands. */
@@ -127,10 +132,11 @@ export function createRecords(store: CallStore, waiters: Waiters, executing: Set
     return updated?.record.result ?? answer;
   }
 
-  async function recall(call: Pick<ToolCallRecord, "callId" | "sessionId" | "runId">): Promise<Answer | undefined> {
+  async function recall(call: CallIdentity, signal: AbortSignal): Promise<Answer | undefined> {
     const standing = await store.read(call.callId);
     const isSame = standing?.sessionId === call.sessionId && standing.runId === call.runId;
-    return isSame ? standing.result : undefined;
+    if (!isSame) return undefined;
+    return standing.state === State.STARTED ? follow(call.callId, signal) : standing.result;
   }
 
   return {

@@ -44,6 +44,19 @@ describe("repeated, orphaned and cancelled calls, on the bus", () => {
     expect(suite.mcp.calls.map(({ callId }) => callId)).not.toContain("orphan");
   });
 
+  test("LOOP-14 a started call keeps its unknown outcome, though its agent may no longer make it", async () => {
+    const tools = { use: ["@files/*"] };
+    const sources = [{ name: "files", provider: "mcp", config: { command: "files" } }];
+    await suite.clients.agents.applyAgent({ agent: { name: "changing", sources, tools } });
+    const sessionId = await suite.openSession("changing");
+    const facts = { sessionId, tool: "@files/read_file", agent: "changing", state: "TOOL_CALL_STATE_STARTED" };
+    const record = { callId: "changed", ...facts };
+    await (await suite.bus.keyValue("toolbus_calls")).put("changed", JSON.stringify(record));
+    await suite.clients.agents.applyAgent({ agent: { name: "changing", sources, tools: { use: [] } } });
+    const request = { sessionId, name: "files__read_file", argumentsJson: "{}", callId: "changed", recovering: true };
+    expect(JSON.stringify((await suite.clients.call(request)).output)).toMatch(/outcome_unknown: /);
+  });
+
   test("LOOP-15 cancelling a call reaches its provider", async () => {
     const sessionId = await suite.openSession();
     suite.mcp.answer = async function* (_, signal) {
