@@ -18,6 +18,7 @@ def crash(how: str = "exit"):
     print("last words", file=sys.stderr)
     if how == "signal":
         os.kill(os.getpid(), signal.SIGSEGV)
+        time.sleep(60)
     os._exit(3)
 
 def allocate(count: int):
@@ -61,6 +62,37 @@ describe("idle", () => {
     await eventually(async () => (await workersOf(workers)).length === 0);
     expect(isAlive(pid)).toBe(false);
     expect(await processOf(workers)).not.toBe(pid);
+  }, 60_000);
+});
+
+describe("workers that nobody uses", () => {
+  test("WORK-3 a worker ends in its time also when the last call on it was refused for its arguments", async () => {
+    const environment = { TOOLBUS_WORKER_IDLE: "400", TOOLBUS_WORKER_MAX_LINE_BYTES: "65536" };
+    await using workers = await openTestWorkers({ "tool.py": TOOL }, environment);
+    const pid = await processOf(workers);
+    const failure = await failureOf(workers.call("tool.pid", { text: "x".repeat(70_000) }));
+    expect(failure.reason).toBe("ARGUMENTS_TOO_LARGE");
+    await eventually(() => !isAlive(pid));
+  }, 60_000);
+
+  test("WORK-10 a worker whose caller left while it started makes room for one that is waited for", async () => {
+    const slow = `${HEAD}
+import os, time
+while not os.path.exists(__file__ + ".go"):
+    time.sleep(0.02)
+def f(): return 1
+`;
+    const environment = { TOOLBUS_POOL_WORKERS: "1" };
+    await using workers = await openTestWorkers({ "slow.py": slow, "tool.py": TOOL }, environment);
+    const leaving = new AbortController();
+    const left = failureOf(workers.call("slow.f", {}, { options: { signal: leaving.signal } }));
+    await eventually(async () => (await workersOf(workers, WorkerState.STARTING)).length === 1);
+    const waiting = processOf(workers);
+    await eventually(async () => (await workersOf(workers, WorkerState.STARTING)).length === 2);
+    leaving.abort();
+    await left;
+    await workers.write("slow.py.go", "");
+    expect(isAlive(await waiting)).toBe(true);
   }, 60_000);
 });
 

@@ -29,3 +29,12 @@ test("a call that is over has no time left to run out, and its caller's abort co
   caller.abort("left");
   expect(other.signal.reason).toBe("left");
 });
+
+test("a call may take weeks", () => {
+  const dayMs = 24 * 60 * 60 * 1_000;
+  const time = startCallTime(30 * dayMs, never, () => new Error("time is up"));
+  vi.advanceTimersByTime(30 * dayMs - 1);
+  expect(time.signal.aborted).toBe(false);
+  vi.advanceTimersByTime(1);
+  expect(time.signal.aborted).toBe(true);
+});

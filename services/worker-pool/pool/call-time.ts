@@ -1,3 +1,5 @@
+import { startTimer } from "#runtime/time/timer.ts";
+
 /** The time of one call: it stands still while its worker is installed and started. */
 export interface CallTime {
   /** Aborts when the time is over, or when the caller gives up. */
@@ -12,19 +14,19 @@ export function startCallTime(timeoutMs: number, caller: AbortSignal, timeUp: ()
   const over = new AbortController();
   let leftMs = timeoutMs;
   let runsSinceMs: number | undefined;
-  let timer: NodeJS.Timeout | undefined;
+  let stopTimer: () => void = () => {};
 
   function pause(): void {
     if (runsSinceMs === undefined) return;
     leftMs -= performance.now() - runsSinceMs;
     runsSinceMs = undefined;
-    clearTimeout(timer);
+    stopTimer();
   }
 
   function resume(): void {
     if (runsSinceMs !== undefined) return;
     runsSinceMs = performance.now();
-    timer = setTimeout(() => over.abort(timeUp()), Math.max(0, leftMs));
+    stopTimer = startTimer(Math.max(0, leftMs), () => over.abort(timeUp()));
   }
 
   resume();

@@ -7,6 +7,7 @@
 
 import { Failure } from "#runtime/failure/failure.ts";
 import { type Backoff, createBackoff } from "#runtime/time/backoff.ts";
+import { startTimer } from "#runtime/time/timer.ts";
 import type { PoolTimes } from "../config.ts";
 import type { OfferedFile } from "../files/tool-file.ts";
 import type { Worker } from "../worker/worker.ts";
@@ -46,7 +47,7 @@ export class Place {
   readonly #options: PlaceOptions;
   readonly #backoff: Backoff;
   #crashes = 0;
-  #idleTimer: NodeJS.Timeout | undefined;
+  #endIdling: () => void = () => {};
 
   constructor(options: PlaceOptions) {
     this.#options = options;
@@ -77,8 +78,13 @@ export class Place {
 
   /** The worker is in use. */
   keepAwake(): void {
-    clearTimeout(this.#idleTimer);
+    this.#endIdling();
     this.callsTotal += 1;
+  }
+
+  /** Ends a worker that was started for callers who have left, when others wait for a worker to end. */
+  makeRoom(): void {
+    if (this.permits.isFree && this.#options.isCrowded()) this.#endIfIdle();
   }
 
   /** Lets the worker finish what it has; the next call starts another. */
@@ -91,7 +97,7 @@ export class Place {
 
   /** Ends every process at once. */
   async stop(reason: string): Promise<void> {
-    clearTimeout(this.#idleTimer);
+    this.#endIdling();
     if (this.state.kind === "starting") {
       this.state.abort.abort(new Failure("unavailable", reason, { reason: "WORKER_STOPPED" }));
       await this.state.opened.catch(() => {}); // those who wait for it are told
@@ -135,6 +141,7 @@ export class Place {
     this.workers.add(worker);
     this.state = { kind: "ready", worker };
     this.#startIdling();
+    this.makeRoom();
     void worker.ended.then(({ reason, wasExpected }) => {
       this.workers.delete(worker);
       const isCurrent = this.state.kind === "ready" && this.state.worker === worker;
@@ -159,9 +166,8 @@ export class Place {
   }
 
   #startIdling(): void {
-    clearTimeout(this.#idleTimer);
-    this.#idleTimer = setTimeout(() => this.#endIfIdle(), this.#options.times.idleMs);
-    this.#idleTimer.unref();
+    this.#endIdling();
+    this.#endIdling = startTimer(this.#options.times.idleMs, () => this.#endIfIdle(), { isBackground: true });
   }
 
   #endIfIdle(): void {

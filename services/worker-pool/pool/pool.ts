@@ -1,5 +1,6 @@
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { WorkerPoolConfig } from "../config.ts";
 import type { OfferedFile, ToolFile } from "../files/tool-file.ts";
@@ -110,15 +111,18 @@ export class Pool implements AsyncDisposable {
       let worker = await this.#readyWorker(place, call.file, time);
       taken.push(await this.#calls.acquire(time.signal));
       while (!worker.accepts) worker = await this.#readyWorker(place, call.file, time);
+      const running = worker.call(call, call.listener, time.signal); // refused, it leaves the worker idle as it was
       place.keepAwake();
-      const running = worker.call(call, call.listener, time.signal);
       isRunning = true;
       void running.ended.then(free);
       const answer = await running.answer;
       place.noteAnswer();
       return answer;
     } finally {
-      if (!isRunning) free();
+      if (!isRunning) {
+        free();
+        place.makeRoom();
+      }
     }
   }
 
@@ -185,7 +189,7 @@ export class Pool implements AsyncDisposable {
       idle.sort((a, b) => a.lastUsedAtMs - b.lastUsedAtMs);
       await idle[0]?.renew();
     }
-    const timeout = AbortSignal.timeout(this.#options.times.callMs);
+    using timeout = timeoutSignal(this.#options.times.callMs);
     try {
       return await this.#processes.acquire(AbortSignal.any([signal, timeout]));
     } catch (error) {

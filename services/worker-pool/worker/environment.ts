@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { openChildProcess, textFromExit } from "#runtime/lifecycle/child-process.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 
 export interface InstallOptions {
   uv: string;
@@ -18,7 +19,7 @@ export interface InstallOptions {
  */
 export async function installEnvironment(options: InstallOptions): Promise<string> {
   const { uv, path, environment, timeoutMs, onLine } = options;
-  const timeout = AbortSignal.timeout(timeoutMs);
+  using timeout = timeoutSignal(timeoutMs);
   await using child = await openChildProcess({
     command: uv,
     args: ["sync", "--script", path, "--output-format", "json", "--no-progress", "--color", "never"],

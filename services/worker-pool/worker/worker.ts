@@ -8,6 +8,7 @@
 
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { startTimer } from "#runtime/time/timer.ts";
 import { type WrittenLine, writtenLineFromText } from "../logs/log-line.ts";
 import { type CallRequest, type Frame, lineFromCancel, lineFromRequest, type Progress, parseFrame } from "./frames.ts";
 import { createLastWords } from "./last-words.ts";
@@ -198,11 +199,12 @@ export class Worker {
     call.reject(reason);
     this.#write(lineFromCancel(id));
     this.#endIfDrained();
-    setTimeout(() => {
+    const replace = () => {
       if (this.#calls.get(id) !== call) return;
       call.end(); // it stays in the list: while its thread is taken, the process does not end by itself
       void this.retire();
-    }, this.#options.cancelGraceMs).unref();
+    };
+    startTimer(this.#options.cancelGraceMs, replace, { isBackground: true });
   }
 
   #remove(id: number, call: CallInFlight): void {
