@@ -8,6 +8,7 @@ import type { PreparedCall } from "./execute/execute.ts";
 import type { Messages, Spaces } from "./messages.ts";
 import { blocked, blockedOutsideSpace, type Decision, narrow } from "./policy.ts";
 import type { CallFacts } from "./record.ts";
+import { recordedArguments, recordedSchema } from "./record-size.ts";
 import { resolve } from "./resolve.ts";
 import type { ToolEntry, ToolSet } from "./tool-set.ts";
 import type { Validator } from "./validate.ts";
@@ -69,9 +70,6 @@ export type Admission = { kind: "admitted"; call: AdmittedCall } | { kind: "refu
 /** A request under the id that it was given or that was chosen for it. */
 export type IdentifiedCall = CallToolRequest & { callId: string };
 
-/** Larger arguments go to their tool, but stand neither in the record nor in the space. */
-const MAX_RECORDED_BYTES = 256 * 1_024;
-
 function admittedCall(
   request: IdentifiedCall,
   context: AgentContext,
@@ -79,16 +77,15 @@ function admittedCall(
 ): AdmittedCall {
   const { callId, sessionId, runId, argumentsJson, deadline } = request;
   const { outputSchemaJson, executionType } = entry.tool;
-  const bytes = Buffer.byteLength(argumentsJson);
   const facts = {
     callId,
     sessionId,
     runId,
     agent: context.agent.name,
     tool: entry.reference,
-    argumentsJson: bytes > MAX_RECORDED_BYTES ? JSON.stringify({ truncated: true, bytes }) : argumentsJson,
+    argumentsJson: recordedArguments(argumentsJson),
     executionType,
-    outputSchemaJson,
+    outputSchemaJson: recordedSchema(outputSchemaJson),
     spaceId,
     principal: context.principal,
     effect: entry.effect,

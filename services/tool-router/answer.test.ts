@@ -13,6 +13,22 @@ const answers = createAnswers({
 const web = (outputSchemaJson = "") => tool("web", { executionType: ExecutionType.GATEWAY, outputSchemaJson });
 
 describe("answers", () => {
+  test("that a record could not hold stand in it as their beginning, with the reference of the whole", async () => {
+    const roomy = createAnswers({
+      validator: createValidator(),
+      maxBytes: 512 * 1_024,
+      store: async (text) => `stored-${stored.push(text)}`,
+    });
+    const answer = successJson(JSON.stringify('"'.repeat(250_000)));
+    expect(await roomy.finish(web(), answer)).toBe(answer);
+    const recorded = await roomy.recorded(answer);
+    expect(stored.at(-1)).toBe(answer.outputJson);
+    expect(recorded.storedReference).toBe(`stored-${stored.length}`);
+    expect(JSON.stringify(recorded.outputJson).length).toBeLessThan(530_000);
+    expect(await roomy.recorded(recorded)).toBe(recorded);
+    expect(await roomy.recorded(successJson('"small"'))).toMatchObject({ outputJson: '"small"' });
+  });
+
   test("go through byte for byte", async () => {
     const text = '{"n": 12345678901234567890}';
     expect((await answers.finish(web(), successJson(text))).outputJson).toBe(text);

@@ -1,5 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Effect, ExecutionType, type Tool, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { fitsRecord } from "./record-size.ts";
 import { isObject, type Validator } from "./validate.ts";
 
 /** What a call answered; a failure is `{"error":"<text>"}` with `isError`, whatever the kind (KIND-4). */
@@ -40,6 +41,8 @@ export interface Answers {
   finish(tool: Tool, result: Answer): Promise<Answer>;
   /** Stores what is larger than a message holds, and gives its beginning with the reference. */
   bound(answer: Answer): Promise<Answer>;
+  /** What stands for the answer in the call's record: itself, or likewise its beginning. */
+  recorded(answer: Answer): Promise<Answer>;
 }
 
 export function createAnswers(options: { validator: Validator; maxBytes: number; store: StoreResult }): Answers {
@@ -53,14 +56,21 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
   }
 
   async function bound(answer: Answer): Promise<Answer> {
+    return Buffer.byteLength(answer.outputJson) <= maxBytes ? answer : put(answer);
+  }
+
+  async function put(answer: Answer): Promise<Answer> {
     const bytes = Buffer.byteLength(answer.outputJson);
-    if (bytes <= maxBytes) return answer;
     const storedReference = await store(answer.outputJson);
     const outputJson = shortened(answer, { bytes, maxBytes, storedReference });
     return answerFrom({ outputJson, isError: answer.isError, storedReference });
   }
 
-  return { finish: (tool, result) => bound(checked(tool, result)), bound };
+  return {
+    finish: (tool, result) => bound(checked(tool, result)),
+    bound,
+    recorded: async (answer) => (fitsRecord(answer) ? answer : put(answer)),
+  };
 }
 
 /** An MCP tool's schema speaks of its structured content, which the bridge's client has checked; arguments need no check. */

@@ -68,9 +68,13 @@ export function createCalls(parts: CallParts): Calls {
       return fault ? records.abandon(facts.callId, fault) : execution.execute(prepared, control);
     }
     const answer = await answers.finish(entry.tool, fault ?? (await execution.execute(prepared, control)));
-    const standing = begun.kind === "begun" ? await records.finish(facts.callId, answer) : answer;
+    const standing = begun.kind === "begun" ? await finished(facts.callId, answer) : answer;
     messages.showResult(facts, standing);
     return standing;
+  }
+
+  async function finished(callId: string, answer: Answer): Promise<Answer> {
+    return records.finish(callId, answer, await answers.recorded(answer));
   }
 
   /** What cannot be shown is not executed: the answer then is the fault. */

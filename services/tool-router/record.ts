@@ -67,8 +67,8 @@ export interface Records {
    * it is still to be judged.
    */
   recall(call: CallIdentity, signal: AbortSignal): Promise<Answer | undefined>;
-  /** Resolves what `begin` began; gives the answer that stands. */
-  finish(callId: string, answer: Answer): Promise<Answer>;
+  /** Resolves what `begin` began, `recorded` standing for the answer in the record; gives the answer that stands. */
+  finish(callId: string, answer: Answer, recorded?: Answer): Promise<Answer>;
   /** Resolves a call that nobody outside will ever see; gives the answer that stands. */
   abandon(callId: string, answer: Answer): Promise<Answer>;
   /** This router has nothing to do with the call any more, however it went. */
@@ -122,14 +122,23 @@ export function createRecords(store: CallStore, waiters: Waiters, executing: Set
     }
   }
 
-  const finish = (callId: string, answer: Answer) => settle(callId, answer, [State.STARTED]);
+  async function finish(callId: string, answer: Answer, recorded = answer): Promise<Answer> {
+    const standing = await settle(callId, recorded, [State.STARTED]);
+    return standing === "settled" ? answer : standing;
+  }
 
-  async function settle(callId: string, answer: Answer, from: State[]): Promise<Answer> {
+  async function abandon(callId: string, answer: Answer): Promise<Answer> {
+    const standing = await settle(callId, answer, [State.WAITING, State.PENDING]);
+    return standing === "settled" ? answer : standing;
+  }
+
+  /** R2: the answer of somebody else, who was faster, or that this one stands. */
+  async function settle(callId: string, result: Answer, from: State[]): Promise<Answer | "settled"> {
     const updated = await store.update(callId, (record) =>
-      from.includes(record.state) ? { ...record, state: State.RESOLVED, result: answer } : undefined,
+      from.includes(record.state) ? { ...record, state: State.RESOLVED, result } : undefined,
     );
     store.announce(callId);
-    return updated?.record.result ?? answer;
+    return updated?.hasChanged ? "settled" : (updated?.record.result ?? "settled");
   }
 
   async function recall(call: CallIdentity, signal: AbortSignal): Promise<Answer | undefined> {
@@ -143,7 +152,7 @@ export function createRecords(store: CallStore, waiters: Waiters, executing: Set
     begin,
     recall,
     finish,
-    abandon: (callId, answer) => settle(callId, answer, [State.WAITING, State.PENDING]),
+    abandon,
     release: (callId) => void executing.delete(callId),
   };
 }

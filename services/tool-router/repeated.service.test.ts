@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ToolCallState } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { ended } from "./testing/fake-provider.ts";
-import { openReader, type Reader } from "./testing/reader.ts";
+import { openReader, type Reader, readFile } from "./testing/reader.ts";
 
 describe("repeated, orphaned and cancelled calls, on the bus", () => {
   let suite: Reader;
@@ -55,6 +56,27 @@ describe("repeated, orphaned and cancelled calls, on the bus", () => {
     await suite.clients.agents.applyAgent({ agent: { name: "changing", sources, tools: { use: [] } } });
     const request = { sessionId, name: "files__read_file", argumentsJson: "{}", callId: "changed", recovering: true };
     expect(JSON.stringify((await suite.clients.call(request)).output)).toMatch(/outcome_unknown: /);
+  });
+
+  test("LOOP-14 the largest arguments and results that are passed on fit their record, and the caller gets all", async () => {
+    const sessionId = await suite.openSession();
+    const text = '"'.repeat(120_000); // each of these takes four bytes as JSON in JSON
+    const outputSchemaJson = JSON.stringify({ description: "x".repeat(200_000) });
+    const tool = { ...readFile.tool, outputSchemaJson };
+    suite.mcp.offer([{ source: "files", tool }], [{ source: "files", available: true }]);
+    await until(async () => {
+      const { tools } = await suite.clients.router.listTools({ sessionId });
+      return tools.some((one) => one.tool?.outputSchemaJson === outputSchemaJson);
+    });
+    suite.mcp.answer = async function* () {
+      yield { event: { case: "result", value: { outputJson: JSON.stringify(text) } } };
+    };
+    const argumentsJson = JSON.stringify({ path: text });
+    const request = { sessionId, name: "read", callId: "large", argumentsJson };
+    expect((await suite.clients.call(request)).output).toBe(text);
+    const { call } = await suite.clients.calls.getToolCall({ callId: "large" });
+    expect(call).toMatchObject({ state: ToolCallState.RESOLVED, outputSchemaJson: "" });
+    expect(Buffer.byteLength(JSON.stringify(call?.result?.outputJson))).toBeLessThan(600_000);
   });
 
   test("LOOP-15 cancelling a call reaches its provider", async () => {

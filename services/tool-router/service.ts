@@ -113,7 +113,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
         sessions,
         spaces,
         store,
-        submissions: createSubmissions({ store, messages, validator, clock, bound: answers.bound }),
+        submissions: createSubmissions({ store, messages, validator, clock, answers }),
         audit: {
           follow: (from, ends) => followAudit(bus, from, ends),
           backwards: (before, ends) => readAuditBackwards(bus, before, ends),

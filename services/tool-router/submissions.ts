@@ -6,7 +6,7 @@ import {
 } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { type Answer, failure, successJson } from "./answer.ts";
+import { type Answer, type Answers, failure, successJson } from "./answer.ts";
 import type { Messages } from "./messages.ts";
 import type { CallStore } from "./record.ts";
 import type { Validator } from "./validate.ts";
@@ -21,12 +21,11 @@ export interface SubmissionParts {
   messages: Messages;
   validator: Validator;
   clock: Clock;
-  /** Shortens what is too large for a record. */
-  bound: (answer: Answer) => Promise<Answer>;
+  answers: Pick<Answers, "bound" | "recorded">;
 }
 
 export function createSubmissions(parts: SubmissionParts): Submissions {
-  const { store, messages, validator, clock, bound } = parts;
+  const { store, messages, validator, clock, answers } = parts;
 
   function answerFrom(request: SubmitToolResultRequest, record: ToolCallRecord): Answer {
     if (request.error !== "") return failure(request.error);
@@ -45,7 +44,7 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
       const found = (await store.read(callId)) ?? refuseUnknown(callId);
       if (runId !== "" && found.runId !== runId) refuseUnknown(callId, runId);
       refuseUnlessOpen(found, clock.now());
-      const result = await bound(answerFrom(request, found));
+      const result = await answers.recorded(await answers.bound(answerFrom(request, found)));
       const updated = await store.update(callId, (record) => {
         if (!isOpen(record)) return undefined;
         return { ...record, state: State.RESOLVED, result, resolvedLate: record.state === State.PENDING };

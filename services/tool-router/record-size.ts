@@ -1,0 +1,35 @@
+import type { Answer } from "./answer.ts";
+
+/*
+ * A record holds arguments, schema and result, each a JSON text that is escaped once more in it, and has to fit into one
+ * message of 1 MiB also when the result comes, which is after the effect. So each has its share, measured as it is written;
+ * the rest, identities and times, is small.
+ */
+
+const kib = 1_024;
+const MAX_ARGUMENTS_BYTES = 256 * kib;
+const MAX_SCHEMA_BYTES = 64 * kib;
+
+/** The share of the result; what is shortened to fit takes no more than that either. */
+export const MAX_RECORDED_RESULT_BYTES = 512 * kib;
+
+/** What a JSON text takes inside of another. */
+function writtenBytes(json: string): number {
+  return Buffer.byteLength(JSON.stringify(json));
+}
+
+/** Larger arguments go to their tool, but stand neither in the record nor in the space. */
+export function recordedArguments(argumentsJson: string): string {
+  if (writtenBytes(argumentsJson) <= MAX_ARGUMENTS_BYTES) return argumentsJson;
+  return JSON.stringify({ truncated: true, bytes: Buffer.byteLength(argumentsJson) });
+}
+
+/** A larger schema is not recorded: results that come from outside are then not checked against it. */
+export function recordedSchema(outputSchemaJson: string): string {
+  return writtenBytes(outputSchemaJson) <= MAX_SCHEMA_BYTES ? outputSchemaJson : "";
+}
+
+/** Whether the result can be recorded as it is. */
+export function fitsRecord({ outputJson, storedReference }: Answer): boolean {
+  return storedReference !== "" || writtenBytes(outputJson) <= MAX_RECORDED_RESULT_BYTES;
+}
