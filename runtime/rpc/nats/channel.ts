@@ -32,7 +32,7 @@ export interface ChannelOptions {
   readonly role: "client" | "server";
   /** The window that this side opens for its peer. */
   readonly window: Credit;
-  /** What of it the peer has been granted by the opening message. */
+  /** What of it the peer has been granted by the opening message, and is booked already. */
   readonly granted?: Credit;
   /** The peer's inbox, when it is known from the start. */
   readonly peer?: string;
@@ -73,7 +73,7 @@ export class Channel implements MuxCall {
     this.header = this.#header.promise;
     for (const promise of [this.opened, this.header]) promise.catch(() => {}); // `next` gives the same error
     this.#window = new ReceiveWindow(mux.budget, options.window);
-    if (options.granted) this.#window.allow(options.granted);
+    if (options.granted) this.#window.adopt(options.granted);
     this.#incoming = new IncomingMessages(this.#window, (credit) => this.#grant(credit));
     if (options.inbox) mux.replace(options.inbox, this);
     this.inbox = options.inbox ?? mux.register(this);
@@ -111,6 +111,17 @@ export class Channel implements MuxCall {
   async send(message: Uint8Array, options: MessageOptions = {}): Promise<void> {
     await this.#sender.sendMessage(message, options, () => this.#assertOpen());
     if (options.isLast) this.#endedHere();
+  }
+
+  /** Sends the rest of a request whose first part went with the opening; resolves also when the call is over before. */
+  async sendRest(rest: Uint8Array): Promise<void> {
+    if (this.isOpen && this.#sender.window.messages === 0)
+      this.#violated("granted no message for the rest of the request");
+    try {
+      await this.send(rest, { isLast: true });
+    } catch {
+      // The call is over, and whoever reads its answer is told why: a server may also answer before it has read everything.
+    }
   }
 
   /** Says that nothing more comes from this side. */

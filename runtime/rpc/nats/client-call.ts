@@ -1,11 +1,13 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { CallAbort } from "./call-signal.ts";
+import type { Channel } from "./channel.ts";
+import { SMALLEST_PART_BYTES } from "./credit.ts";
 import { deliveryOf, notSent, withDelivery } from "./delivery.ts";
 import { isRefusedForNow } from "./error-frame.ts";
 import type { Credit } from "./frame.ts";
 import { HeaderKey, WireHeaders } from "./headers.ts";
 import type { CallMux } from "./mux.ts";
-import { tooBig } from "./parts.ts";
+import { partLimit, tooBig } from "./parts.ts";
 import { cancelSubjectOf } from "./subjects.ts";
 import type { Timings } from "./timings.ts";
 
@@ -84,6 +86,44 @@ export function publishOpening(
     throw notSent("the connection to NATS is closed");
   }
   request.progress.stage = "sent";
+}
+
+/**
+ * How much of a request may go with its opening: less than fits when much is under way to servers of which nothing has been
+ * heard, since nats-server holds it for one that does not read, and cuts that off when it is too much.
+ */
+export function openingLimit(mux: CallMux, headers: WireHeaders): number {
+  const limit = partLimit(mux.maxPayloadBytes - CREDIT_LINE_BYTES, headers);
+  return mux.openings.offer(limit, Math.min(limit, SMALLEST_PART_BYTES));
+}
+
+/** Room for credit among the headers, whether it is there or not. */
+const CREDIT_LINE_BYTES = `${HeaderKey.credit}: 64 ${2 ** 32}\r\n`.length;
+
+/** Opens a call that goes on in frames; resolves with the rest of the request when the server has shown itself. */
+export async function openChannelCall(
+  context: ClientContext,
+  request: ClientRequest,
+  channel: Channel,
+  body: Uint8Array,
+): Promise<Uint8Array> {
+  const { openings } = context.mux;
+  const credit = channel.openingCredit();
+  const headers = openingHeaders(context, request, { credit, hasMore: true });
+  const first = body.subarray(0, openingLimit(context.mux, headers));
+  const isWhole = first.length === body.length;
+  const bookedBytes = openings.take(first.length, first.length);
+  try {
+    publishOpening(context, request, {
+      body: first,
+      inbox: channel.inbox,
+      headers: isWhole ? openingHeaders(context, request, { credit }) : headers,
+    });
+    await channel.opened;
+  } finally {
+    openings.giveBack(bookedBytes);
+  }
+  return body.subarray(first.length);
 }
 
 /** Cancels a call of which nothing has been heard: any instance may have it. */

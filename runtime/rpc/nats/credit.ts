@@ -10,6 +10,7 @@ import type { Credit } from "./frame.ts";
  * C2  granted-and-not-arrived + arrived-and-not-consumed never exceeds the window, in bytes and in messages.
  * C3  All that is granted and has not arrived, over all calls of a connection, stays within one budget, since nats-server cuts
  *     off connections that it holds too much for, not calls. Each call has a small floor beyond it, so that none starves.
+ *     Requests that open calls cost no credit: their sender bounds what of them nobody has taken yet, in the same way.
  * C4  A window starts small and doubles as it is used: idle streams hold little of the budget.
  */
 
@@ -17,12 +18,14 @@ const KIB = 1024;
 
 /** Half of what nats-server holds for a slow connection by default. */
 export const CONNECTION_BUDGET_BYTES = 32 * 1024 * KIB;
+/** What a connection sends in openings of calls of which nothing has been heard: the servers it calls have many callers. */
+export const OPENINGS_BUDGET_BYTES = 4 * 1024 * KIB;
 /** What a stream is granted when it opens. */
 export const FIRST_CREDIT: Credit = { messages: 64, bytes: 64 * KIB };
 export const LARGEST_WINDOW_BYTES = 1024 * KIB;
 const FLOOR_BYTES = 32 * KIB;
 /** A sender waits rather than send a smaller piece than this of a message that goes on. */
-const SMALLEST_PART_BYTES = 16 * KIB;
+export const SMALLEST_PART_BYTES = 16 * KIB;
 
 export class ByteBudget {
   readonly #limit: number;
@@ -36,9 +39,14 @@ export class ByteBudget {
     return this.#used;
   }
 
-  /** Takes as much of `wanted` as there is, at least `floor`. */
+  /** How much of `wanted` there is, at least `floor`. */
+  offer(wanted: number, floor: number): number {
+    return Math.max(Math.min(wanted, this.#limit - this.#used), floor, 0);
+  }
+
+  /** Takes what is offered. */
   take(wanted: number, floor: number): number {
-    const taken = Math.max(Math.min(wanted, this.#limit - this.#used), floor, 0);
+    const taken = this.offer(wanted, floor);
     this.#used += taken;
     return taken;
   }
@@ -62,10 +70,10 @@ export class ReceiveWindow {
     this.#bytes = first.bytes;
   }
 
-  /** Counts as granted what the protocol lets the sender send unasked, whatever the budget says. */
-  allow(credit: Credit): void {
+  /** Counts as granted what the call's opening has granted; its bytes have been taken from the budget. */
+  adopt(credit: Credit): void {
     this.#granted.messages += credit.messages;
-    this.#granted.bytes += this.#budget.take(credit.bytes, credit.bytes);
+    this.#granted.bytes += credit.bytes;
   }
 
   /** Books what came in; false when the sender had no right to it. */
@@ -120,6 +128,10 @@ export class SendWindow {
   wake(): void {
     this.#waiter?.resolve();
     this.#waiter = undefined;
+  }
+
+  get messages(): number {
+    return this.#messages;
   }
 
   /** Takes credit for a piece of at most `wanted` bytes, or says that there is not enough for one. */

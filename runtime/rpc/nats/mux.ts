@@ -7,7 +7,7 @@ import {
   PermissionViolationError,
 } from "@nats-io/nats-core";
 import type { CallAbort } from "./call-signal.ts";
-import { ByteBudget, CONNECTION_BUDGET_BYTES } from "./credit.ts";
+import { ByteBudget, CONNECTION_BUDGET_BYTES, OPENINGS_BUDGET_BYTES } from "./credit.ts";
 import { notSent, unknownOutcome } from "./delivery.ts";
 
 /*
@@ -45,7 +45,10 @@ const muxes = new WeakMap<NatsConnection, CallMux>();
 
 export class CallMux {
   readonly connection: NatsConnection;
+  /** What may be sent to this connection. */
   readonly budget = new ByteBudget(CONNECTION_BUDGET_BYTES);
+  /** What this connection has sent in openings, of calls of which nothing has been heard. */
+  readonly openings = new ByteBudget(OPENINGS_BUDGET_BYTES);
   readonly #prefix: string;
   readonly #calls = new Map<string, MuxCall>();
   #lastToken = 0;

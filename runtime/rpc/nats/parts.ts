@@ -12,7 +12,7 @@ export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
  */
 export const PART_BYTES = 256 * 1024;
 
-/** What may be answered to a unary call unasked, unless its opening says otherwise. */
+/** What may be answered to a unary call whose opening does not say it. */
 export const UNARY_CREDIT = { messages: 1, bytes: PART_BYTES };
 
 /** How much of a message fits into one frame beside the given headers; refuses headers that leave no room. */

@@ -2,7 +2,7 @@ import { Code, ConnectError, type Interceptor, type MethodImplSpec } from "@conn
 import { Channel } from "./channel.ts";
 import { FIRST_CREDIT } from "./credit.ts";
 import { errorFromThrown, fittingError } from "./error-frame.ts";
-import { bytesFromFrame, FrameFlag, FrameKind } from "./frame.ts";
+import { bytesFromFrame, type Credit, FrameFlag, FrameKind } from "./frame.ts";
 import { CallContext } from "./handler-context.ts";
 import { headersFromMetadata } from "./headers.ts";
 import type { CallMux } from "./mux.ts";
@@ -49,7 +49,7 @@ export class ServerCall {
     const { mux, timings } = this.method;
     const onFailure = (error: ConnectError) => this.#lost(error);
     this.#channel = new Channel({ mux, timings, role: "server", window: FIRST_CREDIT, peer: this.inbox, onFailure });
-    this.#channel.addCredit(this.opening.credit ?? UNARY_CREDIT);
+    this.#channel.addCredit(this.#credit);
     return this.#channel;
   }
 
@@ -78,7 +78,9 @@ export class ServerCall {
     if (error) throw error;
     const headers = headersFromMetadata(this.context.answered);
     const { mux } = this.method;
-    if (this.#channel || body.length > partLimit(mux.maxPayloadBytes, headers)) {
+    const limit = partLimit(mux.maxPayloadBytes, headers);
+    const { messages, bytes } = this.#credit;
+    if (this.#channel || messages === 0 || body.length > Math.min(limit, bytes)) {
       return this.channel.send(body, { headers, isLast: true });
     }
     const frame = bytesFromFrame(FrameKind.data, FrameFlag.end, 0, body);
@@ -104,6 +106,10 @@ export class ServerCall {
   close(): void {
     this.#hasPeer = false;
     this.context.end();
+  }
+
+  get #credit(): Credit {
+    return this.opening.credit ?? UNARY_CREDIT;
   }
 
   #lost(error: ConnectError): void {

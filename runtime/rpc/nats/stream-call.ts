@@ -4,13 +4,11 @@ import {
   assertSendable,
   type ClientContext,
   type ClientRequest,
-  openingHeaders,
-  publishOpening,
+  openChannelCall,
   repeatRefused,
 } from "./client-call.ts";
 import { FIRST_CREDIT } from "./credit.ts";
 import { unknownOutcome } from "./delivery.ts";
-import { partLimit } from "./parts.ts";
 import { cancelOnAbort } from "./unary-call.ts";
 
 export interface StreamAnswer {
@@ -50,30 +48,13 @@ async function openStream(context: ClientContext, request: ClientRequest, reques
   cancelOnAbort(context, request, channel);
   const body = requests.kind === "one" ? requests.body : NO_BODY;
   try {
-    const credit = channel.openingCredit();
-    const headers = openingHeaders(context, request, { credit, hasMore: true });
-    const first = body.subarray(0, partLimit(mux.maxPayloadBytes, headers));
-    const hasMore = first.length < body.length;
-    publishOpening(context, request, {
-      body: first,
-      inbox: channel.inbox,
-      headers: hasMore ? headers : openingHeaders(context, request, { credit }),
-    });
-    await channel.opened;
-    if (hasMore) void sendRest(channel, body.subarray(first.length));
+    const rest = await openChannelCall(context, request, channel, body);
+    if (rest.length > 0) void channel.sendRest(rest);
   } catch (error) {
     if (channel.isOpen) channel.fail(error as ConnectError);
     throw error;
   }
   return channel;
-}
-
-async function sendRest(channel: Channel, rest: Uint8Array): Promise<void> {
-  try {
-    await channel.send(rest, { isLast: true });
-  } catch {
-    // The call is over, and whoever reads its answers is told why.
-  }
 }
 
 /** Sends the requests as the server takes them; a failing source ends the call. */

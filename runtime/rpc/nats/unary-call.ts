@@ -7,15 +7,18 @@ import {
   type ClientContext,
   type ClientRequest,
   cancelEverywhere,
+  openChannelCall,
   openingHeaders,
+  openingLimit,
   publishOpening,
   repeatRefused,
 } from "./client-call.ts";
+import { SMALLEST_PART_BYTES } from "./credit.ts";
 import { notSent, unknownOutcome, withDelivery } from "./delivery.ts";
-import { FrameFlag, FrameKind, parseFrame } from "./frame.ts";
-import type { WireHeaders } from "./headers.ts";
+import { type Credit, FrameFlag, FrameKind, parseFrame } from "./frame.ts";
+import { HeaderKey, type WireHeaders } from "./headers.ts";
 import type { MuxCall } from "./mux.ts";
-import { partLimit, UNARY_CREDIT } from "./parts.ts";
+import { UNARY_CREDIT } from "./parts.ts";
 
 /*
  * A unary call as its client sees it.
@@ -23,6 +26,9 @@ import { partLimit, UNARY_CREDIT } from "./parts.ts";
  *   small request ──▶ LightCall ──▶ one frame is the whole answer            the fast path: one message each way
  *                         └──────▶ any other frame: a Channel goes on with the call (working, parts)
  *   big request   ──▶ Channel from the start
+ *
+ * U1  Both fast messages are booked while they are under way: the answer in the budget of the connection, which grants it less
+ *     when there is little left, so that it comes in parts; the request among the openings, or in parts too.
  */
 
 export interface UnaryAnswer {
@@ -40,7 +46,7 @@ export async function callUnary(
   if (ready) await ready;
   return repeatRefused(request, () => {
     const headers = openingHeaders(context, request);
-    const isSmall = body.length <= partLimit(context.mux.maxPayloadBytes, headers);
+    const isSmall = body.length <= openingLimit(context.mux, headers); // U1
     return isSmall ? new LightCall(context, request).start(body, headers) : callInParts(context, request, body);
   });
 }
@@ -51,6 +57,8 @@ class LightCall implements MuxCall {
   readonly #request: ClientRequest;
   readonly #answer = Promise.withResolvers<UnaryAnswer>();
   #inbox = "";
+  #grantedBytes = 0;
+  #openingBytes = 0;
   #state: "waiting" | "settled" | "handedOver" = "waiting";
   #heardAt = Date.now();
 
@@ -61,7 +69,11 @@ class LightCall implements MuxCall {
   }
 
   start(body: Uint8Array, headers: WireHeaders): Promise<UnaryAnswer> {
-    this.#inbox = this.#context.mux.register(this);
+    const { mux } = this.#context;
+    this.#inbox = mux.register(this);
+    this.#openingBytes = mux.openings.take(body.length, body.length);
+    this.#grantedBytes = mux.budget.take(UNARY_CREDIT.bytes, SMALLEST_PART_BYTES);
+    if (this.#grantedBytes < UNARY_CREDIT.bytes) headers.add(HeaderKey.credit, `1 ${this.#grantedBytes}`);
     try {
       publishOpening(this.#context, this.#request, { body, inbox: this.#inbox, headers });
     } catch (error) {
@@ -75,7 +87,7 @@ class LightCall implements MuxCall {
   receive(message: Msg): void {
     const frame = parseFrame(message.data);
     const isWhole = frame?.kind === FrameKind.data && frame.flags === FrameFlag.end && frame.sequence === 0;
-    if (isWhole) this.#answered(message, frame.body);
+    if (isWhole && frame.body.length <= this.#grantedBytes) this.#answered(message, frame.body);
     else if (message.data.length === 0 && message.headers?.code === 503)
       this.fail(notSent(`nobody serves ${this.subject}`));
     else this.#handOver(message);
@@ -105,7 +117,9 @@ class LightCall implements MuxCall {
 
   #handOver(message: Msg): void {
     this.#state = "handedOver";
-    const channel = openChannel(this.#context, this.#request, this.#inbox);
+    this.#context.mux.openings.giveBack(this.#openingBytes);
+    const granted = { messages: UNARY_CREDIT.messages, bytes: this.#grantedBytes };
+    const channel = openChannel(this.#context, this.#request, { inbox: this.#inbox, granted });
     channel.receive(message);
     this.#answer.resolve(answerFromChannel(channel));
   }
@@ -113,7 +127,10 @@ class LightCall implements MuxCall {
   #settle(): boolean {
     if (this.#state !== "waiting") return false;
     this.#state = "settled";
-    this.#context.mux.release(this.#inbox);
+    const { mux } = this.#context;
+    mux.release(this.#inbox);
+    mux.openings.giveBack(this.#openingBytes);
+    mux.budget.giveBack(this.#grantedBytes);
     return true;
   }
 }
@@ -132,22 +149,26 @@ async function sendRequest(
   body: Uint8Array,
 ): Promise<void> {
   try {
-    const headers = openingHeaders(context, request, { hasMore: true });
-    const first = body.subarray(0, partLimit(context.mux.maxPayloadBytes, headers));
-    publishOpening(context, request, { body: first, inbox: channel.inbox, headers });
-    await channel.opened;
-    await channel.send(body.subarray(first.length), { isLast: true });
+    await channel.sendRest(await openChannelCall(context, request, channel, body));
   } catch (error) {
-    if (channel.isOpen) channel.fail(error as ConnectError);
-    // The answer tells, or the failure that the channel has kept: a server may also answer before it has read everything.
+    if (channel.isOpen) channel.fail(error as ConnectError); // which the reader of the answer is told
   }
 }
 
-function openChannel(context: ClientContext, request: ClientRequest, inbox?: string): Channel {
+function openChannel(
+  context: ClientContext,
+  request: ClientRequest,
+  opened: { inbox?: string; granted?: Credit } = {},
+): Channel {
   const { mux, timings } = context;
-  const granted = UNARY_CREDIT;
-  const place = inbox === undefined ? { subject: request.subject } : { subject: request.subject, inbox };
-  const channel = new Channel({ mux, timings, role: "client", window: UNARY_CREDIT, granted, ...place });
+  const channel = new Channel({
+    mux,
+    timings,
+    role: "client",
+    window: UNARY_CREDIT,
+    subject: request.subject,
+    ...opened,
+  });
   cancelOnAbort(context, request, channel);
   return channel;
 }
