@@ -8,7 +8,7 @@ export const exitCodes = {
   failure: 1,
   /** A command, an option or an argument that does not fit. */
   usage: 2,
-  /** Nothing answers at the address. */
+  /** No gateway answers at the address. */
   unreachable: 3,
 } as const;
 
@@ -32,6 +32,10 @@ export function toldFromError(error: unknown, url: string): Told {
     const message = `nothing answers at ${url}. Start the suite with "toolbus up", or name its address with --url.`;
     return { message, exitCode: exitCodes.unreachable };
   }
+  if (isForeign(error)) {
+    const message = `what answers at ${url} is no gateway of toolbus. Name the gateway's address with --url.`;
+    return { message, exitCode: exitCodes.unreachable };
+  }
   const hint = hintOfCode(error.code);
   const message = hint === undefined ? error.rawMessage : `${error.rawMessage}\n${hint}`;
   return { message, exitCode: error.code === Code.InvalidArgument ? exitCodes.usage : exitCodes.failure };
@@ -50,7 +54,24 @@ function hintOfCode(code: Code): string | undefined {
 
 /** Told by the socket, not by a gateway that lacks a service behind it. */
 function isUnreachable(error: ConnectError): boolean {
-  const cause = error.cause;
-  if (!(cause instanceof Error) || !("code" in cause)) return false;
-  return ["ECONNREFUSED", "ENOTFOUND", "EHOSTUNREACH", "ECONNRESET", "ETIMEDOUT"].includes(String(cause.code));
+  const unreachable = [
+    "ECONNREFUSED",
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "EHOSTUNREACH",
+    "ENETUNREACH",
+    "ECONNRESET",
+    "ETIMEDOUT",
+  ];
+  return unreachable.includes(causeCodeOf(error));
+}
+
+/** Told by the protocol below the calls: another one is spoken there, or TLS on one side only. */
+function isForeign(error: ConnectError): boolean {
+  const code = causeCodeOf(error);
+  return code === "ERR_HTTP2_ERROR" || code.startsWith("ERR_SSL_");
+}
+
+function causeCodeOf({ cause }: ConnectError): string {
+  return cause instanceof Error && "code" in cause ? String(cause.code) : "";
 }

@@ -31,7 +31,7 @@ Exit codes:
   0  done
   1  a run that did not complete, a tool that answered with an error, a service that failed
   2  a command, an option or an argument that does not fit
-  3  nothing answers at the address
+  3  no gateway answers at the address
 
 Examples:
   toolbus up                                       start everything
@@ -55,6 +55,7 @@ for (const addCommand of [
   addCommand(program);
 }
 program.commands.forEach(exitOnUsage);
+process.stdout.on("error", endWithoutReader);
 
 try {
   await program.exitOverride().parseAsync();
@@ -71,6 +72,12 @@ function end(error: unknown): void {
   const { message, exitCode } = toldFromError(error, globalOptionsOf(program).url);
   process.stderr.write(`${colors.red("toolbus:")} ${message}\n`);
   process.exitCode = exitCode;
+}
+
+/** `toolbus watch … | head` has read enough: that is no failure. */
+function endWithoutReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
+  process.exit(exitCodes.success);
 }
 
 function httpUrl(text: string): string {

@@ -1,0 +1,42 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { Failure } from "#runtime/failure/failure.ts";
+import { exitCodes, toldFromError, UsageFault } from "./fault.ts";
+
+const url = "http://127.0.0.1:7480";
+const fromSocket = (code: string) =>
+  new ConnectError("it failed below", Code.Unavailable, undefined, undefined, Object.assign(new Error(code), { code }));
+
+describe("what a script is told", () => {
+  test.each([
+    ["a fault of the command line", new UsageFault("no"), exitCodes.usage],
+    ["a setting that is refused", new Failure("invalid_argument", "no"), exitCodes.usage],
+    ["arguments that the suite refuses", new ConnectError("no", Code.InvalidArgument), exitCodes.usage],
+    ["a service that did not start", new Failure("unavailable", "no"), exitCodes.failure],
+    ["what does not exist", new ConnectError("no", Code.NotFound), exitCodes.failure],
+    ["a room behind the gateway that is away", new ConnectError("no", Code.Unavailable), exitCodes.failure],
+    ["anything else", new Error("no"), exitCodes.failure],
+  ])("%s keeps its words", (_, error, exitCode) => {
+    expect(toldFromError(error, url)).toEqual({ message: "no", exitCode });
+  });
+
+  test.each(["ECONNREFUSED", "ENOTFOUND", "ECONNRESET", "ETIMEDOUT"])("%s: where to look for a gateway", (code) => {
+    const { message, exitCode } = toldFromError(fromSocket(code), url);
+    expect(message).toBe(
+      `nothing answers at ${url}. Start the suite with "toolbus up", or name its address with --url.`,
+    );
+    expect(exitCode).toBe(exitCodes.unreachable);
+  });
+
+  test.each(["ERR_HTTP2_ERROR", "ERR_SSL_WRONG_VERSION_NUMBER"])("%s: something else answers there", (code) => {
+    const { message, exitCode } = toldFromError(fromSocket(code), url);
+    expect(message).toBe(`what answers at ${url} is no gateway of toolbus. Name the gateway's address with --url.`);
+    expect(exitCode).toBe(exitCodes.unreachable);
+  });
+
+  test("a refused key: where to give one", () => {
+    const { message, exitCode } = toldFromError(new ConnectError("no such key", Code.Unauthenticated), url);
+    expect(message).toBe("no such key\nGive a key with --api-key or TOOLBUS_API_KEY.");
+    expect(exitCode).toBe(exitCodes.failure);
+  });
+});

@@ -1,0 +1,78 @@
+import { fromJson, type JsonValue } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { createJsonRunPrinter, createRunPrinter, type RunPrinter, type Write } from "./run-printer.ts";
+
+/** What a printer writes for these updates, each in the contract's JSON form. */
+function written(createPrinter: (write: Write) => RunPrinter, ...updates: JsonValue[]): string {
+  let text = "";
+  const printer = createPrinter((piece) => {
+    text += piece;
+  });
+  for (const update of updates) printer.show(fromJson(WatchRunResponseSchema, update));
+  return text;
+}
+
+const delta = (text: string) => ({ delta: { text } });
+const turn = (...items: JsonValue[]) => ({ event: { turnCommitted: { items } } });
+const message = (text: string) => ({ message: { role: "ROLE_ASSISTANT", text } });
+const call = { functionCall: { callId: "c1", name: "repeat", argumentsJson: '{"text":\n"x"}' } };
+const finished = (result: JsonValue) => ({ event: { callFinished: { callId: "c1", result } } });
+const ended = (more: object) => ({ event: { ended: more } });
+
+describe("a run for people", () => {
+  test("text is shown as it comes, and not again when its turn is committed", () => {
+    expect(written(createRunPrinter, delta("Hel"), delta("lo"), turn(message("Hello")))).toBe("Hello");
+  });
+
+  test("text that came without deltas is shown from its turn", () => {
+    expect(written(createRunPrinter, turn(message("Hello")))).toBe("Hello");
+  });
+
+  test("a call, its progress and its result have a line each, below the text before them", () => {
+    const progress = { delta: { progress: { callId: "c1", progress: { progress: 1, total: 4, message: "half" } } } };
+    const result = { outputJson: '{"a":1}' };
+    const text = written(createRunPrinter, delta("Look:"), turn(message("Look:"), call), progress, finished(result));
+    expect(text).toBe('Look:\n→ repeat {"text": "x"}\n    c1 1/4 half\n✓ {"a":1} c1\n');
+  });
+
+  test("a result that is an error, and one that is long, show so", () => {
+    expect(written(createRunPrinter, finished({ outputJson: '"no"', isError: true }))).toBe('✗ "no" c1\n');
+    const long = written(createRunPrinter, finished({ outputJson: JSON.stringify("x".repeat(500)) }));
+    expect(long).toMatch(/^✓ "x{158}… c1\n$/);
+  });
+
+  test("an answer that the model starts again is said to be one", () => {
+    const text = written(createRunPrinter, delta("Hal"), { reset: {} }, delta("Hello"), turn(message("Hello")));
+    expect(text).toBe("Hal\n(the model starts this answer again)\nHello");
+  });
+
+  test.each([
+    [{ status: "RUN_STATUS_COMPLETED", reason: "final_answer" }, "completed (final_answer)\n"],
+    [{ status: "RUN_STATUS_FAILED", reason: "model", error: "it broke" }, "failed (model): it broke\n"],
+    [{ status: "RUN_STATUS_CANCELLED" }, "cancelled\n"],
+  ])("the end %j is told as %j", (end, text) => {
+    expect(written(createRunPrinter, ended(end))).toBe(text);
+  });
+
+  test("a run that waits says for whose outputs", () => {
+    const parked = {
+      event: {
+        parked: {
+          calls: [
+            { callId: "c1", name: "a" },
+            { callId: "c2", name: "b" },
+          ],
+        },
+      },
+    };
+    expect(written(createRunPrinter, parked)).toBe("waits for outputs of a, b\n");
+  });
+});
+
+test("a run for programs is a line of the contract's JSON for each update", () => {
+  const lines = written(createJsonRunPrinter, delta("Hi"), ended({ status: "RUN_STATUS_COMPLETED" }))
+    .trim()
+    .split("\n");
+  expect(lines.map((line) => JSON.parse(line))).toEqual([delta("Hi"), ended({ status: "RUN_STATUS_COMPLETED" })]);
+});
