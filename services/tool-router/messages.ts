@@ -3,6 +3,7 @@ import type { ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { ToolMessageStatus as Status, type ToolMessageSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { DeliverEventRequestSchema } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
 import type { RecordToolMessageRequestSchema } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { Failure, type FailureCode, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Answer } from "./answer.ts";
@@ -25,7 +26,7 @@ export type Shown = Pick<
 export interface Messages extends AsyncDisposable {
   /** Fails when it cannot be shown: then nothing may be started. */
   show(call: Shown, status: "running" | "requires action"): Promise<void>;
-  /** Shows the result, in the background and until it is shown: the result itself waits for nobody. */
+  /** Shows the result, in the background, until it is shown or refused for good: the result itself waits for nobody. */
   showResult(call: Shown, answer: Answer): void;
   /** TOOL-9: a result for which nobody waits any more goes to the inbox, likewise in the background. */
   deliver(call: Shown, answer: Answer): void;
@@ -33,8 +34,16 @@ export interface Messages extends AsyncDisposable {
 
 const STATUSES = { running: Status.RUNNING, "requires action": Status.REQUIRES_ACTION };
 
-/** Told of what could not be told at the first attempt. */
-type OnFault = (what: string, error: unknown) => void;
+/** Told once of each thing that could not be told at the first attempt, and of each that is given up. */
+type OnFault = (fault: string) => void;
+
+/** With these spaces say that asking again is of no use: the space is gone, or what is told does not fit into it. */
+const REFUSALS: ReadonlySet<string> = new Set<FailureCode>([
+  "invalid_argument",
+  "not_found",
+  "failed_precondition",
+  "resource_exhausted",
+]);
 
 export function openMessages(spaces: Spaces, clock: Clock, onFault: OnFault): Messages {
   const closing = new AbortController();
@@ -48,12 +57,14 @@ export function openMessages(spaces: Spaces, clock: Clock, onFault: OnFault): Me
 
   async function persist(what: string, action: () => Promise<void>): Promise<void> {
     const backoff = createBackoff({ initialMs: 50, maxMs: 2_000 });
-    for (;;) {
+    for (let attempt = 1; ; attempt++) {
       try {
         return await action();
       } catch (error) {
-        onFault(what, error);
-        if (closing.signal.aborted) return;
+        const isRefused = error instanceof Failure && REFUSALS.has(error.code);
+        const end = isRefused ? "is refused" : closing.signal.aborted ? "is lost" : undefined;
+        if (attempt === 1 || end !== undefined) onFault(`${what} ${end ?? "waits"}: ${messageFromUnknown(error)}`);
+        if (end !== undefined) return;
       }
       await clock.delay(backoff.next(), closing.signal).catch(() => {}); // closing: one last attempt follows
     }

@@ -2,7 +2,6 @@ import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { SessionSchema } from "#gen/toolbus/session/v1/session_pb.ts";
 import { followAudit, openAuditTrail, readAuditBackwards } from "#runtime/audit/trail.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
-import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
@@ -53,9 +52,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const waiters = createWaiters();
   const executing = new Set<string>();
   const store = stack.use(await openCallStore(bus, { waiters, executing }));
-  const messages = stack.use(
-    openMessages(spaces, clock, (what, error) => logger.warn(`${what} waits: ${messageFromUnknown(error)}`)),
-  );
+  const messages = stack.use(openMessages(spaces, clock, (fault) => logger.warn(fault)));
   const answers = createAnswers({ validator, maxBytes: config.maxResultBytes, store: createResultStore(bus) });
   const sessions: Sessions = new Sessions({
     documents: createDocuments(bus, { bucket: "toolbus_sessions", prefix: "", schema: SessionSchema }),
