@@ -1,5 +1,5 @@
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { CATALOGUE_KINDS } from "../execute/executor.ts";
+import { CATALOGUE_KINDS, UNOFFERED_KINDS } from "../execute/executor.ts";
 import { BUILT_IN_NAMES } from "../names.ts";
 import type { Validator } from "../validate.ts";
 
@@ -19,7 +19,8 @@ export function faultsOfTool(tool: Tool, { validator, hasProvider }: ToolCheck):
   if (!isLongEnough || !NAME.test(name))
     faults.push(`name: must be 1 to 64 letters, digits, _, - or single dots between them`);
   if (BUILT_IN_NAMES.has(name)) faults.push(`name: ${name} is a built-in of every agent`);
-  if (!CATALOGUE_KINDS.has(kind)) faults.push(`executionType: ${faultOfKind(kind)}`);
+  const isOffered = CATALOGUE_KINDS.has(kind) || (UNOFFERED_KINDS.has(kind) && url !== "");
+  if (!isOffered) faults.push(`executionType: ${faultOfKind(kind)}`);
   if (kind === ExecutionType.GATEWAY && url === "") faults.push("execution.url: a gateway tool needs a URL");
   if (url !== "" && !isWebUrl(url))
     faults.push("execution.url: must be an absolute http or https URL without user and password");
@@ -38,6 +39,7 @@ export function faultsOfTool(tool: Tool, { validator, hasProvider }: ToolCheck):
 
 function faultOfKind(kind: ExecutionType): string {
   if (kind === ExecutionType.UNSPECIFIED) return "is missing";
+  if (UNOFFERED_KINDS.has(kind)) return "hosted and builtin tools are not offered by this release";
   const name =
     Object.entries(ExecutionType)
       .find(([, number]) => number === kind)?.[0]

@@ -103,12 +103,24 @@ describe("tools of the catalogue", () => {
       "executionType: mcp tools come from sources, callers and runs, not from the catalogue",
     ],
     [
+      tool("t", { executionType: ExecutionType.HOSTED }),
+      "executionType: hosted and builtin tools are not offered by this release",
+    ],
+    [
+      tool("t", { executionType: ExecutionType.BUILTIN }),
+      "executionType: hosted and builtin tools are not offered by this release",
+    ],
+    [
       tool("t", { executionType: ExecutionType.CUSTOM, customType: "nobody:x" }),
       'executionType: there is no provider "nobody"',
     ],
     [tool("t", { inputSchemaJson: '{"type":"objekt"}' }), expect.stringMatching(/^inputSchema: is no JSON Schema: /)],
   ])("TOOL-1 KIND-3 are refused with the path of the fault: $name", (one, fault) => {
     expect(faultsOfTool(one, check)).toEqual([fault]);
+  });
+
+  test("TOOL-3 a tool of any kind may have a URL, which is what is called", () => {
+    expect(faultsOfTool(tool("t", { executionType: ExecutionType.HOSTED, execution }), check)).toEqual([]);
   });
 
   test("KIND-3 a custom kind of a known provider is good", () => {

@@ -9,22 +9,17 @@ export type Executor =
   | { kind: "outside" }
   | { kind: "provider"; provider: string; source: Source | undefined; tool: string };
 
-/** The provider of those kinds of the catalogue that a provider runs. */
-const PROVIDER_OF_KIND: Partial<Record<ExecutionType, string>> = {
-  [ExecutionType.HOSTED]: "worker",
-  [ExecutionType.BUILTIN]: "worker",
-};
-
 /** The kinds that a catalogue's tool may have; the others come from sources, callers and clients of runs. */
 export const CATALOGUE_KINDS: ReadonlySet<ExecutionType> = new Set([
   ExecutionType.INTERNAL,
   ExecutionType.GATEWAY,
   ExecutionType.EXTERNAL,
   ExecutionType.SPACE,
-  ExecutionType.HOSTED,
-  ExecutionType.BUILTIN,
   ExecutionType.CUSTOM,
 ]);
+
+/** The kinds that nobody runs: such a tool can only have a URL, which decides before its kind. */
+export const UNOFFERED_KINDS: ReadonlySet<ExecutionType> = new Set([ExecutionType.HOSTED, ExecutionType.BUILTIN]);
 
 /** TOOL-3: a URL decides before everything but `internal`. */
 export function executorOfCatalogueTool(tool: Tool): Executor {
@@ -34,10 +29,7 @@ export function executorOfCatalogueTool(tool: Tool): Executor {
     const [provider = "", type = ""] = splitOnce(tool.customType, ":");
     return { kind: "provider", provider, source: undefined, tool: type };
   }
-  const provider = PROVIDER_OF_KIND[tool.executionType];
-  return provider === undefined
-    ? { kind: "outside" }
-    : { kind: "provider", provider, source: undefined, tool: tool.builtinPolicy?.name || tool.name };
+  return { kind: "outside" };
 }
 
 /** TOOL-10: what a provider offers is visible only if it says so. */
