@@ -12,6 +12,7 @@ test("the environment is read whole: providers, allowed addresses, secrets", () 
     { name: "far", service: "", url: "https://tools.example.org" },
     { name: "fast", service: "", url: "grpc://127.0.0.1:9000" },
   ]);
+  expect(config.contextIdleMs).toBe(60_000);
   expect(config.gatewayAllow).toEqual(["127.0.0.1:8080", "10.0.0.0/8"]);
   expect(config.secrets.get("KEY")).toBe("s3cret");
 });

@@ -44,7 +44,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     secrets: secretsFromEnvironment(env),
     maxResultBytes: reader.integer("TOOLBUS_MAX_RESULT_BYTES", { default: 256 * 1_024, min: 1_024, max: 512 * 1_024 }),
     providerStartupMs: reader.milliseconds("TOOLBUS_PROVIDER_STARTUP", { default: 5_000, min: 1 }),
-    contextIdleMs: reader.milliseconds("TOOLBUS_CONTEXT_IDLE", { default: 600_000, min: 1_000 }),
+    contextIdleMs: reader.milliseconds("TOOLBUS_CONTEXT_IDLE", { default: 60_000, min: 1_000 }),
     workerStartupMs: reader.milliseconds("TOOLBUS_WORKER_STARTUP", { default: 180_000, min: 0 }),
   };
   reader.finish();

@@ -132,6 +132,7 @@ export class Contexts implements Disposable {
     );
     if (standing && isCurrent && standing.signature === signature) {
       standing.catalogueVersion = catalogue.version;
+      standing.usedAt = clock.now();
       return standing;
     }
     if (standing) this.#close(key, standing);

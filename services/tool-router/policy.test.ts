@@ -1,5 +1,7 @@
+import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { AgentSourceSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { decideCall } from "./admission.ts";
 import { createPolicy, narrow } from "./policy.ts";
 import { resolve } from "./resolve.ts";
@@ -30,6 +32,13 @@ describe("policy", () => {
     expect(use({}).decide("echo")).toMatchObject({
       message: 'Agent "tester" may not call tool "echo": it is not in tools.use.',
     });
+  });
+
+  test("ORCH-2 a tool of a declared source that is not in use is outside, though nobody asks what that source has", () => {
+    const sources = [create(AgentSourceSchema, { name: "files", provider: "mcp" })];
+    const tools = createToolSet({ ...agent(), sources }, new Map(), []);
+    expect(resolve(tools, "@files/read")).toEqual({ kind: "outside", reference: "@files/read" });
+    expect(resolve(tools, "@other/read").kind).toBe("unknown");
   });
 
   test("LOOP-3 narrowing never permits what was blocked", () => {
@@ -128,14 +137,28 @@ describe("no sequence of aliases, patterns and additions", () => {
   });
 });
 
-test("deciding a call costs microseconds, however many tools there are", () => {
-  const many = Array.from({ length: 1_000 }, (_, n) => tool(`tool_${n}`));
-  const tools = createToolSet(agent({ use: ["tool_*"], allowed: ["tool_*"] }), catalogueOf(...many), []);
-  const startedAt = performance.now();
-  for (let n = 0; n < 10_000; n++) {
-    const resolution = resolve(tools, `tool_${n % 1_000}`);
-    if (resolution.kind === "found") decideCall(tools, resolution.entry, { name: "x", allowedTools: [] });
+/** The least time of several rounds, which is not what a busy machine adds. */
+function leastMs(rounds: number, work: () => void): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < rounds; round++) {
+    const startedAt = performance.now();
+    work();
+    least = Math.min(least, performance.now() - startedAt);
   }
-  const microseconds = (performance.now() - startedAt) / 10;
-  expect(microseconds).toBeLessThan(200); // an order of magnitude above what it is, for busy machines
+  return least;
+}
+
+test("deciding a call costs the same, however many tools there are", () => {
+  const costAmong = (count: number) => {
+    const all = Array.from({ length: count }, (_, n) => tool(`tool_${n}`));
+    const tools = createToolSet(agent({ use: ["tool_*"], allowed: ["tool_*"] }), catalogueOf(...all), []);
+    return leastMs(50, () => {
+      for (let n = 0; n < 1_000; n++) {
+        const resolution = resolve(tools, `tool_${n % count}`);
+        if (resolution.kind === "found") decideCall(tools, resolution.entry, { name: "x", allowedTools: [] });
+      }
+    });
+  };
+  costAmong(10); // compiled by now
+  expect(costAmong(1_000) / costAmong(10)).toBeLessThan(25); // a search through all of them would cost 100 times as much
 });

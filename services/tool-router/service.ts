@@ -32,7 +32,7 @@ import { createSpaces } from "./subscriptions/spaces.ts";
 import { createValidator } from "./validate.ts";
 import { createWaiters } from "./waiters.ts";
 
-const IDLE_CHECK_MS = 30_000;
+const IDLE_CHECK_MS = 10_000;
 const PROVIDER_GRACE_MS = 1_000;
 
 export async function openService(config: Config, context: ServiceContext): Promise<OpenService> {

@@ -2,7 +2,7 @@ import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { OfferedTool, Source, SourceStatus } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { Effect, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Executor, executorOfCatalogueTool, isVisible } from "./execute/executor.ts";
-import { BUILT_IN_NAMES, modelNameFromReference, referenceFrom } from "./names.ts";
+import { BUILT_IN_NAMES, modelNameFromReference, parseReference, referenceFrom } from "./names.ts";
 import { createPolicy, type Decision, type Policy } from "./policy.ts";
 
 export const SPACES_PROVIDER = "spaces";
@@ -48,7 +48,7 @@ export interface ToolSet {
  * sources, then the caller, then what providers offer by themselves.
  */
 export function createToolSet(
-  agent: Pick<Agent, "name" | "tools">,
+  agent: Pick<Agent, "name" | "tools" | "sources">,
   catalogue: ReadonlyMap<string, Tool>,
   offers: readonly Offer[],
 ): ToolSet {
@@ -71,7 +71,13 @@ export function createToolSet(
   for (const one of offered.filter(({ isDeclared }) => isDeclared)) add(one);
   for (const one of offered.filter(({ standing }) => standing === "caller")) add(one);
   for (const one of offered) add(one);
-  const exists = (reference: string) => known.has(reference) || catalogue.has(reference);
+  const sourceNames = new Set(agent.sources.map(({ name }) => name));
+  // the tools of a source into which `use` does not reach are not followed, and none of them is in use
+  const isOfUnusedSource = (reference: string) => {
+    const { source } = parseReference(reference);
+    return source !== undefined && sourceNames.has(source) && !declaredNames.has(source);
+  };
+  const exists = (reference: string) => known.has(reference) || catalogue.has(reference) || isOfUnusedSource(reference);
   return { agent: agent.name, policy, byReference, byModelName, sources: statuses(offers), exists };
 }
 

@@ -1,7 +1,7 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { parseReference } from "../names.ts";
+import { createNameMatcher, parseReference } from "../names.ts";
 import type { Ask } from "../offers/offer-watch.ts";
 import type { FindProvider } from "../offers/provider-client.ts";
 import { CALLER_PROVIDER, SPACES_PROVIDER } from "../tool-set.ts";
@@ -15,12 +15,14 @@ export interface AsksOptions {
 }
 
 /**
- * Whom to ask for an agent's tools: the providers of its sources; spaces and the caller always; every provider for its own
+ * Whom to ask for an agent's tools: the providers of those of its sources that `use` reaches into; spaces and the caller always; every provider for its own
  * offer only if `use` names something that the agent's sources and the catalogue do not have.
  */
 export function decideAsks(agent: Pick<Agent, "sources" | "tools">, options: AsksOptions): Ask[] {
   const { catalogue, providers, find, hasSession } = options;
-  const bySource = Map.groupBy(agent.sources, ({ provider }) => provider);
+  const use = agent.tools?.use ?? [];
+  const used = agent.sources.filter(({ name }) => use.some((pattern) => reachesInto(pattern, name)));
+  const bySource = Map.groupBy(used, ({ provider }) => provider);
   const declared = [...bySource].map(([provider, sources]) => ({
     provider,
     client: find(provider),
@@ -29,12 +31,17 @@ export function decideAsks(agent: Pick<Agent, "sources" | "tools">, options: Ask
     ),
   }));
   const names = new Set(agent.sources.map(({ name }) => name));
-  const needsAll = (agent.tools?.use ?? []).some((pattern) => reachesFurther(pattern, names, catalogue));
+  const needsAll = use.some((pattern) => reachesFurther(pattern, names, catalogue));
   const own = providers.filter((provider) => {
     if (provider === CALLER_PROVIDER) return hasSession;
     return provider === SPACES_PROVIDER || needsAll;
   });
   return [...declared, ...own.map((provider) => ({ provider, client: find(provider), sources: [] }))];
+}
+
+function reachesInto(pattern: string, source: string): boolean {
+  const { source: reached = "" } = parseReference(pattern);
+  return pattern === "*" || createNameMatcher([reached])(source);
 }
 
 function reachesFurther(pattern: string, sources: ReadonlySet<string>, catalogue: ReadonlyMap<string, Tool>): boolean {
