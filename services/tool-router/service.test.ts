@@ -77,6 +77,14 @@ describe("the tool router on the bus", () => {
     expect(output).toEqual({ error: 'Tool "@files/read_file" refuses its arguments: arguments.path: must be string' });
   });
 
+  test("a request that breaks the contract is refused on the bus with the field's name, and reaches no provider", async () => {
+    const sessionId = await suite.openSession();
+    const refusal = await suite.clients.call({ sessionId, name: "read", callId: "no id" }).catch(String);
+    expect(refusal).toMatch(/invalid_argument.*call_id/);
+    await expect(suite.clients.sessions.getSession({ sessionId: "" })).rejects.toThrow(/invalid_argument.*session_id/);
+    expect(suite.mcp.calls.map(({ callId }) => callId)).not.toContain("no id");
+  });
+
   test("TOOL-2 an internal tool answers with its arguments", async () => {
     const { output } = await suite.clients.call({
       sessionId: await suite.openSession(),
