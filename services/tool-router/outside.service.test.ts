@@ -65,6 +65,20 @@ describe("calls that somebody outside answers, on the bus", () => {
     });
   });
 
+  test("TOOL-4 a tool whose time is 30 days waits for its answer", async () => {
+    const tool = { name: "patient", executionType: ExecutionType.SPACE, timeoutMs: 30 * 86_400_000 };
+    const hurry = { name: "hurry", executionType: ExecutionType.SPACE, timeoutMs: 50 };
+    for (const one of [tool, hurry]) await suite.clients.catalogue.applyTool({ tool: one });
+    await suite.clients.agents.applyAgent({ agent: { name: "patient", tools: { use: ["patient", "hurry"] } } });
+    const sessionId = await suite.openSession("patient");
+    suite.spaces.activeSpaces.set(sessionId, "room");
+    const calling = suite.clients.call({ sessionId, name: "patient", callId: "patient" });
+    await until(() => suite.spaces.statusesOf("patient").includes(Status.REQUIRES_ACTION));
+    await suite.clients.call({ sessionId, name: "hurry" }); // ends by its time, which one that overflows would be before
+    await suite.clients.calls.submitToolResult({ callId: "patient", resultJson: '"at last"' });
+    expect((await calling).output).toBe("at last");
+  });
+
   test("TOOL-4 an asynchronous tool answers with its pending call at once", async () => {
     const tool = { name: "order", executionType: ExecutionType.EXTERNAL, isAsync: true, visible: false };
     await suite.clients.catalogue.applyTool({ tool });
