@@ -39,7 +39,7 @@ afterAll(() => stack.disposeAsync());
 /** A cheap call of each room. */
 const calls: Record<string, () => Promise<unknown>> = {
   "caller-relay": () => clientFor(bus, CallerRelayService).getDeclaration({ sessionId: "nobody" }).catch(onlyIfRefused),
-  "mcp-bridge": () => clientFor(bus, McpServerService).listServers({}),
+  "mcp-bridge": () => clientFor(bus, McpServerService).deleteServer({ name: "nothing" }).catch(onlyIfRefused),
   orchestrator: () => clientFor(bus, RunService).getRun({ runId: "nothing" }).catch(onlyIfRefused),
   spaces: () => clientFor(bus, SpaceService).listSpaces({}),
   "tool-router": () => clientFor(bus, AgentService).listAgents({}),
@@ -76,10 +76,28 @@ describe.each(Object.keys(calls))("BUS-2 two of %s", (room) => {
     expect(load.failed.length, "it held no more than was in flight").toBeLessThanOrEqual(inFlight);
     const late = load.failed.filter(({ startedAtMs }) => startedAtMs > killedAtMs + 250);
     expect(late, "calls made after its death find the other").toEqual([]);
-    await until(() => servedByInstance(room).then((served) => served.size === 2), {
-      timeoutMs: 30_000,
-      what: "the victim to be started again",
+    await pairIsWhole(room);
+  });
+
+  it("what fails with one of them is what it held, to the call", async () => {
+    const [victim, survivor] = pairOf(room);
+    const before = (await servedByInstance(room)).get(survivor?.instance ?? "") ?? 0;
+    process.kill(victim?.pid ?? 0, "SIGSTOP"); // it takes calls, and answers none
+    const outcomes = Array.from({ length: inFlight }, () => call().then(answered, ConnectError.from));
+    let count = 0;
+    for (const outcome of outcomes) void outcome.then((result) => (count += result === "answered" ? 1 : 0));
+    const servedBySurvivor = async () => ((await servedByInstance(room)).get(survivor?.instance ?? "") ?? 0) - before;
+    await until(async () => count > 0 && count === (await servedBySurvivor()), {
+      what: "the survivor's to be answered",
     });
+    process.kill(victim?.pid ?? 0, "SIGKILL");
+    const results = await Promise.all(outcomes);
+    const failed = results.filter((result) => result instanceof ConnectError);
+    expect(failed.map((error) => error.code)).toEqual(failed.map(() => Code.Unavailable));
+    expect(results.length - failed.length, "no call of the survivor's failed").toBe(await servedBySurvivor());
+    expect(failed.length, "the victim held some").toBeGreaterThan(0);
+    await expect(call()).resolves.not.toThrow();
+    await pairIsWhole(room);
   });
 });
 
@@ -108,6 +126,13 @@ describe("two gateways", () => {
   });
 });
 
+async function pairIsWhole(room: string): Promise<void> {
+  const isWhole = () => servedByInstance(room).then((served) => served.size === 2);
+  await until(isWhole, { timeoutMs: 30_000, what: "the victim to be started again" });
+}
+
+const answered = () => "answered" as const;
+
 function pairOf(room: string): ServiceProcess[] {
   return suite.services.filter((service) => service.room === room);
 }
@@ -116,8 +141,8 @@ function pairOf(room: string): ServiceProcess[] {
 async function servedByInstance(room: string): Promise<Map<string, number>> {
   const client = new Svcm(bus.connection).client({ strategy: "stall", maxWait: 1_000 });
   const served = new Map<string, number>();
-  for await (const { id, endpoints } of await client.stats(room)) {
-    served.set(id, endpoints?.reduce((sum, endpoint) => sum + endpoint.num_requests, 0) ?? 0);
+  for await (const { metadata, endpoints } of await client.stats(room)) {
+    served.set(metadata?.instance ?? "", endpoints?.reduce((sum, endpoint) => sum + endpoint.num_requests, 0) ?? 0);
   }
   return served;
 }
