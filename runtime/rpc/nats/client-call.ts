@@ -93,12 +93,9 @@ export function publishOpening(
  * heard, since nats-server holds it for one that does not read, and cuts that off when it is too much.
  */
 export function openingLimit(mux: CallMux, headers: WireHeaders): number {
-  const limit = partLimit(mux.maxPayloadBytes - CREDIT_LINE_BYTES, headers);
+  const limit = partLimit(mux.maxPayloadBytes, headers);
   return mux.openings.offer(limit, Math.min(limit, SMALLEST_PART_BYTES));
 }
-
-/** Room for credit among the headers, whether it is there or not. */
-const CREDIT_LINE_BYTES = `${HeaderKey.credit}: 64 ${2 ** 32}\r\n`.length;
 
 /** Opens a call that goes on in frames; resolves with the rest of the request when the server has shown itself. */
 export async function openChannelCall(

@@ -1,6 +1,5 @@
 import { Code, createClient, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
 import { deliveryOf } from "./delivery.ts";
 import { failureOf, readAll } from "./echo-outcome.fixture.ts";
@@ -8,7 +7,9 @@ import { openEchoProcess } from "./echo-process.fixture.ts";
 import { DELAY_KEY } from "./echo-program.fixture.ts";
 import { EchoService } from "./echo-service.fixture.ts";
 import { type EchoWorld, openEchoWorld } from "./echo-world.fixture.ts";
+import { openHeartbeatTap } from "./heartbeat-tap.fixture.ts";
 import { serveOnNats } from "./server.ts";
+import { DEFAULT_TIMINGS, type Timings } from "./timings.ts";
 import { createNatsTransport } from "./transport.ts";
 
 let world: EchoWorld;
@@ -18,6 +19,8 @@ beforeAll(async () => {
 afterAll(async () => world[Symbol.asyncDispose]());
 
 const quick = { heartbeatMs: 100, silenceMs: 400 };
+/** So many heartbeats take three times as long as the silence that would end a call. */
+const BEATS_BEYOND_SILENCE = (3 * quick.silenceMs) / quick.heartbeatMs;
 const value = new Uint8Array([1]);
 let lastService = 0;
 
@@ -26,7 +29,7 @@ function nameService(): string {
   return `dead-peer-${lastService}`;
 }
 
-async function openClient(timings?: typeof quick) {
+async function openClient(timings?: Timings) {
   const service = nameService();
   const bus = await world.connect();
   return {
@@ -36,7 +39,7 @@ async function openClient(timings?: typeof quick) {
 }
 
 /** A server in this process whose handlers wait for their signal. */
-async function openWaiting(service: string) {
+async function openWaiting(service: string, timings: Timings = quick) {
   const contexts: HandlerContext[] = [];
   const wait = (context: HandlerContext) => {
     contexts.push(context);
@@ -44,7 +47,7 @@ async function openWaiting(service: string) {
   };
   const server = await serveOnNats(await world.connect(), {
     service,
-    timings: quick,
+    timings,
     routes: (router) =>
       router.service(EchoService, {
         async unary(_request, context) {
@@ -93,6 +96,26 @@ describe("a peer that dies", () => {
     await until(() => context?.signal.aborted, { timeoutMs: 3_000 });
   });
 
+  test("BUS-2 a client that is killed in mid-stream aborts the handler within 3 s, with the timings of production", async () => {
+    const service = nameService();
+    await using waiting = await openWaiting(service, DEFAULT_TIMINGS);
+    await using client = await openEchoProcess(world, { role: "client", service });
+    const [context] = await until(() => client.begun === 1 && waiting.contexts);
+    client.kill("SIGKILL");
+    await until(() => context?.signal.aborted, { timeoutMs: 3_000 });
+  });
+
+  test("BUS-2 a client that is killed over a long unary call aborts the handler within 3 s, with the timings of production", async () => {
+    const service = nameService();
+    await using waiting = await openWaiting(service, DEFAULT_TIMINGS);
+    await using tap = await openHeartbeatTap(world);
+    await using client = await openEchoProcess(world, { role: "burst", service, calls: 1 });
+    const [context] = await until(() => tap.inboxesWith(1) > 0 && waiting.contexts);
+    await tap[Symbol.asyncDispose](); // from here on nats-server tells that the inbox is gone
+    client.kill("SIGKILL");
+    await until(() => context?.signal.aborted, { timeoutMs: 3_000 });
+  });
+
   test("BUS-2 a client that freezes in mid-stream aborts the handler after the silence", async () => {
     const service = nameService();
     await using waiting = await openWaiting(service);
@@ -110,17 +133,18 @@ describe("a peer that dies", () => {
     const startedAt = performance.now();
     const error = await failureOf(client.unary({}));
     expect([error.code, deliveryOf(error)]).toEqual([Code.Unavailable, "UNKNOWN"]);
-    expect(performance.now() - startedAt).toBeLessThan(1_500);
+    expect(performance.now() - startedAt).toBeLessThan(DEFAULT_TIMINGS.silenceMs);
   });
 
   test("BUS-2 a server that freezes over a long unary call ends it after the silence", async () => {
     const { client, service } = await openClient(quick);
     await using server = await openEchoProcess(world, { role: "server", service, timings: quick });
+    await using tap = await openHeartbeatTap(world);
     const failure = failureOf(client.unary({}, { headers: { [DELAY_KEY]: "60000" } }));
-    const isOver = failure.then(() => true);
-    expect(await Promise.race([isOver, delay(3 * quick.silenceMs).then(() => false)])).toBe(false);
+    await until(() => tap.inboxesWith(BEATS_BEYOND_SILENCE) === 2);
     server.kill("SIGSTOP");
-    expect((await failure).code).toBe(Code.Unavailable);
+    const error = await failure;
+    expect([error.code, error.rawMessage]).toEqual([Code.Unavailable, expect.stringContaining("silent for 400 ms")]);
   });
 });
 
@@ -128,13 +152,13 @@ describe("a peer that is quiet", () => {
   test("BUS-2 heartbeats keep a stream alive on which nothing is said for longer than the silence", async () => {
     const { client, service } = await openClient(quick);
     await using waiting = await openWaiting(service);
+    await using tap = await openHeartbeatTap(world);
     const controller = new AbortController();
     const seen: number[] = [];
     const failure = failureOf(
       readAll(client.serverStream({}, { signal: controller.signal }), (answer) => seen.push(answer.value.length)),
     );
-    await until(() => waiting.contexts.length > 0);
-    expect(await Promise.race([failure, delay(4 * quick.silenceMs).then(() => "alive")])).toBe("alive");
+    await until(() => tap.inboxesWith(BEATS_BEYOND_SILENCE) === 2);
     expect(waiting.contexts[0]?.signal.aborted).toBe(false);
     controller.abort();
     expect([(await failure).code, seen]).toEqual([Code.Canceled, [1]]);
@@ -150,12 +174,13 @@ describe("a peer that is quiet", () => {
   test("BUS-2 a caller that aborts a long unary call aborts its handler", async () => {
     const { client, service } = await openClient(quick);
     await using waiting = await openWaiting(service);
+    await using tap = await openHeartbeatTap(world);
     const controller = new AbortController();
     const failure = failureOf(client.unary({}, { signal: controller.signal }));
-    const [context] = await until(() => waiting.contexts.length > 0 && waiting.contexts);
-    await Promise.race([failure, delay(3 * quick.heartbeatMs)]);
+    const [context] = await until(() => tap.inboxesWith(2) > 0 && waiting.contexts);
     controller.abort();
     expect((await failure).code).toBe(Code.Canceled);
-    await until(() => context?.signal.aborted, { timeoutMs: 500 });
+    await until(() => context?.signal.aborted);
+    expect(String(context?.signal.reason)).toContain("cancelled");
   });
 });

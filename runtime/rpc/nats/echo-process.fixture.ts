@@ -10,7 +10,7 @@ export interface EchoProcess extends AsyncDisposable {
   kill(signal: NodeJS.Signals): void;
   /** How many calls the process has begun. */
   readonly begun: number;
-  /** What the process needs at this moment, and how many numbered messages it has made. */
+  /** What the process needs at this moment, without its garbage, and how many numbered messages it has made. */
   memory(): Promise<Extract<Said, { kind: "memory" }>>;
   /** How the calls of a burst have ended. */
   readonly burst: Promise<Extract<Said, { kind: "burst" }>>;
@@ -23,7 +23,8 @@ export async function openEchoProcess(
 ): Promise<EchoProcess> {
   const { url, user, password } = world.server;
   const program = new URL("echo-program.fixture.ts", import.meta.url);
-  const child = fork(program, [JSON.stringify({ url, user, password, ...setting })]);
+  const argument = JSON.stringify({ url, user, password, ...setting });
+  const child = fork(program, [argument], { execArgv: [...process.execArgv, "--expose-gc"] });
   let begun = 0;
   child.on("message", (said: Said) => {
     if (said.kind === "begun") begun += 1;

@@ -16,7 +16,7 @@ import {
 import { SMALLEST_PART_BYTES } from "./credit.ts";
 import { notSent, unknownOutcome, withDelivery } from "./delivery.ts";
 import { type Credit, FrameFlag, FrameKind, parseFrame } from "./frame.ts";
-import { HeaderKey, type WireHeaders } from "./headers.ts";
+import type { WireHeaders } from "./headers.ts";
 import type { MuxCall } from "./mux.ts";
 import { UNARY_CREDIT } from "./parts.ts";
 
@@ -45,9 +45,12 @@ export async function callUnary(
   const ready = context.mux.ready(request.abort, context.timings.silenceMs);
   if (ready) await ready;
   return repeatRefused(request, () => {
-    const headers = openingHeaders(context, request);
-    const isSmall = body.length <= openingLimit(context.mux, headers); // U1
-    return isSmall ? new LightCall(context, request).start(body, headers) : callInParts(context, request, body);
+    const { mux } = context;
+    const grantedBytes = mux.budget.offer(UNARY_CREDIT.bytes, SMALLEST_PART_BYTES); // U1
+    const credit = { messages: UNARY_CREDIT.messages, bytes: grantedBytes };
+    const headers = openingHeaders(context, request, grantedBytes < UNARY_CREDIT.bytes ? { credit } : {});
+    const isSmall = body.length <= openingLimit(mux, headers);
+    return isSmall ? new LightCall(context, request, credit).start(body, headers) : callInParts(context, request, body);
   });
 }
 
@@ -55,16 +58,18 @@ class LightCall implements MuxCall {
   readonly subject: string;
   readonly #context: ClientContext;
   readonly #request: ClientRequest;
+  /** What the opening grants the answer. */
+  readonly #credit: Credit;
   readonly #answer = Promise.withResolvers<UnaryAnswer>();
   #inbox = "";
-  #grantedBytes = 0;
   #openingBytes = 0;
   #state: "waiting" | "settled" | "handedOver" = "waiting";
   #heardAt = Date.now();
 
-  constructor(context: ClientContext, request: ClientRequest) {
+  constructor(context: ClientContext, request: ClientRequest, credit: Credit) {
     this.#context = context;
     this.#request = request;
+    this.#credit = credit;
     this.subject = request.subject;
   }
 
@@ -72,8 +77,7 @@ class LightCall implements MuxCall {
     const { mux } = this.#context;
     this.#inbox = mux.register(this);
     this.#openingBytes = mux.openings.take(body.length, body.length);
-    this.#grantedBytes = mux.budget.take(UNARY_CREDIT.bytes, SMALLEST_PART_BYTES);
-    if (this.#grantedBytes < UNARY_CREDIT.bytes) headers.add(HeaderKey.credit, `1 ${this.#grantedBytes}`);
+    mux.budget.take(this.#credit.bytes, this.#credit.bytes);
     try {
       publishOpening(this.#context, this.#request, { body, inbox: this.#inbox, headers });
     } catch (error) {
@@ -87,7 +91,7 @@ class LightCall implements MuxCall {
   receive(message: Msg): void {
     const frame = parseFrame(message.data);
     const isWhole = frame?.kind === FrameKind.data && frame.flags === FrameFlag.end && frame.sequence === 0;
-    if (isWhole && frame.body.length <= this.#grantedBytes) this.#answered(message, frame.body);
+    if (isWhole && frame.body.length <= this.#credit.bytes) this.#answered(message, frame.body);
     else if (message.data.length === 0 && message.headers?.code === 503)
       this.fail(notSent(`nobody serves ${this.subject}`));
     else this.#handOver(message);
@@ -118,8 +122,7 @@ class LightCall implements MuxCall {
   #handOver(message: Msg): void {
     this.#state = "handedOver";
     this.#context.mux.openings.giveBack(this.#openingBytes);
-    const granted = { messages: UNARY_CREDIT.messages, bytes: this.#grantedBytes };
-    const channel = openChannel(this.#context, this.#request, { inbox: this.#inbox, granted });
+    const channel = openChannel(this.#context, this.#request, { inbox: this.#inbox, granted: this.#credit });
     channel.receive(message);
     this.#answer.resolve(answerFromChannel(channel));
   }
@@ -130,7 +133,7 @@ class LightCall implements MuxCall {
     const { mux } = this.#context;
     mux.release(this.#inbox);
     mux.openings.giveBack(this.#openingBytes);
-    mux.budget.giveBack(this.#grantedBytes);
+    mux.budget.giveBack(this.#credit.bytes);
     return true;
   }
 }

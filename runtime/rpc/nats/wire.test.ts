@@ -1,3 +1,5 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { BytesValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, createClient } from "@connectrpc/connect";
 import { headers, type Msg, type NatsConnection } from "@nats-io/nats-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -6,7 +8,8 @@ import { deliveryOf } from "./delivery.ts";
 import { failureOf, readAll } from "./echo-outcome.fixture.ts";
 import { EchoService } from "./echo-service.fixture.ts";
 import { type EchoWorld, openEchoWorld } from "./echo-world.fixture.ts";
-import { bytesFromFrame, FrameFlag, FrameKind, parseFrame } from "./frame.ts";
+import { bytesFromCredit, bytesFromFrame, FrameFlag, FrameKind, parseFrame } from "./frame.ts";
+import { CallMux } from "./mux.ts";
 import { serveOnNats } from "./server.ts";
 import { cancelSubjectOf } from "./subjects.ts";
 import { createNatsTransport } from "./transport.ts";
@@ -92,6 +95,51 @@ describe("a client", () => {
     expect([error.code, error.rawMessage]).toEqual([Code.Internal, expect.stringContaining("than it was granted")]);
   });
 
+  test.each(["Unary", "ServerStream"])(
+    "BUS-2 ends a call of %s whose server takes no message of a request in parts",
+    async (method) => {
+      const service = nameService();
+      await answerByHand(service, method, (message) => {
+        const nothing = bytesFromCredit({ messages: 0, bytes: 65_536 });
+        message.respond(bytesFromFrame(FrameKind.credit, 0, 0, nothing), { reply: "toolbus.nowhere" });
+      });
+      const client = await openClient(service);
+      const request = { value: new Uint8Array(512 * 1024) };
+      const call = method === "Unary" ? client.unary(request) : readAll(client.serverStream(request));
+      const error = await failureOf(call);
+      expect([error.code, error.rawMessage]).toEqual([Code.Internal, expect.stringContaining("granted no message")]);
+    },
+  );
+
+  test("BUS-2 ends a unary call whose answer is larger than was granted", async () => {
+    const service = nameService();
+    await answerByHand(service, "Unary", (message) =>
+      message.respond(bytesFromFrame(FrameKind.data, FrameFlag.end, 0, new Uint8Array(256 * 1024 + 1))),
+    );
+    const client = await openClient(service);
+    expect((await failureOf(client.unary({}))).rawMessage).toContain("than it was granted");
+  });
+
+  test("BUS-2 grants unary answers less when much is granted, and sends less of its requests when much is on the way", async () => {
+    const service = nameService();
+    const seen: { credit: string | undefined; bytes: number; hasMore: boolean }[] = [];
+    await answerByHand(service, "Unary", ({ data, headers: block }) => {
+      seen.push({ credit: block?.get("Rpc-Credit"), bytes: data.length, hasMore: block?.get("Rpc-More") === "1" });
+    });
+    const { connection } = await world.connect();
+    const client = createClient(EchoService, createNatsTransport({ connection }, { service }));
+    const controller = new AbortController();
+    const request = { value: new Uint8Array(64 * 1024) };
+    const calls = Array.from({ length: 200 }, () => failureOf(client.unary(request, { signal: controller.signal })));
+    await until(() => seen.length === calls.length);
+    controller.abort();
+    await Promise.all(calls);
+    expect(seen[0]).toEqual({ credit: "", bytes: request.value.length + 4, hasMore: false });
+    expect(seen.at(-1)).toEqual({ credit: "1 32768", bytes: 16 * 1024, hasMore: true });
+    const { budget, openings } = CallMux.of(connection);
+    expect([budget.used, openings.used]).toEqual([0, 0]);
+  });
+
   test("BUS-2 ends a call whose answer is no frame, no message or no answer at all", async () => {
     const answers = [
       Buffer.from([99, 0, 0, 0, 0, 0]),
@@ -155,6 +203,23 @@ describe("a server", () => {
     const answer = await peer.request(server.subject, "", { timeout: 2_000, headers: opening(Date.now() + 5_000) });
     expect(parseFrame(answer.data)?.kind).toBe(FrameKind.data);
     await until(() => server.started() === 1);
+  });
+
+  test("BUS-2 answers no more than was granted, and the rest when it is", async () => {
+    await using server = await openServer();
+    const inbox = "toolbus.test.inbox.2";
+    const frames: Msg[] = [];
+    peer.subscribe(inbox, { callback: (_error, message) => void frames.push(message) });
+    const block = opening(Date.now() + 5_000);
+    block.set("Rpc-Credit", "1 16384");
+    const request = toBinary(BytesValueSchema, create(BytesValueSchema, { value: new Uint8Array(100 * 1024) }));
+    peer.publish(server.subject, request, { reply: inbox, headers: block });
+    const [first] = await until(() => frames.length > 0 && frames);
+    expect([first?.data[1], first?.data.length]).toEqual([FrameFlag.more, 6 + 16_384]);
+    const credit = bytesFromCredit({ messages: 0, bytes: 256 * 1024 });
+    peer.publish(first?.reply ?? "", bytesFromFrame(FrameKind.credit, 0, 0, credit));
+    const last = await until(() => frames.find((frame) => frame.data[1] === FrameFlag.end));
+    expect([frames.length, last.data.length]).toEqual([2, 6 + request.length - 16_384]);
   });
 
   test("BUS-2 answers a request that is no message with invalid_argument", async () => {
