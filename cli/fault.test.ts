@@ -34,6 +34,11 @@ describe("what a script is told", () => {
     expect(exitCode).toBe(exitCodes.unreachable);
   });
 
+  test("a port that is taken: what may run there, and how to choose another", () => {
+    const { message } = toldFromError(new Failure("unavailable", "gateway cannot start: the port is taken"), url);
+    expect(message).toMatch(/^gateway cannot start: the port is taken\n.* choose another port with --port\.$/);
+  });
+
   test("a refused key: where to give one", () => {
     const { message, exitCode } = toldFromError(new ConnectError("no such key", Code.Unauthenticated), url);
     expect(message).toBe("no such key\nGive a key with --api-key or TOOLBUS_API_KEY.");

@@ -24,8 +24,9 @@ export interface Told {
 export function toldFromError(error: unknown, url: string): Told {
   if (error instanceof UsageFault) return { message: error.message, exitCode: exitCodes.usage };
   if (error instanceof Failure) {
-    const isUsage = error.code === "invalid_argument";
-    return { message: error.message, exitCode: isUsage ? exitCodes.usage : exitCodes.failure };
+    const exitCode = error.code === "invalid_argument" ? exitCodes.usage : exitCodes.failure;
+    const isPortTaken = /the port is taken/.test(error.message);
+    return { message: isPortTaken ? `${error.message}\n${hintOfPort}` : error.message, exitCode };
   }
   if (!(error instanceof ConnectError)) return { message: messageFromUnknown(error), exitCode: exitCodes.failure };
   if (isUnreachable(error)) {
@@ -40,6 +41,8 @@ export function toldFromError(error: unknown, url: string): Told {
   const message = hint === undefined ? error.rawMessage : `${error.rawMessage}\n${hint}`;
   return { message, exitCode: error.code === Code.InvalidArgument ? exitCodes.usage : exitCodes.failure };
 }
+
+const hintOfPort = "If a suite runs there already, use that one; otherwise choose another port with --port.";
 
 function hintOfCode(code: Code): string | undefined {
   switch (code) {

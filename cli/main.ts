@@ -62,6 +62,8 @@ try {
 } catch (error) {
   end(error);
 }
+// A stream that was left in its middle may keep its socket open, which must not keep a command that is done.
+process.stdout.write("", () => process.exit());
 
 /** Commander's own faults have been printed; all others are told here, in one sentence. */
 function end(error: unknown): void {

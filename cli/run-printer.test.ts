@@ -1,4 +1,4 @@
-import { fromJson, type JsonValue } from "@bufbuild/protobuf";
+import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { createJsonRunPrinter, createRunPrinter, type RunPrinter, type Write } from "./run-printer.ts";
@@ -18,7 +18,7 @@ const turn = (...items: JsonValue[]) => ({ event: { turnCommitted: { items } } }
 const message = (text: string) => ({ message: { role: "ROLE_ASSISTANT", text } });
 const call = { functionCall: { callId: "c1", name: "repeat", argumentsJson: '{"text":\n"x"}' } };
 const finished = (result: JsonValue) => ({ event: { callFinished: { callId: "c1", result } } });
-const ended = (more: object) => ({ event: { ended: more } });
+const ended = (more: JsonObject) => ({ event: { ended: more } });
 
 describe("a run for people", () => {
   test("text is shown as it comes, and not again when its turn is committed", () => {

@@ -51,6 +51,8 @@ export function openServiceProcess(options: ServiceProcessOptions): ServiceProce
   firstReady.promise.catch(() => {}); // whoever waits is told; nobody need wait
   let child: ChildProcess | undefined;
   const tail: string[] = [];
+  /** What the service says of its own failure, in one sentence. */
+  let failure: string | undefined;
 
   const keepRunning = async () => {
     const backoff = createBackoff({ initialMs: 100, maxMs: 5_000 });
@@ -58,7 +60,7 @@ export function openServiceProcess(options: ServiceProcessOptions): ServiceProce
       const how = await runOnce();
       const asked = stopping.signal.aborted;
       options.onEvent({ kind: "ended", room: options.room, instance: options.instance, how, asked });
-      firstReady.reject(endedBeforeReady(options.room, how, tail));
+      firstReady.reject(endedBeforeReady(options.room, failure ?? textOfEnd(options.room, how, tail)));
       if (asked || !options.restart) return;
       await delay(backoff.next(), stopping.signal);
     }
@@ -83,6 +85,7 @@ export function openServiceProcess(options: ServiceProcessOptions): ServiceProce
       });
     }
     child.on("message", (message: ServiceMessage) => {
+      if (message.kind === "failed") failure = message.message;
       if (message.kind !== "ready") return;
       const durationMs = Math.round(performance.now() - startedAt);
       options.onEvent({ kind: "ready", room, instance, pid, durationMs, announcement: message.announcement });
@@ -114,10 +117,10 @@ export function openServiceProcess(options: ServiceProcessOptions): ServiceProce
   };
 }
 
-function endedBeforeReady(room: string, how: string, tail: string[]): Failure {
-  const lines = tail.map((line) => `  ${line}`).join("\n");
-  return new Failure("unavailable", `${room} ended before it was ready (${how}). Its last lines:\n${lines}`, {
-    reason: "SERVICE_NOT_STARTED",
-    metadata: { service: room },
-  });
+function textOfEnd(room: string, how: string, tail: string[]): string {
+  return `${room} ended before it was ready (${how}). Its last lines:\n${tail.map((line) => `  ${line}`).join("\n")}`;
+}
+
+function endedBeforeReady(room: string, message: string): Failure {
+  return new Failure("unavailable", message, { reason: "SERVICE_NOT_STARTED", metadata: { service: room } });
 }

@@ -10,7 +10,8 @@ export interface Ending {
   readonly stderr: string;
 }
 
-export interface StartedCommand {
+/** Disposing kills it, if it still runs. */
+export interface StartedCommand extends AsyncDisposable {
   readonly pid: number;
   /** What it has written so far. */
   readonly written: { readonly stdout: string; readonly stderr: string };
@@ -49,6 +50,10 @@ export function startCommand(args: readonly string[], { env, input }: CommandOpt
     ended,
     signal: (name) => void child.kill(name),
     stopReading: () => void child.stdout.destroy(),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await ended;
+    },
   };
 }
 
