@@ -19,6 +19,7 @@ export async function followRun(
   const backoff = createBackoff({ initialMs: 100, maxMs: 2_000 });
   let next = options.fromSequence ?? 0;
   let lastNewsAt = Date.now();
+  let ended: RunStatus | undefined;
   for (;;) {
     // Leaving a stream does not end it: the other side learns of it by the signal.
     const leaving = new AbortController();
@@ -33,11 +34,13 @@ export async function followRun(
         const { update } = response;
         if (update.case !== "event") continue;
         next = update.value.sequence + 1;
-        if (update.value.event.case === "ended") return update.value.event.value.status;
+        if (update.value.event.case === "ended") ended = update.value.event.value.status;
         if (update.value.event.case === "parked") return RunStatus.REQUIRES_ACTION;
       }
-      throw new ConnectError("the stream ended before the run", Code.Unavailable);
+      if (ended === undefined) throw new ConnectError("the stream ended before the run", Code.Unavailable);
+      return ended;
     } catch (error) {
+      if (ended !== undefined) return ended;
       const isPassing = error instanceof ConnectError && error.code === Code.Unavailable;
       if (!isPassing || Date.now() - lastNewsAt > (options.patienceMs ?? 15_000)) throw error;
       await delay(backoff.next(), options.signal);

@@ -58,7 +58,7 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   const env = {
     ...process.env,
     PATH: pathWithPrograms(),
-    ...defaultsOfExamples(directory),
+    ...defaultsOfExamples(),
     ...options.env,
     ...variablesOfNats(nats),
   };
@@ -128,13 +128,13 @@ function variablesOfNats(nats: Suite["nats"]): NodeJS.ProcessEnv {
 }
 
 /** What a newcomer has: the agents, tools, workers and scripts of the examples. */
-function defaultsOfExamples(directory: string): NodeJS.ProcessEnv {
+function defaultsOfExamples(): NodeJS.ProcessEnv {
   const examples = (name: string) => join(projectDirectory, "examples", name);
   return {
     TOOLBUS_AGENTS: process.env.TOOLBUS_AGENTS ?? examples("agents"),
     TOOLBUS_TOOLS: process.env.TOOLBUS_TOOLS ?? examples("tools"),
     TOOLBUS_WORKERS: process.env.TOOLBUS_WORKERS ?? examples("workers"),
     TOOLBUS_SCRIPTS: process.env.TOOLBUS_SCRIPTS ?? examples("models"),
-    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(directory, "compile-cache"),
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(projectDirectory, ".toolbus", "compile-cache"),
   };
 }

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { type Connection, openConnection } from "../../cli/connection.ts";
 import { openSuite, type Suite, type SuiteOptions } from "../../cli/suite/suite.ts";
 import { type Bus, openBus } from "../../runtime/bus/bus.ts";
-import { projectRoot } from "../architecture/source-files.ts";
 
 export interface TestSuite extends Suite {
   /** Through the gateway. */
@@ -19,8 +18,7 @@ export async function openTestSuite(options: Partial<SuiteOptions> = {}): Promis
   await using stack = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "toolbus-test-suite-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
-  const env = { NODE_COMPILE_CACHE: join(projectRoot, ".toolbus", "compile-cache"), ...options.env };
-  const suite = stack.use(await openSuite({ directory, port: 0, ...options, env }));
+  const suite = stack.use(await openSuite({ directory, port: 0, ...options }));
   const busses = stack.use(new AsyncDisposableStack());
   const owned = stack.move();
   return {

@@ -2,7 +2,9 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
+import { until } from "#runtime/time/until.ts";
 import { projectRoot } from "../architecture/source-files.ts";
 import { openTestSuite, type TestSuite } from "../harness/suite.ts";
 
@@ -11,6 +13,10 @@ const stack = new AsyncDisposableStack();
 let suite: TestSuite;
 beforeAll(async () => {
   suite = stack.use(await openTestSuite());
+  const router = suite.connection.client(ToolRouterService);
+  const areAllThere = async () =>
+    (await router.listTools({ agent: "demo" })).sources.every((source) => source.available);
+  await until(areAllThere, { timeoutMs: 30_000, what: "the sources of the agent to be up" });
 });
 afterAll(() => stack.disposeAsync());
 
