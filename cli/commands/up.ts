@@ -20,7 +20,12 @@ export function addUpCommand(program: Command): void {
   program
     .command("up")
     .description("Start the whole suite on this machine, NATS included, until Ctrl-C")
-    .option("-p, --port <port>", "port of the gateway; 0 takes a free one", port, 7480)
+    .addOption(
+      new Option("-p, --port <port>", "port of the gateway; 0 takes a free one")
+        .env("TOOLBUS_HTTP_PORT")
+        .argParser(port)
+        .default(7480),
+    )
     .option("--directory <path>", "where the suite keeps its state and logs", ".toolbus")
     .addOption(new Option("--nats <url>", "use this NATS server instead of starting one").env("NATS_URL"))
     .addOption(new Option("--only <service...>", "start only these services").choices(listRooms()))
@@ -34,8 +39,16 @@ export function addUpCommand(program: Command): void {
 }
 
 async function up(options: Options, command: Command): Promise<void> {
-  const startedAt = performance.now();
   const stop = stopSignal();
+  try {
+    await runSuite(options, command, stop);
+  } catch (error) {
+    if (!stop.aborted) throw error;
+  }
+}
+
+async function runSuite(options: Options, command: Command, stop: AbortSignal): Promise<void> {
+  const startedAt = performance.now();
   const { json } = globalOptionsOf(command);
   // As the services read it: refused before any of them starts, and without the credentials that it may hold.
   const natsUrl = options.nats === undefined ? undefined : readServiceConfig({ NATS_URL: options.nats }).natsUrl;
@@ -46,6 +59,7 @@ async function up(options: Options, command: Command): Promise<void> {
     natsUrl: options.nats,
     rooms: options.only,
     syncInterval: options.sync,
+    signal: stop,
     onProgress: (message) => say({ kind: "progress", message }, message),
     onEvent: (event) => {
       const text = textOfEvent(event, options.logs ?? false);
@@ -60,8 +74,7 @@ async function up(options: Options, command: Command): Promise<void> {
     printLine(`What is acknowledged survives ${durability}. Logs are in ${options.directory}/logs. Ctrl-C stops it.`);
     printLine(`Try: npx toolbus run demo "hello"${options.port === 7480 ? "" : ` --url ${suite.url}`}`);
   }
-  await stop;
-  printNote("stopping: what is in flight is finished first; Ctrl-C again ends it at once");
+  if (!stop.aborted) await once(stop, "abort");
 }
 
 function textOfEvent(event: ServiceEvent, isVerbose: boolean): string | undefined {
@@ -73,14 +86,33 @@ function textOfEvent(event: ServiceEvent, isVerbose: boolean): string | undefine
     case "ended":
       return event.asked ? undefined : colors.red(`  ${event.instance} ended (${event.how}) and is started again`);
     case "line":
-      return isVerbose || /"level":"(error|fatal)"/.test(event.line) ? `${event.instance} | ${event.line}` : undefined;
+      return isVerbose ? `${event.instance} | ${event.line}` : troubleIn(event);
   }
 }
 
-/** Resolves at the first signal; the second ends the process at once, and the services with it. */
-async function stopSignal(): Promise<void> {
-  await Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
-  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(130));
+/** What an operator should see of a log without asking: warnings, errors, and that a service waits for NATS. */
+function troubleIn({ instance, line }: { instance: string; line: string }): string | undefined {
+  if (!/"level":"(warn|error|fatal)"|"kind":"waiting"/.test(line)) return undefined;
+  try {
+    const { msg, reason, err } = JSON.parse(line) as { msg?: string; reason?: string; err?: { message?: string } };
+    const why = reason ?? err?.message;
+    return colors.yellow(`  ${instance}: ${msg}${why === undefined || msg?.includes(why) ? "" : `: ${why}`}`);
+  } catch {
+    return `  ${instance}: ${line}`; // no line of ours, but of a program that a service runs
+  }
+}
+
+/** Aborts at the first signal; the second ends the process at once, and the services with it. */
+function stopSignal(): AbortSignal {
+  const stopping = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"]) {
+    process.on(signal, () => {
+      if (stopping.signal.aborted) process.exit(130);
+      stopping.abort(new Error(`stopped by ${signal}`));
+      printNote("stopping: what is in flight is finished first; Ctrl-C again ends it at once");
+    });
+  }
+  return stopping.signal;
 }
 
 function port(text: string): number {

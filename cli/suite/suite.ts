@@ -4,6 +4,7 @@
 
 import { delimiter, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";
 import { listRooms } from "./rooms.ts";
@@ -24,6 +25,8 @@ export interface SuiteOptions {
   restart?: boolean;
   /** `always`: what was acknowledged survives power loss; `default`: it survives the end of any process. */
   syncInterval?: "default" | "always";
+  /** Gives the start up, and ends what was started; a suite that is open is closed by disposing. */
+  signal?: AbortSignal;
   onEvent?: (event: ServiceEvent) => void;
   onProgress?: (message: string) => void;
 }
@@ -84,7 +87,7 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   });
   const rooms = options.rooms ?? listRooms();
   options.onProgress?.(`starting ${rooms.length} services`);
-  await Promise.all(rooms.map((room) => launch(room).ready));
+  await unlessAborted(Promise.all(rooms.map((room) => launch(room).ready)), options.signal);
   const url = rooms.includes("gateway") ? await gatewayUrl.promise : "";
   const owned = stack.move();
 

@@ -21,7 +21,11 @@ export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
   const host = reader.string("TOOLBUS_HTTP_HOST", { default: "127.0.0.1" });
   const port = reader.integer("TOOLBUS_HTTP_PORT", { default: 7480, min: 0, max: 65_535 });
   const apiKeys = apiKeysFrom(reader.optionalSecret("TOOLBUS_API_KEYS"), () =>
-    reader.fault("TOOLBUS_API_KEYS", undefined, "a list like alice:KEY,bob:KEY, each key at least 16 characters long"),
+    reader.fault(
+      "TOOLBUS_API_KEYS",
+      "a list that is not shown here",
+      "a list like alice:KEY,bob:KEY, each key at least 16 characters long",
+    ),
   );
   if (apiKeys.length === 0 && !loopback.has(host)) {
     reader.fault("TOOLBUS_HTTP_HOST", host, "a loopback address, unless TOOLBUS_API_KEYS holds keys");

@@ -12,6 +12,7 @@ import type { GatewayConfig } from "./config.ts";
 import { contractServices } from "./contract.ts";
 import { createCrossOrigin } from "./cross-origin.ts";
 import { createHealth, type IsServing } from "./health.ts";
+import { guardHost } from "./host-guard.ts";
 import { createPlainPaths } from "./plain-paths.ts";
 import { createReflection } from "./reflection.ts";
 import { createRoutes } from "./routes.ts";
@@ -35,6 +36,8 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       return false; // nobody answers, or nobody can be asked: either way a call would fail
     }
   };
+  const crossOrigin = createCrossOrigin(config.corsOrigins);
+  const hasKeys = config.apiKeys.length > 0;
   const health = createHealth({ services: contractServices, roomOf, isServing, intervalMs: 1_000 });
   const authenticate = createAuthenticate(config.apiKeys);
   const interceptors = clientInterceptors({ telemetry });
@@ -53,7 +56,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
         createValidateInterceptor(),
       ],
       readMaxBytes: config.maxRequestBytes,
-      before: createCrossOrigin(config.corsOrigins),
+      before: (request, response) => (!hasKeys && guardHost(request, response)) || crossOrigin(request, response),
       fallback: createPlainPaths({ authenticate, metricsText: () => telemetry.metricsText() }),
       logger,
       drainTimeoutMs,
