@@ -70,9 +70,15 @@ async function runSuite(options: Options, command: Command, stop: AbortSignal): 
   const durability = options.sync === "always" ? "power loss" : "the end of any process";
   if (json) printLine(JSON.stringify({ kind: "ready", url: suite.url, natsUrl: natsUrl ?? suite.nats.url }));
   else {
-    printLine(`${colors.green("toolbus is up")} after ${seconds} s at ${colors.bold(suite.url)}`);
-    printLine(`What is acknowledged survives ${durability}. Logs are in ${options.directory}/logs. Ctrl-C stops it.`);
-    printLine(`Try: npx toolbus run demo "hello"${options.port === 7480 ? "" : ` --url ${suite.url}`}`);
+    const portOption = options.port === 7480 ? "" : ` --url ${suite.url}`;
+    // One write, so that who waits for the first line has the others too.
+    printLine(
+      [
+        `${colors.green("toolbus is up")} after ${seconds} s at ${colors.bold(suite.url)}`,
+        `What is acknowledged survives ${durability}. Logs are in ${options.directory}/logs. Ctrl-C stops it.`,
+        `Try: npx toolbus run demo "hello"${portOption}`,
+      ].join("\n"),
+    );
   }
   if (!stop.aborted) await once(stop, "abort");
 }
