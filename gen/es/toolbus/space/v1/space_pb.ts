@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/space/v1/space.proto.
  */
 export const file_toolbus_space_v1_space: GenFile = /*@__PURE__*/
-  fileDesc("Chx0b29sYnVzL3NwYWNlL3YxL3NwYWNlLnByb3RvEhB0b29sYnVzLnNwYWNlLnYxIoQBCgZNZW1iZXISFgoCaWQYASABKAlCCrpIB3IFEAEYgAISGAoEbmFtZRgCIAEoCUIKukgHcgUQARiAAhI0CgRraW5kGAMgASgOMhwudG9vbGJ1cy5zcGFjZS52MS5NZW1iZXJLaW5kQgi6SAWCAQIQARISCgpzZXNzaW9uX2lkGAQgASgJIqUBCgVTcGFjZRIoCgJpZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIXCgV0aXRsZRgCIAEoCUIIukgFcgMYgAgSKQoHbWVtYmVycxgDIAMoCzIYLnRvb2xidXMuc3BhY2UudjEuTWVtYmVyEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wItIBCgtUb29sTWVzc2FnZRIPCgdjYWxsX2lkGAEgASgJEgwKBHRvb2wYAiABKAkSFgoOYXJndW1lbnRzX2pzb24YAyABKAkSMwoGc3RhdHVzGAQgASgOMiMudG9vbGJ1cy5zcGFjZS52MS5Ub29sTWVzc2FnZVN0YXR1cxIrCgZyZXN1bHQYBSABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdBIOCgZydW5faWQYBiABKAkSGgoSb3V0cHV0X3NjaGVtYV9qc29uGAcgASgJIhsKC1RleHRNZXNzYWdlEgwKBHRleHQYASABKAki+wEKDFNwYWNlTWVzc2FnZRIKCgJpZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoBBIQCghzcGFjZV9pZBgDIAEoCRIoCgZhdXRob3IYBCABKAsyGC50b29sYnVzLnNwYWNlLnYxLk1lbWJlchIoCgR0aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCgR0ZXh0GAYgASgLMh0udG9vbGJ1cy5zcGFjZS52MS5UZXh0TWVzc2FnZUgAEi0KBHRvb2wYByABKAsyHS50b29sYnVzLnNwYWNlLnYxLlRvb2xNZXNzYWdlSABCCQoHY29udGVudCLiAwoKU3BhY2VFdmVudBIQCghzZXF1ZW5jZRgBIAEoBBI4Cg5tZXNzYWdlX3Bvc3RlZBgCIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlSAASNgoMdG9vbF9zdGFydGVkGAMgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2VIABI4Cg50b29sX3N0cmVhbWluZxgEIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlSAASMwoJdG9vbF9kb25lGAUgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2VIABI0Cgp0b29sX2Vycm9yGAYgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2VIABIxCg1tZW1iZXJfam9pbmVkGAcgASgLMhgudG9vbGJ1cy5zcGFjZS52MS5NZW1iZXJIABIvCgttZW1iZXJfbGVmdBgIIAEoCzIYLnRvb2xidXMuc3BhY2UudjEuTWVtYmVySAASPgoUdG9vbF9yZXF1aXJlc19hY3Rpb24YCSABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZUgAQgcKBWV2ZW50IqwCCgpJbmJveEV2ZW50EhwKCGV2ZW50X2lkGAEgASgJQgq6SAdyBRABGIACEhIKCnNlc3Npb25faWQYAiABKAkSDQoFYWdlbnQYAyABKAkSKAoEdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc2VxdWVuY2UYBSABKAQSOAoLdG9vbF9yZXN1bHQYBiABKAsyIS50b29sYnVzLnNwYWNlLnYxLkluYm94VG9vbFJlc3VsdEgAEjEKB21lc3NhZ2UYByABKAsyHi50b29sYnVzLnNwYWNlLnYxLkluYm94TWVzc2FnZUgAEisKBHBsYW4YCCABKAsyGy50b29sYnVzLnNwYWNlLnYxLkluYm94UGxhbkgAQgcKBWV2ZW50Il0KD0luYm94VG9vbFJlc3VsdBIPCgdjYWxsX2lkGAEgASgJEgwKBHRvb2wYAiABKAkSKwoGcmVzdWx0GAMgASgLMhsudG9vbGJ1cy50b29sLnYxLlRvb2xSZXN1bHQiPgoMSW5ib3hNZXNzYWdlEhAKCHNwYWNlX2lkGAEgASgJEg4KBmF1dGhvchgCIAEoCRIMCgR0ZXh0GAMgASgJIiYKCUluYm94UGxhbhILCgNrZXkYASABKAkSDAoEdGV4dBgCIAEoCSKhAQoLTWVtb3J5RW50cnkSNAoEa2luZBgBIAEoDjIcLnRvb2xidXMuc3BhY2UudjEuTWVtb3J5S2luZEIIukgFggECEAESFwoDa2V5GAIgASgJQgq6SAdyBRABGIABEhcKBHRleHQYAyABKAlCCbpIBnIEGICABBIqCgZkdWVfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKlgKCk1lbWJlcktpbmQSGwoXTUVNQkVSX0tJTkRfVU5TUEVDSUZJRUQQABIWChJNRU1CRVJfS0lORF9QRVJTT04QARIVChFNRU1CRVJfS0lORF9BR0VOVBACKsMBChFUb29sTWVzc2FnZVN0YXR1cxIjCh9UT09MX01FU1NBR0VfU1RBVFVTX1VOU1BFQ0lGSUVEEAASHwobVE9PTF9NRVNTQUdFX1NUQVRVU19SVU5OSU5HEAESJwojVE9PTF9NRVNTQUdFX1NUQVRVU19SRVFVSVJFU19BQ1RJT04QAhIgChxUT09MX01FU1NBR0VfU1RBVFVTX0NPTVBMRVRFEAMSHQoZVE9PTF9NRVNTQUdFX1NUQVRVU19FUlJPUhAEKm0KCk1lbW9yeUtpbmQSGwoXTUVNT1JZX0tJTkRfVU5TUEVDSUZJRUQQABIUChBNRU1PUllfS0lORF9HT0FMEAESFgoSTUVNT1JZX0tJTkRfTUVNT1JZEAISFAoQTUVNT1JZX0tJTkRfUExBThADQrEBChRjb20udG9vbGJ1cy5zcGFjZS52MUIKU3BhY2VQcm90b1ABWit0b29sYnVzLmRldi9nZW4vZ28vdG9vbGJ1cy9zcGFjZS92MTtzcGFjZXYxogIDVFNYqgIQVG9vbGJ1cy5TcGFjZS5WMcoCEFRvb2xidXNcU3BhY2VcVjHiAhxUb29sYnVzXFNwYWNlXFYxXEdQQk1ldGFkYXRh6gISVG9vbGJ1czo6U3BhY2U6OlYxYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
+  fileDesc("Chx0b29sYnVzL3NwYWNlL3YxL3NwYWNlLnByb3RvEhB0b29sYnVzLnNwYWNlLnYxIoQBCgZNZW1iZXISFgoCaWQYASABKAlCCrpIB3IFEAEYgAISGAoEbmFtZRgCIAEoCUIKukgHcgUQARiAAhI0CgRraW5kGAMgASgOMhwudG9vbGJ1cy5zcGFjZS52MS5NZW1iZXJLaW5kQgi6SAWCAQIQARISCgpzZXNzaW9uX2lkGAQgASgJIqUBCgVTcGFjZRIoCgJpZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIXCgV0aXRsZRgCIAEoCUIIukgFcgMYgAgSKQoHbWVtYmVycxgDIAMoCzIYLnRvb2xidXMuc3BhY2UudjEuTWVtYmVyEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIoECCgtUb29sTWVzc2FnZRIPCgdjYWxsX2lkGAEgASgJEgwKBHRvb2wYAiABKAkSFgoOYXJndW1lbnRzX2pzb24YAyABKAkSMwoGc3RhdHVzGAQgASgOMiMudG9vbGJ1cy5zcGFjZS52MS5Ub29sTWVzc2FnZVN0YXR1cxIrCgZyZXN1bHQYBSABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdBIOCgZydW5faWQYBiABKAkSGgoSb3V0cHV0X3NjaGVtYV9qc29uGAcgASgJEi0KC2Fuc3dlcmVkX2J5GAggASgLMhgudG9vbGJ1cy5zcGFjZS52MS5NZW1iZXIiGwoLVGV4dE1lc3NhZ2USDAoEdGV4dBgBIAEoCSL7AQoMU3BhY2VNZXNzYWdlEgoKAmlkGAEgASgJEhAKCHNlcXVlbmNlGAIgASgEEhAKCHNwYWNlX2lkGAMgASgJEigKBmF1dGhvchgEIAEoCzIYLnRvb2xidXMuc3BhY2UudjEuTWVtYmVyEigKBHRpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KBHRleHQYBiABKAsyHS50b29sYnVzLnNwYWNlLnYxLlRleHRNZXNzYWdlSAASLQoEdG9vbBgHIAEoCzIdLnRvb2xidXMuc3BhY2UudjEuVG9vbE1lc3NhZ2VIAEIJCgdjb250ZW50IuIDCgpTcGFjZUV2ZW50EhAKCHNlcXVlbmNlGAEgASgEEjgKDm1lc3NhZ2VfcG9zdGVkGAIgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2VIABI2Cgx0b29sX3N0YXJ0ZWQYAyABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZUgAEjgKDnRvb2xfc3RyZWFtaW5nGAQgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2VIABIzCgl0b29sX2RvbmUYBSABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZUgAEjQKCnRvb2xfZXJyb3IYBiABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZUgAEjEKDW1lbWJlcl9qb2luZWQYByABKAsyGC50b29sYnVzLnNwYWNlLnYxLk1lbWJlckgAEi8KC21lbWJlcl9sZWZ0GAggASgLMhgudG9vbGJ1cy5zcGFjZS52MS5NZW1iZXJIABI+ChR0b29sX3JlcXVpcmVzX2FjdGlvbhgJIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlSABCBwoFZXZlbnQiugIKCkluYm94RXZlbnQSHAoIZXZlbnRfaWQYASABKAlCCrpIB3IFEAEYgAISEgoKc2Vzc2lvbl9pZBgCIAEoCRINCgVhZ2VudBgDIAEoCRIoCgR0aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghzZXF1ZW5jZRgFIAEoBBI4Cgt0b29sX3Jlc3VsdBgGIAEoCzIhLnRvb2xidXMuc3BhY2UudjEuSW5ib3hUb29sUmVzdWx0SAASMQoHbWVzc2FnZRgHIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuSW5ib3hNZXNzYWdlSAASKwoEcGxhbhgIIAEoCzIbLnRvb2xidXMuc3BhY2UudjEuSW5ib3hQbGFuSAASDAoEdGV4dBgJIAEoCUIHCgVldmVudCJdCg9JbmJveFRvb2xSZXN1bHQSDwoHY2FsbF9pZBgBIAEoCRIMCgR0b29sGAIgASgJEisKBnJlc3VsdBgDIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0Ij4KDEluYm94TWVzc2FnZRIQCghzcGFjZV9pZBgBIAEoCRIOCgZhdXRob3IYAiABKAkSDAoEdGV4dBgDIAEoCSImCglJbmJveFBsYW4SCwoDa2V5GAEgASgJEgwKBHRleHQYAiABKAkizgEKC01lbW9yeUVudHJ5EjQKBGtpbmQYASABKA4yHC50b29sYnVzLnNwYWNlLnYxLk1lbW9yeUtpbmRCCLpIBYIBAhABEhcKA2tleRgCIAEoCUIKukgHcgUQARiAARIXCgR0ZXh0GAMgASgJQgm6SAZyBBiAgAQSKgoGZHVlX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgd3b2tlX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKTAQoMTWVtb3J5UmVjb3JkEi4KB2VudHJpZXMYASADKAsyHS50b29sYnVzLnNwYWNlLnYxLk1lbW9yeUVudHJ5EjAKCmR1ZV9ldmVudHMYAiADKAsyHC50b29sYnVzLnNwYWNlLnYxLkluYm94RXZlbnQSEgoKc2Vzc2lvbl9pZBgDIAEoCRINCgVhZ2VudBgEIAEoCSpYCgpNZW1iZXJLaW5kEhsKF01FTUJFUl9LSU5EX1VOU1BFQ0lGSUVEEAASFgoSTUVNQkVSX0tJTkRfUEVSU09OEAESFQoRTUVNQkVSX0tJTkRfQUdFTlQQAirDAQoRVG9vbE1lc3NhZ2VTdGF0dXMSIwofVE9PTF9NRVNTQUdFX1NUQVRVU19VTlNQRUNJRklFRBAAEh8KG1RPT0xfTUVTU0FHRV9TVEFUVVNfUlVOTklORxABEicKI1RPT0xfTUVTU0FHRV9TVEFUVVNfUkVRVUlSRVNfQUNUSU9OEAISIAocVE9PTF9NRVNTQUdFX1NUQVRVU19DT01QTEVURRADEh0KGVRPT0xfTUVTU0FHRV9TVEFUVVNfRVJST1IQBCptCgpNZW1vcnlLaW5kEhsKF01FTU9SWV9LSU5EX1VOU1BFQ0lGSUVEEAASFAoQTUVNT1JZX0tJTkRfR09BTBABEhYKEk1FTU9SWV9LSU5EX01FTU9SWRACEhQKEE1FTU9SWV9LSU5EX1BMQU4QA0KxAQoUY29tLnRvb2xidXMuc3BhY2UudjFCClNwYWNlUHJvdG9QAVordG9vbGJ1cy5kZXYvZ2VuL2dvL3Rvb2xidXMvc3BhY2UvdjE7c3BhY2V2MaICA1RTWKoCEFRvb2xidXMuU3BhY2UuVjHKAhBUb29sYnVzXFNwYWNlXFYx4gIcVG9vbGJ1c1xTcGFjZVxWMVxHUEJNZXRhZGF0YeoCElRvb2xidXM6OlNwYWNlOjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
 
 /**
  * Who takes part in a space.
@@ -26,7 +26,7 @@ export const file_toolbus_space_v1_space: GenFile = /*@__PURE__*/
  */
 export type Member = Message<"toolbus.space.v1.Member"> & {
   /**
-   * Unique id: the principal of a person, `session:<id>` of an agent.
+   * Unique id: the principal of a person, `session:<session>:<agent>` of an agent.
    *
    * @generated from field: string id = 1;
    */
@@ -157,6 +157,13 @@ export type ToolMessage = Message<"toolbus.space.v1.ToolMessage"> & {
    * @generated from field: string output_schema_json = 7;
    */
   outputSchemaJson: string;
+
+  /**
+   * The person who answered, if one did.
+   *
+   * @generated from field: toolbus.space.v1.Member answered_by = 8;
+   */
+  answeredBy?: Member | undefined;
 };
 
 /**
@@ -422,6 +429,14 @@ export type InboxEvent = Message<"toolbus.space.v1.InboxEvent"> & {
     value: InboxPlan;
     case: "plan";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * The event as the agent's run reads it, on one line; written by the service when the event is read:
+   * `[Tool Result: name] (callId: id) json`, `[Name: "text"]`, `[Plan: key] "text"`.
+   *
+   * @generated from field: string text = 9;
+   */
+  text: string;
 };
 
 /**
@@ -562,6 +577,14 @@ export type MemoryEntry = Message<"toolbus.space.v1.MemoryEntry"> & {
    * @generated from field: google.protobuf.Timestamp due_at = 4;
    */
   dueAt?: Timestamp | undefined;
+
+  /**
+   * For a plan: when it woke the agent, which it does once; written by the service. Setting the plan again with another
+   * text or time lets it wake the agent again.
+   *
+   * @generated from field: google.protobuf.Timestamp woke_at = 5;
+   */
+  wokeAt?: Timestamp | undefined;
 };
 
 /**
@@ -570,6 +593,48 @@ export type MemoryEntry = Message<"toolbus.space.v1.MemoryEntry"> & {
  */
 export const MemoryEntrySchema: GenMessage<MemoryEntry> = /*@__PURE__*/
   messageDesc(file_toolbus_space_v1_space, 10);
+
+/**
+ * All that is stored of one agent's memory in a session.
+ *
+ * @generated from message toolbus.space.v1.MemoryRecord
+ */
+export type MemoryRecord = Message<"toolbus.space.v1.MemoryRecord"> & {
+  /**
+   * The entries, by kind and key.
+   *
+   * @generated from field: repeated toolbus.space.v1.MemoryEntry entries = 1;
+   */
+  entries: MemoryEntry[];
+
+  /**
+   * Plans whose time has come, on their way to the inbox.
+   *
+   * @generated from field: repeated toolbus.space.v1.InboxEvent due_events = 2;
+   */
+  dueEvents: InboxEvent[];
+
+  /**
+   * The session.
+   *
+   * @generated from field: string session_id = 3;
+   */
+  sessionId: string;
+
+  /**
+   * The agent.
+   *
+   * @generated from field: string agent = 4;
+   */
+  agent: string;
+};
+
+/**
+ * Describes the message toolbus.space.v1.MemoryRecord.
+ * Use `create(MemoryRecordSchema)` to create a new message.
+ */
+export const MemoryRecordSchema: GenMessage<MemoryRecord> = /*@__PURE__*/
+  messageDesc(file_toolbus_space_v1_space, 11);
 
 /**
  * What a member is.

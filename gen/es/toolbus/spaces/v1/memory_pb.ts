@@ -7,7 +7,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import type { MemoryEntry, MemoryKind } from "../../space/v1/space_pb.ts";
+import type { InboxEvent, MemoryEntry, MemoryKind } from "../../space/v1/space_pb.ts";
 import { file_toolbus_space_v1_space } from "../../space/v1/space_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/spaces/v1/memory.proto.
  */
 export const file_toolbus_spaces_v1_memory: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sYnVzL3NwYWNlcy92MS9tZW1vcnkucHJvdG8SEXRvb2xidXMuc3BhY2VzLnYxIq8BChFTZXRFbnRyaWVzUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEisKBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEjsKB2VudHJpZXMYAyADKAsyHS50b29sYnVzLnNwYWNlLnYxLk1lbW9yeUVudHJ5Qgu6SAiSAQUIARDoByIUChJTZXRFbnRyaWVzUmVzcG9uc2UiuQEKFERlbGV0ZUVudHJpZXNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSNAoEa2luZBgDIAEoDjIcLnRvb2xidXMuc3BhY2UudjEuTWVtb3J5S2luZEIIukgFggECEAESDAoEa2V5cxgEIAMoCSIoChVEZWxldGVFbnRyaWVzUmVzcG9uc2USDwoHZGVsZXRlZBgBIAEoDSKfAQoSTGlzdEVudHJpZXNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKgoEa2luZBgDIAEoDjIcLnRvb2xidXMuc3BhY2UudjEuTWVtb3J5S2luZCJFChNMaXN0RW50cmllc1Jlc3BvbnNlEi4KB2VudHJpZXMYASADKAsyHS50b29sYnVzLnNwYWNlLnYxLk1lbW9yeUVudHJ5MqwCCg1NZW1vcnlTZXJ2aWNlElkKClNldEVudHJpZXMSJC50b29sYnVzLnNwYWNlcy52MS5TZXRFbnRyaWVzUmVxdWVzdBolLnRvb2xidXMuc3BhY2VzLnYxLlNldEVudHJpZXNSZXNwb25zZRJiCg1EZWxldGVFbnRyaWVzEicudG9vbGJ1cy5zcGFjZXMudjEuRGVsZXRlRW50cmllc1JlcXVlc3QaKC50b29sYnVzLnNwYWNlcy52MS5EZWxldGVFbnRyaWVzUmVzcG9uc2USXAoLTGlzdEVudHJpZXMSJS50b29sYnVzLnNwYWNlcy52MS5MaXN0RW50cmllc1JlcXVlc3QaJi50b29sYnVzLnNwYWNlcy52MS5MaXN0RW50cmllc1Jlc3BvbnNlQrkBChVjb20udG9vbGJ1cy5zcGFjZXMudjFCC01lbW9yeVByb3RvUAFaLXRvb2xidXMuZGV2L2dlbi9nby90b29sYnVzL3NwYWNlcy92MTtzcGFjZXN2MaICA1RTWKoCEVRvb2xidXMuU3BhY2VzLlYxygIRVG9vbGJ1c1xTcGFjZXNcVjHiAh1Ub29sYnVzXFNwYWNlc1xWMVxHUEJNZXRhZGF0YeoCE1Rvb2xidXM6OlNwYWNlczo6VjFiBnByb3RvMw", [file_buf_validate_validate, file_toolbus_space_v1_space]);
+  fileDesc("Ch50b29sYnVzL3NwYWNlcy92MS9tZW1vcnkucHJvdG8SEXRvb2xidXMuc3BhY2VzLnYxIq8BChFTZXRFbnRyaWVzUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEisKBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEjsKB2VudHJpZXMYAyADKAsyHS50b29sYnVzLnNwYWNlLnYxLk1lbW9yeUVudHJ5Qgu6SAiSAQUIARDoByIUChJTZXRFbnRyaWVzUmVzcG9uc2UiuQEKFERlbGV0ZUVudHJpZXNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSNAoEa2luZBgDIAEoDjIcLnRvb2xidXMuc3BhY2UudjEuTWVtb3J5S2luZEIIukgFggECEAESDAoEa2V5cxgEIAMoCSIoChVEZWxldGVFbnRyaWVzUmVzcG9uc2USDwoHZGVsZXRlZBgBIAEoDSKfAQoSTGlzdEVudHJpZXNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKgoEa2luZBgDIAEoDjIcLnRvb2xidXMuc3BhY2UudjEuTWVtb3J5S2luZCJFChNMaXN0RW50cmllc1Jlc3BvbnNlEi4KB2VudHJpZXMYASADKAsyHS50b29sYnVzLnNwYWNlLnYxLk1lbW9yeUVudHJ5InUKFEdldFJ1bkNvbnRleHRSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQibQoVR2V0UnVuQ29udGV4dFJlc3BvbnNlEhQKDGluc3RydWN0aW9ucxgBIAEoCRIsCgZldmVudHMYAiADKAsyHC50b29sYnVzLnNwYWNlLnYxLkluYm94RXZlbnQSEAoIc3BhY2VfaWQYAyABKAkykAMKDU1lbW9yeVNlcnZpY2USWQoKU2V0RW50cmllcxIkLnRvb2xidXMuc3BhY2VzLnYxLlNldEVudHJpZXNSZXF1ZXN0GiUudG9vbGJ1cy5zcGFjZXMudjEuU2V0RW50cmllc1Jlc3BvbnNlEmIKDURlbGV0ZUVudHJpZXMSJy50b29sYnVzLnNwYWNlcy52MS5EZWxldGVFbnRyaWVzUmVxdWVzdBooLnRvb2xidXMuc3BhY2VzLnYxLkRlbGV0ZUVudHJpZXNSZXNwb25zZRJcCgtMaXN0RW50cmllcxIlLnRvb2xidXMuc3BhY2VzLnYxLkxpc3RFbnRyaWVzUmVxdWVzdBomLnRvb2xidXMuc3BhY2VzLnYxLkxpc3RFbnRyaWVzUmVzcG9uc2USYgoNR2V0UnVuQ29udGV4dBInLnRvb2xidXMuc3BhY2VzLnYxLkdldFJ1bkNvbnRleHRSZXF1ZXN0GigudG9vbGJ1cy5zcGFjZXMudjEuR2V0UnVuQ29udGV4dFJlc3BvbnNlQrkBChVjb20udG9vbGJ1cy5zcGFjZXMudjFCC01lbW9yeVByb3RvUAFaLXRvb2xidXMuZGV2L2dlbi9nby90b29sYnVzL3NwYWNlcy92MTtzcGFjZXN2MaICA1RTWKoCEVRvb2xidXMuU3BhY2VzLlYxygIRVG9vbGJ1c1xTcGFjZXNcVjHiAh1Ub29sYnVzXFNwYWNlc1xWMVxHUEJNZXRhZGF0YeoCE1Rvb2xidXM6OlNwYWNlczo6VjFiBnByb3RvMw", [file_buf_validate_validate, file_toolbus_space_v1_space]);
 
 /**
  * Creates or replaces entries.
@@ -187,6 +187,70 @@ export const ListEntriesResponseSchema: GenMessage<ListEntriesResponse> = /*@__P
   messageDesc(file_toolbus_spaces_v1_memory, 5);
 
 /**
+ * Asks what a run of the agent is told besides the agent's own instructions.
+ *
+ * @generated from message toolbus.spaces.v1.GetRunContextRequest
+ */
+export type GetRunContextRequest = Message<"toolbus.spaces.v1.GetRunContextRequest"> & {
+  /**
+   * The session.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * The agent.
+   *
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+};
+
+/**
+ * Describes the message toolbus.spaces.v1.GetRunContextRequest.
+ * Use `create(GetRunContextRequestSchema)` to create a new message.
+ */
+export const GetRunContextRequestSchema: GenMessage<GetRunContextRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_spaces_v1_memory, 6);
+
+/**
+ * What a run of the agent is told.
+ *
+ * @generated from message toolbus.spaces.v1.GetRunContextResponse
+ */
+export type GetRunContextResponse = Message<"toolbus.spaces.v1.GetRunContextResponse"> & {
+  /**
+   * Goes behind the agent's instructions: the space that it is in, its goals, memories and plans, and what the lines from
+   * its inbox mean.
+   *
+   * @generated from field: string instructions = 1;
+   */
+  instructions: string;
+
+  /**
+   * What waits in the inbox, in order; its `text` goes into the run's input. To be acknowledged once it is committed.
+   *
+   * @generated from field: repeated toolbus.space.v1.InboxEvent events = 2;
+   */
+  events: InboxEvent[];
+
+  /**
+   * The active space; empty if there is none.
+   *
+   * @generated from field: string space_id = 3;
+   */
+  spaceId: string;
+};
+
+/**
+ * Describes the message toolbus.spaces.v1.GetRunContextResponse.
+ * Use `create(GetRunContextResponseSchema)` to create a new message.
+ */
+export const GetRunContextResponseSchema: GenMessage<GetRunContextResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_spaces_v1_memory, 7);
+
+/**
  * The memory of a session's agent.
  *
  * @generated from service toolbus.spaces.v1.MemoryService
@@ -221,6 +285,16 @@ export const MemoryService: GenService<{
     methodKind: "unary";
     input: typeof ListEntriesRequestSchema;
     output: typeof ListEntriesResponseSchema;
+  },
+  /**
+   * Tells what a run of the agent is told: memory, inbox and active space in one answer.
+   *
+   * @generated from rpc toolbus.spaces.v1.MemoryService.GetRunContext
+   */
+  getRunContext: {
+    methodKind: "unary";
+    input: typeof GetRunContextRequestSchema;
+    output: typeof GetRunContextResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_toolbus_spaces_v1_memory, 0);

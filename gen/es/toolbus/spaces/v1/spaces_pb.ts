@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/spaces/v1/spaces.proto.
  */
 export const file_toolbus_spaces_v1_spaces: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sYnVzL3NwYWNlcy92MS9zcGFjZXMucHJvdG8SEXRvb2xidXMuc3BhY2VzLnYxIl0KEkNyZWF0ZVNwYWNlUmVxdWVzdBIuCghzcGFjZV9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIXCgV0aXRsZRgCIAEoCUIIukgFcgMYgAgiPQoTQ3JlYXRlU3BhY2VSZXNwb25zZRImCgVzcGFjZRgBIAEoCzIXLnRvb2xidXMuc3BhY2UudjEuU3BhY2UiQQoPR2V0U3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIjoKEEdldFNwYWNlUmVzcG9uc2USJgoFc3BhY2UYASABKAsyFy50b29sYnVzLnNwYWNlLnYxLlNwYWNlIhMKEUxpc3RTcGFjZXNSZXF1ZXN0Ij0KEkxpc3RTcGFjZXNSZXNwb25zZRInCgZzcGFjZXMYASADKAsyFy50b29sYnVzLnNwYWNlLnYxLlNwYWNlIqIBChFFbnRlclNwYWNlUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEi4KCHNwYWNlX2lkGAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEisKBWFnZW50GAMgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIm4KEkVudGVyU3BhY2VSZXNwb25zZRImCgVzcGFjZRgBIAEoCzIXLnRvb2xidXMuc3BhY2UudjEuU3BhY2USMAoIbWVzc2FnZXMYAiADKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZSJFChFMZWF2ZVNwYWNlUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIiYKEkxlYXZlU3BhY2VSZXNwb25zZRIQCghzcGFjZV9pZBgBIAEoCSJJChVHZXRBY3RpdmVTcGFjZVJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCIqChZHZXRBY3RpdmVTcGFjZVJlc3BvbnNlEhAKCHNwYWNlX2lkGAEgASgJIuMBChJTZW5kTWVzc2FnZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGQoEdGV4dBgCIAEoCUILukgIcgYQARiAgBASMAoKc2Vzc2lvbl9pZBgDIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIdCgthdXRob3JfbmFtZRgEIAEoCUIIukgFcgMYgAISMQoKbWVzc2FnZV9pZBgFIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezAsMTI4fSQiRgoTU2VuZE1lc3NhZ2VSZXNwb25zZRIvCgdtZXNzYWdlGAEgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2UibgoTTGlzdE1lc3NhZ2VzUmVxdWVzdBIuCghzcGFjZV9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIOCgZvZmZzZXQYAiABKA0SFwoFbGltaXQYAyABKA1CCLpIBSoDGOgHIlcKFExpc3RNZXNzYWdlc1Jlc3BvbnNlEjAKCG1lc3NhZ2VzGAEgAygLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2USDQoFdG90YWwYAiABKA0iWgoRV2F0Y2hTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSFQoNZnJvbV9zZXF1ZW5jZRgCIAEoBCJBChJXYXRjaFNwYWNlUmVzcG9uc2USKwoFZXZlbnQYASABKAsyHC50b29sYnVzLnNwYWNlLnYxLlNwYWNlRXZlbnQi4QEKGFJlY29yZFRvb2xNZXNzYWdlUmVxdWVzdBIuCghzcGFjZV9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBI2CgdtZXNzYWdlGAIgASgLMh0udG9vbGJ1cy5zcGFjZS52MS5Ub29sTWVzc2FnZUIGukgDyAEBEjAKCnNlc3Npb25faWQYAyABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYBCABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiTAoZUmVjb3JkVG9vbE1lc3NhZ2VSZXNwb25zZRIvCgdtZXNzYWdlGAEgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2UimwEKFUFuc3dlclRvb2xDYWxsUmVxdWVzdBIuCghzcGFjZV9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIuCgdjYWxsX2lkGAIgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JBITCgtyZXN1bHRfanNvbhgDIAEoCRINCgVlcnJvchgEIAEoCSJJChZBbnN3ZXJUb29sQ2FsbFJlc3BvbnNlEi8KB21lc3NhZ2UYASABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZTKsCAoMU3BhY2VTZXJ2aWNlElwKC0NyZWF0ZVNwYWNlEiUudG9vbGJ1cy5zcGFjZXMudjEuQ3JlYXRlU3BhY2VSZXF1ZXN0GiYudG9vbGJ1cy5zcGFjZXMudjEuQ3JlYXRlU3BhY2VSZXNwb25zZRJTCghHZXRTcGFjZRIiLnRvb2xidXMuc3BhY2VzLnYxLkdldFNwYWNlUmVxdWVzdBojLnRvb2xidXMuc3BhY2VzLnYxLkdldFNwYWNlUmVzcG9uc2USWQoKTGlzdFNwYWNlcxIkLnRvb2xidXMuc3BhY2VzLnYxLkxpc3RTcGFjZXNSZXF1ZXN0GiUudG9vbGJ1cy5zcGFjZXMudjEuTGlzdFNwYWNlc1Jlc3BvbnNlElkKCkVudGVyU3BhY2USJC50b29sYnVzLnNwYWNlcy52MS5FbnRlclNwYWNlUmVxdWVzdBolLnRvb2xidXMuc3BhY2VzLnYxLkVudGVyU3BhY2VSZXNwb25zZRJZCgpMZWF2ZVNwYWNlEiQudG9vbGJ1cy5zcGFjZXMudjEuTGVhdmVTcGFjZVJlcXVlc3QaJS50b29sYnVzLnNwYWNlcy52MS5MZWF2ZVNwYWNlUmVzcG9uc2USZQoOR2V0QWN0aXZlU3BhY2USKC50b29sYnVzLnNwYWNlcy52MS5HZXRBY3RpdmVTcGFjZVJlcXVlc3QaKS50b29sYnVzLnNwYWNlcy52MS5HZXRBY3RpdmVTcGFjZVJlc3BvbnNlElwKC1NlbmRNZXNzYWdlEiUudG9vbGJ1cy5zcGFjZXMudjEuU2VuZE1lc3NhZ2VSZXF1ZXN0GiYudG9vbGJ1cy5zcGFjZXMudjEuU2VuZE1lc3NhZ2VSZXNwb25zZRJfCgxMaXN0TWVzc2FnZXMSJi50b29sYnVzLnNwYWNlcy52MS5MaXN0TWVzc2FnZXNSZXF1ZXN0GicudG9vbGJ1cy5zcGFjZXMudjEuTGlzdE1lc3NhZ2VzUmVzcG9uc2USWwoKV2F0Y2hTcGFjZRIkLnRvb2xidXMuc3BhY2VzLnYxLldhdGNoU3BhY2VSZXF1ZXN0GiUudG9vbGJ1cy5zcGFjZXMudjEuV2F0Y2hTcGFjZVJlc3BvbnNlMAESbgoRUmVjb3JkVG9vbE1lc3NhZ2USKy50b29sYnVzLnNwYWNlcy52MS5SZWNvcmRUb29sTWVzc2FnZVJlcXVlc3QaLC50b29sYnVzLnNwYWNlcy52MS5SZWNvcmRUb29sTWVzc2FnZVJlc3BvbnNlEmUKDkFuc3dlclRvb2xDYWxsEigudG9vbGJ1cy5zcGFjZXMudjEuQW5zd2VyVG9vbENhbGxSZXF1ZXN0GikudG9vbGJ1cy5zcGFjZXMudjEuQW5zd2VyVG9vbENhbGxSZXNwb25zZUK5AQoVY29tLnRvb2xidXMuc3BhY2VzLnYxQgtTcGFjZXNQcm90b1ABWi10b29sYnVzLmRldi9nZW4vZ28vdG9vbGJ1cy9zcGFjZXMvdjE7c3BhY2VzdjGiAgNUU1iqAhFUb29sYnVzLlNwYWNlcy5WMcoCEVRvb2xidXNcU3BhY2VzXFYx4gIdVG9vbGJ1c1xTcGFjZXNcVjFcR1BCTWV0YWRhdGHqAhNUb29sYnVzOjpTcGFjZXM6OlYxYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_space_v1_space]);
+  fileDesc("Ch50b29sYnVzL3NwYWNlcy92MS9zcGFjZXMucHJvdG8SEXRvb2xidXMuc3BhY2VzLnYxIl0KEkNyZWF0ZVNwYWNlUmVxdWVzdBIuCghzcGFjZV9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIXCgV0aXRsZRgCIAEoCUIIukgFcgMYgAgiPQoTQ3JlYXRlU3BhY2VSZXNwb25zZRImCgVzcGFjZRgBIAEoCzIXLnRvb2xidXMuc3BhY2UudjEuU3BhY2UiQQoPR2V0U3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIjoKEEdldFNwYWNlUmVzcG9uc2USJgoFc3BhY2UYASABKAsyFy50b29sYnVzLnNwYWNlLnYxLlNwYWNlIkQKEUxpc3RTcGFjZXNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgCIAEoCSJWChJMaXN0U3BhY2VzUmVzcG9uc2USJwoGc3BhY2VzGAEgAygLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiwQEKEUVudGVyU3BhY2VSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSLgoIc3BhY2VfaWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAyABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSHQoLYXV0aG9yX25hbWUYBCABKAlCCLpIBXIDGIACIm4KEkVudGVyU3BhY2VSZXNwb25zZRImCgVzcGFjZRgBIAEoCzIXLnRvb2xidXMuc3BhY2UudjEuU3BhY2USMAoIbWVzc2FnZXMYAiADKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZSKiAQoRTGVhdmVTcGFjZVJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIuCghzcGFjZV9pZBgDIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JCImChJMZWF2ZVNwYWNlUmVzcG9uc2USEAoIc3BhY2VfaWQYASABKAkidgoVR2V0QWN0aXZlU3BhY2VSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQiKgoWR2V0QWN0aXZlU3BhY2VSZXNwb25zZRIQCghzcGFjZV9pZBgBIAEoCSKQAgoSU2VuZE1lc3NhZ2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhkKBHRleHQYAiABKAlCC7pICHIGEAEYgIAQEjAKCnNlc3Npb25faWQYAyABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSHQoLYXV0aG9yX25hbWUYBCABKAlCCLpIBXIDGIACEjEKCm1lc3NhZ2VfaWQYBSABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXswLDEyOH0kEisKBWFnZW50GAYgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kIkYKE1NlbmRNZXNzYWdlUmVzcG9uc2USLwoHbWVzc2FnZRgBIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlIoIBChNMaXN0TWVzc2FnZXNSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEg4KBm9mZnNldBgCIAEoDRIXCgVsaW1pdBgDIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgEIAEoCSJwChRMaXN0TWVzc2FnZXNSZXNwb25zZRIwCghtZXNzYWdlcxgBIAMoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlEg0KBXRvdGFsGAIgASgNEhcKD25leHRfcGFnZV90b2tlbhgDIAEoCSJaChFXYXRjaFNwYWNlUmVxdWVzdBIuCghzcGFjZV9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIVCg1mcm9tX3NlcXVlbmNlGAIgASgEIlgKEldhdGNoU3BhY2VSZXNwb25zZRIrCgVldmVudBgBIAEoCzIcLnRvb2xidXMuc3BhY2UudjEuU3BhY2VFdmVudBIVCg1uZXh0X3NlcXVlbmNlGAIgASgEIuEBChhSZWNvcmRUb29sTWVzc2FnZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSNgoHbWVzc2FnZRgCIAEoCzIdLnRvb2xidXMuc3BhY2UudjEuVG9vbE1lc3NhZ2VCBrpIA8gBARIwCgpzZXNzaW9uX2lkGAMgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEisKBWFnZW50GAQgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIkwKGVJlY29yZFRvb2xNZXNzYWdlUmVzcG9uc2USLwoHbWVzc2FnZRgBIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlIpsBChVBbnN3ZXJUb29sQ2FsbFJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSLgoHY2FsbF9pZBgCIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSEwoLcmVzdWx0X2pzb24YAyABKAkSDQoFZXJyb3IYBCABKAkiSQoWQW5zd2VyVG9vbENhbGxSZXNwb25zZRIvCgdtZXNzYWdlGAEgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2UyrAgKDFNwYWNlU2VydmljZRJcCgtDcmVhdGVTcGFjZRIlLnRvb2xidXMuc3BhY2VzLnYxLkNyZWF0ZVNwYWNlUmVxdWVzdBomLnRvb2xidXMuc3BhY2VzLnYxLkNyZWF0ZVNwYWNlUmVzcG9uc2USUwoIR2V0U3BhY2USIi50b29sYnVzLnNwYWNlcy52MS5HZXRTcGFjZVJlcXVlc3QaIy50b29sYnVzLnNwYWNlcy52MS5HZXRTcGFjZVJlc3BvbnNlElkKCkxpc3RTcGFjZXMSJC50b29sYnVzLnNwYWNlcy52MS5MaXN0U3BhY2VzUmVxdWVzdBolLnRvb2xidXMuc3BhY2VzLnYxLkxpc3RTcGFjZXNSZXNwb25zZRJZCgpFbnRlclNwYWNlEiQudG9vbGJ1cy5zcGFjZXMudjEuRW50ZXJTcGFjZVJlcXVlc3QaJS50b29sYnVzLnNwYWNlcy52MS5FbnRlclNwYWNlUmVzcG9uc2USWQoKTGVhdmVTcGFjZRIkLnRvb2xidXMuc3BhY2VzLnYxLkxlYXZlU3BhY2VSZXF1ZXN0GiUudG9vbGJ1cy5zcGFjZXMudjEuTGVhdmVTcGFjZVJlc3BvbnNlEmUKDkdldEFjdGl2ZVNwYWNlEigudG9vbGJ1cy5zcGFjZXMudjEuR2V0QWN0aXZlU3BhY2VSZXF1ZXN0GikudG9vbGJ1cy5zcGFjZXMudjEuR2V0QWN0aXZlU3BhY2VSZXNwb25zZRJcCgtTZW5kTWVzc2FnZRIlLnRvb2xidXMuc3BhY2VzLnYxLlNlbmRNZXNzYWdlUmVxdWVzdBomLnRvb2xidXMuc3BhY2VzLnYxLlNlbmRNZXNzYWdlUmVzcG9uc2USXwoMTGlzdE1lc3NhZ2VzEiYudG9vbGJ1cy5zcGFjZXMudjEuTGlzdE1lc3NhZ2VzUmVxdWVzdBonLnRvb2xidXMuc3BhY2VzLnYxLkxpc3RNZXNzYWdlc1Jlc3BvbnNlElsKCldhdGNoU3BhY2USJC50b29sYnVzLnNwYWNlcy52MS5XYXRjaFNwYWNlUmVxdWVzdBolLnRvb2xidXMuc3BhY2VzLnYxLldhdGNoU3BhY2VSZXNwb25zZTABEm4KEVJlY29yZFRvb2xNZXNzYWdlEisudG9vbGJ1cy5zcGFjZXMudjEuUmVjb3JkVG9vbE1lc3NhZ2VSZXF1ZXN0GiwudG9vbGJ1cy5zcGFjZXMudjEuUmVjb3JkVG9vbE1lc3NhZ2VSZXNwb25zZRJlCg5BbnN3ZXJUb29sQ2FsbBIoLnRvb2xidXMuc3BhY2VzLnYxLkFuc3dlclRvb2xDYWxsUmVxdWVzdBopLnRvb2xidXMuc3BhY2VzLnYxLkFuc3dlclRvb2xDYWxsUmVzcG9uc2VCuQEKFWNvbS50b29sYnVzLnNwYWNlcy52MUILU3BhY2VzUHJvdG9QAVotdG9vbGJ1cy5kZXYvZ2VuL2dvL3Rvb2xidXMvc3BhY2VzL3YxO3NwYWNlc3YxogIDVFNYqgIRVG9vbGJ1cy5TcGFjZXMuVjHKAhFUb29sYnVzXFNwYWNlc1xWMeICHVRvb2xidXNcU3BhY2VzXFYxXEdQQk1ldGFkYXRh6gITVG9vbGJ1czo6U3BhY2VzOjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_space_v1_space]);
 
 /**
  * Creates a space.
@@ -109,11 +109,24 @@ export const GetSpaceResponseSchema: GenMessage<GetSpaceResponse> = /*@__PURE__*
   messageDesc(file_toolbus_spaces_v1_spaces, 3);
 
 /**
- * Asks for all spaces.
+ * Asks for spaces.
  *
  * @generated from message toolbus.spaces.v1.ListSpacesRequest
  */
 export type ListSpacesRequest = Message<"toolbus.spaces.v1.ListSpacesRequest"> & {
+  /**
+   * At most so many; 0 means all.
+   *
+   * @generated from field: uint32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * Where to go on, from the previous answer.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
 };
 
 /**
@@ -124,17 +137,24 @@ export const ListSpacesRequestSchema: GenMessage<ListSpacesRequest> = /*@__PURE_
   messageDesc(file_toolbus_spaces_v1_spaces, 4);
 
 /**
- * All spaces.
+ * A page of spaces.
  *
  * @generated from message toolbus.spaces.v1.ListSpacesResponse
  */
 export type ListSpacesResponse = Message<"toolbus.spaces.v1.ListSpacesResponse"> & {
   /**
-   * The spaces.
+   * The spaces, by id.
    *
    * @generated from field: repeated toolbus.space.v1.Space spaces = 1;
    */
   spaces: Space[];
+
+  /**
+   * Where to go on; empty at the end.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
 };
 
 /**
@@ -145,13 +165,13 @@ export const ListSpacesResponseSchema: GenMessage<ListSpacesResponse> = /*@__PUR
   messageDesc(file_toolbus_spaces_v1_spaces, 5);
 
 /**
- * Makes a space the active one of a session.
+ * Makes a space the active one of a session's agent, or lets a person join it.
  *
  * @generated from message toolbus.spaces.v1.EnterSpaceRequest
  */
 export type EnterSpaceRequest = Message<"toolbus.spaces.v1.EnterSpaceRequest"> & {
   /**
-   * The session.
+   * The session; empty when a person joins.
    *
    * @generated from field: string session_id = 1;
    */
@@ -165,11 +185,18 @@ export type EnterSpaceRequest = Message<"toolbus.spaces.v1.EnterSpaceRequest"> &
   spaceId: string;
 
   /**
-   * The agent's name as others see it.
+   * The agent; empty means the one that is active in the session.
    *
    * @generated from field: string agent = 3;
    */
   agent: string;
+
+  /**
+   * The person's name as others see it; empty means the principal.
+   *
+   * @generated from field: string author_name = 4;
+   */
+  authorName: string;
 };
 
 /**
@@ -208,17 +235,31 @@ export const EnterSpaceResponseSchema: GenMessage<EnterSpaceResponse> = /*@__PUR
   messageDesc(file_toolbus_spaces_v1_spaces, 7);
 
 /**
- * Leaves a session's active space.
+ * Leaves the active space of a session's agent, or lets a person leave a space.
  *
  * @generated from message toolbus.spaces.v1.LeaveSpaceRequest
  */
 export type LeaveSpaceRequest = Message<"toolbus.spaces.v1.LeaveSpaceRequest"> & {
   /**
-   * The session.
+   * The session; empty when a person leaves.
    *
    * @generated from field: string session_id = 1;
    */
   sessionId: string;
+
+  /**
+   * The agent; empty means the one that is active in the session.
+   *
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * The space that a person leaves.
+   *
+   * @generated from field: string space_id = 3;
+   */
+  spaceId: string;
 };
 
 /**
@@ -229,7 +270,7 @@ export const LeaveSpaceRequestSchema: GenMessage<LeaveSpaceRequest> = /*@__PURE_
   messageDesc(file_toolbus_spaces_v1_spaces, 8);
 
 /**
- * The session has no active space.
+ * Who left is in that space no more.
  *
  * @generated from message toolbus.spaces.v1.LeaveSpaceResponse
  */
@@ -250,7 +291,7 @@ export const LeaveSpaceResponseSchema: GenMessage<LeaveSpaceResponse> = /*@__PUR
   messageDesc(file_toolbus_spaces_v1_spaces, 9);
 
 /**
- * Asks for a session's active space.
+ * Asks for the active space of a session's agent.
  *
  * @generated from message toolbus.spaces.v1.GetActiveSpaceRequest
  */
@@ -261,6 +302,13 @@ export type GetActiveSpaceRequest = Message<"toolbus.spaces.v1.GetActiveSpaceReq
    * @generated from field: string session_id = 1;
    */
   sessionId: string;
+
+  /**
+   * The agent; empty means the one that is active in the session.
+   *
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
 };
 
 /**
@@ -271,7 +319,7 @@ export const GetActiveSpaceRequestSchema: GenMessage<GetActiveSpaceRequest> = /*
   messageDesc(file_toolbus_spaces_v1_spaces, 10);
 
 /**
- * A session's active space.
+ * The active space of a session's agent.
  *
  * @generated from message toolbus.spaces.v1.GetActiveSpaceResponse
  */
@@ -331,6 +379,13 @@ export type SendMessageRequest = Message<"toolbus.spaces.v1.SendMessageRequest">
    * @generated from field: string message_id = 5;
    */
   messageId: string;
+
+  /**
+   * The agent that speaks; empty with a session means the one that is active in it.
+   *
+   * @generated from field: string agent = 6;
+   */
+  agent: string;
 };
 
 /**
@@ -387,6 +442,13 @@ export type ListMessagesRequest = Message<"toolbus.spaces.v1.ListMessagesRequest
    * @generated from field: uint32 limit = 3;
    */
   limit: number;
+
+  /**
+   * Where to go on towards older messages, from the previous answer: unlike an offset it stays in place while messages come.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
 };
 
 /**
@@ -415,6 +477,13 @@ export type ListMessagesResponse = Message<"toolbus.spaces.v1.ListMessagesRespon
    * @generated from field: uint32 total = 2;
    */
   total: number;
+
+  /**
+   * Where to go on towards older messages; empty when there are none.
+   *
+   * @generated from field: string next_page_token = 3;
+   */
+  nextPageToken: string;
 };
 
 /**
@@ -453,17 +522,24 @@ export const WatchSpaceRequestSchema: GenMessage<WatchSpaceRequest> = /*@__PURE_
   messageDesc(file_toolbus_spaces_v1_spaces, 16);
 
 /**
- * One event.
+ * One event, or, first of all, the place where the watch begins.
  *
  * @generated from message toolbus.spaces.v1.WatchSpaceResponse
  */
 export type WatchSpaceResponse = Message<"toolbus.spaces.v1.WatchSpaceResponse"> & {
   /**
-   * The event.
+   * The event; absent in the first answer.
    *
    * @generated from field: toolbus.space.v1.SpaceEvent event = 1;
    */
   event?: SpaceEvent | undefined;
+
+  /**
+   * What a watch asks for that goes on after this answer.
+   *
+   * @generated from field: uint64 next_sequence = 2;
+   */
+  nextSequence: bigint;
 };
 
 /**
@@ -636,7 +712,7 @@ export const SpaceService: GenService<{
     output: typeof ListSpacesResponseSchema;
   },
   /**
-   * Makes a space the active one of a session.
+   * Makes a space the active one of a session's agent, or lets a person join it.
    *
    * @generated from rpc toolbus.spaces.v1.SpaceService.EnterSpace
    */
@@ -646,7 +722,7 @@ export const SpaceService: GenService<{
     output: typeof EnterSpaceResponseSchema;
   },
   /**
-   * Leaves a session's active space.
+   * Leaves the active space of a session's agent, or lets a person leave a space.
    *
    * @generated from rpc toolbus.spaces.v1.SpaceService.LeaveSpace
    */
@@ -656,7 +732,7 @@ export const SpaceService: GenService<{
     output: typeof LeaveSpaceResponseSchema;
   },
   /**
-   * Tells a session's active space.
+   * Tells the active space of a session's agent.
    *
    * @generated from rpc toolbus.spaces.v1.SpaceService.GetActiveSpace
    */

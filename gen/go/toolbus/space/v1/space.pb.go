@@ -200,7 +200,7 @@ func (MemoryKind) EnumDescriptor() ([]byte, []int) {
 // Who takes part in a space.
 type Member struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unique id: the principal of a person, `session:<id>` of an agent.
+	// Unique id: the principal of a person, `session:<session>:<agent>` of an agent.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Name as others see it.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
@@ -360,8 +360,10 @@ type ToolMessage struct {
 	RunId string `protobuf:"bytes,6,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// JSON Schema of the result that is expected, as JSON text; empty if any.
 	OutputSchemaJson string `protobuf:"bytes,7,opt,name=output_schema_json,json=outputSchemaJson,proto3" json:"output_schema_json,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// The person who answered, if one did.
+	AnsweredBy    *Member `protobuf:"bytes,8,opt,name=answered_by,json=answeredBy,proto3" json:"answered_by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ToolMessage) Reset() {
@@ -441,6 +443,13 @@ func (x *ToolMessage) GetOutputSchemaJson() string {
 		return x.OutputSchemaJson
 	}
 	return ""
+}
+
+func (x *ToolMessage) GetAnsweredBy() *Member {
+	if x != nil {
+		return x.AnsweredBy
+	}
+	return nil
 }
 
 // What somebody said.
@@ -839,7 +848,10 @@ type InboxEvent struct {
 	//	*InboxEvent_ToolResult
 	//	*InboxEvent_Message
 	//	*InboxEvent_Plan
-	Event         isInboxEvent_Event `protobuf_oneof:"event"`
+	Event isInboxEvent_Event `protobuf_oneof:"event"`
+	// The event as the agent's run reads it, on one line; written by the service when the event is read:
+	// `[Tool Result: name] (callId: id) json`, `[Name: "text"]`, `[Plan: key] "text"`.
+	Text          string `protobuf:"bytes,9,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -941,6 +953,13 @@ func (x *InboxEvent) GetPlan() *InboxPlan {
 		}
 	}
 	return nil
+}
+
+func (x *InboxEvent) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
 }
 
 type isInboxEvent_Event interface {
@@ -1161,7 +1180,10 @@ type MemoryEntry struct {
 	// The text.
 	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	// For a plan: when it wakes the agent; absent means never.
-	DueAt         *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=due_at,json=dueAt,proto3" json:"due_at,omitempty"`
+	DueAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=due_at,json=dueAt,proto3" json:"due_at,omitempty"`
+	// For a plan: when it woke the agent, which it does once; written by the service. Setting the plan again with another
+	// text or time lets it wake the agent again.
+	WokeAt        *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=woke_at,json=wokeAt,proto3" json:"woke_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1224,6 +1246,86 @@ func (x *MemoryEntry) GetDueAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *MemoryEntry) GetWokeAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.WokeAt
+	}
+	return nil
+}
+
+// All that is stored of one agent's memory in a session.
+type MemoryRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entries, by kind and key.
+	Entries []*MemoryEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// Plans whose time has come, on their way to the inbox.
+	DueEvents []*InboxEvent `protobuf:"bytes,2,rep,name=due_events,json=dueEvents,proto3" json:"due_events,omitempty"`
+	// The session.
+	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The agent.
+	Agent         string `protobuf:"bytes,4,opt,name=agent,proto3" json:"agent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemoryRecord) Reset() {
+	*x = MemoryRecord{}
+	mi := &file_toolbus_space_v1_space_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemoryRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemoryRecord) ProtoMessage() {}
+
+func (x *MemoryRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_space_v1_space_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemoryRecord.ProtoReflect.Descriptor instead.
+func (*MemoryRecord) Descriptor() ([]byte, []int) {
+	return file_toolbus_space_v1_space_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *MemoryRecord) GetEntries() []*MemoryEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+func (x *MemoryRecord) GetDueEvents() []*InboxEvent {
+	if x != nil {
+		return x.DueEvents
+	}
+	return nil
+}
+
+func (x *MemoryRecord) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *MemoryRecord) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
 var File_toolbus_space_v1_space_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_space_proto_rawDesc = "" +
@@ -1242,7 +1344,7 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\x05title\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x05title\x122\n" +
 	"\amembers\x18\x03 \x03(\v2\x18.toolbus.space.v1.MemberR\amembers\x129\n" +
 	"\n" +
-	"created_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\x98\x02\n" +
+	"created_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xd3\x02\n" +
 	"\vToolMessage\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12%\n" +
@@ -1250,7 +1352,9 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\x06status\x18\x04 \x01(\x0e2#.toolbus.space.v1.ToolMessageStatusR\x06status\x123\n" +
 	"\x06result\x18\x05 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\x12\x15\n" +
 	"\x06run_id\x18\x06 \x01(\tR\x05runId\x12,\n" +
-	"\x12output_schema_json\x18\a \x01(\tR\x10outputSchemaJson\"!\n" +
+	"\x12output_schema_json\x18\a \x01(\tR\x10outputSchemaJson\x129\n" +
+	"\vanswered_by\x18\b \x01(\v2\x18.toolbus.space.v1.MemberR\n" +
+	"answeredBy\"!\n" +
 	"\vTextMessage\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\"\xac\x02\n" +
 	"\fSpaceMessage\x12\x0e\n" +
@@ -1275,7 +1379,7 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\vmember_left\x18\b \x01(\v2\x18.toolbus.space.v1.MemberH\x00R\n" +
 	"memberLeft\x12R\n" +
 	"\x14tool_requires_action\x18\t \x01(\v2\x1e.toolbus.space.v1.SpaceMessageH\x00R\x12toolRequiresActionB\a\n" +
-	"\x05event\"\xf2\x02\n" +
+	"\x05event\"\x86\x03\n" +
 	"\n" +
 	"InboxEvent\x12%\n" +
 	"\bevent_id\x18\x01 \x01(\tB\n" +
@@ -1288,7 +1392,8 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\vtool_result\x18\x06 \x01(\v2!.toolbus.space.v1.InboxToolResultH\x00R\n" +
 	"toolResult\x12:\n" +
 	"\amessage\x18\a \x01(\v2\x1e.toolbus.space.v1.InboxMessageH\x00R\amessage\x121\n" +
-	"\x04plan\x18\b \x01(\v2\x1b.toolbus.space.v1.InboxPlanH\x00R\x04planB\a\n" +
+	"\x04plan\x18\b \x01(\v2\x1b.toolbus.space.v1.InboxPlanH\x00R\x04plan\x12\x12\n" +
+	"\x04text\x18\t \x01(\tR\x04textB\a\n" +
 	"\x05event\"s\n" +
 	"\x0fInboxToolResult\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
@@ -1300,13 +1405,21 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\x04text\x18\x03 \x01(\tR\x04text\"1\n" +
 	"\tInboxPlan\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\xb9\x01\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\xee\x01\n" +
 	"\vMemoryEntry\x12:\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1c.toolbus.space.v1.MemoryKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\x1c\n" +
 	"\x03key\x18\x02 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x03key\x12\x1d\n" +
 	"\x04text\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x04text\x121\n" +
-	"\x06due_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05dueAt*X\n" +
+	"\x06due_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05dueAt\x123\n" +
+	"\awoke_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x06wokeAt\"\xb9\x01\n" +
+	"\fMemoryRecord\x127\n" +
+	"\aentries\x18\x01 \x03(\v2\x1d.toolbus.space.v1.MemoryEntryR\aentries\x12;\n" +
+	"\n" +
+	"due_events\x18\x02 \x03(\v2\x1c.toolbus.space.v1.InboxEventR\tdueEvents\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x03 \x01(\tR\tsessionId\x12\x14\n" +
+	"\x05agent\x18\x04 \x01(\tR\x05agent*X\n" +
 	"\n" +
 	"MemberKind\x12\x1b\n" +
 	"\x17MEMBER_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -1340,7 +1453,7 @@ func file_toolbus_space_v1_space_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_space_v1_space_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_toolbus_space_v1_space_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_toolbus_space_v1_space_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_toolbus_space_v1_space_proto_goTypes = []any{
 	(MemberKind)(0),               // 0: toolbus.space.v1.MemberKind
 	(ToolMessageStatus)(0),        // 1: toolbus.space.v1.ToolMessageStatus
@@ -1356,39 +1469,44 @@ var file_toolbus_space_v1_space_proto_goTypes = []any{
 	(*InboxMessage)(nil),          // 11: toolbus.space.v1.InboxMessage
 	(*InboxPlan)(nil),             // 12: toolbus.space.v1.InboxPlan
 	(*MemoryEntry)(nil),           // 13: toolbus.space.v1.MemoryEntry
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*v1.ToolResult)(nil),         // 15: toolbus.tool.v1.ToolResult
+	(*MemoryRecord)(nil),          // 14: toolbus.space.v1.MemoryRecord
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*v1.ToolResult)(nil),         // 16: toolbus.tool.v1.ToolResult
 }
 var file_toolbus_space_v1_space_proto_depIdxs = []int32{
 	0,  // 0: toolbus.space.v1.Member.kind:type_name -> toolbus.space.v1.MemberKind
 	3,  // 1: toolbus.space.v1.Space.members:type_name -> toolbus.space.v1.Member
-	14, // 2: toolbus.space.v1.Space.created_at:type_name -> google.protobuf.Timestamp
+	15, // 2: toolbus.space.v1.Space.created_at:type_name -> google.protobuf.Timestamp
 	1,  // 3: toolbus.space.v1.ToolMessage.status:type_name -> toolbus.space.v1.ToolMessageStatus
-	15, // 4: toolbus.space.v1.ToolMessage.result:type_name -> toolbus.tool.v1.ToolResult
-	3,  // 5: toolbus.space.v1.SpaceMessage.author:type_name -> toolbus.space.v1.Member
-	14, // 6: toolbus.space.v1.SpaceMessage.time:type_name -> google.protobuf.Timestamp
-	6,  // 7: toolbus.space.v1.SpaceMessage.text:type_name -> toolbus.space.v1.TextMessage
-	5,  // 8: toolbus.space.v1.SpaceMessage.tool:type_name -> toolbus.space.v1.ToolMessage
-	7,  // 9: toolbus.space.v1.SpaceEvent.message_posted:type_name -> toolbus.space.v1.SpaceMessage
-	7,  // 10: toolbus.space.v1.SpaceEvent.tool_started:type_name -> toolbus.space.v1.SpaceMessage
-	7,  // 11: toolbus.space.v1.SpaceEvent.tool_streaming:type_name -> toolbus.space.v1.SpaceMessage
-	7,  // 12: toolbus.space.v1.SpaceEvent.tool_done:type_name -> toolbus.space.v1.SpaceMessage
-	7,  // 13: toolbus.space.v1.SpaceEvent.tool_error:type_name -> toolbus.space.v1.SpaceMessage
-	3,  // 14: toolbus.space.v1.SpaceEvent.member_joined:type_name -> toolbus.space.v1.Member
-	3,  // 15: toolbus.space.v1.SpaceEvent.member_left:type_name -> toolbus.space.v1.Member
-	7,  // 16: toolbus.space.v1.SpaceEvent.tool_requires_action:type_name -> toolbus.space.v1.SpaceMessage
-	14, // 17: toolbus.space.v1.InboxEvent.time:type_name -> google.protobuf.Timestamp
-	10, // 18: toolbus.space.v1.InboxEvent.tool_result:type_name -> toolbus.space.v1.InboxToolResult
-	11, // 19: toolbus.space.v1.InboxEvent.message:type_name -> toolbus.space.v1.InboxMessage
-	12, // 20: toolbus.space.v1.InboxEvent.plan:type_name -> toolbus.space.v1.InboxPlan
-	15, // 21: toolbus.space.v1.InboxToolResult.result:type_name -> toolbus.tool.v1.ToolResult
-	2,  // 22: toolbus.space.v1.MemoryEntry.kind:type_name -> toolbus.space.v1.MemoryKind
-	14, // 23: toolbus.space.v1.MemoryEntry.due_at:type_name -> google.protobuf.Timestamp
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	16, // 4: toolbus.space.v1.ToolMessage.result:type_name -> toolbus.tool.v1.ToolResult
+	3,  // 5: toolbus.space.v1.ToolMessage.answered_by:type_name -> toolbus.space.v1.Member
+	3,  // 6: toolbus.space.v1.SpaceMessage.author:type_name -> toolbus.space.v1.Member
+	15, // 7: toolbus.space.v1.SpaceMessage.time:type_name -> google.protobuf.Timestamp
+	6,  // 8: toolbus.space.v1.SpaceMessage.text:type_name -> toolbus.space.v1.TextMessage
+	5,  // 9: toolbus.space.v1.SpaceMessage.tool:type_name -> toolbus.space.v1.ToolMessage
+	7,  // 10: toolbus.space.v1.SpaceEvent.message_posted:type_name -> toolbus.space.v1.SpaceMessage
+	7,  // 11: toolbus.space.v1.SpaceEvent.tool_started:type_name -> toolbus.space.v1.SpaceMessage
+	7,  // 12: toolbus.space.v1.SpaceEvent.tool_streaming:type_name -> toolbus.space.v1.SpaceMessage
+	7,  // 13: toolbus.space.v1.SpaceEvent.tool_done:type_name -> toolbus.space.v1.SpaceMessage
+	7,  // 14: toolbus.space.v1.SpaceEvent.tool_error:type_name -> toolbus.space.v1.SpaceMessage
+	3,  // 15: toolbus.space.v1.SpaceEvent.member_joined:type_name -> toolbus.space.v1.Member
+	3,  // 16: toolbus.space.v1.SpaceEvent.member_left:type_name -> toolbus.space.v1.Member
+	7,  // 17: toolbus.space.v1.SpaceEvent.tool_requires_action:type_name -> toolbus.space.v1.SpaceMessage
+	15, // 18: toolbus.space.v1.InboxEvent.time:type_name -> google.protobuf.Timestamp
+	10, // 19: toolbus.space.v1.InboxEvent.tool_result:type_name -> toolbus.space.v1.InboxToolResult
+	11, // 20: toolbus.space.v1.InboxEvent.message:type_name -> toolbus.space.v1.InboxMessage
+	12, // 21: toolbus.space.v1.InboxEvent.plan:type_name -> toolbus.space.v1.InboxPlan
+	16, // 22: toolbus.space.v1.InboxToolResult.result:type_name -> toolbus.tool.v1.ToolResult
+	2,  // 23: toolbus.space.v1.MemoryEntry.kind:type_name -> toolbus.space.v1.MemoryKind
+	15, // 24: toolbus.space.v1.MemoryEntry.due_at:type_name -> google.protobuf.Timestamp
+	15, // 25: toolbus.space.v1.MemoryEntry.woke_at:type_name -> google.protobuf.Timestamp
+	13, // 26: toolbus.space.v1.MemoryRecord.entries:type_name -> toolbus.space.v1.MemoryEntry
+	9,  // 27: toolbus.space.v1.MemoryRecord.due_events:type_name -> toolbus.space.v1.InboxEvent
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_space_v1_space_proto_init() }
@@ -1421,7 +1539,7 @@ func file_toolbus_space_v1_space_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_space_v1_space_proto_rawDesc), len(file_toolbus_space_v1_space_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

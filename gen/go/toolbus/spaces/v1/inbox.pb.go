@@ -325,7 +325,9 @@ type WatchInboxRequest struct {
 	// The session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The agent.
-	Agent         string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	// First event that is wanted; 0 for all that wait.
+	FromSequence  uint64 `protobuf:"varint,3,opt,name=from_sequence,json=fromSequence,proto3" json:"from_sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -372,6 +374,13 @@ func (x *WatchInboxRequest) GetAgent() string {
 		return x.Agent
 	}
 	return ""
+}
+
+func (x *WatchInboxRequest) GetFromSequence() uint64 {
+	if x != nil {
+		return x.FromSequence
+	}
+	return 0
 }
 
 // One event.
@@ -440,11 +449,12 @@ const file_toolbus_spaces_v1_inbox_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12\x1b\n" +
 	"\tevent_ids\x18\x03 \x03(\tR\beventIds\"\x1a\n" +
-	"\x18AcknowledgeInboxResponse\"\x84\x01\n" +
+	"\x18AcknowledgeInboxResponse\"\xa9\x01\n" +
 	"\x11WatchInboxRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
-	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\"H\n" +
+	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12#\n" +
+	"\rfrom_sequence\x18\x03 \x01(\x04R\ffromSequence\"H\n" +
 	"\x12WatchInboxResponse\x122\n" +
 	"\x05event\x18\x01 \x01(\v2\x1c.toolbus.space.v1.InboxEventR\x05event2\x91\x03\n" +
 	"\fInboxService\x12_\n" +

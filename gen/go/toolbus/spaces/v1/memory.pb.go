@@ -355,6 +355,126 @@ func (x *ListEntriesResponse) GetEntries() []*v1.MemoryEntry {
 	return nil
 }
 
+// Asks what a run of the agent is told besides the agent's own instructions.
+type GetRunContextRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The agent.
+	Agent         string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetRunContextRequest) Reset() {
+	*x = GetRunContextRequest{}
+	mi := &file_toolbus_spaces_v1_memory_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetRunContextRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetRunContextRequest) ProtoMessage() {}
+
+func (x *GetRunContextRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_spaces_v1_memory_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetRunContextRequest.ProtoReflect.Descriptor instead.
+func (*GetRunContextRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_spaces_v1_memory_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *GetRunContextRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *GetRunContextRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+// What a run of the agent is told.
+type GetRunContextResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Goes behind the agent's instructions: the space that it is in, its goals, memories and plans, and what the lines from
+	// its inbox mean.
+	Instructions string `protobuf:"bytes,1,opt,name=instructions,proto3" json:"instructions,omitempty"`
+	// What waits in the inbox, in order; its `text` goes into the run's input. To be acknowledged once it is committed.
+	Events []*v1.InboxEvent `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`
+	// The active space; empty if there is none.
+	SpaceId       string `protobuf:"bytes,3,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetRunContextResponse) Reset() {
+	*x = GetRunContextResponse{}
+	mi := &file_toolbus_spaces_v1_memory_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetRunContextResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetRunContextResponse) ProtoMessage() {}
+
+func (x *GetRunContextResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_spaces_v1_memory_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetRunContextResponse.ProtoReflect.Descriptor instead.
+func (*GetRunContextResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_spaces_v1_memory_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *GetRunContextResponse) GetInstructions() string {
+	if x != nil {
+		return x.Instructions
+	}
+	return ""
+}
+
+func (x *GetRunContextResponse) GetEvents() []*v1.InboxEvent {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *GetRunContextResponse) GetSpaceId() string {
+	if x != nil {
+		return x.SpaceId
+	}
+	return ""
+}
+
 var File_toolbus_spaces_v1_memory_proto protoreflect.FileDescriptor
 
 const file_toolbus_spaces_v1_memory_proto_rawDesc = "" +
@@ -380,12 +500,21 @@ const file_toolbus_spaces_v1_memory_proto_rawDesc = "" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x120\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x1c.toolbus.space.v1.MemoryKindR\x04kind\"N\n" +
 	"\x13ListEntriesResponse\x127\n" +
-	"\aentries\x18\x01 \x03(\v2\x1d.toolbus.space.v1.MemoryEntryR\aentries2\xac\x02\n" +
+	"\aentries\x18\x01 \x03(\v2\x1d.toolbus.space.v1.MemoryEntryR\aentries\"\x87\x01\n" +
+	"\x14GetRunContextRequest\x12;\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
+	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\"\x8c\x01\n" +
+	"\x15GetRunContextResponse\x12\"\n" +
+	"\finstructions\x18\x01 \x01(\tR\finstructions\x124\n" +
+	"\x06events\x18\x02 \x03(\v2\x1c.toolbus.space.v1.InboxEventR\x06events\x12\x19\n" +
+	"\bspace_id\x18\x03 \x01(\tR\aspaceId2\x90\x03\n" +
 	"\rMemoryService\x12Y\n" +
 	"\n" +
 	"SetEntries\x12$.toolbus.spaces.v1.SetEntriesRequest\x1a%.toolbus.spaces.v1.SetEntriesResponse\x12b\n" +
 	"\rDeleteEntries\x12'.toolbus.spaces.v1.DeleteEntriesRequest\x1a(.toolbus.spaces.v1.DeleteEntriesResponse\x12\\\n" +
-	"\vListEntries\x12%.toolbus.spaces.v1.ListEntriesRequest\x1a&.toolbus.spaces.v1.ListEntriesResponseB\xb9\x01\n" +
+	"\vListEntries\x12%.toolbus.spaces.v1.ListEntriesRequest\x1a&.toolbus.spaces.v1.ListEntriesResponse\x12b\n" +
+	"\rGetRunContext\x12'.toolbus.spaces.v1.GetRunContextRequest\x1a(.toolbus.spaces.v1.GetRunContextResponseB\xb9\x01\n" +
 	"\x15com.toolbus.spaces.v1B\vMemoryProtoP\x01Z-toolbus.dev/gen/go/toolbus/spaces/v1;spacesv1\xa2\x02\x03TSX\xaa\x02\x11Toolbus.Spaces.V1\xca\x02\x11Toolbus\\Spaces\\V1\xe2\x02\x1dToolbus\\Spaces\\V1\\GPBMetadata\xea\x02\x13Toolbus::Spaces::V1b\x06proto3"
 
 var (
@@ -400,7 +529,7 @@ func file_toolbus_spaces_v1_memory_proto_rawDescGZIP() []byte {
 	return file_toolbus_spaces_v1_memory_proto_rawDescData
 }
 
-var file_toolbus_spaces_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_toolbus_spaces_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_toolbus_spaces_v1_memory_proto_goTypes = []any{
 	(*SetEntriesRequest)(nil),     // 0: toolbus.spaces.v1.SetEntriesRequest
 	(*SetEntriesResponse)(nil),    // 1: toolbus.spaces.v1.SetEntriesResponse
@@ -408,25 +537,31 @@ var file_toolbus_spaces_v1_memory_proto_goTypes = []any{
 	(*DeleteEntriesResponse)(nil), // 3: toolbus.spaces.v1.DeleteEntriesResponse
 	(*ListEntriesRequest)(nil),    // 4: toolbus.spaces.v1.ListEntriesRequest
 	(*ListEntriesResponse)(nil),   // 5: toolbus.spaces.v1.ListEntriesResponse
-	(*v1.MemoryEntry)(nil),        // 6: toolbus.space.v1.MemoryEntry
-	(v1.MemoryKind)(0),            // 7: toolbus.space.v1.MemoryKind
+	(*GetRunContextRequest)(nil),  // 6: toolbus.spaces.v1.GetRunContextRequest
+	(*GetRunContextResponse)(nil), // 7: toolbus.spaces.v1.GetRunContextResponse
+	(*v1.MemoryEntry)(nil),        // 8: toolbus.space.v1.MemoryEntry
+	(v1.MemoryKind)(0),            // 9: toolbus.space.v1.MemoryKind
+	(*v1.InboxEvent)(nil),         // 10: toolbus.space.v1.InboxEvent
 }
 var file_toolbus_spaces_v1_memory_proto_depIdxs = []int32{
-	6, // 0: toolbus.spaces.v1.SetEntriesRequest.entries:type_name -> toolbus.space.v1.MemoryEntry
-	7, // 1: toolbus.spaces.v1.DeleteEntriesRequest.kind:type_name -> toolbus.space.v1.MemoryKind
-	7, // 2: toolbus.spaces.v1.ListEntriesRequest.kind:type_name -> toolbus.space.v1.MemoryKind
-	6, // 3: toolbus.spaces.v1.ListEntriesResponse.entries:type_name -> toolbus.space.v1.MemoryEntry
-	0, // 4: toolbus.spaces.v1.MemoryService.SetEntries:input_type -> toolbus.spaces.v1.SetEntriesRequest
-	2, // 5: toolbus.spaces.v1.MemoryService.DeleteEntries:input_type -> toolbus.spaces.v1.DeleteEntriesRequest
-	4, // 6: toolbus.spaces.v1.MemoryService.ListEntries:input_type -> toolbus.spaces.v1.ListEntriesRequest
-	1, // 7: toolbus.spaces.v1.MemoryService.SetEntries:output_type -> toolbus.spaces.v1.SetEntriesResponse
-	3, // 8: toolbus.spaces.v1.MemoryService.DeleteEntries:output_type -> toolbus.spaces.v1.DeleteEntriesResponse
-	5, // 9: toolbus.spaces.v1.MemoryService.ListEntries:output_type -> toolbus.spaces.v1.ListEntriesResponse
-	7, // [7:10] is the sub-list for method output_type
-	4, // [4:7] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	8,  // 0: toolbus.spaces.v1.SetEntriesRequest.entries:type_name -> toolbus.space.v1.MemoryEntry
+	9,  // 1: toolbus.spaces.v1.DeleteEntriesRequest.kind:type_name -> toolbus.space.v1.MemoryKind
+	9,  // 2: toolbus.spaces.v1.ListEntriesRequest.kind:type_name -> toolbus.space.v1.MemoryKind
+	8,  // 3: toolbus.spaces.v1.ListEntriesResponse.entries:type_name -> toolbus.space.v1.MemoryEntry
+	10, // 4: toolbus.spaces.v1.GetRunContextResponse.events:type_name -> toolbus.space.v1.InboxEvent
+	0,  // 5: toolbus.spaces.v1.MemoryService.SetEntries:input_type -> toolbus.spaces.v1.SetEntriesRequest
+	2,  // 6: toolbus.spaces.v1.MemoryService.DeleteEntries:input_type -> toolbus.spaces.v1.DeleteEntriesRequest
+	4,  // 7: toolbus.spaces.v1.MemoryService.ListEntries:input_type -> toolbus.spaces.v1.ListEntriesRequest
+	6,  // 8: toolbus.spaces.v1.MemoryService.GetRunContext:input_type -> toolbus.spaces.v1.GetRunContextRequest
+	1,  // 9: toolbus.spaces.v1.MemoryService.SetEntries:output_type -> toolbus.spaces.v1.SetEntriesResponse
+	3,  // 10: toolbus.spaces.v1.MemoryService.DeleteEntries:output_type -> toolbus.spaces.v1.DeleteEntriesResponse
+	5,  // 11: toolbus.spaces.v1.MemoryService.ListEntries:output_type -> toolbus.spaces.v1.ListEntriesResponse
+	7,  // 12: toolbus.spaces.v1.MemoryService.GetRunContext:output_type -> toolbus.spaces.v1.GetRunContextResponse
+	9,  // [9:13] is the sub-list for method output_type
+	5,  // [5:9] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_spaces_v1_memory_proto_init() }
@@ -440,7 +575,7 @@ func file_toolbus_spaces_v1_memory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_spaces_v1_memory_proto_rawDesc), len(file_toolbus_spaces_v1_memory_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

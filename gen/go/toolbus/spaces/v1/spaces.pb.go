@@ -218,9 +218,13 @@ func (x *GetSpaceResponse) GetSpace() *v1.Space {
 	return nil
 }
 
-// Asks for all spaces.
+// Asks for spaces.
 type ListSpacesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most so many; 0 means all.
+	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to go on, from the previous answer.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -255,11 +259,27 @@ func (*ListSpacesRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_spaces_v1_spaces_proto_rawDescGZIP(), []int{4}
 }
 
-// All spaces.
+func (x *ListSpacesRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListSpacesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// A page of spaces.
 type ListSpacesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The spaces.
-	Spaces        []*v1.Space `protobuf:"bytes,1,rep,name=spaces,proto3" json:"spaces,omitempty"`
+	// The spaces, by id.
+	Spaces []*v1.Space `protobuf:"bytes,1,rep,name=spaces,proto3" json:"spaces,omitempty"`
+	// Where to go on; empty at the end.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -301,15 +321,24 @@ func (x *ListSpacesResponse) GetSpaces() []*v1.Space {
 	return nil
 }
 
-// Makes a space the active one of a session.
+func (x *ListSpacesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// Makes a space the active one of a session's agent, or lets a person join it.
 type EnterSpaceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session.
+	// The session; empty when a person joins.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The space.
 	SpaceId string `protobuf:"bytes,2,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
-	// The agent's name as others see it.
-	Agent         string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
+	// The agent; empty means the one that is active in the session.
+	Agent string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
+	// The person's name as others see it; empty means the principal.
+	AuthorName    string `protobuf:"bytes,4,opt,name=author_name,json=authorName,proto3" json:"author_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -361,6 +390,13 @@ func (x *EnterSpaceRequest) GetSpaceId() string {
 func (x *EnterSpaceRequest) GetAgent() string {
 	if x != nil {
 		return x.Agent
+	}
+	return ""
+}
+
+func (x *EnterSpaceRequest) GetAuthorName() string {
+	if x != nil {
+		return x.AuthorName
 	}
 	return ""
 }
@@ -420,11 +456,15 @@ func (x *EnterSpaceResponse) GetMessages() []*v1.SpaceMessage {
 	return nil
 }
 
-// Leaves a session's active space.
+// Leaves the active space of a session's agent, or lets a person leave a space.
 type LeaveSpaceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session.
-	SessionId     string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The session; empty when a person leaves.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The agent; empty means the one that is active in the session.
+	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	// The space that a person leaves.
+	SpaceId       string `protobuf:"bytes,3,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -466,7 +506,21 @@ func (x *LeaveSpaceRequest) GetSessionId() string {
 	return ""
 }
 
-// The session has no active space.
+func (x *LeaveSpaceRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *LeaveSpaceRequest) GetSpaceId() string {
+	if x != nil {
+		return x.SpaceId
+	}
+	return ""
+}
+
+// Who left is in that space no more.
 type LeaveSpaceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The space that was left; empty if there was none.
@@ -512,11 +566,13 @@ func (x *LeaveSpaceResponse) GetSpaceId() string {
 	return ""
 }
 
-// Asks for a session's active space.
+// Asks for the active space of a session's agent.
 type GetActiveSpaceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
-	SessionId     string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The agent; empty means the one that is active in the session.
+	Agent         string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -558,7 +614,14 @@ func (x *GetActiveSpaceRequest) GetSessionId() string {
 	return ""
 }
 
-// A session's active space.
+func (x *GetActiveSpaceRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+// The active space of a session's agent.
 type GetActiveSpaceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The space; empty if there is none.
@@ -616,7 +679,9 @@ type SendMessageRequest struct {
 	// The person's name as others see it; empty means the principal.
 	AuthorName string `protobuf:"bytes,4,opt,name=author_name,json=authorName,proto3" json:"author_name,omitempty"`
 	// The message's id; repeating it has no effect. Empty lets the service choose one.
-	MessageId     string `protobuf:"bytes,5,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	MessageId string `protobuf:"bytes,5,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	// The agent that speaks; empty with a session means the one that is active in it.
+	Agent         string `protobuf:"bytes,6,opt,name=agent,proto3" json:"agent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -686,6 +751,13 @@ func (x *SendMessageRequest) GetMessageId() string {
 	return ""
 }
 
+func (x *SendMessageRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
 // The message, stored.
 type SendMessageResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -740,7 +812,9 @@ type ListMessagesRequest struct {
 	// How many of the latest to pass over.
 	Offset uint32 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	// At most so many; 0 means 50.
-	Limit         uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Where to go on towards older messages, from the previous answer: unlike an offset it stays in place while messages come.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -796,13 +870,22 @@ func (x *ListMessagesRequest) GetLimit() uint32 {
 	return 0
 }
 
+func (x *ListMessagesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // Messages of a space.
 type ListMessagesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The messages, oldest first.
 	Messages []*v1.SpaceMessage `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
 	// How many the space holds.
-	Total         uint32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	Total uint32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	// Where to go on towards older messages; empty when there are none.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -849,6 +932,13 @@ func (x *ListMessagesResponse) GetTotal() uint32 {
 		return x.Total
 	}
 	return 0
+}
+
+func (x *ListMessagesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // Asks to follow a space.
@@ -906,11 +996,13 @@ func (x *WatchSpaceRequest) GetFromSequence() uint64 {
 	return 0
 }
 
-// One event.
+// One event, or, first of all, the place where the watch begins.
 type WatchSpaceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The event.
-	Event         *v1.SpaceEvent `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
+	// The event; absent in the first answer.
+	Event *v1.SpaceEvent `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
+	// What a watch asks for that goes on after this answer.
+	NextSequence  uint64 `protobuf:"varint,2,opt,name=next_sequence,json=nextSequence,proto3" json:"next_sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -950,6 +1042,13 @@ func (x *WatchSpaceResponse) GetEvent() *v1.SpaceEvent {
 		return x.Event
 	}
 	return nil
+}
+
+func (x *WatchSpaceResponse) GetNextSequence() uint64 {
+	if x != nil {
+		return x.NextSequence
+	}
+	return 0
 }
 
 // Shows a visible tool call, or changes what is shown.
@@ -1203,28 +1302,37 @@ const file_toolbus_spaces_v1_spaces_proto_rawDesc = "" +
 	"\x0fGetSpaceRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\"A\n" +
 	"\x10GetSpaceResponse\x12-\n" +
-	"\x05space\x18\x01 \x01(\v2\x17.toolbus.space.v1.SpaceR\x05space\"\x13\n" +
-	"\x11ListSpacesRequest\"E\n" +
+	"\x05space\x18\x01 \x01(\v2\x17.toolbus.space.v1.SpaceR\x05space\"Y\n" +
+	"\x11ListSpacesRequest\x12%\n" +
+	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"m\n" +
 	"\x12ListSpacesResponse\x12/\n" +
-	"\x06spaces\x18\x01 \x03(\v2\x17.toolbus.space.v1.SpaceR\x06spaces\"\xbd\x01\n" +
+	"\x06spaces\x18\x01 \x03(\v2\x17.toolbus.space.v1.SpaceR\x06spaces\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xe8\x01\n" +
 	"\x11EnterSpaceRequest\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x127\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x127\n" +
 	"\bspace_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x122\n" +
-	"\x05agent\x18\x03 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\"\x7f\n" +
+	"\x05agent\x18\x03 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\x12)\n" +
+	"\vauthor_name\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\n" +
+	"authorName\"\x7f\n" +
 	"\x12EnterSpaceResponse\x12-\n" +
 	"\x05space\x18\x01 \x01(\v2\x17.toolbus.space.v1.SpaceR\x05space\x12:\n" +
-	"\bmessages\x18\x02 \x03(\v2\x1e.toolbus.space.v1.SpaceMessageR\bmessages\"P\n" +
+	"\bmessages\x18\x02 \x03(\v2\x1e.toolbus.space.v1.SpaceMessageR\bmessages\"\xbd\x01\n" +
 	"\x11LeaveSpaceRequest\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"/\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x122\n" +
+	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\x127\n" +
+	"\bspace_id\x18\x03 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\aspaceId\"/\n" +
 	"\x12LeaveSpaceResponse\x12\x19\n" +
-	"\bspace_id\x18\x01 \x01(\tR\aspaceId\"T\n" +
+	"\bspace_id\x18\x01 \x01(\tR\aspaceId\"\x88\x01\n" +
 	"\x15GetActiveSpaceRequest\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"3\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
+	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\"3\n" +
 	"\x16GetActiveSpaceResponse\x12\x19\n" +
-	"\bspace_id\x18\x01 \x01(\tR\aspaceId\"\x94\x02\n" +
+	"\bspace_id\x18\x01 \x01(\tR\aspaceId\"\xc8\x02\n" +
 	"\x12SendMessageRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12\x1f\n" +
 	"\x04text\x18\x02 \x01(\tB\v\xbaH\br\x06\x10\x01\x18\x80\x80\x10R\x04text\x12;\n" +
@@ -1233,21 +1341,26 @@ const file_toolbus_spaces_v1_spaces_proto_rawDesc = "" +
 	"\vauthor_name\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\n" +
 	"authorName\x12<\n" +
 	"\n" +
-	"message_id\x18\x05 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\tmessageId\"O\n" +
+	"message_id\x18\x05 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\tmessageId\x122\n" +
+	"\x05agent\x18\x06 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\"O\n" +
 	"\x13SendMessageResponse\x128\n" +
-	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage\"\x86\x01\n" +
+	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage\"\xa5\x01\n" +
 	"\x13ListMessagesRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\rR\x06offset\x12\x1e\n" +
-	"\x05limit\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\x05limit\"h\n" +
+	"\x05limit\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\x05limit\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"\x90\x01\n" +
 	"\x14ListMessagesResponse\x12:\n" +
 	"\bmessages\x18\x01 \x03(\v2\x1e.toolbus.space.v1.SpaceMessageR\bmessages\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\rR\x05total\"q\n" +
+	"\x05total\x18\x02 \x01(\rR\x05total\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"q\n" +
 	"\x11WatchSpaceRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12#\n" +
-	"\rfrom_sequence\x18\x02 \x01(\x04R\ffromSequence\"H\n" +
+	"\rfrom_sequence\x18\x02 \x01(\x04R\ffromSequence\"m\n" +
 	"\x12WatchSpaceResponse\x122\n" +
-	"\x05event\x18\x01 \x01(\v2\x1c.toolbus.space.v1.SpaceEventR\x05event\"\x85\x02\n" +
+	"\x05event\x18\x01 \x01(\v2\x1c.toolbus.space.v1.SpaceEventR\x05event\x12#\n" +
+	"\rnext_sequence\x18\x02 \x01(\x04R\fnextSequence\"\x85\x02\n" +
 	"\x18RecordToolMessageRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12?\n" +
 	"\amessage\x18\x02 \x01(\v2\x1d.toolbus.space.v1.ToolMessageB\x06\xbaH\x03\xc8\x01\x01R\amessage\x12;\n" +

@@ -116,7 +116,7 @@ class Member(_message.Message):
     KIND_FIELD_NUMBER: _builtins.int
     SESSION_ID_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """Unique id: the principal of a person, `session:<id>` of an agent."""
+    """Unique id: the principal of a person, `session:<session>:<agent>` of an agent."""
     name: _builtins.str
     """Name as others see it."""
     kind: Global___MemberKind.ValueType
@@ -190,6 +190,7 @@ class ToolMessage(_message.Message):
     RESULT_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
     OUTPUT_SCHEMA_JSON_FIELD_NUMBER: _builtins.int
+    ANSWERED_BY_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call."""
     tool: _builtins.str
@@ -206,6 +207,10 @@ class ToolMessage(_message.Message):
     def result(self) -> _tool_pb2.ToolResult:
         """The result, once there is one."""
 
+    @_builtins.property
+    def answered_by(self) -> Global___Member:
+        """The person who answered, if one did."""
+
     def __init__(
         self,
         *,
@@ -216,10 +221,11 @@ class ToolMessage(_message.Message):
         result: _tool_pb2.ToolResult | None = ...,
         run_id: _builtins.str = ...,
         output_schema_json: _builtins.str = ...,
+        answered_by: Global___Member | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["answered_by", b"answered_by", "result", b"result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "call_id", b"call_id", "output_schema_json", b"output_schema_json", "result", b"result", "run_id", b"run_id", "status", b"status", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered_by", b"answered_by", "arguments_json", b"arguments_json", "call_id", b"call_id", "output_schema_json", b"output_schema_json", "result", b"result", "run_id", b"run_id", "status", b"status", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -389,6 +395,7 @@ class InboxEvent(_message.Message):
     TOOL_RESULT_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     PLAN_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
     event_id: _builtins.str
     """Unique id; delivering the same id again has no effect. `tr:<callId>` for the result of a call."""
     session_id: _builtins.str
@@ -397,6 +404,10 @@ class InboxEvent(_message.Message):
     """The agent that it is for."""
     sequence: _builtins.int
     """Position in the session's inbox."""
+    text: _builtins.str
+    """The event as the agent's run reads it, on one line; written by the service when the event is read:
+    `[Tool Result: name] (callId: id) json`, `[Name: "text"]`, `[Plan: key] "text"`.
+    """
     @_builtins.property
     def time(self) -> _timestamp_pb2.Timestamp:
         """When it happened."""
@@ -424,10 +435,11 @@ class InboxEvent(_message.Message):
         tool_result: Global___InboxToolResult | None = ...,
         message: Global___InboxMessage | None = ...,
         plan: Global___InboxPlan | None = ...,
+        text: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "message", b"message", "plan", b"plan", "time", b"time", "tool_result", b"tool_result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "event", b"event", "event_id", b"event_id", "message", b"message", "plan", b"plan", "sequence", b"sequence", "session_id", b"session_id", "time", b"time", "tool_result", b"tool_result"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "event", b"event", "event_id", b"event_id", "message", b"message", "plan", b"plan", "sequence", b"sequence", "session_id", b"session_id", "text", b"text", "time", b"time", "tool_result", b"tool_result"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["tool_result", "message", "plan"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
@@ -533,6 +545,7 @@ class MemoryEntry(_message.Message):
     KEY_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     DUE_AT_FIELD_NUMBER: _builtins.int
+    WOKE_AT_FIELD_NUMBER: _builtins.int
     kind: Global___MemoryKind.ValueType
     """What kind it is."""
     key: _builtins.str
@@ -543,6 +556,12 @@ class MemoryEntry(_message.Message):
     def due_at(self) -> _timestamp_pb2.Timestamp:
         """For a plan: when it wakes the agent; absent means never."""
 
+    @_builtins.property
+    def woke_at(self) -> _timestamp_pb2.Timestamp:
+        """For a plan: when it woke the agent, which it does once; written by the service. Setting the plan again with another
+        text or time lets it wake the agent again.
+        """
+
     def __init__(
         self,
         *,
@@ -550,11 +569,50 @@ class MemoryEntry(_message.Message):
         key: _builtins.str = ...,
         text: _builtins.str = ...,
         due_at: _timestamp_pb2.Timestamp | None = ...,
+        woke_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["due_at", b"due_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["due_at", b"due_at", "woke_at", b"woke_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["due_at", b"due_at", "key", b"key", "kind", b"kind", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["due_at", b"due_at", "key", b"key", "kind", b"kind", "text", b"text", "woke_at", b"woke_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___MemoryEntry: _TypeAlias = MemoryEntry  # noqa: Y015
+
+@_typing.final
+class MemoryRecord(_message.Message):
+    """All that is stored of one agent's memory in a session."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENTRIES_FIELD_NUMBER: _builtins.int
+    DUE_EVENTS_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session."""
+    agent: _builtins.str
+    """The agent."""
+    @_builtins.property
+    def entries(self) -> _containers.RepeatedCompositeFieldContainer[Global___MemoryEntry]:
+        """The entries, by kind and key."""
+
+    @_builtins.property
+    def due_events(self) -> _containers.RepeatedCompositeFieldContainer[Global___InboxEvent]:
+        """Plans whose time has come, on their way to the inbox."""
+
+    def __init__(
+        self,
+        *,
+        entries: _abc.Iterable[Global___MemoryEntry] | None = ...,
+        due_events: _abc.Iterable[Global___InboxEvent] | None = ...,
+        session_id: _builtins.str = ...,
+        agent: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "due_events", b"due_events", "entries", b"entries", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MemoryRecord: _TypeAlias = MemoryRecord  # noqa: Y015

@@ -26,7 +26,7 @@ from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from toolbus.space.v1 import space_pb2 as toolbus_dot_space_dot_v1_dot_space__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1etoolbus/spaces/v1/memory.proto\x12\x11toolbus.spaces.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1ctoolbus/space/v1/space.proto\"\xca\x01\n\x11SetEntriesRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12\x44\n\x07\x65ntries\x18\x03 \x03(\x0b\x32\x1d.toolbus.space.v1.MemoryEntryB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\xe8\x07R\x07\x65ntries\"\x14\n\x12SetEntriesResponse\"\xd7\x01\n\x14\x44\x65leteEntriesRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12:\n\x04kind\x18\x03 \x01(\x0e\x32\x1c.toolbus.space.v1.MemoryKindB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\x12\n\x04keys\x18\x04 \x03(\tR\x04keys\"1\n\x15\x44\x65leteEntriesResponse\x12\x18\n\x07\x64\x65leted\x18\x01 \x01(\rR\x07\x64\x65leted\"\xb7\x01\n\x12ListEntriesRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12\x30\n\x04kind\x18\x03 \x01(\x0e\x32\x1c.toolbus.space.v1.MemoryKindR\x04kind\"N\n\x13ListEntriesResponse\x12\x37\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1d.toolbus.space.v1.MemoryEntryR\x07\x65ntries2\xac\x02\n\rMemoryService\x12Y\n\nSetEntries\x12$.toolbus.spaces.v1.SetEntriesRequest\x1a%.toolbus.spaces.v1.SetEntriesResponse\x12\x62\n\rDeleteEntries\x12\'.toolbus.spaces.v1.DeleteEntriesRequest\x1a(.toolbus.spaces.v1.DeleteEntriesResponse\x12\\\n\x0bListEntries\x12%.toolbus.spaces.v1.ListEntriesRequest\x1a&.toolbus.spaces.v1.ListEntriesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1etoolbus/spaces/v1/memory.proto\x12\x11toolbus.spaces.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1ctoolbus/space/v1/space.proto\"\xca\x01\n\x11SetEntriesRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12\x44\n\x07\x65ntries\x18\x03 \x03(\x0b\x32\x1d.toolbus.space.v1.MemoryEntryB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\xe8\x07R\x07\x65ntries\"\x14\n\x12SetEntriesResponse\"\xd7\x01\n\x14\x44\x65leteEntriesRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12:\n\x04kind\x18\x03 \x01(\x0e\x32\x1c.toolbus.space.v1.MemoryKindB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\x12\n\x04keys\x18\x04 \x03(\tR\x04keys\"1\n\x15\x44\x65leteEntriesResponse\x12\x18\n\x07\x64\x65leted\x18\x01 \x01(\rR\x07\x64\x65leted\"\xb7\x01\n\x12ListEntriesRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12\x30\n\x04kind\x18\x03 \x01(\x0e\x32\x1c.toolbus.space.v1.MemoryKindR\x04kind\"N\n\x13ListEntriesResponse\x12\x37\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1d.toolbus.space.v1.MemoryEntryR\x07\x65ntries\"\x87\x01\n\x14GetRunContextRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\"\x8c\x01\n\x15GetRunContextResponse\x12\"\n\x0cinstructions\x18\x01 \x01(\tR\x0cinstructions\x12\x34\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x1c.toolbus.space.v1.InboxEventR\x06\x65vents\x12\x19\n\x08space_id\x18\x03 \x01(\tR\x07spaceId2\x90\x03\n\rMemoryService\x12Y\n\nSetEntries\x12$.toolbus.spaces.v1.SetEntriesRequest\x1a%.toolbus.spaces.v1.SetEntriesResponse\x12\x62\n\rDeleteEntries\x12\'.toolbus.spaces.v1.DeleteEntriesRequest\x1a(.toolbus.spaces.v1.DeleteEntriesResponse\x12\\\n\x0bListEntries\x12%.toolbus.spaces.v1.ListEntriesRequest\x1a&.toolbus.spaces.v1.ListEntriesResponse\x12\x62\n\rGetRunContext\x12\'.toolbus.spaces.v1.GetRunContextRequest\x1a(.toolbus.spaces.v1.GetRunContextResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -49,6 +49,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTENTRIESREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_LISTENTRIESREQUEST'].fields_by_name['agent']._loaded_options = None
   _globals['_LISTENTRIESREQUEST'].fields_by_name['agent']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
+  _globals['_GETRUNCONTEXTREQUEST'].fields_by_name['session_id']._loaded_options = None
+  _globals['_GETRUNCONTEXTREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
+  _globals['_GETRUNCONTEXTREQUEST'].fields_by_name['agent']._loaded_options = None
+  _globals['_GETRUNCONTEXTREQUEST'].fields_by_name['agent']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_SETENTRIESREQUEST']._serialized_start=113
   _globals['_SETENTRIESREQUEST']._serialized_end=315
   _globals['_SETENTRIESRESPONSE']._serialized_start=317
@@ -61,6 +65,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTENTRIESREQUEST']._serialized_end=792
   _globals['_LISTENTRIESRESPONSE']._serialized_start=794
   _globals['_LISTENTRIESRESPONSE']._serialized_end=872
-  _globals['_MEMORYSERVICE']._serialized_start=875
-  _globals['_MEMORYSERVICE']._serialized_end=1175
+  _globals['_GETRUNCONTEXTREQUEST']._serialized_start=875
+  _globals['_GETRUNCONTEXTREQUEST']._serialized_end=1010
+  _globals['_GETRUNCONTEXTRESPONSE']._serialized_start=1013
+  _globals['_GETRUNCONTEXTRESPONSE']._serialized_end=1153
+  _globals['_MEMORYSERVICE']._serialized_start=1156
+  _globals['_MEMORYSERVICE']._serialized_end=1556
 # @@protoc_insertion_point(module_scope)

@@ -179,3 +179,63 @@ class ListEntriesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListEntriesResponse: _TypeAlias = ListEntriesResponse  # noqa: Y015
+
+@_typing.final
+class GetRunContextRequest(_message.Message):
+    """Asks what a run of the agent is told besides the agent's own instructions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session."""
+    agent: _builtins.str
+    """The agent."""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        agent: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetRunContextRequest: _TypeAlias = GetRunContextRequest  # noqa: Y015
+
+@_typing.final
+class GetRunContextResponse(_message.Message):
+    """What a run of the agent is told."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INSTRUCTIONS_FIELD_NUMBER: _builtins.int
+    EVENTS_FIELD_NUMBER: _builtins.int
+    SPACE_ID_FIELD_NUMBER: _builtins.int
+    instructions: _builtins.str
+    """Goes behind the agent's instructions: the space that it is in, its goals, memories and plans, and what the lines from
+    its inbox mean.
+    """
+    space_id: _builtins.str
+    """The active space; empty if there is none."""
+    @_builtins.property
+    def events(self) -> _containers.RepeatedCompositeFieldContainer[_space_pb2.InboxEvent]:
+        """What waits in the inbox, in order; its `text` goes into the run's input. To be acknowledged once it is committed."""
+
+    def __init__(
+        self,
+        *,
+        instructions: _builtins.str = ...,
+        events: _abc.Iterable[_space_pb2.InboxEvent] | None = ...,
+        space_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "instructions", b"instructions", "space_id", b"space_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetRunContextResponse: _TypeAlias = GetRunContextResponse  # noqa: Y015

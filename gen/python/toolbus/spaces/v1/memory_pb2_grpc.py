@@ -50,6 +50,11 @@ class MemoryServiceStub:
                 request_serializer=toolbus_dot_spaces_dot_v1_dot_memory__pb2.ListEntriesRequest.SerializeToString,
                 response_deserializer=toolbus_dot_spaces_dot_v1_dot_memory__pb2.ListEntriesResponse.FromString,
                 _registered_method=True)
+        self.GetRunContext = channel.unary_unary(
+                '/toolbus.spaces.v1.MemoryService/GetRunContext',
+                request_serializer=toolbus_dot_spaces_dot_v1_dot_memory__pb2.GetRunContextRequest.SerializeToString,
+                response_deserializer=toolbus_dot_spaces_dot_v1_dot_memory__pb2.GetRunContextResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryServiceServicer:
@@ -77,6 +82,13 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetRunContext(self, request, context):
+        """Tells what a run of the agent is told: memory, inbox and active space in one answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -94,6 +106,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.ListEntries,
                     request_deserializer=toolbus_dot_spaces_dot_v1_dot_memory__pb2.ListEntriesRequest.FromString,
                     response_serializer=toolbus_dot_spaces_dot_v1_dot_memory__pb2.ListEntriesResponse.SerializeToString,
+            ),
+            'GetRunContext': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetRunContext,
+                    request_deserializer=toolbus_dot_spaces_dot_v1_dot_memory__pb2.GetRunContextRequest.FromString,
+                    response_serializer=toolbus_dot_spaces_dot_v1_dot_memory__pb2.GetRunContextResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -178,6 +195,33 @@ class MemoryService:
             '/toolbus.spaces.v1.MemoryService/ListEntries',
             toolbus_dot_spaces_dot_v1_dot_memory__pb2.ListEntriesRequest.SerializeToString,
             toolbus_dot_spaces_dot_v1_dot_memory__pb2.ListEntriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetRunContext(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolbus.spaces.v1.MemoryService/GetRunContext',
+            toolbus_dot_spaces_dot_v1_dot_memory__pb2.GetRunContextRequest.SerializeToString,
+            toolbus_dot_spaces_dot_v1_dot_memory__pb2.GetRunContextResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,6 +39,8 @@ class MemoryServiceStub:
     """Removes entries."""
     ListEntries: _grpc.UnaryUnaryMultiCallable[_memory_pb2.ListEntriesRequest, _memory_pb2.ListEntriesResponse]
     """Lists entries."""
+    GetRunContext: _grpc.UnaryUnaryMultiCallable[_memory_pb2.GetRunContextRequest, _memory_pb2.GetRunContextResponse]
+    """Tells what a run of the agent is told: memory, inbox and active space in one answer."""
 
 @_typing.type_check_only
 class MemoryServiceAsyncStub(MemoryServiceStub):
@@ -51,6 +53,8 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """Removes entries."""
     ListEntries: _aio.UnaryUnaryMultiCallable[_memory_pb2.ListEntriesRequest, _memory_pb2.ListEntriesResponse]  # type: ignore[assignment]
     """Lists entries."""
+    GetRunContext: _aio.UnaryUnaryMultiCallable[_memory_pb2.GetRunContextRequest, _memory_pb2.GetRunContextResponse]  # type: ignore[assignment]
+    """Tells what a run of the agent is told: memory, inbox and active space in one answer."""
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     """The memory of a session's agent."""
@@ -78,5 +82,13 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_memory_pb2.ListEntriesResponse, _abc.Awaitable[_memory_pb2.ListEntriesResponse]]:
         """Lists entries."""
+
+    @_abc_1.abstractmethod
+    def GetRunContext(
+        self,
+        request: _memory_pb2.GetRunContextRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_pb2.GetRunContextResponse, _abc.Awaitable[_memory_pb2.GetRunContextResponse]]:
+        """Tells what a run of the agent is told: memory, inbox and active space in one answer."""
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -117,16 +117,25 @@ Global___GetSpaceResponse: _TypeAlias = GetSpaceResponse  # noqa: Y015
 
 @_typing.final
 class ListSpacesRequest(_message.Message):
-    """Asks for all spaces."""
+    """Asks for spaces."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """At most so many; 0 means all."""
+    page_token: _builtins.str
+    """Where to go on, from the previous answer."""
     def __init__(
         self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -134,23 +143,27 @@ Global___ListSpacesRequest: _TypeAlias = ListSpacesRequest  # noqa: Y015
 
 @_typing.final
 class ListSpacesResponse(_message.Message):
-    """All spaces."""
+    """A page of spaces."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SPACES_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Where to go on; empty at the end."""
     @_builtins.property
     def spaces(self) -> _containers.RepeatedCompositeFieldContainer[_space_pb2.Space]:
-        """The spaces."""
+        """The spaces, by id."""
 
     def __init__(
         self,
         *,
         spaces: _abc.Iterable[_space_pb2.Space] | None = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["spaces", b"spaces"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "spaces", b"spaces"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -158,29 +171,33 @@ Global___ListSpacesResponse: _TypeAlias = ListSpacesResponse  # noqa: Y015
 
 @_typing.final
 class EnterSpaceRequest(_message.Message):
-    """Makes a space the active one of a session."""
+    """Makes a space the active one of a session's agent, or lets a person join it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
     SPACE_ID_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
+    AUTHOR_NAME_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
-    """The session."""
+    """The session; empty when a person joins."""
     space_id: _builtins.str
     """The space."""
     agent: _builtins.str
-    """The agent's name as others see it."""
+    """The agent; empty means the one that is active in the session."""
+    author_name: _builtins.str
+    """The person's name as others see it; empty means the principal."""
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
         space_id: _builtins.str = ...,
         agent: _builtins.str = ...,
+        author_name: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "session_id", b"session_id", "space_id", b"space_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "author_name", b"author_name", "session_id", b"session_id", "space_id", b"space_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -218,21 +235,29 @@ Global___EnterSpaceResponse: _TypeAlias = EnterSpaceResponse  # noqa: Y015
 
 @_typing.final
 class LeaveSpaceRequest(_message.Message):
-    """Leaves a session's active space."""
+    """Leaves the active space of a session's agent, or lets a person leave a space."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    SPACE_ID_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
-    """The session."""
+    """The session; empty when a person leaves."""
+    agent: _builtins.str
+    """The agent; empty means the one that is active in the session."""
+    space_id: _builtins.str
+    """The space that a person leaves."""
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
+        agent: _builtins.str = ...,
+        space_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "session_id", b"session_id", "space_id", b"space_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -240,7 +265,7 @@ Global___LeaveSpaceRequest: _TypeAlias = LeaveSpaceRequest  # noqa: Y015
 
 @_typing.final
 class LeaveSpaceResponse(_message.Message):
-    """The session has no active space."""
+    """Who left is in that space no more."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -262,21 +287,25 @@ Global___LeaveSpaceResponse: _TypeAlias = LeaveSpaceResponse  # noqa: Y015
 
 @_typing.final
 class GetActiveSpaceRequest(_message.Message):
-    """Asks for a session's active space."""
+    """Asks for the active space of a session's agent."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session."""
+    agent: _builtins.str
+    """The agent; empty means the one that is active in the session."""
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
+        agent: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -284,7 +313,7 @@ Global___GetActiveSpaceRequest: _TypeAlias = GetActiveSpaceRequest  # noqa: Y015
 
 @_typing.final
 class GetActiveSpaceResponse(_message.Message):
-    """A session's active space."""
+    """The active space of a session's agent."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -315,6 +344,7 @@ class SendMessageRequest(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     AUTHOR_NAME_FIELD_NUMBER: _builtins.int
     MESSAGE_ID_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
     """The space."""
     text: _builtins.str
@@ -325,6 +355,8 @@ class SendMessageRequest(_message.Message):
     """The person's name as others see it; empty means the principal."""
     message_id: _builtins.str
     """The message's id; repeating it has no effect. Empty lets the service choose one."""
+    agent: _builtins.str
+    """The agent that speaks; empty with a session means the one that is active in it."""
     def __init__(
         self,
         *,
@@ -333,10 +365,11 @@ class SendMessageRequest(_message.Message):
         session_id: _builtins.str = ...,
         author_name: _builtins.str = ...,
         message_id: _builtins.str = ...,
+        agent: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["author_name", b"author_name", "message_id", b"message_id", "session_id", b"session_id", "space_id", b"space_id", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "author_name", b"author_name", "message_id", b"message_id", "session_id", b"session_id", "space_id", b"space_id", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -375,22 +408,26 @@ class ListMessagesRequest(_message.Message):
     SPACE_ID_FIELD_NUMBER: _builtins.int
     OFFSET_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
     """The space."""
     offset: _builtins.int
     """How many of the latest to pass over."""
     limit: _builtins.int
     """At most so many; 0 means 50."""
+    page_token: _builtins.str
+    """Where to go on towards older messages, from the previous answer: unlike an offset it stays in place while messages come."""
     def __init__(
         self,
         *,
         space_id: _builtins.str = ...,
         offset: _builtins.int = ...,
         limit: _builtins.int = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "offset", b"offset", "space_id", b"space_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "offset", b"offset", "page_token", b"page_token", "space_id", b"space_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -404,8 +441,11 @@ class ListMessagesResponse(_message.Message):
 
     MESSAGES_FIELD_NUMBER: _builtins.int
     TOTAL_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     total: _builtins.int
     """How many the space holds."""
+    next_page_token: _builtins.str
+    """Where to go on towards older messages; empty when there are none."""
     @_builtins.property
     def messages(self) -> _containers.RepeatedCompositeFieldContainer[_space_pb2.SpaceMessage]:
         """The messages, oldest first."""
@@ -415,10 +455,11 @@ class ListMessagesResponse(_message.Message):
         *,
         messages: _abc.Iterable[_space_pb2.SpaceMessage] | None = ...,
         total: _builtins.int = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["messages", b"messages", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["messages", b"messages", "next_page_token", b"next_page_token", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -452,23 +493,27 @@ Global___WatchSpaceRequest: _TypeAlias = WatchSpaceRequest  # noqa: Y015
 
 @_typing.final
 class WatchSpaceResponse(_message.Message):
-    """One event."""
+    """One event, or, first of all, the place where the watch begins."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     EVENT_FIELD_NUMBER: _builtins.int
+    NEXT_SEQUENCE_FIELD_NUMBER: _builtins.int
+    next_sequence: _builtins.int
+    """What a watch asks for that goes on after this answer."""
     @_builtins.property
     def event(self) -> _space_pb2.SpaceEvent:
-        """The event."""
+        """The event; absent in the first answer."""
 
     def __init__(
         self,
         *,
         event: _space_pb2.SpaceEvent | None = ...,
+        next_sequence: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "next_sequence", b"next_sequence"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

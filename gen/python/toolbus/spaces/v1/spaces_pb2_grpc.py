@@ -118,21 +118,21 @@ class SpaceServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def EnterSpace(self, request, context):
-        """Makes a space the active one of a session.
+        """Makes a space the active one of a session's agent, or lets a person join it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def LeaveSpace(self, request, context):
-        """Leaves a session's active space.
+        """Leaves the active space of a session's agent, or lets a person leave a space.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetActiveSpace(self, request, context):
-        """Tells a session's active space.
+        """Tells the active space of a session's agent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -40,11 +40,11 @@ class SpaceServiceStub:
     ListSpaces: _grpc.UnaryUnaryMultiCallable[_spaces_pb2.ListSpacesRequest, _spaces_pb2.ListSpacesResponse]
     """Lists all spaces."""
     EnterSpace: _grpc.UnaryUnaryMultiCallable[_spaces_pb2.EnterSpaceRequest, _spaces_pb2.EnterSpaceResponse]
-    """Makes a space the active one of a session."""
+    """Makes a space the active one of a session's agent, or lets a person join it."""
     LeaveSpace: _grpc.UnaryUnaryMultiCallable[_spaces_pb2.LeaveSpaceRequest, _spaces_pb2.LeaveSpaceResponse]
-    """Leaves a session's active space."""
+    """Leaves the active space of a session's agent, or lets a person leave a space."""
     GetActiveSpace: _grpc.UnaryUnaryMultiCallable[_spaces_pb2.GetActiveSpaceRequest, _spaces_pb2.GetActiveSpaceResponse]
-    """Tells a session's active space."""
+    """Tells the active space of a session's agent."""
     SendMessage: _grpc.UnaryUnaryMultiCallable[_spaces_pb2.SendMessageRequest, _spaces_pb2.SendMessageResponse]
     """Says something; other agents of the space find it in their inboxes."""
     ListMessages: _grpc.UnaryUnaryMultiCallable[_spaces_pb2.ListMessagesRequest, _spaces_pb2.ListMessagesResponse]
@@ -68,11 +68,11 @@ class SpaceServiceAsyncStub(SpaceServiceStub):
     ListSpaces: _aio.UnaryUnaryMultiCallable[_spaces_pb2.ListSpacesRequest, _spaces_pb2.ListSpacesResponse]  # type: ignore[assignment]
     """Lists all spaces."""
     EnterSpace: _aio.UnaryUnaryMultiCallable[_spaces_pb2.EnterSpaceRequest, _spaces_pb2.EnterSpaceResponse]  # type: ignore[assignment]
-    """Makes a space the active one of a session."""
+    """Makes a space the active one of a session's agent, or lets a person join it."""
     LeaveSpace: _aio.UnaryUnaryMultiCallable[_spaces_pb2.LeaveSpaceRequest, _spaces_pb2.LeaveSpaceResponse]  # type: ignore[assignment]
-    """Leaves a session's active space."""
+    """Leaves the active space of a session's agent, or lets a person leave a space."""
     GetActiveSpace: _aio.UnaryUnaryMultiCallable[_spaces_pb2.GetActiveSpaceRequest, _spaces_pb2.GetActiveSpaceResponse]  # type: ignore[assignment]
-    """Tells a session's active space."""
+    """Tells the active space of a session's agent."""
     SendMessage: _aio.UnaryUnaryMultiCallable[_spaces_pb2.SendMessageRequest, _spaces_pb2.SendMessageResponse]  # type: ignore[assignment]
     """Says something; other agents of the space find it in their inboxes."""
     ListMessages: _aio.UnaryUnaryMultiCallable[_spaces_pb2.ListMessagesRequest, _spaces_pb2.ListMessagesResponse]  # type: ignore[assignment]
@@ -117,7 +117,7 @@ class SpaceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _spaces_pb2.EnterSpaceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_spaces_pb2.EnterSpaceResponse, _abc.Awaitable[_spaces_pb2.EnterSpaceResponse]]:
-        """Makes a space the active one of a session."""
+        """Makes a space the active one of a session's agent, or lets a person join it."""
 
     @_abc_1.abstractmethod
     def LeaveSpace(
@@ -125,7 +125,7 @@ class SpaceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _spaces_pb2.LeaveSpaceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_spaces_pb2.LeaveSpaceResponse, _abc.Awaitable[_spaces_pb2.LeaveSpaceResponse]]:
-        """Leaves a session's active space."""
+        """Leaves the active space of a session's agent, or lets a person leave a space."""
 
     @_abc_1.abstractmethod
     def GetActiveSpace(
@@ -133,7 +133,7 @@ class SpaceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _spaces_pb2.GetActiveSpaceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_spaces_pb2.GetActiveSpaceResponse, _abc.Awaitable[_spaces_pb2.GetActiveSpaceResponse]]:
-        """Tells a session's active space."""
+        """Tells the active space of a session's agent."""
 
     @_abc_1.abstractmethod
     def SendMessage(

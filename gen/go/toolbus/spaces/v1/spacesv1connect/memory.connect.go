@@ -43,6 +43,9 @@ const (
 	// MemoryServiceListEntriesProcedure is the fully-qualified name of the MemoryService's ListEntries
 	// RPC.
 	MemoryServiceListEntriesProcedure = "/toolbus.spaces.v1.MemoryService/ListEntries"
+	// MemoryServiceGetRunContextProcedure is the fully-qualified name of the MemoryService's
+	// GetRunContext RPC.
+	MemoryServiceGetRunContextProcedure = "/toolbus.spaces.v1.MemoryService/GetRunContext"
 )
 
 // MemoryServiceClient is a client for the toolbus.spaces.v1.MemoryService service.
@@ -53,6 +56,8 @@ type MemoryServiceClient interface {
 	DeleteEntries(context.Context, *connect.Request[v1.DeleteEntriesRequest]) (*connect.Response[v1.DeleteEntriesResponse], error)
 	// Lists entries.
 	ListEntries(context.Context, *connect.Request[v1.ListEntriesRequest]) (*connect.Response[v1.ListEntriesResponse], error)
+	// Tells what a run of the agent is told: memory, inbox and active space in one answer.
+	GetRunContext(context.Context, *connect.Request[v1.GetRunContextRequest]) (*connect.Response[v1.GetRunContextResponse], error)
 }
 
 // NewMemoryServiceClient constructs a client for the toolbus.spaces.v1.MemoryService service. By
@@ -84,6 +89,12 @@ func NewMemoryServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(memoryServiceMethods.ByName("ListEntries")),
 			connect.WithClientOptions(opts...),
 		),
+		getRunContext: connect.NewClient[v1.GetRunContextRequest, v1.GetRunContextResponse](
+			httpClient,
+			baseURL+MemoryServiceGetRunContextProcedure,
+			connect.WithSchema(memoryServiceMethods.ByName("GetRunContext")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -92,6 +103,7 @@ type memoryServiceClient struct {
 	setEntries    *connect.Client[v1.SetEntriesRequest, v1.SetEntriesResponse]
 	deleteEntries *connect.Client[v1.DeleteEntriesRequest, v1.DeleteEntriesResponse]
 	listEntries   *connect.Client[v1.ListEntriesRequest, v1.ListEntriesResponse]
+	getRunContext *connect.Client[v1.GetRunContextRequest, v1.GetRunContextResponse]
 }
 
 // SetEntries calls toolbus.spaces.v1.MemoryService.SetEntries.
@@ -109,6 +121,11 @@ func (c *memoryServiceClient) ListEntries(ctx context.Context, req *connect.Requ
 	return c.listEntries.CallUnary(ctx, req)
 }
 
+// GetRunContext calls toolbus.spaces.v1.MemoryService.GetRunContext.
+func (c *memoryServiceClient) GetRunContext(ctx context.Context, req *connect.Request[v1.GetRunContextRequest]) (*connect.Response[v1.GetRunContextResponse], error) {
+	return c.getRunContext.CallUnary(ctx, req)
+}
+
 // MemoryServiceHandler is an implementation of the toolbus.spaces.v1.MemoryService service.
 type MemoryServiceHandler interface {
 	// Creates or replaces entries.
@@ -117,6 +134,8 @@ type MemoryServiceHandler interface {
 	DeleteEntries(context.Context, *connect.Request[v1.DeleteEntriesRequest]) (*connect.Response[v1.DeleteEntriesResponse], error)
 	// Lists entries.
 	ListEntries(context.Context, *connect.Request[v1.ListEntriesRequest]) (*connect.Response[v1.ListEntriesResponse], error)
+	// Tells what a run of the agent is told: memory, inbox and active space in one answer.
+	GetRunContext(context.Context, *connect.Request[v1.GetRunContextRequest]) (*connect.Response[v1.GetRunContextResponse], error)
 }
 
 // NewMemoryServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -144,6 +163,12 @@ func NewMemoryServiceHandler(svc MemoryServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(memoryServiceMethods.ByName("ListEntries")),
 		connect.WithHandlerOptions(opts...),
 	)
+	memoryServiceGetRunContextHandler := connect.NewUnaryHandler(
+		MemoryServiceGetRunContextProcedure,
+		svc.GetRunContext,
+		connect.WithSchema(memoryServiceMethods.ByName("GetRunContext")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/toolbus.spaces.v1.MemoryService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case MemoryServiceSetEntriesProcedure:
@@ -152,6 +177,8 @@ func NewMemoryServiceHandler(svc MemoryServiceHandler, opts ...connect.HandlerOp
 			memoryServiceDeleteEntriesHandler.ServeHTTP(w, r)
 		case MemoryServiceListEntriesProcedure:
 			memoryServiceListEntriesHandler.ServeHTTP(w, r)
+		case MemoryServiceGetRunContextProcedure:
+			memoryServiceGetRunContextHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -171,4 +198,8 @@ func (UnimplementedMemoryServiceHandler) DeleteEntries(context.Context, *connect
 
 func (UnimplementedMemoryServiceHandler) ListEntries(context.Context, *connect.Request[v1.ListEntriesRequest]) (*connect.Response[v1.ListEntriesResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.spaces.v1.MemoryService.ListEntries is not implemented"))
+}
+
+func (UnimplementedMemoryServiceHandler) GetRunContext(context.Context, *connect.Request[v1.GetRunContextRequest]) (*connect.Response[v1.GetRunContextResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.spaces.v1.MemoryService.GetRunContext is not implemented"))
 }

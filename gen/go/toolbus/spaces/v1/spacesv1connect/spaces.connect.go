@@ -72,11 +72,11 @@ type SpaceServiceClient interface {
 	GetSpace(context.Context, *connect.Request[v1.GetSpaceRequest]) (*connect.Response[v1.GetSpaceResponse], error)
 	// Lists all spaces.
 	ListSpaces(context.Context, *connect.Request[v1.ListSpacesRequest]) (*connect.Response[v1.ListSpacesResponse], error)
-	// Makes a space the active one of a session.
+	// Makes a space the active one of a session's agent, or lets a person join it.
 	EnterSpace(context.Context, *connect.Request[v1.EnterSpaceRequest]) (*connect.Response[v1.EnterSpaceResponse], error)
-	// Leaves a session's active space.
+	// Leaves the active space of a session's agent, or lets a person leave a space.
 	LeaveSpace(context.Context, *connect.Request[v1.LeaveSpaceRequest]) (*connect.Response[v1.LeaveSpaceResponse], error)
-	// Tells a session's active space.
+	// Tells the active space of a session's agent.
 	GetActiveSpace(context.Context, *connect.Request[v1.GetActiveSpaceRequest]) (*connect.Response[v1.GetActiveSpaceResponse], error)
 	// Says something; other agents of the space find it in their inboxes.
 	SendMessage(context.Context, *connect.Request[v1.SendMessageRequest]) (*connect.Response[v1.SendMessageResponse], error)
@@ -248,11 +248,11 @@ type SpaceServiceHandler interface {
 	GetSpace(context.Context, *connect.Request[v1.GetSpaceRequest]) (*connect.Response[v1.GetSpaceResponse], error)
 	// Lists all spaces.
 	ListSpaces(context.Context, *connect.Request[v1.ListSpacesRequest]) (*connect.Response[v1.ListSpacesResponse], error)
-	// Makes a space the active one of a session.
+	// Makes a space the active one of a session's agent, or lets a person join it.
 	EnterSpace(context.Context, *connect.Request[v1.EnterSpaceRequest]) (*connect.Response[v1.EnterSpaceResponse], error)
-	// Leaves a session's active space.
+	// Leaves the active space of a session's agent, or lets a person leave a space.
 	LeaveSpace(context.Context, *connect.Request[v1.LeaveSpaceRequest]) (*connect.Response[v1.LeaveSpaceResponse], error)
-	// Tells a session's active space.
+	// Tells the active space of a session's agent.
 	GetActiveSpace(context.Context, *connect.Request[v1.GetActiveSpaceRequest]) (*connect.Response[v1.GetActiveSpaceResponse], error)
 	// Says something; other agents of the space find it in their inboxes.
 	SendMessage(context.Context, *connect.Request[v1.SendMessageRequest]) (*connect.Response[v1.SendMessageResponse], error)
