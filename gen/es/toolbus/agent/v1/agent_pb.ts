@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/agent/v1/agent.proto.
  */
 export const file_toolbus_agent_v1_agent: GenFile = /*@__PURE__*/
-  fileDesc("Chx0b29sYnVzL2FnZW50L3YxL2FnZW50LnByb3RvEhB0b29sYnVzLmFnZW50LnYxImkKBU1vZGVsEhsKCHByb3ZpZGVyGAEgASgJQgm6SAZyBBABGEASGQoFbW9kZWwYAiABKAlCCrpIB3IFEAEYgAQSKAoHb3B0aW9ucxgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QipgEKB1Rvb2xVc2USFgoDdXNlGAEgAygJQgm6SAaSAQMQ6AcSGgoHYWxsb3dlZBgCIAMoCUIJukgGkgEDEOgHEjcKB2FsaWFzZXMYAyADKAsyJi50b29sYnVzLmFnZW50LnYxLlRvb2xVc2UuQWxpYXNlc0VudHJ5Gi4KDEFsaWFzZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBItwBCgZMaW1pdHMSHAoJbWF4X3R1cm5zGAEgASgNQgm6SAYqBBigjQYSFgoObWF4X3Rvb2xfY2FsbHMYAiABKA0SJAoSbWF4X3BhcmFsbGVsX2NhbGxzGAMgASgNQgi6SAUqAxiAAhITCgtkZWFkbGluZV9tcxgEIAEoDRISCgptYXhfdG9rZW5zGAUgASgEEhYKDm1vZGVsX3N0YWxsX21zGAYgASgNEiMKDW1vZGVsX3JldHJpZXMYByABKA1CB7pIBCoCGGRIAIgBAUIQCg5fbW9kZWxfcmV0cmllcyKTAQoLQWdlbnRTb3VyY2USKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSLgoIcHJvdmlkZXIYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSJwoGY29uZmlnGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJ2CghTdWJBZ2VudBIrCgVhZ2VudBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBITCgtkZXNjcmlwdGlvbhgCIAEoCRIoCgZsaW1pdHMYAyABKAsyGC50b29sYnVzLmFnZW50LnYxLkxpbWl0cyLEAwoFQWdlbnQSKgoEbmFtZRgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIeCgtkZXNjcmlwdGlvbhgCIAEoCUIJukgGcgQYgIAEEh8KDGluc3RydWN0aW9ucxgDIAEoCUIJukgGcgQYgIBAEiYKBW1vZGVsGAQgASgLMhcudG9vbGJ1cy5hZ2VudC52MS5Nb2RlbBIvCg5mYWxsYmFja19tb2RlbBgFIAEoCzIXLnRvb2xidXMuYWdlbnQudjEuTW9kZWwSKAoFdG9vbHMYBiABKAsyGS50b29sYnVzLmFnZW50LnYxLlRvb2xVc2USOQoHc291cmNlcxgHIAMoCzIdLnRvb2xidXMuYWdlbnQudjEuQWdlbnRTb3VyY2VCCbpIBpIBAxCAAhI4CgpzdWJfYWdlbnRzGAggAygLMhoudG9vbGJ1cy5hZ2VudC52MS5TdWJBZ2VudEIIukgFkgECEEASKAoGbGltaXRzGAkgASgLMhgudG9vbGJ1cy5hZ2VudC52MS5MaW1pdHMSGgoNd2FrZV9vbl9pbmJveBgKIAEoCEgAiAEBQhAKDl93YWtlX29uX2luYm94QrEBChRjb20udG9vbGJ1cy5hZ2VudC52MUIKQWdlbnRQcm90b1ABWit0b29sYnVzLmRldi9nZW4vZ28vdG9vbGJ1cy9hZ2VudC92MTthZ2VudHYxogIDVEFYqgIQVG9vbGJ1cy5BZ2VudC5WMcoCEFRvb2xidXNcQWdlbnRcVjHiAhxUb29sYnVzXEFnZW50XFYxXEdQQk1ldGFkYXRh6gISVG9vbGJ1czo6QWdlbnQ6OlYxYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_struct]);
+  fileDesc("Chx0b29sYnVzL2FnZW50L3YxL2FnZW50LnByb3RvEhB0b29sYnVzLmFnZW50LnYxIqkBCgVNb2RlbBIbCghwcm92aWRlchgBIAEoCUIJukgGcgQQARhAEhkKBW1vZGVsGAIgASgJQgq6SAdyBRABGIAEEigKB29wdGlvbnMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhYKDmNvbnRleHRfd2luZG93GAQgASgNEiYKBXByaWNlGAUgASgLMhcudG9vbGJ1cy5hZ2VudC52MS5QcmljZSJiCgVQcmljZRIrChFpbnB1dF9wZXJfbWlsbGlvbhgBIAEoAUIQukgNEgtAASkAAAAAAAAAABIsChJvdXRwdXRfcGVyX21pbGxpb24YAiABKAFCELpIDRILQAEpAAAAAAAAAAAipgEKB1Rvb2xVc2USFgoDdXNlGAEgAygJQgm6SAaSAQMQ6AcSGgoHYWxsb3dlZBgCIAMoCUIJukgGkgEDEOgHEjcKB2FsaWFzZXMYAyADKAsyJi50b29sYnVzLmFnZW50LnYxLlRvb2xVc2UuQWxpYXNlc0VudHJ5Gi4KDEFsaWFzZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIuoCCgZMaW1pdHMSHAoJbWF4X3R1cm5zGAEgASgNQgm6SAYqBBigjQYSFgoObWF4X3Rvb2xfY2FsbHMYAiABKA0SJAoSbWF4X3BhcmFsbGVsX2NhbGxzGAMgASgNQgi6SAUqAxiAAhITCgtkZWFkbGluZV9tcxgEIAEoDRISCgptYXhfdG9rZW5zGAUgASgEEhYKDm1vZGVsX3N0YWxsX21zGAYgASgNEiMKDW1vZGVsX3JldHJpZXMYByABKA1CB7pIBCoCGGRIAIgBARIiCghtYXhfY29zdBgIIAEoAUIQukgNEgtAASkAAAAAAAAAABImCg5tYXhfc2VsZl93YWtlcxgJIAEoDUIJukgGKgQYoI0GSAGIAQESHwoJbWF4X2RlcHRoGAogASgNQge6SAQqAhggSAKIAQFCEAoOX21vZGVsX3JldHJpZXNCEQoPX21heF9zZWxmX3dha2VzQgwKCl9tYXhfZGVwdGgikwEKC0FnZW50U291cmNlEisKBG5hbWUYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEi4KCHByb3ZpZGVyGAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEicKBmNvbmZpZxgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QidgoIU3ViQWdlbnQSKwoFYWdlbnQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSEwoLZGVzY3JpcHRpb24YAiABKAkSKAoGbGltaXRzGAMgASgLMhgudG9vbGJ1cy5hZ2VudC52MS5MaW1pdHMixAMKBUFnZW50EioKBG5hbWUYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIfCgxpbnN0cnVjdGlvbnMYAyABKAlCCbpIBnIEGICAQBImCgVtb2RlbBgEIAEoCzIXLnRvb2xidXMuYWdlbnQudjEuTW9kZWwSLwoOZmFsbGJhY2tfbW9kZWwYBSABKAsyFy50b29sYnVzLmFnZW50LnYxLk1vZGVsEigKBXRvb2xzGAYgASgLMhkudG9vbGJ1cy5hZ2VudC52MS5Ub29sVXNlEjkKB3NvdXJjZXMYByADKAsyHS50b29sYnVzLmFnZW50LnYxLkFnZW50U291cmNlQgm6SAaSAQMQgAISOAoKc3ViX2FnZW50cxgIIAMoCzIaLnRvb2xidXMuYWdlbnQudjEuU3ViQWdlbnRCCLpIBZIBAhBAEigKBmxpbWl0cxgJIAEoCzIYLnRvb2xidXMuYWdlbnQudjEuTGltaXRzEhoKDXdha2Vfb25faW5ib3gYCiABKAhIAIgBAUIQCg5fd2FrZV9vbl9pbmJveEKxAQoUY29tLnRvb2xidXMuYWdlbnQudjFCCkFnZW50UHJvdG9QAVordG9vbGJ1cy5kZXYvZ2VuL2dvL3Rvb2xidXMvYWdlbnQvdjE7YWdlbnR2MaICA1RBWKoCEFRvb2xidXMuQWdlbnQuVjHKAhBUb29sYnVzXEFnZW50XFYx4gIcVG9vbGJ1c1xBZ2VudFxWMVxHUEJNZXRhZGF0YeoCElRvb2xidXM6OkFnZW50OjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct]);
 
 /**
  * Which model answers.
@@ -42,6 +42,20 @@ export type Model = Message<"toolbus.agent.v1.Model"> & {
    * @generated from field: google.protobuf.Struct options = 3;
    */
   options?: JsonObject | undefined;
+
+  /**
+   * Tokens that the model reads and writes in one request; a conversation that comes near it is summarised. 0 means unknown: nothing is.
+   *
+   * @generated from field: uint32 context_window = 4;
+   */
+  contextWindow: number;
+
+  /**
+   * What its tokens cost; absent means nothing.
+   *
+   * @generated from field: toolbus.agent.v1.Price price = 5;
+   */
+  price?: Price | undefined;
 };
 
 /**
@@ -50,6 +64,34 @@ export type Model = Message<"toolbus.agent.v1.Model"> & {
  */
 export const ModelSchema: GenMessage<Model> = /*@__PURE__*/
   messageDesc(file_toolbus_agent_v1_agent, 0);
+
+/**
+ * What a model's tokens cost, in any one currency.
+ *
+ * @generated from message toolbus.agent.v1.Price
+ */
+export type Price = Message<"toolbus.agent.v1.Price"> & {
+  /**
+   * A million tokens read.
+   *
+   * @generated from field: double input_per_million = 1;
+   */
+  inputPerMillion: number;
+
+  /**
+   * A million tokens written.
+   *
+   * @generated from field: double output_per_million = 2;
+   */
+  outputPerMillion: number;
+};
+
+/**
+ * Describes the message toolbus.agent.v1.Price.
+ * Use `create(PriceSchema)` to create a new message.
+ */
+export const PriceSchema: GenMessage<Price> = /*@__PURE__*/
+  messageDesc(file_toolbus_agent_v1_agent, 1);
 
 /**
  * Which tools an agent has.
@@ -84,7 +126,7 @@ export type ToolUse = Message<"toolbus.agent.v1.ToolUse"> & {
  * Use `create(ToolUseSchema)` to create a new message.
  */
 export const ToolUseSchema: GenMessage<ToolUse> = /*@__PURE__*/
-  messageDesc(file_toolbus_agent_v1_agent, 1);
+  messageDesc(file_toolbus_agent_v1_agent, 2);
 
 /**
  * Limits of a run; 0 or absent means the default.
@@ -140,6 +182,27 @@ export type Limits = Message<"toolbus.agent.v1.Limits"> & {
    * @generated from field: optional uint32 model_retries = 7;
    */
   modelRetries?: number | undefined;
+
+  /**
+   * What a run may cost, its sub-agents' runs included, in the currency of the models' prices; default unlimited.
+   *
+   * @generated from field: double max_cost = 8;
+   */
+  maxCost: number;
+
+  /**
+   * Runs in a row that news in the inbox may start by themselves, until a client or a person says something; default 10.
+   *
+   * @generated from field: optional uint32 max_self_wakes = 9;
+   */
+  maxSelfWakes?: number | undefined;
+
+  /**
+   * How deep agents may call agents below this one; 0 forbids it; default 3.
+   *
+   * @generated from field: optional uint32 max_depth = 10;
+   */
+  maxDepth?: number | undefined;
 };
 
 /**
@@ -147,7 +210,7 @@ export type Limits = Message<"toolbus.agent.v1.Limits"> & {
  * Use `create(LimitsSchema)` to create a new message.
  */
 export const LimitsSchema: GenMessage<Limits> = /*@__PURE__*/
-  messageDesc(file_toolbus_agent_v1_agent, 2);
+  messageDesc(file_toolbus_agent_v1_agent, 3);
 
 /**
  * A source of tools that the agent declares, served by a provider.
@@ -182,7 +245,7 @@ export type AgentSource = Message<"toolbus.agent.v1.AgentSource"> & {
  * Use `create(AgentSourceSchema)` to create a new message.
  */
 export const AgentSourceSchema: GenMessage<AgentSource> = /*@__PURE__*/
-  messageDesc(file_toolbus_agent_v1_agent, 3);
+  messageDesc(file_toolbus_agent_v1_agent, 4);
 
 /**
  * Another agent offered as a tool.
@@ -217,7 +280,7 @@ export type SubAgent = Message<"toolbus.agent.v1.SubAgent"> & {
  * Use `create(SubAgentSchema)` to create a new message.
  */
 export const SubAgentSchema: GenMessage<SubAgent> = /*@__PURE__*/
-  messageDesc(file_toolbus_agent_v1_agent, 4);
+  messageDesc(file_toolbus_agent_v1_agent, 5);
 
 /**
  * An agent's configuration.
@@ -301,5 +364,5 @@ export type Agent = Message<"toolbus.agent.v1.Agent"> & {
  * Use `create(AgentSchema)` to create a new message.
  */
 export const AgentSchema: GenMessage<Agent> = /*@__PURE__*/
-  messageDesc(file_toolbus_agent_v1_agent, 5);
+  messageDesc(file_toolbus_agent_v1_agent, 6);
 

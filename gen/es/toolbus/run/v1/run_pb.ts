@@ -19,7 +19,7 @@ import type { Message as Message$1, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/run/v1/run.proto.
  */
 export const file_toolbus_run_v1_run: GenFile = /*@__PURE__*/
-  fileDesc("Chh0b29sYnVzL3J1bi92MS9ydW4ucHJvdG8SDnRvb2xidXMucnVuLnYxIkUKB01lc3NhZ2USLAoEcm9sZRgBIAEoDjIULnRvb2xidXMucnVuLnYxLlJvbGVCCLpIBYIBAhABEgwKBHRleHQYAiABKAkiRQoMRnVuY3Rpb25DYWxsEg8KB2NhbGxfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIWCg5hcmd1bWVudHNfanNvbhgDIAEoCSJeChJGdW5jdGlvbkNhbGxPdXRwdXQSGwoHY2FsbF9pZBgBIAEoCUIKukgHcgUQARiAARIrCgZyZXN1bHQYAiABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdCI5CglSZWFzb25pbmcSDAoEdGV4dBgBIAEoCRIeChZwcm92aWRlcl9tZXRhZGF0YV9qc29uGAIgASgJIuUBCgRJdGVtEioKB21lc3NhZ2UYASABKAsyFy50b29sYnVzLnJ1bi52MS5NZXNzYWdlSAASNQoNZnVuY3Rpb25fY2FsbBgCIAEoCzIcLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbEgAEkIKFGZ1bmN0aW9uX2NhbGxfb3V0cHV0GAMgASgLMiIudG9vbGJ1cy5ydW4udjEuRnVuY3Rpb25DYWxsT3V0cHV0SAASLgoJcmVhc29uaW5nGAQgASgLMhkudG9vbGJ1cy5ydW4udjEuUmVhc29uaW5nSABCBgoEaXRlbSJmCgpUb29sQ2hvaWNlEisKBG1vZGUYASABKAlCG7pIGHIWUgRhdXRvUghyZXF1aXJlZFIEbm9uZUgAEiEKC2ZvcmNlZF90b29sGAIgASgJQgq6SAdyBRABGIAESABCCAoGY2hvaWNlIsQCCgpSdW5PcHRpb25zEi8KC3Rvb2xfY2hvaWNlGAEgASgLMhoudG9vbGJ1cy5ydW4udjEuVG9vbENob2ljZRIgCg1hbGxvd2VkX3Rvb2xzGAIgAygJQgm6SAaSAQMQ6AcSOAoOZnVuY3Rpb25fdG9vbHMYAyADKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbEIJukgGkgEDEOgHEi8KBG1vZGUYBCABKA4yFy50b29sYnVzLnJ1bi52MS5SdW5Nb2RlQgi6SAWCAQIQARIgChNwYXJhbGxlbF90b29sX2NhbGxzGAUgASgISACIAQESKAoGbGltaXRzGAYgASgLMhgudG9vbGJ1cy5hZ2VudC52MS5MaW1pdHMSFAoMaW5zdHJ1Y3Rpb25zGAcgASgJQhYKFF9wYXJhbGxlbF90b29sX2NhbGxzIjQKBVVzYWdlEhQKDGlucHV0X3Rva2VucxgBIAEoBBIVCg1vdXRwdXRfdG9rZW5zGAIgASgEIpgDCgNSdW4SCgoCaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRINCgVhZ2VudBgDIAEoCRIpCgZzdGF0dXMYBCABKA4yGS50b29sYnVzLnJ1bi52MS5SdW5TdGF0dXMSDgoGcmVhc29uGAUgASgJEg0KBWVycm9yGAYgASgJEiMKBWl0ZW1zGAcgAygLMhQudG9vbGJ1cy5ydW4udjEuSXRlbRITCgtvdXRwdXRfdGV4dBgIIAEoCRI0Cg5yZXF1aXJlZF9jYWxscxgJIAMoCzIcLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbBINCgV0dXJucxgKIAEoDRIkCgV1c2FnZRgLIAEoCzIVLnRvb2xidXMucnVuLnYxLlVzYWdlEi4KCmNyZWF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZGVkX2F0GA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1sYXN0X3NlcXVlbmNlGA4gASgNIscBCgtSdW5BY2NlcHRlZBISCgpzZXNzaW9uX2lkGAEgASgJEg0KBWFnZW50GAIgASgJEiMKBWlucHV0GAMgAygLMhQudG9vbGJ1cy5ydW4udjEuSXRlbRIrCgdvcHRpb25zGAQgASgLMhoudG9vbGJ1cy5ydW4udjEuUnVuT3B0aW9ucxIRCglwcmluY2lwYWwYBSABKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAYgASgJEhcKD3ByZXZpb3VzX3J1bl9pZBgHIAEoCSItCgpSdW5DbGFpbWVkEg0KBWVwb2NoGAEgASgNEhAKCGluc3RhbmNlGAIgASgJIp8BCg1UdXJuQ29tbWl0dGVkEgwKBHR1cm4YASABKA0SIwoFaXRlbXMYAiADKAsyFC50b29sYnVzLnJ1bi52MS5JdGVtEiQKBXVzYWdlGAMgASgLMhUudG9vbGJ1cy5ydW4udjEuVXNhZ2USDQoFbW9kZWwYBCABKAkSDwoHYXR0ZW1wdBgFIAEoDRIVCg1maW5pc2hfcmVhc29uGAYgASgJIlUKC0NhbGxTdGFydGVkEg8KB2NhbGxfaWQYASABKAkSDAoEdG9vbBgCIAEoCRInCgZlZmZlY3QYAyABKA4yFy50b29sYnVzLnRvb2wudjEuRWZmZWN0IkwKDENhbGxGaW5pc2hlZBIPCgdjYWxsX2lkGAEgASgJEisKBnJlc3VsdBgCIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0IjgKCVJ1blBhcmtlZBIrCgVjYWxscxgBIAMoCzIcLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbCJNCg5UZXh0Q2hlY2twb2ludBIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SDgoGZGVsdGFzGAMgASgNEgwKBHRleHQYBCABKAkiNAoPQ2FuY2VsUmVxdWVzdGVkEhEKCXByaW5jaXBhbBgBIAEoCRIOCgZyZWFzb24YAiABKAkiaQoIUnVuRW5kZWQSKQoGc3RhdHVzGAEgASgOMhkudG9vbGJ1cy5ydW4udjEuUnVuU3RhdHVzEg4KBnJlYXNvbhgCIAEoCRINCgVlcnJvchgDIAEoCRITCgtvdXRwdXRfdGV4dBgEIAEoCSJECgpJbmJveFRha2VuEhEKCWV2ZW50X2lkcxgBIAMoCRIjCgVpdGVtcxgCIAMoCzIULnRvb2xidXMucnVuLnYxLkl0ZW0iPAoQQ29udGV4dENvbXBhY3RlZBIXCg9iZWZvcmVfc2VxdWVuY2UYASABKA0SDwoHc3VtbWFyeRgCIAEoCSK1BQoIUnVuRXZlbnQSDgoGcnVuX2lkGAEgASgJEhAKCHNlcXVlbmNlGAIgASgNEigKBHRpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWVwb2NoGAQgASgNEi8KCGFjY2VwdGVkGAUgASgLMhsudG9vbGJ1cy5ydW4udjEuUnVuQWNjZXB0ZWRIABItCgdjbGFpbWVkGAYgASgLMhoudG9vbGJ1cy5ydW4udjEuUnVuQ2xhaW1lZEgAEjcKDnR1cm5fY29tbWl0dGVkGAcgASgLMh0udG9vbGJ1cy5ydW4udjEuVHVybkNvbW1pdHRlZEgAEjMKDGNhbGxfc3RhcnRlZBgIIAEoCzIbLnRvb2xidXMucnVuLnYxLkNhbGxTdGFydGVkSAASNQoNY2FsbF9maW5pc2hlZBgJIAEoCzIcLnRvb2xidXMucnVuLnYxLkNhbGxGaW5pc2hlZEgAEisKBnBhcmtlZBgKIAEoCzIZLnRvb2xidXMucnVuLnYxLlJ1blBhcmtlZEgAEjkKD3RleHRfY2hlY2twb2ludBgLIAEoCzIeLnRvb2xidXMucnVuLnYxLlRleHRDaGVja3BvaW50SAASOwoQY2FuY2VsX3JlcXVlc3RlZBgMIAEoCzIfLnRvb2xidXMucnVuLnYxLkNhbmNlbFJlcXVlc3RlZEgAEikKBWVuZGVkGA0gASgLMhgudG9vbGJ1cy5ydW4udjEuUnVuRW5kZWRIABIxCgtpbmJveF90YWtlbhgOIAEoCzIaLnRvb2xidXMucnVuLnYxLkluYm94VGFrZW5IABI9ChFjb250ZXh0X2NvbXBhY3RlZBgPIAEoCzIgLnRvb2xidXMucnVuLnYxLkNvbnRleHRDb21wYWN0ZWRIAEIHCgVldmVudCLxAQoIUnVuRGVsdGESDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEgkKAW4YAyABKA0SDgoEdGV4dBgEIAEoCUgAEjMKCWFyZ3VtZW50cxgFIAEoCzIeLnRvb2xidXMucnVuLnYxLkFyZ3VtZW50c0RlbHRhSAASMAoIcHJvZ3Jlc3MYBiABKAsyHC50b29sYnVzLnJ1bi52MS5DYWxsUHJvZ3Jlc3NIABITCglyZWFzb25pbmcYByABKAlIABImCgNsb2cYCCABKAsyFy50b29sYnVzLnJ1bi52MS5DYWxsTG9nSABCBwoFZGVsdGEiPQoOQXJndW1lbnRzRGVsdGESDwoHY2FsbF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEgwKBHRleHQYAyABKAkiUAoMQ2FsbFByb2dyZXNzEg8KB2NhbGxfaWQYASABKAkSLwoIcHJvZ3Jlc3MYAiABKAsyHS50b29sYnVzLnRvb2wudjEuVG9vbFByb2dyZXNzIkEKB0NhbGxMb2cSDwoHY2FsbF9pZBgBIAEoCRIlCgNsb2cYAiABKAsyGC50b29sYnVzLnRvb2wudjEuVG9vbExvZyJHCghSdW5SZXNldBIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SDAoEdGV4dBgDIAEoCRIOCgZkZWx0YXMYBCABKA0iaQoJUXVldWVkUnVuEhIKCnNlc3Npb25faWQYASABKAkSDgoGcnVuX2lkGAIgASgJEhcKD3ByZXZpb3VzX3J1bl9pZBgDIAEoCRIfChdwcmV2aW91c19lbnRyeV9zZXF1ZW5jZRgEIAEoBCJGCgtTZXNzaW9uV2FrZRISCgpzZXNzaW9uX2lkGAEgASgJEg4KBnJ1bl9pZBgCIAEoCRITCgtldmVudF9jb3VudBgDIAEoDSrgAQoJUnVuU3RhdHVzEhoKFlJVTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIVChFSVU5fU1RBVFVTX1FVRVVFRBABEhoKFlJVTl9TVEFUVVNfSU5fUFJPR1JFU1MQAhIeChpSVU5fU1RBVFVTX1JFUVVJUkVTX0FDVElPThADEhgKFFJVTl9TVEFUVVNfQ09NUExFVEVEEAQSGQoVUlVOX1NUQVRVU19JTkNPTVBMRVRFEAUSFQoRUlVOX1NUQVRVU19GQUlMRUQQBhIYChRSVU5fU1RBVFVTX0NBTkNFTExFRBAHKlMKB1J1bk1vZGUSGAoUUlVOX01PREVfVU5TUEVDSUZJRUQQABIUChBSVU5fTU9ERV9BR0VOVElDEAESGAoUUlVOX01PREVfU0lOR0xFX1RVUk4QAipQCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABINCglST0xFX1VTRVIQARISCg5ST0xFX0FTU0lTVEFOVBACEg8KC1JPTEVfU1lTVEVNEANCoQEKEmNvbS50b29sYnVzLnJ1bi52MUIIUnVuUHJvdG9QAVondG9vbGJ1cy5kZXYvZ2VuL2dvL3Rvb2xidXMvcnVuL3YxO3J1bnYxogIDVFJYqgIOVG9vbGJ1cy5SdW4uVjHKAg5Ub29sYnVzXFJ1blxWMeICGlRvb2xidXNcUnVuXFYxXEdQQk1ldGFkYXRh6gIQVG9vbGJ1czo6UnVuOjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_agent_v1_agent, file_toolbus_tool_v1_tool]);
+  fileDesc("Chh0b29sYnVzL3J1bi92MS9ydW4ucHJvdG8SDnRvb2xidXMucnVuLnYxImUKB01lc3NhZ2USLAoEcm9sZRgBIAEoDjIULnRvb2xidXMucnVuLnYxLlJvbGVCCLpIBYIBAhABEgwKBHRleHQYAiABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgDIAEoCSJlCgxGdW5jdGlvbkNhbGwSDwoHY2FsbF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEhYKDmFyZ3VtZW50c19qc29uGAMgASgJEh4KFnByb3ZpZGVyX21ldGFkYXRhX2pzb24YBCABKAkiXgoSRnVuY3Rpb25DYWxsT3V0cHV0EhsKB2NhbGxfaWQYASABKAlCCrpIB3IFEAEYgAESKwoGcmVzdWx0GAIgASgLMhsudG9vbGJ1cy50b29sLnYxLlRvb2xSZXN1bHQiOQoJUmVhc29uaW5nEgwKBHRleHQYASABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgCIAEoCSLlAQoESXRlbRIqCgdtZXNzYWdlGAEgASgLMhcudG9vbGJ1cy5ydW4udjEuTWVzc2FnZUgAEjUKDWZ1bmN0aW9uX2NhbGwYAiABKAsyHC50b29sYnVzLnJ1bi52MS5GdW5jdGlvbkNhbGxIABJCChRmdW5jdGlvbl9jYWxsX291dHB1dBgDIAEoCzIiLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbE91dHB1dEgAEi4KCXJlYXNvbmluZxgEIAEoCzIZLnRvb2xidXMucnVuLnYxLlJlYXNvbmluZ0gAQgYKBGl0ZW0iZgoKVG9vbENob2ljZRIrCgRtb2RlGAEgASgJQhu6SBhyFlIEYXV0b1IIcmVxdWlyZWRSBG5vbmVIABIhCgtmb3JjZWRfdG9vbBgCIAEoCUIKukgHcgUQARiABEgAQggKBmNob2ljZSLEAgoKUnVuT3B0aW9ucxIvCgt0b29sX2Nob2ljZRgBIAEoCzIaLnRvb2xidXMucnVuLnYxLlRvb2xDaG9pY2USIAoNYWxsb3dlZF90b29scxgCIAMoCUIJukgGkgEDEOgHEjgKDmZ1bmN0aW9uX3Rvb2xzGAMgAygLMhUudG9vbGJ1cy50b29sLnYxLlRvb2xCCbpIBpIBAxDoBxIvCgRtb2RlGAQgASgOMhcudG9vbGJ1cy5ydW4udjEuUnVuTW9kZUIIukgFggECEAESIAoTcGFyYWxsZWxfdG9vbF9jYWxscxgFIAEoCEgAiAEBEigKBmxpbWl0cxgGIAEoCzIYLnRvb2xidXMuYWdlbnQudjEuTGltaXRzEhQKDGluc3RydWN0aW9ucxgHIAEoCUIWChRfcGFyYWxsZWxfdG9vbF9jYWxscyJCCgVVc2FnZRIUCgxpbnB1dF90b2tlbnMYASABKAQSFQoNb3V0cHV0X3Rva2VucxgCIAEoBBIMCgRjb3N0GAMgASgBIjsKCVJ1blBhcmVudBIOCgZydW5faWQYASABKAkSDwoHY2FsbF9pZBgCIAEoCRINCgVkZXB0aBgDIAEoDSIuCgdSdW5Gb3JrEg4KBnJ1bl9pZBgBIAEoCRITCgthdF9zZXF1ZW5jZRgCIAEoDSL+AwoDUnVuEgoKAmlkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDQoFYWdlbnQYAyABKAkSKQoGc3RhdHVzGAQgASgOMhkudG9vbGJ1cy5ydW4udjEuUnVuU3RhdHVzEg4KBnJlYXNvbhgFIAEoCRINCgVlcnJvchgGIAEoCRIjCgVpdGVtcxgHIAMoCzIULnRvb2xidXMucnVuLnYxLkl0ZW0SEwoLb3V0cHV0X3RleHQYCCABKAkSNAoOcmVxdWlyZWRfY2FsbHMYCSADKAsyHC50b29sYnVzLnJ1bi52MS5GdW5jdGlvbkNhbGwSDQoFdHVybnMYCiABKA0SJAoFdXNhZ2UYCyABKAsyFS50b29sYnVzLnJ1bi52MS5Vc2FnZRIuCgpjcmVhdGVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNbGFzdF9zZXF1ZW5jZRgOIAEoDRIpCgZwYXJlbnQYDyABKAsyGS50b29sYnVzLnJ1bi52MS5SdW5QYXJlbnQSJQoEZm9yaxgQIAEoCzIXLnRvb2xidXMucnVuLnYxLlJ1bkZvcmsSEgoKc2VsZl93YWtlcxgRIAEoDSKtAgoLUnVuQWNjZXB0ZWQSEgoKc2Vzc2lvbl9pZBgBIAEoCRINCgVhZ2VudBgCIAEoCRIjCgVpbnB1dBgDIAMoCzIULnRvb2xidXMucnVuLnYxLkl0ZW0SKwoHb3B0aW9ucxgEIAEoCzIaLnRvb2xidXMucnVuLnYxLlJ1bk9wdGlvbnMSEQoJcHJpbmNpcGFsGAUgASgJEhcKD2lkZW1wb3RlbmN5X2tleRgGIAEoCRIXCg9wcmV2aW91c19ydW5faWQYByABKAkSKQoGcGFyZW50GAggASgLMhkudG9vbGJ1cy5ydW4udjEuUnVuUGFyZW50EiUKBGZvcmsYCSABKAsyFy50b29sYnVzLnJ1bi52MS5SdW5Gb3JrEhIKCnNlbGZfd2FrZXMYCiABKA0iLQoKUnVuQ2xhaW1lZBINCgVlcG9jaBgBIAEoDRIQCghpbnN0YW5jZRgCIAEoCSKfAQoNVHVybkNvbW1pdHRlZBIMCgR0dXJuGAEgASgNEiMKBWl0ZW1zGAIgAygLMhQudG9vbGJ1cy5ydW4udjEuSXRlbRIkCgV1c2FnZRgDIAEoCzIVLnRvb2xidXMucnVuLnYxLlVzYWdlEg0KBW1vZGVsGAQgASgJEg8KB2F0dGVtcHQYBSABKA0SFQoNZmluaXNoX3JlYXNvbhgGIAEoCSJVCgtDYWxsU3RhcnRlZBIPCgdjYWxsX2lkGAEgASgJEgwKBHRvb2wYAiABKAkSJwoGZWZmZWN0GAMgASgOMhcudG9vbGJ1cy50b29sLnYxLkVmZmVjdCJMCgxDYWxsRmluaXNoZWQSDwoHY2FsbF9pZBgBIAEoCRIrCgZyZXN1bHQYAiABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdCI4CglSdW5QYXJrZWQSKwoFY2FsbHMYASADKAsyHC50b29sYnVzLnJ1bi52MS5GdW5jdGlvbkNhbGwiTQoOVGV4dENoZWNrcG9pbnQSDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEg4KBmRlbHRhcxgDIAEoDRIMCgR0ZXh0GAQgASgJIjQKD0NhbmNlbFJlcXVlc3RlZBIRCglwcmluY2lwYWwYASABKAkSDgoGcmVhc29uGAIgASgJImkKCFJ1bkVuZGVkEikKBnN0YXR1cxgBIAEoDjIZLnRvb2xidXMucnVuLnYxLlJ1blN0YXR1cxIOCgZyZWFzb24YAiABKAkSDQoFZXJyb3IYAyABKAkSEwoLb3V0cHV0X3RleHQYBCABKAkiRAoKSW5ib3hUYWtlbhIRCglldmVudF9pZHMYASADKAkSIwoFaXRlbXMYAiADKAsyFC50b29sYnVzLnJ1bi52MS5JdGVtImIKEENvbnRleHRDb21wYWN0ZWQSFwoPYmVmb3JlX3NlcXVlbmNlGAEgASgNEg8KB3N1bW1hcnkYAiABKAkSJAoFdXNhZ2UYAyABKAsyFS50b29sYnVzLnJ1bi52MS5Vc2FnZSK1BQoIUnVuRXZlbnQSDgoGcnVuX2lkGAEgASgJEhAKCHNlcXVlbmNlGAIgASgNEigKBHRpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWVwb2NoGAQgASgNEi8KCGFjY2VwdGVkGAUgASgLMhsudG9vbGJ1cy5ydW4udjEuUnVuQWNjZXB0ZWRIABItCgdjbGFpbWVkGAYgASgLMhoudG9vbGJ1cy5ydW4udjEuUnVuQ2xhaW1lZEgAEjcKDnR1cm5fY29tbWl0dGVkGAcgASgLMh0udG9vbGJ1cy5ydW4udjEuVHVybkNvbW1pdHRlZEgAEjMKDGNhbGxfc3RhcnRlZBgIIAEoCzIbLnRvb2xidXMucnVuLnYxLkNhbGxTdGFydGVkSAASNQoNY2FsbF9maW5pc2hlZBgJIAEoCzIcLnRvb2xidXMucnVuLnYxLkNhbGxGaW5pc2hlZEgAEisKBnBhcmtlZBgKIAEoCzIZLnRvb2xidXMucnVuLnYxLlJ1blBhcmtlZEgAEjkKD3RleHRfY2hlY2twb2ludBgLIAEoCzIeLnRvb2xidXMucnVuLnYxLlRleHRDaGVja3BvaW50SAASOwoQY2FuY2VsX3JlcXVlc3RlZBgMIAEoCzIfLnRvb2xidXMucnVuLnYxLkNhbmNlbFJlcXVlc3RlZEgAEikKBWVuZGVkGA0gASgLMhgudG9vbGJ1cy5ydW4udjEuUnVuRW5kZWRIABIxCgtpbmJveF90YWtlbhgOIAEoCzIaLnRvb2xidXMucnVuLnYxLkluYm94VGFrZW5IABI9ChFjb250ZXh0X2NvbXBhY3RlZBgPIAEoCzIgLnRvb2xidXMucnVuLnYxLkNvbnRleHRDb21wYWN0ZWRIAEIHCgVldmVudCLxAQoIUnVuRGVsdGESDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEgkKAW4YAyABKA0SDgoEdGV4dBgEIAEoCUgAEjMKCWFyZ3VtZW50cxgFIAEoCzIeLnRvb2xidXMucnVuLnYxLkFyZ3VtZW50c0RlbHRhSAASMAoIcHJvZ3Jlc3MYBiABKAsyHC50b29sYnVzLnJ1bi52MS5DYWxsUHJvZ3Jlc3NIABITCglyZWFzb25pbmcYByABKAlIABImCgNsb2cYCCABKAsyFy50b29sYnVzLnJ1bi52MS5DYWxsTG9nSABCBwoFZGVsdGEiPQoOQXJndW1lbnRzRGVsdGESDwoHY2FsbF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEgwKBHRleHQYAyABKAkiUAoMQ2FsbFByb2dyZXNzEg8KB2NhbGxfaWQYASABKAkSLwoIcHJvZ3Jlc3MYAiABKAsyHS50b29sYnVzLnRvb2wudjEuVG9vbFByb2dyZXNzIkEKB0NhbGxMb2cSDwoHY2FsbF9pZBgBIAEoCRIlCgNsb2cYAiABKAsyGC50b29sYnVzLnRvb2wudjEuVG9vbExvZyJHCghSdW5SZXNldBIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SDAoEdGV4dBgDIAEoCRIOCgZkZWx0YXMYBCABKA0iaQoJUXVldWVkUnVuEhIKCnNlc3Npb25faWQYASABKAkSDgoGcnVuX2lkGAIgASgJEhcKD3ByZXZpb3VzX3J1bl9pZBgDIAEoCRIfChdwcmV2aW91c19lbnRyeV9zZXF1ZW5jZRgEIAEoBCJeCgtTZXNzaW9uV2FrZRISCgpzZXNzaW9uX2lkGAEgASgJEg4KBnJ1bl9pZBgCIAEoCRITCgtldmVudF9jb3VudBgDIAEoDRIWCg5pbmJveF9ldmVudF9pZBgEIAEoCSrgAQoJUnVuU3RhdHVzEhoKFlJVTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIVChFSVU5fU1RBVFVTX1FVRVVFRBABEhoKFlJVTl9TVEFUVVNfSU5fUFJPR1JFU1MQAhIeChpSVU5fU1RBVFVTX1JFUVVJUkVTX0FDVElPThADEhgKFFJVTl9TVEFUVVNfQ09NUExFVEVEEAQSGQoVUlVOX1NUQVRVU19JTkNPTVBMRVRFEAUSFQoRUlVOX1NUQVRVU19GQUlMRUQQBhIYChRSVU5fU1RBVFVTX0NBTkNFTExFRBAHKlMKB1J1bk1vZGUSGAoUUlVOX01PREVfVU5TUEVDSUZJRUQQABIUChBSVU5fTU9ERV9BR0VOVElDEAESGAoUUlVOX01PREVfU0lOR0xFX1RVUk4QAipQCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABINCglST0xFX1VTRVIQARISCg5ST0xFX0FTU0lTVEFOVBACEg8KC1JPTEVfU1lTVEVNEANCoQEKEmNvbS50b29sYnVzLnJ1bi52MUIIUnVuUHJvdG9QAVondG9vbGJ1cy5kZXYvZ2VuL2dvL3Rvb2xidXMvcnVuL3YxO3J1bnYxogIDVFJYqgIOVG9vbGJ1cy5SdW4uVjHKAg5Ub29sYnVzXFJ1blxWMeICGlRvb2xidXNcUnVuXFYxXEdQQk1ldGFkYXRh6gIQVG9vbGJ1czo6UnVuOjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_agent_v1_agent, file_toolbus_tool_v1_tool]);
 
 /**
  * A text of the conversation.
@@ -40,6 +40,13 @@ export type Message = Message$1<"toolbus.run.v1.Message"> & {
    * @generated from field: string text = 2;
    */
   text: string;
+
+  /**
+   * The provider's own data as JSON text, which it needs back; empty if none.
+   *
+   * @generated from field: string provider_metadata_json = 3;
+   */
+  providerMetadataJson: string;
 };
 
 /**
@@ -75,6 +82,13 @@ export type FunctionCall = Message$1<"toolbus.run.v1.FunctionCall"> & {
    * @generated from field: string arguments_json = 3;
    */
   argumentsJson: string;
+
+  /**
+   * The provider's own data as JSON text, which it needs back; empty if none.
+   *
+   * @generated from field: string provider_metadata_json = 4;
+   */
+  providerMetadataJson: string;
 };
 
 /**
@@ -312,6 +326,13 @@ export type Usage = Message$1<"toolbus.run.v1.Usage"> & {
    * @generated from field: uint64 output_tokens = 2;
    */
   outputTokens: bigint;
+
+  /**
+   * Their cost, in the currency of the model's price; 0 where no price is configured.
+   *
+   * @generated from field: double cost = 3;
+   */
+  cost: number;
 };
 
 /**
@@ -320,6 +341,69 @@ export type Usage = Message$1<"toolbus.run.v1.Usage"> & {
  */
 export const UsageSchema: GenMessage<Usage> = /*@__PURE__*/
   messageDesc(file_toolbus_run_v1_run, 7);
+
+/**
+ * The call by which an agent started a run of another.
+ *
+ * @generated from message toolbus.run.v1.RunParent
+ */
+export type RunParent = Message$1<"toolbus.run.v1.RunParent"> & {
+  /**
+   * The run of the agent that called.
+   *
+   * @generated from field: string run_id = 1;
+   */
+  runId: string;
+
+  /**
+   * The call, as its run knows it.
+   *
+   * @generated from field: string call_id = 2;
+   */
+  callId: string;
+
+  /**
+   * How many agents stand above this one; from 1.
+   *
+   * @generated from field: uint32 depth = 3;
+   */
+  depth: number;
+};
+
+/**
+ * Describes the message toolbus.run.v1.RunParent.
+ * Use `create(RunParentSchema)` to create a new message.
+ */
+export const RunParentSchema: GenMessage<RunParent> = /*@__PURE__*/
+  messageDesc(file_toolbus_run_v1_run, 8);
+
+/**
+ * The point of another run from which a run goes on.
+ *
+ * @generated from message toolbus.run.v1.RunFork
+ */
+export type RunFork = Message$1<"toolbus.run.v1.RunFork"> & {
+  /**
+   * The other run.
+   *
+   * @generated from field: string run_id = 1;
+   */
+  runId: string;
+
+  /**
+   * Last stored event of it that is kept.
+   *
+   * @generated from field: uint32 at_sequence = 2;
+   */
+  atSequence: number;
+};
+
+/**
+ * Describes the message toolbus.run.v1.RunFork.
+ * Use `create(RunForkSchema)` to create a new message.
+ */
+export const RunForkSchema: GenMessage<RunFork> = /*@__PURE__*/
+  messageDesc(file_toolbus_run_v1_run, 9);
 
 /**
  * A run as it stands.
@@ -424,6 +508,27 @@ export type Run = Message$1<"toolbus.run.v1.Run"> & {
    * @generated from field: uint32 last_sequence = 14;
    */
   lastSequence: number;
+
+  /**
+   * The call that it answers, if an agent started it by calling a sub-agent.
+   *
+   * @generated from field: toolbus.run.v1.RunParent parent = 15;
+   */
+  parent?: RunParent | undefined;
+
+  /**
+   * Where it was forked from, if it was.
+   *
+   * @generated from field: toolbus.run.v1.RunFork fork = 16;
+   */
+  fork?: RunFork | undefined;
+
+  /**
+   * How many runs in a row started by themselves, this one included; 0 for one that a client started.
+   *
+   * @generated from field: uint32 self_wakes = 17;
+   */
+  selfWakes: number;
 };
 
 /**
@@ -431,7 +536,7 @@ export type Run = Message$1<"toolbus.run.v1.Run"> & {
  * Use `create(RunSchema)` to create a new message.
  */
 export const RunSchema: GenMessage<Run> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 8);
+  messageDesc(file_toolbus_run_v1_run, 10);
 
 /**
  * The run was accepted: stored before its creator was told.
@@ -487,6 +592,27 @@ export type RunAccepted = Message$1<"toolbus.run.v1.RunAccepted"> & {
    * @generated from field: string previous_run_id = 7;
    */
   previousRunId: string;
+
+  /**
+   * The call that it answers, if an agent started it by calling a sub-agent.
+   *
+   * @generated from field: toolbus.run.v1.RunParent parent = 8;
+   */
+  parent?: RunParent | undefined;
+
+  /**
+   * Where it was forked from, if it was.
+   *
+   * @generated from field: toolbus.run.v1.RunFork fork = 9;
+   */
+  fork?: RunFork | undefined;
+
+  /**
+   * How many runs in a row news in the inbox started, this one included, since a client or a person said something.
+   *
+   * @generated from field: uint32 self_wakes = 10;
+   */
+  selfWakes: number;
 };
 
 /**
@@ -494,7 +620,7 @@ export type RunAccepted = Message$1<"toolbus.run.v1.RunAccepted"> & {
  * Use `create(RunAcceptedSchema)` to create a new message.
  */
 export const RunAcceptedSchema: GenMessage<RunAccepted> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 9);
+  messageDesc(file_toolbus_run_v1_run, 11);
 
 /**
  * A process took the run.
@@ -522,7 +648,7 @@ export type RunClaimed = Message$1<"toolbus.run.v1.RunClaimed"> & {
  * Use `create(RunClaimedSchema)` to create a new message.
  */
 export const RunClaimedSchema: GenMessage<RunClaimed> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 10);
+  messageDesc(file_toolbus_run_v1_run, 12);
 
 /**
  * One response of the model, whole.
@@ -578,7 +704,7 @@ export type TurnCommitted = Message$1<"toolbus.run.v1.TurnCommitted"> & {
  * Use `create(TurnCommittedSchema)` to create a new message.
  */
 export const TurnCommittedSchema: GenMessage<TurnCommitted> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 11);
+  messageDesc(file_toolbus_run_v1_run, 13);
 
 /**
  * A call's execution begins.
@@ -613,7 +739,7 @@ export type CallStarted = Message$1<"toolbus.run.v1.CallStarted"> & {
  * Use `create(CallStartedSchema)` to create a new message.
  */
 export const CallStartedSchema: GenMessage<CallStarted> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 12);
+  messageDesc(file_toolbus_run_v1_run, 14);
 
 /**
  * A call has its answer.
@@ -641,7 +767,7 @@ export type CallFinished = Message$1<"toolbus.run.v1.CallFinished"> & {
  * Use `create(CallFinishedSchema)` to create a new message.
  */
 export const CallFinishedSchema: GenMessage<CallFinished> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 13);
+  messageDesc(file_toolbus_run_v1_run, 15);
 
 /**
  * The run waits for outputs; no process holds it.
@@ -662,7 +788,7 @@ export type RunParked = Message$1<"toolbus.run.v1.RunParked"> & {
  * Use `create(RunParkedSchema)` to create a new message.
  */
 export const RunParkedSchema: GenMessage<RunParked> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 14);
+  messageDesc(file_toolbus_run_v1_run, 16);
 
 /**
  * Text that the model wrote so far in a turn that is not committed.
@@ -704,7 +830,7 @@ export type TextCheckpoint = Message$1<"toolbus.run.v1.TextCheckpoint"> & {
  * Use `create(TextCheckpointSchema)` to create a new message.
  */
 export const TextCheckpointSchema: GenMessage<TextCheckpoint> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 15);
+  messageDesc(file_toolbus_run_v1_run, 17);
 
 /**
  * Somebody asked to cancel the run.
@@ -732,7 +858,7 @@ export type CancelRequested = Message$1<"toolbus.run.v1.CancelRequested"> & {
  * Use `create(CancelRequestedSchema)` to create a new message.
  */
 export const CancelRequestedSchema: GenMessage<CancelRequested> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 16);
+  messageDesc(file_toolbus_run_v1_run, 18);
 
 /**
  * The run ended. Nothing follows.
@@ -774,7 +900,7 @@ export type RunEnded = Message$1<"toolbus.run.v1.RunEnded"> & {
  * Use `create(RunEndedSchema)` to create a new message.
  */
 export const RunEndedSchema: GenMessage<RunEnded> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 17);
+  messageDesc(file_toolbus_run_v1_run, 19);
 
 /**
  * News from the inbox joined the conversation.
@@ -802,7 +928,7 @@ export type InboxTaken = Message$1<"toolbus.run.v1.InboxTaken"> & {
  * Use `create(InboxTakenSchema)` to create a new message.
  */
 export const InboxTakenSchema: GenMessage<InboxTaken> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 18);
+  messageDesc(file_toolbus_run_v1_run, 20);
 
 /**
  * The conversation was shortened to fit the model's window.
@@ -811,7 +937,7 @@ export const InboxTakenSchema: GenMessage<InboxTaken> = /*@__PURE__*/
  */
 export type ContextCompacted = Message$1<"toolbus.run.v1.ContextCompacted"> & {
   /**
-   * Events before this sequence are replaced by the summary when the model is called.
+   * Earlier runs, and this run's turns before this sequence, are replaced by the summary when the model is called. Input stays.
    *
    * @generated from field: uint32 before_sequence = 1;
    */
@@ -823,6 +949,13 @@ export type ContextCompacted = Message$1<"toolbus.run.v1.ContextCompacted"> & {
    * @generated from field: string summary = 2;
    */
   summary: string;
+
+  /**
+   * Tokens used for it.
+   *
+   * @generated from field: toolbus.run.v1.Usage usage = 3;
+   */
+  usage?: Usage | undefined;
 };
 
 /**
@@ -830,7 +963,7 @@ export type ContextCompacted = Message$1<"toolbus.run.v1.ContextCompacted"> & {
  * Use `create(ContextCompactedSchema)` to create a new message.
  */
 export const ContextCompactedSchema: GenMessage<ContextCompacted> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 19);
+  messageDesc(file_toolbus_run_v1_run, 21);
 
 /**
  * One stored event of a run.
@@ -967,7 +1100,7 @@ export type RunEvent = Message$1<"toolbus.run.v1.RunEvent"> & {
  * Use `create(RunEventSchema)` to create a new message.
  */
 export const RunEventSchema: GenMessage<RunEvent> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 20);
+  messageDesc(file_toolbus_run_v1_run, 22);
 
 /**
  * Something that happens between two stored events and is not stored itself.
@@ -1049,7 +1182,7 @@ export type RunDelta = Message$1<"toolbus.run.v1.RunDelta"> & {
  * Use `create(RunDeltaSchema)` to create a new message.
  */
 export const RunDeltaSchema: GenMessage<RunDelta> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 21);
+  messageDesc(file_toolbus_run_v1_run, 23);
 
 /**
  * Further text of a call's arguments.
@@ -1084,7 +1217,7 @@ export type ArgumentsDelta = Message$1<"toolbus.run.v1.ArgumentsDelta"> & {
  * Use `create(ArgumentsDeltaSchema)` to create a new message.
  */
 export const ArgumentsDeltaSchema: GenMessage<ArgumentsDelta> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 22);
+  messageDesc(file_toolbus_run_v1_run, 24);
 
 /**
  * Progress of a call.
@@ -1112,7 +1245,7 @@ export type CallProgress = Message$1<"toolbus.run.v1.CallProgress"> & {
  * Use `create(CallProgressSchema)` to create a new message.
  */
 export const CallProgressSchema: GenMessage<CallProgress> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 23);
+  messageDesc(file_toolbus_run_v1_run, 25);
 
 /**
  * A line of a tool's log.
@@ -1140,7 +1273,7 @@ export type CallLog = Message$1<"toolbus.run.v1.CallLog"> & {
  * Use `create(CallLogSchema)` to create a new message.
  */
 export const CallLogSchema: GenMessage<CallLog> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 24);
+  messageDesc(file_toolbus_run_v1_run, 26);
 
 /**
  * Text shown before belongs to an attempt that was given up; what counts is this.
@@ -1182,7 +1315,7 @@ export type RunReset = Message$1<"toolbus.run.v1.RunReset"> & {
  * Use `create(RunResetSchema)` to create a new message.
  */
 export const RunResetSchema: GenMessage<RunReset> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 25);
+  messageDesc(file_toolbus_run_v1_run, 27);
 
 /**
  * One entry of a session's queue, in which its runs take their turns. Stored; links back to the entry before it.
@@ -1224,10 +1357,10 @@ export type QueuedRun = Message$1<"toolbus.run.v1.QueuedRun"> & {
  * Use `create(QueuedRunSchema)` to create a new message.
  */
 export const QueuedRunSchema: GenMessage<QueuedRun> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 26);
+  messageDesc(file_toolbus_run_v1_run, 28);
 
 /**
- * Tells whoever has a free hand that a session may have work.
+ * Tells whoever has a free hand that a session may have work: on `toolbus.wake.<session>`, for a run or for the inbox.
  *
  * @generated from message toolbus.run.v1.SessionWake
  */
@@ -1240,7 +1373,7 @@ export type SessionWake = Message$1<"toolbus.run.v1.SessionWake"> & {
   sessionId: string;
 
   /**
-   * The run that has news.
+   * The run that has news; empty when the inbox has.
    *
    * @generated from field: string run_id = 2;
    */
@@ -1252,6 +1385,14 @@ export type SessionWake = Message$1<"toolbus.run.v1.SessionWake"> & {
    * @generated from field: uint32 event_count = 3;
    */
   eventCount: number;
+
+  /**
+   * The event of the inbox that is the news; empty for news of a run. The wake is published after the event is stored, and
+   * again when its delivery is repeated while it waits.
+   *
+   * @generated from field: string inbox_event_id = 4;
+   */
+  inboxEventId: string;
 };
 
 /**
@@ -1259,7 +1400,7 @@ export type SessionWake = Message$1<"toolbus.run.v1.SessionWake"> & {
  * Use `create(SessionWakeSchema)` to create a new message.
  */
 export const SessionWakeSchema: GenMessage<SessionWake> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 27);
+  messageDesc(file_toolbus_run_v1_run, 29);
 
 /**
  * Where a run stands.

@@ -14,7 +14,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool.proto.
  */
 export const file_toolbus_tool_v1_tool: GenFile = /*@__PURE__*/
-  fileDesc("Chp0b29sYnVzL3Rvb2wvdjEvdG9vbC5wcm90bxIPdG9vbGJ1cy50b29sLnYxIsABCg1IdHRwRXhlY3V0aW9uEhgKA3VybBgBIAEoCUILukgIcgYYgCCIAQESJwoGbWV0aG9kGAIgASgJQhe6SBRyEjIQXihbQS1aXXsxLDE2fSk/JBI8CgdoZWFkZXJzGAMgAygLMisudG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24uSGVhZGVyc0VudHJ5Gi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIogBCg1CdWlsdGluUG9saWN5EjIKBG5hbWUYASABKAlCJLpIIXIfUgdmc19yZWFkUghmc193cml0ZVIKc2hlbGxfZXhlYxIVCg1hbGxvd2VkX3BhdGhzGAIgAygJEhgKEGFsbG93ZWRfY29tbWFuZHMYAyADKAkSEgoKdGltZW91dF9tcxgEIAEoDSLoAQoPVG9vbEFubm90YXRpb25zEg0KBXRpdGxlGAEgASgJEhsKDnJlYWRfb25seV9oaW50GAIgASgISACIAQESHQoQZGVzdHJ1Y3RpdmVfaGludBgDIAEoCEgBiAEBEhwKD2lkZW1wb3RlbnRfaGludBgEIAEoCEgCiAEBEhwKD29wZW5fd29ybGRfaGludBgFIAEoCEgDiAEBQhEKD19yZWFkX29ubHlfaGludEITChFfZGVzdHJ1Y3RpdmVfaGludEISChBfaWRlbXBvdGVudF9oaW50QhIKEF9vcGVuX3dvcmxkX2hpbnQi4AQKBFRvb2wSGAoEbmFtZRgBIAEoCUIKukgHcgUQARiAAhIeCgtkZXNjcmlwdGlvbhgCIAEoCUIJukgGcgQYgIAEEiQKEWlucHV0X3NjaGVtYV9qc29uGAMgASgJQgm6SAZyBBiAgEASJQoSb3V0cHV0X3NjaGVtYV9qc29uGAQgASgJQgm6SAZyBBiAgEASQAoOZXhlY3V0aW9uX3R5cGUYBSABKA4yHi50b29sYnVzLnRvb2wudjEuRXhlY3V0aW9uVHlwZUIIukgFggECEAESSQoLY3VzdG9tX3R5cGUYBiABKAlCNLpIMXIvMi1eKFthLXpBLVowLTlfLV17MSw2NH06W2EtekEtWjAtOV8uLV17MSw2NH0pPyQSFAoHdmlzaWJsZRgHIAEoCEgAiAEBEhAKCGlzX2FzeW5jGAggASgIEhIKCnRpbWVvdXRfbXMYCSABKA0SMQoJZXhlY3V0aW9uGAogASgLMh4udG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24SMQoGZWZmZWN0GAsgASgOMhcudG9vbGJ1cy50b29sLnYxLkVmZmVjdEIIukgFggECEAESJwoGY29uZmlnGAwgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI2Cg5idWlsdGluX3BvbGljeRgNIAEoCzIeLnRvb2xidXMudG9vbC52MS5CdWlsdGluUG9saWN5EjUKC2Fubm90YXRpb25zGA4gASgLMiAudG9vbGJ1cy50b29sLnYxLlRvb2xBbm5vdGF0aW9uc0IKCghfdmlzaWJsZSJNCgpUb29sUmVzdWx0EhMKC291dHB1dF9qc29uGAEgASgJEhAKCGlzX2Vycm9yGAIgASgIEhgKEHN0b3JlZF9yZWZlcmVuY2UYAyABKAkiQAoMVG9vbFByb2dyZXNzEhAKCHByb2dyZXNzGAEgASgBEg0KBXRvdGFsGAIgASgBEg8KB21lc3NhZ2UYAyABKAkiPgoHVG9vbExvZxINCgVsZXZlbBgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhMKC2ZpZWxkc19qc29uGAMgASgJKtwCCg1FeGVjdXRpb25UeXBlEh4KGkVYRUNVVElPTl9UWVBFX1VOU1BFQ0lGSUVEEAASGwoXRVhFQ1VUSU9OX1RZUEVfRlVOQ1RJT04QARIaChZFWEVDVVRJT05fVFlQRV9HQVRFV0FZEAISGwoXRVhFQ1VUSU9OX1RZUEVfRVhURVJOQUwQAxIYChRFWEVDVVRJT05fVFlQRV9TUEFDRRAEEhsKF0VYRUNVVElPTl9UWVBFX0lOVEVSTkFMEAUSFgoSRVhFQ1VUSU9OX1RZUEVfTUNQEAYSGQoVRVhFQ1VUSU9OX1RZUEVfV09SS0VSEAcSGQoVRVhFQ1VUSU9OX1RZUEVfSE9TVEVEEAgSGgoWRVhFQ1VUSU9OX1RZUEVfQlVJTFRJThAJEhkKFUVYRUNVVElPTl9UWVBFX0NBTExFUhAKEhkKFUVYRUNVVElPTl9UWVBFX0NVU1RPTRALKmEKBkVmZmVjdBIWChJFRkZFQ1RfVU5TUEVDSUZJRUQQABIPCgtFRkZFQ1RfUFVSRRABEhUKEUVGRkVDVF9JREVNUE9URU5UEAISFwoTRUZGRUNUX0FUX01PU1RfT05DRRADQqkBChNjb20udG9vbGJ1cy50b29sLnYxQglUb29sUHJvdG9QAVopdG9vbGJ1cy5kZXYvZ2VuL2dvL3Rvb2xidXMvdG9vbC92MTt0b29sdjGiAgNUVFiqAg9Ub29sYnVzLlRvb2wuVjHKAg9Ub29sYnVzXFRvb2xcVjHiAhtUb29sYnVzXFRvb2xcVjFcR1BCTWV0YWRhdGHqAhFUb29sYnVzOjpUb29sOjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct]);
+  fileDesc("Chp0b29sYnVzL3Rvb2wvdjEvdG9vbC5wcm90bxIPdG9vbGJ1cy50b29sLnYxIsABCg1IdHRwRXhlY3V0aW9uEhgKA3VybBgBIAEoCUILukgIcgYYgCCIAQESJwoGbWV0aG9kGAIgASgJQhe6SBRyEjIQXihbQS1aXXsxLDE2fSk/JBI8CgdoZWFkZXJzGAMgAygLMisudG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24uSGVhZGVyc0VudHJ5Gi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIogBCg1CdWlsdGluUG9saWN5EjIKBG5hbWUYASABKAlCJLpIIXIfUgdmc19yZWFkUghmc193cml0ZVIKc2hlbGxfZXhlYxIVCg1hbGxvd2VkX3BhdGhzGAIgAygJEhgKEGFsbG93ZWRfY29tbWFuZHMYAyADKAkSEgoKdGltZW91dF9tcxgEIAEoDSLoAQoPVG9vbEFubm90YXRpb25zEg0KBXRpdGxlGAEgASgJEhsKDnJlYWRfb25seV9oaW50GAIgASgISACIAQESHQoQZGVzdHJ1Y3RpdmVfaGludBgDIAEoCEgBiAEBEhwKD2lkZW1wb3RlbnRfaGludBgEIAEoCEgCiAEBEhwKD29wZW5fd29ybGRfaGludBgFIAEoCEgDiAEBQhEKD19yZWFkX29ubHlfaGludEITChFfZGVzdHJ1Y3RpdmVfaGludEISChBfaWRlbXBvdGVudF9oaW50QhIKEF9vcGVuX3dvcmxkX2hpbnQi4AQKBFRvb2wSGAoEbmFtZRgBIAEoCUIKukgHcgUQARiAAhIeCgtkZXNjcmlwdGlvbhgCIAEoCUIJukgGcgQYgIAEEiQKEWlucHV0X3NjaGVtYV9qc29uGAMgASgJQgm6SAZyBBiAgEASJQoSb3V0cHV0X3NjaGVtYV9qc29uGAQgASgJQgm6SAZyBBiAgEASQAoOZXhlY3V0aW9uX3R5cGUYBSABKA4yHi50b29sYnVzLnRvb2wudjEuRXhlY3V0aW9uVHlwZUIIukgFggECEAESSQoLY3VzdG9tX3R5cGUYBiABKAlCNLpIMXIvMi1eKFthLXpBLVowLTlfLV17MSw2NH06W2EtekEtWjAtOV8uLV17MSw2NH0pPyQSFAoHdmlzaWJsZRgHIAEoCEgAiAEBEhAKCGlzX2FzeW5jGAggASgIEhIKCnRpbWVvdXRfbXMYCSABKA0SMQoJZXhlY3V0aW9uGAogASgLMh4udG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24SMQoGZWZmZWN0GAsgASgOMhcudG9vbGJ1cy50b29sLnYxLkVmZmVjdEIIukgFggECEAESJwoGY29uZmlnGAwgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI2Cg5idWlsdGluX3BvbGljeRgNIAEoCzIeLnRvb2xidXMudG9vbC52MS5CdWlsdGluUG9saWN5EjUKC2Fubm90YXRpb25zGA4gASgLMiAudG9vbGJ1cy50b29sLnYxLlRvb2xBbm5vdGF0aW9uc0IKCghfdmlzaWJsZSKLAQoKVG9vbFJlc3VsdBITCgtvdXRwdXRfanNvbhgBIAEoCRIQCghpc19lcnJvchgCIAEoCBIYChBzdG9yZWRfcmVmZXJlbmNlGAMgASgJEhAKCGVuZHNfcnVuGAQgASgIEioKBXVzYWdlGAUgASgLMhsudG9vbGJ1cy50b29sLnYxLk1vZGVsVXNhZ2UiRwoKTW9kZWxVc2FnZRIUCgxpbnB1dF90b2tlbnMYASABKAQSFQoNb3V0cHV0X3Rva2VucxgCIAEoBBIMCgRjb3N0GAMgASgBIkAKDFRvb2xQcm9ncmVzcxIQCghwcm9ncmVzcxgBIAEoARINCgV0b3RhbBgCIAEoARIPCgdtZXNzYWdlGAMgASgJIj4KB1Rvb2xMb2cSDQoFbGV2ZWwYASABKAkSDwoHbWVzc2FnZRgCIAEoCRITCgtmaWVsZHNfanNvbhgDIAEoCSrcAgoNRXhlY3V0aW9uVHlwZRIeChpFWEVDVVRJT05fVFlQRV9VTlNQRUNJRklFRBAAEhsKF0VYRUNVVElPTl9UWVBFX0ZVTkNUSU9OEAESGgoWRVhFQ1VUSU9OX1RZUEVfR0FURVdBWRACEhsKF0VYRUNVVElPTl9UWVBFX0VYVEVSTkFMEAMSGAoURVhFQ1VUSU9OX1RZUEVfU1BBQ0UQBBIbChdFWEVDVVRJT05fVFlQRV9JTlRFUk5BTBAFEhYKEkVYRUNVVElPTl9UWVBFX01DUBAGEhkKFUVYRUNVVElPTl9UWVBFX1dPUktFUhAHEhkKFUVYRUNVVElPTl9UWVBFX0hPU1RFRBAIEhoKFkVYRUNVVElPTl9UWVBFX0JVSUxUSU4QCRIZChVFWEVDVVRJT05fVFlQRV9DQUxMRVIQChIZChVFWEVDVVRJT05fVFlQRV9DVVNUT00QCyphCgZFZmZlY3QSFgoSRUZGRUNUX1VOU1BFQ0lGSUVEEAASDwoLRUZGRUNUX1BVUkUQARIVChFFRkZFQ1RfSURFTVBPVEVOVBACEhcKE0VGRkVDVF9BVF9NT1NUX09OQ0UQA0KpAQoTY29tLnRvb2xidXMudG9vbC52MUIJVG9vbFByb3RvUAFaKXRvb2xidXMuZGV2L2dlbi9nby90b29sYnVzL3Rvb2wvdjE7dG9vbHYxogIDVFRYqgIPVG9vbGJ1cy5Ub29sLlYxygIPVG9vbGJ1c1xUb29sXFYx4gIbVG9vbGJ1c1xUb29sXFYxXEdQQk1ldGFkYXRh6gIRVG9vbGJ1czo6VG9vbDo6VjFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct]);
 
 /**
  * How the router calls a tool's URL.
@@ -280,6 +280,20 @@ export type ToolResult = Message<"toolbus.tool.v1.ToolResult"> & {
    * @generated from field: string stored_reference = 3;
    */
   storedReference: string;
+
+  /**
+   * Whether the run that called is over with it: completed, reason `skipped`. Heeded for built-ins only.
+   *
+   * @generated from field: bool ends_run = 4;
+   */
+  endsRun: boolean;
+
+  /**
+   * What models used on the call's behalf; counts in the budgets of the run that called. Absent means nothing.
+   *
+   * @generated from field: toolbus.tool.v1.ModelUsage usage = 5;
+   */
+  usage?: ModelUsage | undefined;
 };
 
 /**
@@ -288,6 +302,41 @@ export type ToolResult = Message<"toolbus.tool.v1.ToolResult"> & {
  */
 export const ToolResultSchema: GenMessage<ToolResult> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool, 4);
+
+/**
+ * Tokens that models used, and what they cost.
+ *
+ * @generated from message toolbus.tool.v1.ModelUsage
+ */
+export type ModelUsage = Message<"toolbus.tool.v1.ModelUsage"> & {
+  /**
+   * Tokens read.
+   *
+   * @generated from field: uint64 input_tokens = 1;
+   */
+  inputTokens: bigint;
+
+  /**
+   * Tokens written.
+   *
+   * @generated from field: uint64 output_tokens = 2;
+   */
+  outputTokens: bigint;
+
+  /**
+   * Their cost, in the currency of the models' prices; 0 where no price is configured.
+   *
+   * @generated from field: double cost = 3;
+   */
+  cost: number;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.ModelUsage.
+ * Use `create(ModelUsageSchema)` to create a new message.
+ */
+export const ModelUsageSchema: GenMessage<ModelUsage> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool, 5);
 
 /**
  * How far a call has come.
@@ -322,7 +371,7 @@ export type ToolProgress = Message<"toolbus.tool.v1.ToolProgress"> & {
  * Use `create(ToolProgressSchema)` to create a new message.
  */
 export const ToolProgressSchema: GenMessage<ToolProgress> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool, 5);
+  messageDesc(file_toolbus_tool_v1_tool, 6);
 
 /**
  * One line of a tool's log.
@@ -357,7 +406,7 @@ export type ToolLog = Message<"toolbus.tool.v1.ToolLog"> & {
  * Use `create(ToolLogSchema)` to create a new message.
  */
 export const ToolLogSchema: GenMessage<ToolLog> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool, 6);
+  messageDesc(file_toolbus_tool_v1_tool, 7);
 
 /**
  * Who runs a tool. Every kind goes through the same pipeline of the router.

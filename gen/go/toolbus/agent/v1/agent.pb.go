@@ -33,7 +33,11 @@ type Model struct {
 	// The model's id at that provider; for `scripted` the file to replay.
 	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
 	// Options passed to the provider: temperature, top_p, max_output_tokens and what it further understands.
-	Options       *structpb.Struct `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
+	Options *structpb.Struct `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
+	// Tokens that the model reads and writes in one request; a conversation that comes near it is summarised. 0 means unknown: nothing is.
+	ContextWindow uint32 `protobuf:"varint,4,opt,name=context_window,json=contextWindow,proto3" json:"context_window,omitempty"`
+	// What its tokens cost; absent means nothing.
+	Price         *Price `protobuf:"bytes,5,opt,name=price,proto3" json:"price,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -89,6 +93,75 @@ func (x *Model) GetOptions() *structpb.Struct {
 	return nil
 }
 
+func (x *Model) GetContextWindow() uint32 {
+	if x != nil {
+		return x.ContextWindow
+	}
+	return 0
+}
+
+func (x *Model) GetPrice() *Price {
+	if x != nil {
+		return x.Price
+	}
+	return nil
+}
+
+// What a model's tokens cost, in any one currency.
+type Price struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A million tokens read.
+	InputPerMillion float64 `protobuf:"fixed64,1,opt,name=input_per_million,json=inputPerMillion,proto3" json:"input_per_million,omitempty"`
+	// A million tokens written.
+	OutputPerMillion float64 `protobuf:"fixed64,2,opt,name=output_per_million,json=outputPerMillion,proto3" json:"output_per_million,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *Price) Reset() {
+	*x = Price{}
+	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Price) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Price) ProtoMessage() {}
+
+func (x *Price) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Price.ProtoReflect.Descriptor instead.
+func (*Price) Descriptor() ([]byte, []int) {
+	return file_toolbus_agent_v1_agent_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Price) GetInputPerMillion() float64 {
+	if x != nil {
+		return x.InputPerMillion
+	}
+	return 0
+}
+
+func (x *Price) GetOutputPerMillion() float64 {
+	if x != nil {
+		return x.OutputPerMillion
+	}
+	return 0
+}
+
 // Which tools an agent has.
 type ToolUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -104,7 +177,7 @@ type ToolUse struct {
 
 func (x *ToolUse) Reset() {
 	*x = ToolUse{}
-	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[1]
+	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -116,7 +189,7 @@ func (x *ToolUse) String() string {
 func (*ToolUse) ProtoMessage() {}
 
 func (x *ToolUse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[1]
+	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -129,7 +202,7 @@ func (x *ToolUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolUse.ProtoReflect.Descriptor instead.
 func (*ToolUse) Descriptor() ([]byte, []int) {
-	return file_toolbus_agent_v1_agent_proto_rawDescGZIP(), []int{1}
+	return file_toolbus_agent_v1_agent_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ToolUse) GetUse() []string {
@@ -169,14 +242,20 @@ type Limits struct {
 	// How long the model may stay silent in a stream, in milliseconds; default 60000.
 	ModelStallMs uint32 `protobuf:"varint,6,opt,name=model_stall_ms,json=modelStallMs,proto3" json:"model_stall_ms,omitempty"`
 	// How often a failed model request is tried again; default 4.
-	ModelRetries  *uint32 `protobuf:"varint,7,opt,name=model_retries,json=modelRetries,proto3,oneof" json:"model_retries,omitempty"`
+	ModelRetries *uint32 `protobuf:"varint,7,opt,name=model_retries,json=modelRetries,proto3,oneof" json:"model_retries,omitempty"`
+	// What a run may cost, its sub-agents' runs included, in the currency of the models' prices; default unlimited.
+	MaxCost float64 `protobuf:"fixed64,8,opt,name=max_cost,json=maxCost,proto3" json:"max_cost,omitempty"`
+	// Runs in a row that news in the inbox may start by themselves, until a client or a person says something; default 10.
+	MaxSelfWakes *uint32 `protobuf:"varint,9,opt,name=max_self_wakes,json=maxSelfWakes,proto3,oneof" json:"max_self_wakes,omitempty"`
+	// How deep agents may call agents below this one; 0 forbids it; default 3.
+	MaxDepth      *uint32 `protobuf:"varint,10,opt,name=max_depth,json=maxDepth,proto3,oneof" json:"max_depth,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[2]
+	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -188,7 +267,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[2]
+	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -201,7 +280,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_toolbus_agent_v1_agent_proto_rawDescGZIP(), []int{2}
+	return file_toolbus_agent_v1_agent_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Limits) GetMaxTurns() uint32 {
@@ -253,6 +332,27 @@ func (x *Limits) GetModelRetries() uint32 {
 	return 0
 }
 
+func (x *Limits) GetMaxCost() float64 {
+	if x != nil {
+		return x.MaxCost
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxSelfWakes() uint32 {
+	if x != nil && x.MaxSelfWakes != nil {
+		return *x.MaxSelfWakes
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxDepth() uint32 {
+	if x != nil && x.MaxDepth != nil {
+		return *x.MaxDepth
+	}
+	return 0
+}
+
 // A source of tools that the agent declares, served by a provider.
 type AgentSource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -268,7 +368,7 @@ type AgentSource struct {
 
 func (x *AgentSource) Reset() {
 	*x = AgentSource{}
-	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[3]
+	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -280,7 +380,7 @@ func (x *AgentSource) String() string {
 func (*AgentSource) ProtoMessage() {}
 
 func (x *AgentSource) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[3]
+	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -293,7 +393,7 @@ func (x *AgentSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentSource.ProtoReflect.Descriptor instead.
 func (*AgentSource) Descriptor() ([]byte, []int) {
-	return file_toolbus_agent_v1_agent_proto_rawDescGZIP(), []int{3}
+	return file_toolbus_agent_v1_agent_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AgentSource) GetName() string {
@@ -332,7 +432,7 @@ type SubAgent struct {
 
 func (x *SubAgent) Reset() {
 	*x = SubAgent{}
-	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[4]
+	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -344,7 +444,7 @@ func (x *SubAgent) String() string {
 func (*SubAgent) ProtoMessage() {}
 
 func (x *SubAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[4]
+	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -357,7 +457,7 @@ func (x *SubAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubAgent.ProtoReflect.Descriptor instead.
 func (*SubAgent) Descriptor() ([]byte, []int) {
-	return file_toolbus_agent_v1_agent_proto_rawDescGZIP(), []int{4}
+	return file_toolbus_agent_v1_agent_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SubAgent) GetAgent() string {
@@ -410,7 +510,7 @@ type Agent struct {
 
 func (x *Agent) Reset() {
 	*x = Agent{}
-	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[5]
+	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -422,7 +522,7 @@ func (x *Agent) String() string {
 func (*Agent) ProtoMessage() {}
 
 func (x *Agent) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[5]
+	mi := &file_toolbus_agent_v1_agent_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -435,7 +535,7 @@ func (x *Agent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Agent.ProtoReflect.Descriptor instead.
 func (*Agent) Descriptor() ([]byte, []int) {
-	return file_toolbus_agent_v1_agent_proto_rawDescGZIP(), []int{5}
+	return file_toolbus_agent_v1_agent_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Agent) GetName() string {
@@ -512,19 +612,24 @@ var File_toolbus_agent_v1_agent_proto protoreflect.FileDescriptor
 
 const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolbus/agent/v1/agent.proto\x12\x10toolbus.agent.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x83\x01\n" +
+	"\x1ctoolbus/agent/v1/agent.proto\x12\x10toolbus.agent.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xd9\x01\n" +
 	"\x05Model\x12%\n" +
 	"\bprovider\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\bprovider\x12 \n" +
 	"\x05model\x18\x02 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x05model\x121\n" +
-	"\aoptions\x18\x03 \x01(\v2\x17.google.protobuf.StructR\aoptions\"\xc9\x01\n" +
+	"\aoptions\x18\x03 \x01(\v2\x17.google.protobuf.StructR\aoptions\x12%\n" +
+	"\x0econtext_window\x18\x04 \x01(\rR\rcontextWindow\x12-\n" +
+	"\x05price\x18\x05 \x01(\v2\x17.toolbus.agent.v1.PriceR\x05price\"\x85\x01\n" +
+	"\x05Price\x12<\n" +
+	"\x11input_per_million\x18\x01 \x01(\x01B\x10\xbaH\r\x12\v@\x01)\x00\x00\x00\x00\x00\x00\x00\x00R\x0finputPerMillion\x12>\n" +
+	"\x12output_per_million\x18\x02 \x01(\x01B\x10\xbaH\r\x12\v@\x01)\x00\x00\x00\x00\x00\x00\x00\x00R\x10outputPerMillion\"\xc9\x01\n" +
 	"\aToolUse\x12\x1b\n" +
 	"\x03use\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x03use\x12#\n" +
 	"\aallowed\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\aallowed\x12@\n" +
 	"\aaliases\x18\x03 \x03(\v2&.toolbus.agent.v1.ToolUse.AliasesEntryR\aaliases\x1a:\n" +
 	"\fAliasesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb9\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe8\x03\n" +
 	"\x06Limits\x12&\n" +
 	"\tmax_turns\x18\x01 \x01(\rB\t\xbaH\x06*\x04\x18\xa0\x8d\x06R\bmaxTurns\x12$\n" +
 	"\x0emax_tool_calls\x18\x02 \x01(\rR\fmaxToolCalls\x126\n" +
@@ -534,8 +639,15 @@ const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\n" +
 	"max_tokens\x18\x05 \x01(\x04R\tmaxTokens\x12$\n" +
 	"\x0emodel_stall_ms\x18\x06 \x01(\rR\fmodelStallMs\x121\n" +
-	"\rmodel_retries\x18\a \x01(\rB\a\xbaH\x04*\x02\x18dH\x00R\fmodelRetries\x88\x01\x01B\x10\n" +
-	"\x0e_model_retries\"\xab\x01\n" +
+	"\rmodel_retries\x18\a \x01(\rB\a\xbaH\x04*\x02\x18dH\x00R\fmodelRetries\x88\x01\x01\x12+\n" +
+	"\bmax_cost\x18\b \x01(\x01B\x10\xbaH\r\x12\v@\x01)\x00\x00\x00\x00\x00\x00\x00\x00R\amaxCost\x124\n" +
+	"\x0emax_self_wakes\x18\t \x01(\rB\t\xbaH\x06*\x04\x18\xa0\x8d\x06H\x01R\fmaxSelfWakes\x88\x01\x01\x12)\n" +
+	"\tmax_depth\x18\n" +
+	" \x01(\rB\a\xbaH\x04*\x02\x18 H\x02R\bmaxDepth\x88\x01\x01B\x10\n" +
+	"\x0e_model_retriesB\x11\n" +
+	"\x0f_max_self_wakesB\f\n" +
+	"\n" +
+	"_max_depth\"\xab\x01\n" +
 	"\vAgentSource\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x128\n" +
 	"\bprovider\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\bprovider\x12/\n" +
@@ -573,33 +685,35 @@ func file_toolbus_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_toolbus_agent_v1_agent_proto_rawDescData
 }
 
-var file_toolbus_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_toolbus_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_toolbus_agent_v1_agent_proto_goTypes = []any{
 	(*Model)(nil),           // 0: toolbus.agent.v1.Model
-	(*ToolUse)(nil),         // 1: toolbus.agent.v1.ToolUse
-	(*Limits)(nil),          // 2: toolbus.agent.v1.Limits
-	(*AgentSource)(nil),     // 3: toolbus.agent.v1.AgentSource
-	(*SubAgent)(nil),        // 4: toolbus.agent.v1.SubAgent
-	(*Agent)(nil),           // 5: toolbus.agent.v1.Agent
-	nil,                     // 6: toolbus.agent.v1.ToolUse.AliasesEntry
-	(*structpb.Struct)(nil), // 7: google.protobuf.Struct
+	(*Price)(nil),           // 1: toolbus.agent.v1.Price
+	(*ToolUse)(nil),         // 2: toolbus.agent.v1.ToolUse
+	(*Limits)(nil),          // 3: toolbus.agent.v1.Limits
+	(*AgentSource)(nil),     // 4: toolbus.agent.v1.AgentSource
+	(*SubAgent)(nil),        // 5: toolbus.agent.v1.SubAgent
+	(*Agent)(nil),           // 6: toolbus.agent.v1.Agent
+	nil,                     // 7: toolbus.agent.v1.ToolUse.AliasesEntry
+	(*structpb.Struct)(nil), // 8: google.protobuf.Struct
 }
 var file_toolbus_agent_v1_agent_proto_depIdxs = []int32{
-	7,  // 0: toolbus.agent.v1.Model.options:type_name -> google.protobuf.Struct
-	6,  // 1: toolbus.agent.v1.ToolUse.aliases:type_name -> toolbus.agent.v1.ToolUse.AliasesEntry
-	7,  // 2: toolbus.agent.v1.AgentSource.config:type_name -> google.protobuf.Struct
-	2,  // 3: toolbus.agent.v1.SubAgent.limits:type_name -> toolbus.agent.v1.Limits
-	0,  // 4: toolbus.agent.v1.Agent.model:type_name -> toolbus.agent.v1.Model
-	0,  // 5: toolbus.agent.v1.Agent.fallback_model:type_name -> toolbus.agent.v1.Model
-	1,  // 6: toolbus.agent.v1.Agent.tools:type_name -> toolbus.agent.v1.ToolUse
-	3,  // 7: toolbus.agent.v1.Agent.sources:type_name -> toolbus.agent.v1.AgentSource
-	4,  // 8: toolbus.agent.v1.Agent.sub_agents:type_name -> toolbus.agent.v1.SubAgent
-	2,  // 9: toolbus.agent.v1.Agent.limits:type_name -> toolbus.agent.v1.Limits
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	8,  // 0: toolbus.agent.v1.Model.options:type_name -> google.protobuf.Struct
+	1,  // 1: toolbus.agent.v1.Model.price:type_name -> toolbus.agent.v1.Price
+	7,  // 2: toolbus.agent.v1.ToolUse.aliases:type_name -> toolbus.agent.v1.ToolUse.AliasesEntry
+	8,  // 3: toolbus.agent.v1.AgentSource.config:type_name -> google.protobuf.Struct
+	3,  // 4: toolbus.agent.v1.SubAgent.limits:type_name -> toolbus.agent.v1.Limits
+	0,  // 5: toolbus.agent.v1.Agent.model:type_name -> toolbus.agent.v1.Model
+	0,  // 6: toolbus.agent.v1.Agent.fallback_model:type_name -> toolbus.agent.v1.Model
+	2,  // 7: toolbus.agent.v1.Agent.tools:type_name -> toolbus.agent.v1.ToolUse
+	4,  // 8: toolbus.agent.v1.Agent.sources:type_name -> toolbus.agent.v1.AgentSource
+	5,  // 9: toolbus.agent.v1.Agent.sub_agents:type_name -> toolbus.agent.v1.SubAgent
+	3,  // 10: toolbus.agent.v1.Agent.limits:type_name -> toolbus.agent.v1.Limits
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_agent_v1_agent_proto_init() }
@@ -607,15 +721,15 @@ func file_toolbus_agent_v1_agent_proto_init() {
 	if File_toolbus_agent_v1_agent_proto != nil {
 		return
 	}
-	file_toolbus_agent_v1_agent_proto_msgTypes[2].OneofWrappers = []any{}
-	file_toolbus_agent_v1_agent_proto_msgTypes[5].OneofWrappers = []any{}
+	file_toolbus_agent_v1_agent_proto_msgTypes[3].OneofWrappers = []any{}
+	file_toolbus_agent_v1_agent_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_agent_v1_agent_proto_rawDesc), len(file_toolbus_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -216,9 +216,11 @@ type Message struct {
 	// Who speaks.
 	Role Role `protobuf:"varint,1,opt,name=role,proto3,enum=toolbus.run.v1.Role" json:"role,omitempty"`
 	// The text.
-	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// The provider's own data as JSON text, which it needs back; empty if none.
+	ProviderMetadataJson string `protobuf:"bytes,3,opt,name=provider_metadata_json,json=providerMetadataJson,proto3" json:"provider_metadata_json,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *Message) Reset() {
@@ -265,6 +267,13 @@ func (x *Message) GetText() string {
 	return ""
 }
 
+func (x *Message) GetProviderMetadataJson() string {
+	if x != nil {
+		return x.ProviderMetadataJson
+	}
+	return ""
+}
+
 // A call that the model made.
 type FunctionCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -274,8 +283,10 @@ type FunctionCall struct {
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Arguments as JSON text, exactly as the model wrote them.
 	ArgumentsJson string `protobuf:"bytes,3,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The provider's own data as JSON text, which it needs back; empty if none.
+	ProviderMetadataJson string `protobuf:"bytes,4,opt,name=provider_metadata_json,json=providerMetadataJson,proto3" json:"provider_metadata_json,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *FunctionCall) Reset() {
@@ -325,6 +336,13 @@ func (x *FunctionCall) GetName() string {
 func (x *FunctionCall) GetArgumentsJson() string {
 	if x != nil {
 		return x.ArgumentsJson
+	}
+	return ""
+}
+
+func (x *FunctionCall) GetProviderMetadataJson() string {
+	if x != nil {
+		return x.ProviderMetadataJson
 	}
 	return ""
 }
@@ -753,7 +771,9 @@ type Usage struct {
 	// Tokens read.
 	InputTokens uint64 `protobuf:"varint,1,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
 	// Tokens written.
-	OutputTokens  uint64 `protobuf:"varint,2,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	OutputTokens uint64 `protobuf:"varint,2,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	// Their cost, in the currency of the model's price; 0 where no price is configured.
+	Cost          float64 `protobuf:"fixed64,3,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -802,6 +822,132 @@ func (x *Usage) GetOutputTokens() uint64 {
 	return 0
 }
 
+func (x *Usage) GetCost() float64 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
+}
+
+// The call by which an agent started a run of another.
+type RunParent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The run of the agent that called.
+	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// The call, as its run knows it.
+	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// How many agents stand above this one; from 1.
+	Depth         uint32 `protobuf:"varint,3,opt,name=depth,proto3" json:"depth,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunParent) Reset() {
+	*x = RunParent{}
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunParent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunParent) ProtoMessage() {}
+
+func (x *RunParent) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunParent.ProtoReflect.Descriptor instead.
+func (*RunParent) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *RunParent) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *RunParent) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *RunParent) GetDepth() uint32 {
+	if x != nil {
+		return x.Depth
+	}
+	return 0
+}
+
+// The point of another run from which a run goes on.
+type RunFork struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The other run.
+	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Last stored event of it that is kept.
+	AtSequence    uint32 `protobuf:"varint,2,opt,name=at_sequence,json=atSequence,proto3" json:"at_sequence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunFork) Reset() {
+	*x = RunFork{}
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunFork) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunFork) ProtoMessage() {}
+
+func (x *RunFork) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunFork.ProtoReflect.Descriptor instead.
+func (*RunFork) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *RunFork) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *RunFork) GetAtSequence() uint32 {
+	if x != nil {
+		return x.AtSequence
+	}
+	return 0
+}
+
 // A run as it stands.
 type Run struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -832,14 +978,20 @@ type Run struct {
 	// When it ended; absent while it goes on.
 	EndedAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
 	// Sequence of the last stored event.
-	LastSequence  uint32 `protobuf:"varint,14,opt,name=last_sequence,json=lastSequence,proto3" json:"last_sequence,omitempty"`
+	LastSequence uint32 `protobuf:"varint,14,opt,name=last_sequence,json=lastSequence,proto3" json:"last_sequence,omitempty"`
+	// The call that it answers, if an agent started it by calling a sub-agent.
+	Parent *RunParent `protobuf:"bytes,15,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Where it was forked from, if it was.
+	Fork *RunFork `protobuf:"bytes,16,opt,name=fork,proto3" json:"fork,omitempty"`
+	// How many runs in a row started by themselves, this one included; 0 for one that a client started.
+	SelfWakes     uint32 `protobuf:"varint,17,opt,name=self_wakes,json=selfWakes,proto3" json:"self_wakes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Run) Reset() {
 	*x = Run{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[8]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -851,7 +1003,7 @@ func (x *Run) String() string {
 func (*Run) ProtoMessage() {}
 
 func (x *Run) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[8]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -864,7 +1016,7 @@ func (x *Run) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Run.ProtoReflect.Descriptor instead.
 func (*Run) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Run) GetId() string {
@@ -965,6 +1117,27 @@ func (x *Run) GetLastSequence() uint32 {
 	return 0
 }
 
+func (x *Run) GetParent() *RunParent {
+	if x != nil {
+		return x.Parent
+	}
+	return nil
+}
+
+func (x *Run) GetFork() *RunFork {
+	if x != nil {
+		return x.Fork
+	}
+	return nil
+}
+
+func (x *Run) GetSelfWakes() uint32 {
+	if x != nil {
+		return x.SelfWakes
+	}
+	return 0
+}
+
 // The run was accepted: stored before its creator was told.
 type RunAccepted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -982,13 +1155,19 @@ type RunAccepted struct {
 	IdempotencyKey string `protobuf:"bytes,6,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// The run whose conversation this one continues; empty for the session's latest.
 	PreviousRunId string `protobuf:"bytes,7,opt,name=previous_run_id,json=previousRunId,proto3" json:"previous_run_id,omitempty"`
+	// The call that it answers, if an agent started it by calling a sub-agent.
+	Parent *RunParent `protobuf:"bytes,8,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Where it was forked from, if it was.
+	Fork *RunFork `protobuf:"bytes,9,opt,name=fork,proto3" json:"fork,omitempty"`
+	// How many runs in a row news in the inbox started, this one included, since a client or a person said something.
+	SelfWakes     uint32 `protobuf:"varint,10,opt,name=self_wakes,json=selfWakes,proto3" json:"self_wakes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunAccepted) Reset() {
 	*x = RunAccepted{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[9]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1179,7 @@ func (x *RunAccepted) String() string {
 func (*RunAccepted) ProtoMessage() {}
 
 func (x *RunAccepted) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[9]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1192,7 @@ func (x *RunAccepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunAccepted.ProtoReflect.Descriptor instead.
 func (*RunAccepted) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RunAccepted) GetSessionId() string {
@@ -1065,6 +1244,27 @@ func (x *RunAccepted) GetPreviousRunId() string {
 	return ""
 }
 
+func (x *RunAccepted) GetParent() *RunParent {
+	if x != nil {
+		return x.Parent
+	}
+	return nil
+}
+
+func (x *RunAccepted) GetFork() *RunFork {
+	if x != nil {
+		return x.Fork
+	}
+	return nil
+}
+
+func (x *RunAccepted) GetSelfWakes() uint32 {
+	if x != nil {
+		return x.SelfWakes
+	}
+	return 0
+}
+
 // A process took the run.
 type RunClaimed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1078,7 +1278,7 @@ type RunClaimed struct {
 
 func (x *RunClaimed) Reset() {
 	*x = RunClaimed{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[10]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1090,7 +1290,7 @@ func (x *RunClaimed) String() string {
 func (*RunClaimed) ProtoMessage() {}
 
 func (x *RunClaimed) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[10]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1103,7 +1303,7 @@ func (x *RunClaimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunClaimed.ProtoReflect.Descriptor instead.
 func (*RunClaimed) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{10}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RunClaimed) GetEpoch() uint32 {
@@ -1141,7 +1341,7 @@ type TurnCommitted struct {
 
 func (x *TurnCommitted) Reset() {
 	*x = TurnCommitted{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[11]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1153,7 +1353,7 @@ func (x *TurnCommitted) String() string {
 func (*TurnCommitted) ProtoMessage() {}
 
 func (x *TurnCommitted) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[11]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1366,7 @@ func (x *TurnCommitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnCommitted.ProtoReflect.Descriptor instead.
 func (*TurnCommitted) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{11}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TurnCommitted) GetTurn() uint32 {
@@ -1226,7 +1426,7 @@ type CallStarted struct {
 
 func (x *CallStarted) Reset() {
 	*x = CallStarted{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[12]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1238,7 +1438,7 @@ func (x *CallStarted) String() string {
 func (*CallStarted) ProtoMessage() {}
 
 func (x *CallStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[12]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1251,7 +1451,7 @@ func (x *CallStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallStarted.ProtoReflect.Descriptor instead.
 func (*CallStarted) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{12}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CallStarted) GetCallId() string {
@@ -1288,7 +1488,7 @@ type CallFinished struct {
 
 func (x *CallFinished) Reset() {
 	*x = CallFinished{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[13]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1300,7 +1500,7 @@ func (x *CallFinished) String() string {
 func (*CallFinished) ProtoMessage() {}
 
 func (x *CallFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[13]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1313,7 +1513,7 @@ func (x *CallFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallFinished.ProtoReflect.Descriptor instead.
 func (*CallFinished) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{13}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CallFinished) GetCallId() string {
@@ -1341,7 +1541,7 @@ type RunParked struct {
 
 func (x *RunParked) Reset() {
 	*x = RunParked{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[14]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1353,7 +1553,7 @@ func (x *RunParked) String() string {
 func (*RunParked) ProtoMessage() {}
 
 func (x *RunParked) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[14]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1366,7 +1566,7 @@ func (x *RunParked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunParked.ProtoReflect.Descriptor instead.
 func (*RunParked) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{14}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RunParked) GetCalls() []*FunctionCall {
@@ -1393,7 +1593,7 @@ type TextCheckpoint struct {
 
 func (x *TextCheckpoint) Reset() {
 	*x = TextCheckpoint{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[15]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1405,7 +1605,7 @@ func (x *TextCheckpoint) String() string {
 func (*TextCheckpoint) ProtoMessage() {}
 
 func (x *TextCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[15]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1418,7 +1618,7 @@ func (x *TextCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextCheckpoint.ProtoReflect.Descriptor instead.
 func (*TextCheckpoint) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{15}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TextCheckpoint) GetTurn() uint32 {
@@ -1462,7 +1662,7 @@ type CancelRequested struct {
 
 func (x *CancelRequested) Reset() {
 	*x = CancelRequested{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[16]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1474,7 +1674,7 @@ func (x *CancelRequested) String() string {
 func (*CancelRequested) ProtoMessage() {}
 
 func (x *CancelRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[16]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1487,7 +1687,7 @@ func (x *CancelRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequested.ProtoReflect.Descriptor instead.
 func (*CancelRequested) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{16}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CancelRequested) GetPrincipal() string {
@@ -1521,7 +1721,7 @@ type RunEnded struct {
 
 func (x *RunEnded) Reset() {
 	*x = RunEnded{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[17]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1533,7 +1733,7 @@ func (x *RunEnded) String() string {
 func (*RunEnded) ProtoMessage() {}
 
 func (x *RunEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[17]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1546,7 +1746,7 @@ func (x *RunEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEnded.ProtoReflect.Descriptor instead.
 func (*RunEnded) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{17}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RunEnded) GetStatus() RunStatus {
@@ -1590,7 +1790,7 @@ type InboxTaken struct {
 
 func (x *InboxTaken) Reset() {
 	*x = InboxTaken{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[18]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1602,7 +1802,7 @@ func (x *InboxTaken) String() string {
 func (*InboxTaken) ProtoMessage() {}
 
 func (x *InboxTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[18]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1615,7 +1815,7 @@ func (x *InboxTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InboxTaken.ProtoReflect.Descriptor instead.
 func (*InboxTaken) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{18}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *InboxTaken) GetEventIds() []string {
@@ -1635,17 +1835,19 @@ func (x *InboxTaken) GetItems() []*Item {
 // The conversation was shortened to fit the model's window.
 type ContextCompacted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Events before this sequence are replaced by the summary when the model is called.
+	// Earlier runs, and this run's turns before this sequence, are replaced by the summary when the model is called. Input stays.
 	BeforeSequence uint32 `protobuf:"varint,1,opt,name=before_sequence,json=beforeSequence,proto3" json:"before_sequence,omitempty"`
 	// The summary.
-	Summary       string `protobuf:"bytes,2,opt,name=summary,proto3" json:"summary,omitempty"`
+	Summary string `protobuf:"bytes,2,opt,name=summary,proto3" json:"summary,omitempty"`
+	// Tokens used for it.
+	Usage         *Usage `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ContextCompacted) Reset() {
 	*x = ContextCompacted{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[19]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1657,7 +1859,7 @@ func (x *ContextCompacted) String() string {
 func (*ContextCompacted) ProtoMessage() {}
 
 func (x *ContextCompacted) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[19]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1670,7 +1872,7 @@ func (x *ContextCompacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContextCompacted.ProtoReflect.Descriptor instead.
 func (*ContextCompacted) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{19}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ContextCompacted) GetBeforeSequence() uint32 {
@@ -1685,6 +1887,13 @@ func (x *ContextCompacted) GetSummary() string {
 		return x.Summary
 	}
 	return ""
+}
+
+func (x *ContextCompacted) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
 }
 
 // One stored event of a run.
@@ -1720,7 +1929,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[20]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1732,7 +1941,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[20]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1745,7 +1954,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{20}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RunEvent) GetRunId() string {
@@ -1988,7 +2197,7 @@ type RunDelta struct {
 
 func (x *RunDelta) Reset() {
 	*x = RunDelta{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[21]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2000,7 +2209,7 @@ func (x *RunDelta) String() string {
 func (*RunDelta) ProtoMessage() {}
 
 func (x *RunDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[21]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2013,7 +2222,7 @@ func (x *RunDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunDelta.ProtoReflect.Descriptor instead.
 func (*RunDelta) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{21}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RunDelta) GetTurn() uint32 {
@@ -2143,7 +2352,7 @@ type ArgumentsDelta struct {
 
 func (x *ArgumentsDelta) Reset() {
 	*x = ArgumentsDelta{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[22]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2155,7 +2364,7 @@ func (x *ArgumentsDelta) String() string {
 func (*ArgumentsDelta) ProtoMessage() {}
 
 func (x *ArgumentsDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[22]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2168,7 +2377,7 @@ func (x *ArgumentsDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArgumentsDelta.ProtoReflect.Descriptor instead.
 func (*ArgumentsDelta) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{22}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ArgumentsDelta) GetCallId() string {
@@ -2205,7 +2414,7 @@ type CallProgress struct {
 
 func (x *CallProgress) Reset() {
 	*x = CallProgress{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[23]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2217,7 +2426,7 @@ func (x *CallProgress) String() string {
 func (*CallProgress) ProtoMessage() {}
 
 func (x *CallProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[23]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2230,7 +2439,7 @@ func (x *CallProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallProgress.ProtoReflect.Descriptor instead.
 func (*CallProgress) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{23}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CallProgress) GetCallId() string {
@@ -2260,7 +2469,7 @@ type CallLog struct {
 
 func (x *CallLog) Reset() {
 	*x = CallLog{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[24]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2272,7 +2481,7 @@ func (x *CallLog) String() string {
 func (*CallLog) ProtoMessage() {}
 
 func (x *CallLog) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[24]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2285,7 +2494,7 @@ func (x *CallLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallLog.ProtoReflect.Descriptor instead.
 func (*CallLog) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{24}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CallLog) GetCallId() string {
@@ -2319,7 +2528,7 @@ type RunReset struct {
 
 func (x *RunReset) Reset() {
 	*x = RunReset{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[25]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2331,7 +2540,7 @@ func (x *RunReset) String() string {
 func (*RunReset) ProtoMessage() {}
 
 func (x *RunReset) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[25]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2344,7 +2553,7 @@ func (x *RunReset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunReset.ProtoReflect.Descriptor instead.
 func (*RunReset) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{25}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RunReset) GetTurn() uint32 {
@@ -2392,7 +2601,7 @@ type QueuedRun struct {
 
 func (x *QueuedRun) Reset() {
 	*x = QueuedRun{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[26]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2404,7 +2613,7 @@ func (x *QueuedRun) String() string {
 func (*QueuedRun) ProtoMessage() {}
 
 func (x *QueuedRun) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[26]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2417,7 +2626,7 @@ func (x *QueuedRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuedRun.ProtoReflect.Descriptor instead.
 func (*QueuedRun) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{26}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *QueuedRun) GetSessionId() string {
@@ -2448,22 +2657,25 @@ func (x *QueuedRun) GetPreviousEntrySequence() uint64 {
 	return 0
 }
 
-// Tells whoever has a free hand that a session may have work.
+// Tells whoever has a free hand that a session may have work: on `toolbus.wake.<session>`, for a run or for the inbox.
 type SessionWake struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The run that has news.
+	// The run that has news; empty when the inbox has.
 	RunId string `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// How many events the run's log has once the news stand in it: a wake that is earlier than its news waits for them.
-	EventCount    uint32 `protobuf:"varint,3,opt,name=event_count,json=eventCount,proto3" json:"event_count,omitempty"`
+	EventCount uint32 `protobuf:"varint,3,opt,name=event_count,json=eventCount,proto3" json:"event_count,omitempty"`
+	// The event of the inbox that is the news; empty for news of a run. The wake is published after the event is stored, and
+	// again when its delivery is repeated while it waits.
+	InboxEventId  string `protobuf:"bytes,4,opt,name=inbox_event_id,json=inboxEventId,proto3" json:"inbox_event_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SessionWake) Reset() {
 	*x = SessionWake{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[27]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2475,7 +2687,7 @@ func (x *SessionWake) String() string {
 func (*SessionWake) ProtoMessage() {}
 
 func (x *SessionWake) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[27]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2488,7 +2700,7 @@ func (x *SessionWake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWake.ProtoReflect.Descriptor instead.
 func (*SessionWake) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{27}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SessionWake) GetSessionId() string {
@@ -2512,18 +2724,27 @@ func (x *SessionWake) GetEventCount() uint32 {
 	return 0
 }
 
+func (x *SessionWake) GetInboxEventId() string {
+	if x != nil {
+		return x.InboxEventId
+	}
+	return ""
+}
+
 var File_toolbus_run_v1_run_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a\x1atoolbus/tool/v1/tool.proto\"Q\n" +
+	"\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x87\x01\n" +
 	"\aMessage\x122\n" +
 	"\x04role\x18\x01 \x01(\x0e2\x14.toolbus.run.v1.RoleB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04role\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"b\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x124\n" +
+	"\x16provider_metadata_json\x18\x03 \x01(\tR\x14providerMetadataJson\"\x98\x01\n" +
 	"\fFunctionCall\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
-	"\x0earguments_json\x18\x03 \x01(\tR\rargumentsJson\"n\n" +
+	"\x0earguments_json\x18\x03 \x01(\tR\rargumentsJson\x124\n" +
+	"\x16provider_metadata_json\x18\x04 \x01(\tR\x14providerMetadataJson\"n\n" +
 	"\x12FunctionCallOutput\x12#\n" +
 	"\acall_id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06callId\x123\n" +
@@ -2554,10 +2775,19 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x13parallel_tool_calls\x18\x05 \x01(\bH\x00R\x11parallelToolCalls\x88\x01\x01\x120\n" +
 	"\x06limits\x18\x06 \x01(\v2\x18.toolbus.agent.v1.LimitsR\x06limits\x12\"\n" +
 	"\finstructions\x18\a \x01(\tR\finstructionsB\x16\n" +
-	"\x14_parallel_tool_calls\"O\n" +
+	"\x14_parallel_tool_calls\"c\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x04R\vinputTokens\x12#\n" +
-	"\routput_tokens\x18\x02 \x01(\x04R\foutputTokens\"\x97\x04\n" +
+	"\routput_tokens\x18\x02 \x01(\x04R\foutputTokens\x12\x12\n" +
+	"\x04cost\x18\x03 \x01(\x01R\x04cost\"Q\n" +
+	"\tRunParent\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x17\n" +
+	"\acall_id\x18\x02 \x01(\tR\x06callId\x12\x14\n" +
+	"\x05depth\x18\x03 \x01(\rR\x05depth\"A\n" +
+	"\aRunFork\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1f\n" +
+	"\vat_sequence\x18\x02 \x01(\rR\n" +
+	"atSequence\"\x96\x05\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -2576,7 +2806,11 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x125\n" +
 	"\bended_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x12#\n" +
-	"\rlast_sequence\x18\x0e \x01(\rR\flastSequence\"\x93\x02\n" +
+	"\rlast_sequence\x18\x0e \x01(\rR\flastSequence\x121\n" +
+	"\x06parent\x18\x0f \x01(\v2\x19.toolbus.run.v1.RunParentR\x06parent\x12+\n" +
+	"\x04fork\x18\x10 \x01(\v2\x17.toolbus.run.v1.RunForkR\x04fork\x12\x1d\n" +
+	"\n" +
+	"self_wakes\x18\x11 \x01(\rR\tselfWakes\"\x92\x03\n" +
 	"\vRunAccepted\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
@@ -2585,7 +2819,12 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\aoptions\x18\x04 \x01(\v2\x1a.toolbus.run.v1.RunOptionsR\aoptions\x12\x1c\n" +
 	"\tprincipal\x18\x05 \x01(\tR\tprincipal\x12'\n" +
 	"\x0fidempotency_key\x18\x06 \x01(\tR\x0eidempotencyKey\x12&\n" +
-	"\x0fprevious_run_id\x18\a \x01(\tR\rpreviousRunId\">\n" +
+	"\x0fprevious_run_id\x18\a \x01(\tR\rpreviousRunId\x121\n" +
+	"\x06parent\x18\b \x01(\v2\x19.toolbus.run.v1.RunParentR\x06parent\x12+\n" +
+	"\x04fork\x18\t \x01(\v2\x17.toolbus.run.v1.RunForkR\x04fork\x12\x1d\n" +
+	"\n" +
+	"self_wakes\x18\n" +
+	" \x01(\rR\tselfWakes\">\n" +
 	"\n" +
 	"RunClaimed\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x1a\n" +
@@ -2623,10 +2862,11 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"InboxTaken\x12\x1b\n" +
 	"\tevent_ids\x18\x01 \x03(\tR\beventIds\x12*\n" +
-	"\x05items\x18\x02 \x03(\v2\x14.toolbus.run.v1.ItemR\x05items\"U\n" +
+	"\x05items\x18\x02 \x03(\v2\x14.toolbus.run.v1.ItemR\x05items\"\x82\x01\n" +
 	"\x10ContextCompacted\x12'\n" +
 	"\x0fbefore_sequence\x18\x01 \x01(\rR\x0ebeforeSequence\x12\x18\n" +
-	"\asummary\x18\x02 \x01(\tR\asummary\"\xde\x06\n" +
+	"\asummary\x18\x02 \x01(\tR\asummary\x12+\n" +
+	"\x05usage\x18\x03 \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\"\xde\x06\n" +
 	"\bRunEvent\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\rR\bsequence\x12.\n" +
@@ -2676,13 +2916,14 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x15\n" +
 	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12&\n" +
 	"\x0fprevious_run_id\x18\x03 \x01(\tR\rpreviousRunId\x126\n" +
-	"\x17previous_entry_sequence\x18\x04 \x01(\x04R\x15previousEntrySequence\"d\n" +
+	"\x17previous_entry_sequence\x18\x04 \x01(\x04R\x15previousEntrySequence\"\x8a\x01\n" +
 	"\vSessionWake\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x15\n" +
 	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12\x1f\n" +
 	"\vevent_count\x18\x03 \x01(\rR\n" +
-	"eventCount*\xe0\x01\n" +
+	"eventCount\x12$\n" +
+	"\x0einbox_event_id\x18\x04 \x01(\tR\finboxEventId*\xe0\x01\n" +
 	"\tRunStatus\x12\x1a\n" +
 	"\x16RUN_STATUS_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11RUN_STATUS_QUEUED\x10\x01\x12\x1a\n" +
@@ -2716,7 +2957,7 @@ func file_toolbus_run_v1_run_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_run_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(RunStatus)(0),                // 0: toolbus.run.v1.RunStatus
 	(RunMode)(0),                  // 1: toolbus.run.v1.RunMode
@@ -2729,82 +2970,89 @@ var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(*ToolChoice)(nil),            // 8: toolbus.run.v1.ToolChoice
 	(*RunOptions)(nil),            // 9: toolbus.run.v1.RunOptions
 	(*Usage)(nil),                 // 10: toolbus.run.v1.Usage
-	(*Run)(nil),                   // 11: toolbus.run.v1.Run
-	(*RunAccepted)(nil),           // 12: toolbus.run.v1.RunAccepted
-	(*RunClaimed)(nil),            // 13: toolbus.run.v1.RunClaimed
-	(*TurnCommitted)(nil),         // 14: toolbus.run.v1.TurnCommitted
-	(*CallStarted)(nil),           // 15: toolbus.run.v1.CallStarted
-	(*CallFinished)(nil),          // 16: toolbus.run.v1.CallFinished
-	(*RunParked)(nil),             // 17: toolbus.run.v1.RunParked
-	(*TextCheckpoint)(nil),        // 18: toolbus.run.v1.TextCheckpoint
-	(*CancelRequested)(nil),       // 19: toolbus.run.v1.CancelRequested
-	(*RunEnded)(nil),              // 20: toolbus.run.v1.RunEnded
-	(*InboxTaken)(nil),            // 21: toolbus.run.v1.InboxTaken
-	(*ContextCompacted)(nil),      // 22: toolbus.run.v1.ContextCompacted
-	(*RunEvent)(nil),              // 23: toolbus.run.v1.RunEvent
-	(*RunDelta)(nil),              // 24: toolbus.run.v1.RunDelta
-	(*ArgumentsDelta)(nil),        // 25: toolbus.run.v1.ArgumentsDelta
-	(*CallProgress)(nil),          // 26: toolbus.run.v1.CallProgress
-	(*CallLog)(nil),               // 27: toolbus.run.v1.CallLog
-	(*RunReset)(nil),              // 28: toolbus.run.v1.RunReset
-	(*QueuedRun)(nil),             // 29: toolbus.run.v1.QueuedRun
-	(*SessionWake)(nil),           // 30: toolbus.run.v1.SessionWake
-	(*v1.ToolResult)(nil),         // 31: toolbus.tool.v1.ToolResult
-	(*v1.Tool)(nil),               // 32: toolbus.tool.v1.Tool
-	(*v11.Limits)(nil),            // 33: toolbus.agent.v1.Limits
-	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
-	(v1.Effect)(0),                // 35: toolbus.tool.v1.Effect
-	(*v1.ToolProgress)(nil),       // 36: toolbus.tool.v1.ToolProgress
-	(*v1.ToolLog)(nil),            // 37: toolbus.tool.v1.ToolLog
+	(*RunParent)(nil),             // 11: toolbus.run.v1.RunParent
+	(*RunFork)(nil),               // 12: toolbus.run.v1.RunFork
+	(*Run)(nil),                   // 13: toolbus.run.v1.Run
+	(*RunAccepted)(nil),           // 14: toolbus.run.v1.RunAccepted
+	(*RunClaimed)(nil),            // 15: toolbus.run.v1.RunClaimed
+	(*TurnCommitted)(nil),         // 16: toolbus.run.v1.TurnCommitted
+	(*CallStarted)(nil),           // 17: toolbus.run.v1.CallStarted
+	(*CallFinished)(nil),          // 18: toolbus.run.v1.CallFinished
+	(*RunParked)(nil),             // 19: toolbus.run.v1.RunParked
+	(*TextCheckpoint)(nil),        // 20: toolbus.run.v1.TextCheckpoint
+	(*CancelRequested)(nil),       // 21: toolbus.run.v1.CancelRequested
+	(*RunEnded)(nil),              // 22: toolbus.run.v1.RunEnded
+	(*InboxTaken)(nil),            // 23: toolbus.run.v1.InboxTaken
+	(*ContextCompacted)(nil),      // 24: toolbus.run.v1.ContextCompacted
+	(*RunEvent)(nil),              // 25: toolbus.run.v1.RunEvent
+	(*RunDelta)(nil),              // 26: toolbus.run.v1.RunDelta
+	(*ArgumentsDelta)(nil),        // 27: toolbus.run.v1.ArgumentsDelta
+	(*CallProgress)(nil),          // 28: toolbus.run.v1.CallProgress
+	(*CallLog)(nil),               // 29: toolbus.run.v1.CallLog
+	(*RunReset)(nil),              // 30: toolbus.run.v1.RunReset
+	(*QueuedRun)(nil),             // 31: toolbus.run.v1.QueuedRun
+	(*SessionWake)(nil),           // 32: toolbus.run.v1.SessionWake
+	(*v1.ToolResult)(nil),         // 33: toolbus.tool.v1.ToolResult
+	(*v1.Tool)(nil),               // 34: toolbus.tool.v1.Tool
+	(*v11.Limits)(nil),            // 35: toolbus.agent.v1.Limits
+	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
+	(v1.Effect)(0),                // 37: toolbus.tool.v1.Effect
+	(*v1.ToolProgress)(nil),       // 38: toolbus.tool.v1.ToolProgress
+	(*v1.ToolLog)(nil),            // 39: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	2,  // 0: toolbus.run.v1.Message.role:type_name -> toolbus.run.v1.Role
-	31, // 1: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
+	33, // 1: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
 	3,  // 2: toolbus.run.v1.Item.message:type_name -> toolbus.run.v1.Message
 	4,  // 3: toolbus.run.v1.Item.function_call:type_name -> toolbus.run.v1.FunctionCall
 	5,  // 4: toolbus.run.v1.Item.function_call_output:type_name -> toolbus.run.v1.FunctionCallOutput
 	6,  // 5: toolbus.run.v1.Item.reasoning:type_name -> toolbus.run.v1.Reasoning
 	8,  // 6: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
-	32, // 7: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.tool.v1.Tool
+	34, // 7: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.tool.v1.Tool
 	1,  // 8: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
-	33, // 9: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
+	35, // 9: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
 	0,  // 10: toolbus.run.v1.Run.status:type_name -> toolbus.run.v1.RunStatus
 	7,  // 11: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
 	4,  // 12: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
 	10, // 13: toolbus.run.v1.Run.usage:type_name -> toolbus.run.v1.Usage
-	34, // 14: toolbus.run.v1.Run.created_at:type_name -> google.protobuf.Timestamp
-	34, // 15: toolbus.run.v1.Run.ended_at:type_name -> google.protobuf.Timestamp
-	7,  // 16: toolbus.run.v1.RunAccepted.input:type_name -> toolbus.run.v1.Item
-	9,  // 17: toolbus.run.v1.RunAccepted.options:type_name -> toolbus.run.v1.RunOptions
-	7,  // 18: toolbus.run.v1.TurnCommitted.items:type_name -> toolbus.run.v1.Item
-	10, // 19: toolbus.run.v1.TurnCommitted.usage:type_name -> toolbus.run.v1.Usage
-	35, // 20: toolbus.run.v1.CallStarted.effect:type_name -> toolbus.tool.v1.Effect
-	31, // 21: toolbus.run.v1.CallFinished.result:type_name -> toolbus.tool.v1.ToolResult
-	4,  // 22: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
-	0,  // 23: toolbus.run.v1.RunEnded.status:type_name -> toolbus.run.v1.RunStatus
-	7,  // 24: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
-	34, // 25: toolbus.run.v1.RunEvent.time:type_name -> google.protobuf.Timestamp
-	12, // 26: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
-	13, // 27: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
-	14, // 28: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
-	15, // 29: toolbus.run.v1.RunEvent.call_started:type_name -> toolbus.run.v1.CallStarted
-	16, // 30: toolbus.run.v1.RunEvent.call_finished:type_name -> toolbus.run.v1.CallFinished
-	17, // 31: toolbus.run.v1.RunEvent.parked:type_name -> toolbus.run.v1.RunParked
-	18, // 32: toolbus.run.v1.RunEvent.text_checkpoint:type_name -> toolbus.run.v1.TextCheckpoint
-	19, // 33: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
-	20, // 34: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
-	21, // 35: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
-	22, // 36: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
-	25, // 37: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
-	26, // 38: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
-	27, // 39: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
-	36, // 40: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
-	37, // 41: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	36, // 14: toolbus.run.v1.Run.created_at:type_name -> google.protobuf.Timestamp
+	36, // 15: toolbus.run.v1.Run.ended_at:type_name -> google.protobuf.Timestamp
+	11, // 16: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
+	12, // 17: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
+	7,  // 18: toolbus.run.v1.RunAccepted.input:type_name -> toolbus.run.v1.Item
+	9,  // 19: toolbus.run.v1.RunAccepted.options:type_name -> toolbus.run.v1.RunOptions
+	11, // 20: toolbus.run.v1.RunAccepted.parent:type_name -> toolbus.run.v1.RunParent
+	12, // 21: toolbus.run.v1.RunAccepted.fork:type_name -> toolbus.run.v1.RunFork
+	7,  // 22: toolbus.run.v1.TurnCommitted.items:type_name -> toolbus.run.v1.Item
+	10, // 23: toolbus.run.v1.TurnCommitted.usage:type_name -> toolbus.run.v1.Usage
+	37, // 24: toolbus.run.v1.CallStarted.effect:type_name -> toolbus.tool.v1.Effect
+	33, // 25: toolbus.run.v1.CallFinished.result:type_name -> toolbus.tool.v1.ToolResult
+	4,  // 26: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
+	0,  // 27: toolbus.run.v1.RunEnded.status:type_name -> toolbus.run.v1.RunStatus
+	7,  // 28: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
+	10, // 29: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.run.v1.Usage
+	36, // 30: toolbus.run.v1.RunEvent.time:type_name -> google.protobuf.Timestamp
+	14, // 31: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
+	15, // 32: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
+	16, // 33: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
+	17, // 34: toolbus.run.v1.RunEvent.call_started:type_name -> toolbus.run.v1.CallStarted
+	18, // 35: toolbus.run.v1.RunEvent.call_finished:type_name -> toolbus.run.v1.CallFinished
+	19, // 36: toolbus.run.v1.RunEvent.parked:type_name -> toolbus.run.v1.RunParked
+	20, // 37: toolbus.run.v1.RunEvent.text_checkpoint:type_name -> toolbus.run.v1.TextCheckpoint
+	21, // 38: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
+	22, // 39: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
+	23, // 40: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
+	24, // 41: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
+	27, // 42: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
+	28, // 43: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
+	29, // 44: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
+	38, // 45: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
+	39, // 46: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_proto_init() }
@@ -2823,7 +3071,7 @@ func file_toolbus_run_v1_run_proto_init() {
 		(*ToolChoice_ForcedTool)(nil),
 	}
 	file_toolbus_run_v1_run_proto_msgTypes[6].OneofWrappers = []any{}
-	file_toolbus_run_v1_run_proto_msgTypes[20].OneofWrappers = []any{
+	file_toolbus_run_v1_run_proto_msgTypes[22].OneofWrappers = []any{
 		(*RunEvent_Accepted)(nil),
 		(*RunEvent_Claimed)(nil),
 		(*RunEvent_TurnCommitted)(nil),
@@ -2836,7 +3084,7 @@ func file_toolbus_run_v1_run_proto_init() {
 		(*RunEvent_InboxTaken)(nil),
 		(*RunEvent_ContextCompacted)(nil),
 	}
-	file_toolbus_run_v1_run_proto_msgTypes[21].OneofWrappers = []any{
+	file_toolbus_run_v1_run_proto_msgTypes[23].OneofWrappers = []any{
 		(*RunDelta_Text)(nil),
 		(*RunDelta_Arguments)(nil),
 		(*RunDelta_Progress)(nil),
@@ -2849,7 +3097,7 @@ func file_toolbus_run_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_run_v1_run_proto_rawDesc), len(file_toolbus_run_v1_run_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   28,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

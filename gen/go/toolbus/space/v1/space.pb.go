@@ -1059,7 +1059,9 @@ type InboxMessage struct {
 	// The author's name.
 	Author string `protobuf:"bytes,2,opt,name=author,proto3" json:"author,omitempty"`
 	// The text.
-	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	// What the author is; what a person says begins anew the count of runs that start by themselves.
+	AuthorKind    MemberKind `protobuf:"varint,4,opt,name=author_kind,json=authorKind,proto3,enum=toolbus.space.v1.MemberKind" json:"author_kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1113,6 +1115,13 @@ func (x *InboxMessage) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *InboxMessage) GetAuthorKind() MemberKind {
+	if x != nil {
+		return x.AuthorKind
+	}
+	return MemberKind_MEMBER_KIND_UNSPECIFIED
 }
 
 // A plan whose time has come.
@@ -1398,11 +1407,13 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\x0fInboxToolResult\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x123\n" +
-	"\x06result\x18\x03 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\"U\n" +
+	"\x06result\x18\x03 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\"\x94\x01\n" +
 	"\fInboxMessage\x12\x19\n" +
 	"\bspace_id\x18\x01 \x01(\tR\aspaceId\x12\x16\n" +
 	"\x06author\x18\x02 \x01(\tR\x06author\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"1\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x12=\n" +
+	"\vauthor_kind\x18\x04 \x01(\x0e2\x1c.toolbus.space.v1.MemberKindR\n" +
+	"authorKind\"1\n" +
 	"\tInboxPlan\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"\xee\x01\n" +
@@ -1497,16 +1508,17 @@ var file_toolbus_space_v1_space_proto_depIdxs = []int32{
 	11, // 20: toolbus.space.v1.InboxEvent.message:type_name -> toolbus.space.v1.InboxMessage
 	12, // 21: toolbus.space.v1.InboxEvent.plan:type_name -> toolbus.space.v1.InboxPlan
 	16, // 22: toolbus.space.v1.InboxToolResult.result:type_name -> toolbus.tool.v1.ToolResult
-	2,  // 23: toolbus.space.v1.MemoryEntry.kind:type_name -> toolbus.space.v1.MemoryKind
-	15, // 24: toolbus.space.v1.MemoryEntry.due_at:type_name -> google.protobuf.Timestamp
-	15, // 25: toolbus.space.v1.MemoryEntry.woke_at:type_name -> google.protobuf.Timestamp
-	13, // 26: toolbus.space.v1.MemoryRecord.entries:type_name -> toolbus.space.v1.MemoryEntry
-	9,  // 27: toolbus.space.v1.MemoryRecord.due_events:type_name -> toolbus.space.v1.InboxEvent
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	0,  // 23: toolbus.space.v1.InboxMessage.author_kind:type_name -> toolbus.space.v1.MemberKind
+	2,  // 24: toolbus.space.v1.MemoryEntry.kind:type_name -> toolbus.space.v1.MemoryKind
+	15, // 25: toolbus.space.v1.MemoryEntry.due_at:type_name -> google.protobuf.Timestamp
+	15, // 26: toolbus.space.v1.MemoryEntry.woke_at:type_name -> google.protobuf.Timestamp
+	13, // 27: toolbus.space.v1.MemoryRecord.entries:type_name -> toolbus.space.v1.MemoryEntry
+	9,  // 28: toolbus.space.v1.MemoryRecord.due_events:type_name -> toolbus.space.v1.InboxEvent
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_space_v1_space_proto_init() }

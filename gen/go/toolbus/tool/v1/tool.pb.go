@@ -562,8 +562,12 @@ type ToolResult struct {
 	IsError bool `protobuf:"varint,2,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
 	// Where the whole result is stored when `output_json` holds only its beginning; empty otherwise.
 	StoredReference string `protobuf:"bytes,3,opt,name=stored_reference,json=storedReference,proto3" json:"stored_reference,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Whether the run that called is over with it: completed, reason `skipped`. Heeded for built-ins only.
+	EndsRun bool `protobuf:"varint,4,opt,name=ends_run,json=endsRun,proto3" json:"ends_run,omitempty"`
+	// What models used on the call's behalf; counts in the budgets of the run that called. Absent means nothing.
+	Usage         *ModelUsage `protobuf:"bytes,5,opt,name=usage,proto3" json:"usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ToolResult) Reset() {
@@ -617,6 +621,84 @@ func (x *ToolResult) GetStoredReference() string {
 	return ""
 }
 
+func (x *ToolResult) GetEndsRun() bool {
+	if x != nil {
+		return x.EndsRun
+	}
+	return false
+}
+
+func (x *ToolResult) GetUsage() *ModelUsage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+// Tokens that models used, and what they cost.
+type ModelUsage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tokens read.
+	InputTokens uint64 `protobuf:"varint,1,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	// Tokens written.
+	OutputTokens uint64 `protobuf:"varint,2,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	// Their cost, in the currency of the models' prices; 0 where no price is configured.
+	Cost          float64 `protobuf:"fixed64,3,opt,name=cost,proto3" json:"cost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModelUsage) Reset() {
+	*x = ModelUsage{}
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModelUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModelUsage) ProtoMessage() {}
+
+func (x *ModelUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModelUsage.ProtoReflect.Descriptor instead.
+func (*ModelUsage) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ModelUsage) GetInputTokens() uint64 {
+	if x != nil {
+		return x.InputTokens
+	}
+	return 0
+}
+
+func (x *ModelUsage) GetOutputTokens() uint64 {
+	if x != nil {
+		return x.OutputTokens
+	}
+	return 0
+}
+
+func (x *ModelUsage) GetCost() float64 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
+}
+
 // How far a call has come.
 type ToolProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -632,7 +714,7 @@ type ToolProgress struct {
 
 func (x *ToolProgress) Reset() {
 	*x = ToolProgress{}
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[5]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -644,7 +726,7 @@ func (x *ToolProgress) String() string {
 func (*ToolProgress) ProtoMessage() {}
 
 func (x *ToolProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[5]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -657,7 +739,7 @@ func (x *ToolProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolProgress.ProtoReflect.Descriptor instead.
 func (*ToolProgress) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{5}
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ToolProgress) GetProgress() float64 {
@@ -696,7 +778,7 @@ type ToolLog struct {
 
 func (x *ToolLog) Reset() {
 	*x = ToolLog{}
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -708,7 +790,7 @@ func (x *ToolLog) String() string {
 func (*ToolLog) ProtoMessage() {}
 
 func (x *ToolLog) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -721,7 +803,7 @@ func (x *ToolLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolLog.ProtoReflect.Descriptor instead.
 func (*ToolLog) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ToolLog) GetLevel() string {
@@ -794,13 +876,20 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\x0ebuiltin_policy\x18\r \x01(\v2\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12B\n" +
 	"\vannotations\x18\x0e \x01(\v2 .toolbus.tool.v1.ToolAnnotationsR\vannotationsB\n" +
 	"\n" +
-	"\b_visible\"s\n" +
+	"\b_visible\"\xc1\x01\n" +
 	"\n" +
 	"ToolResult\x12\x1f\n" +
 	"\voutput_json\x18\x01 \x01(\tR\n" +
 	"outputJson\x12\x19\n" +
 	"\bis_error\x18\x02 \x01(\bR\aisError\x12)\n" +
-	"\x10stored_reference\x18\x03 \x01(\tR\x0fstoredReference\"Z\n" +
+	"\x10stored_reference\x18\x03 \x01(\tR\x0fstoredReference\x12\x19\n" +
+	"\bends_run\x18\x04 \x01(\bR\aendsRun\x121\n" +
+	"\x05usage\x18\x05 \x01(\v2\x1b.toolbus.tool.v1.ModelUsageR\x05usage\"h\n" +
+	"\n" +
+	"ModelUsage\x12!\n" +
+	"\finput_tokens\x18\x01 \x01(\x04R\vinputTokens\x12#\n" +
+	"\routput_tokens\x18\x02 \x01(\x04R\foutputTokens\x12\x12\n" +
+	"\x04cost\x18\x03 \x01(\x01R\x04cost\"Z\n" +
 	"\fToolProgress\x12\x1a\n" +
 	"\bprogress\x18\x01 \x01(\x01R\bprogress\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n" +
@@ -844,7 +933,7 @@ func file_toolbus_tool_v1_tool_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_tool_v1_tool_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_toolbus_tool_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_toolbus_tool_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	(ExecutionType)(0),      // 0: toolbus.tool.v1.ExecutionType
 	(Effect)(0),             // 1: toolbus.tool.v1.Effect
@@ -853,24 +942,26 @@ var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	(*ToolAnnotations)(nil), // 4: toolbus.tool.v1.ToolAnnotations
 	(*Tool)(nil),            // 5: toolbus.tool.v1.Tool
 	(*ToolResult)(nil),      // 6: toolbus.tool.v1.ToolResult
-	(*ToolProgress)(nil),    // 7: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),         // 8: toolbus.tool.v1.ToolLog
-	nil,                     // 9: toolbus.tool.v1.HttpExecution.HeadersEntry
-	(*structpb.Struct)(nil), // 10: google.protobuf.Struct
+	(*ModelUsage)(nil),      // 7: toolbus.tool.v1.ModelUsage
+	(*ToolProgress)(nil),    // 8: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),         // 9: toolbus.tool.v1.ToolLog
+	nil,                     // 10: toolbus.tool.v1.HttpExecution.HeadersEntry
+	(*structpb.Struct)(nil), // 11: google.protobuf.Struct
 }
 var file_toolbus_tool_v1_tool_proto_depIdxs = []int32{
-	9,  // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
+	10, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
 	0,  // 1: toolbus.tool.v1.Tool.execution_type:type_name -> toolbus.tool.v1.ExecutionType
 	2,  // 2: toolbus.tool.v1.Tool.execution:type_name -> toolbus.tool.v1.HttpExecution
 	1,  // 3: toolbus.tool.v1.Tool.effect:type_name -> toolbus.tool.v1.Effect
-	10, // 4: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
+	11, // 4: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
 	3,  // 5: toolbus.tool.v1.Tool.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
 	4,  // 6: toolbus.tool.v1.Tool.annotations:type_name -> toolbus.tool.v1.ToolAnnotations
-	7,  // [7:7] is the sub-list for method output_type
-	7,  // [7:7] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	7,  // 7: toolbus.tool.v1.ToolResult.usage:type_name -> toolbus.tool.v1.ModelUsage
+	8,  // [8:8] is the sub-list for method output_type
+	8,  // [8:8] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_proto_init() }
@@ -886,7 +977,7 @@ func file_toolbus_tool_v1_tool_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_proto_rawDesc), len(file_toolbus_tool_v1_tool_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

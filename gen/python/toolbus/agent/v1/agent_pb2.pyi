@@ -28,13 +28,21 @@ class Model(_message.Message):
     PROVIDER_FIELD_NUMBER: _builtins.int
     MODEL_FIELD_NUMBER: _builtins.int
     OPTIONS_FIELD_NUMBER: _builtins.int
+    CONTEXT_WINDOW_FIELD_NUMBER: _builtins.int
+    PRICE_FIELD_NUMBER: _builtins.int
     provider: _builtins.str
     """Name of a configured model provider, for example `openai-compatible` or `scripted`."""
     model: _builtins.str
     """The model's id at that provider; for `scripted` the file to replay."""
+    context_window: _builtins.int
+    """Tokens that the model reads and writes in one request; a conversation that comes near it is summarised. 0 means unknown: nothing is."""
     @_builtins.property
     def options(self) -> _struct_pb2.Struct:
         """Options passed to the provider: temperature, top_p, max_output_tokens and what it further understands."""
+
+    @_builtins.property
+    def price(self) -> Global___Price:
+        """What its tokens cost; absent means nothing."""
 
     def __init__(
         self,
@@ -42,14 +50,42 @@ class Model(_message.Message):
         provider: _builtins.str = ...,
         model: _builtins.str = ...,
         options: _struct_pb2.Struct | None = ...,
+        context_window: _builtins.int = ...,
+        price: Global___Price | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options", "price", b"price"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["model", b"model", "options", b"options", "provider", b"provider"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["context_window", b"context_window", "model", b"model", "options", b"options", "price", b"price", "provider", b"provider"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Model: _TypeAlias = Model  # noqa: Y015
+
+@_typing.final
+class Price(_message.Message):
+    """What a model's tokens cost, in any one currency."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INPUT_PER_MILLION_FIELD_NUMBER: _builtins.int
+    OUTPUT_PER_MILLION_FIELD_NUMBER: _builtins.int
+    input_per_million: _builtins.float
+    """A million tokens read."""
+    output_per_million: _builtins.float
+    """A million tokens written."""
+    def __init__(
+        self,
+        *,
+        input_per_million: _builtins.float = ...,
+        output_per_million: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["input_per_million", b"input_per_million", "output_per_million", b"output_per_million"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Price: _TypeAlias = Price  # noqa: Y015
 
 @_typing.final
 class ToolUse(_message.Message):
@@ -120,6 +156,9 @@ class Limits(_message.Message):
     MAX_TOKENS_FIELD_NUMBER: _builtins.int
     MODEL_STALL_MS_FIELD_NUMBER: _builtins.int
     MODEL_RETRIES_FIELD_NUMBER: _builtins.int
+    MAX_COST_FIELD_NUMBER: _builtins.int
+    MAX_SELF_WAKES_FIELD_NUMBER: _builtins.int
+    MAX_DEPTH_FIELD_NUMBER: _builtins.int
     max_turns: _builtins.int
     """Model responses in one run; default 10."""
     max_tool_calls: _builtins.int
@@ -134,6 +173,12 @@ class Limits(_message.Message):
     """How long the model may stay silent in a stream, in milliseconds; default 60000."""
     model_retries: _builtins.int
     """How often a failed model request is tried again; default 4."""
+    max_cost: _builtins.float
+    """What a run may cost, its sub-agents' runs included, in the currency of the models' prices; default unlimited."""
+    max_self_wakes: _builtins.int
+    """Runs in a row that news in the inbox may start by themselves, until a client or a person says something; default 10."""
+    max_depth: _builtins.int
+    """How deep agents may call agents below this one; 0 forbids it; default 3."""
     def __init__(
         self,
         *,
@@ -144,13 +189,25 @@ class Limits(_message.Message):
         max_tokens: _builtins.int = ...,
         model_stall_ms: _builtins.int = ...,
         model_retries: _builtins.int | None = ...,
+        max_cost: _builtins.float = ...,
+        max_self_wakes: _builtins.int | None = ...,
+        max_depth: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_model_retries", b"_model_retries", "model_retries", b"model_retries"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth", "_max_self_wakes", b"_max_self_wakes", "_model_retries", b"_model_retries", "max_depth", b"max_depth", "max_self_wakes", b"max_self_wakes", "model_retries", b"model_retries"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_model_retries", b"_model_retries", "deadline_ms", b"deadline_ms", "max_parallel_calls", b"max_parallel_calls", "max_tokens", b"max_tokens", "max_tool_calls", b"max_tool_calls", "max_turns", b"max_turns", "model_retries", b"model_retries", "model_stall_ms", b"model_stall_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth", "_max_self_wakes", b"_max_self_wakes", "_model_retries", b"_model_retries", "deadline_ms", b"deadline_ms", "max_cost", b"max_cost", "max_depth", b"max_depth", "max_parallel_calls", b"max_parallel_calls", "max_self_wakes", b"max_self_wakes", "max_tokens", b"max_tokens", "max_tool_calls", b"max_tool_calls", "max_turns", b"max_turns", "model_retries", b"model_retries", "model_stall_ms", b"model_stall_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__max_depth: _TypeAlias = _typing.Literal["max_depth"]  # noqa: Y015
+    _WhichOneofArgType__max_depth: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth"]  # noqa: Y015
+    _WhichOneofReturnType__max_self_wakes: _TypeAlias = _typing.Literal["max_self_wakes"]  # noqa: Y015
+    _WhichOneofArgType__max_self_wakes: _TypeAlias = _typing.Literal["_max_self_wakes", b"_max_self_wakes"]  # noqa: Y015
     _WhichOneofReturnType__model_retries: _TypeAlias = _typing.Literal["model_retries"]  # noqa: Y015
     _WhichOneofArgType__model_retries: _TypeAlias = _typing.Literal["_model_retries", b"_model_retries"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_depth) -> _WhichOneofReturnType__max_depth | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_self_wakes) -> _WhichOneofReturnType__max_self_wakes | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__model_retries) -> _WhichOneofReturnType__model_retries | None: ...
 
 Global___Limits: _TypeAlias = Limits  # noqa: Y015

@@ -126,19 +126,23 @@ class Message(_message.Message):
 
     ROLE_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
+    PROVIDER_METADATA_JSON_FIELD_NUMBER: _builtins.int
     role: Global___Role.ValueType
     """Who speaks."""
     text: _builtins.str
     """The text."""
+    provider_metadata_json: _builtins.str
+    """The provider's own data as JSON text, which it needs back; empty if none."""
     def __init__(
         self,
         *,
         role: Global___Role.ValueType = ...,
         text: _builtins.str = ...,
+        provider_metadata_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["role", b"role", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["provider_metadata_json", b"provider_metadata_json", "role", b"role", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -153,22 +157,26 @@ class FunctionCall(_message.Message):
     CALL_ID_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     ARGUMENTS_JSON_FIELD_NUMBER: _builtins.int
+    PROVIDER_METADATA_JSON_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id, unique in the run."""
     name: _builtins.str
     """The name as the model used it."""
     arguments_json: _builtins.str
     """Arguments as JSON text, exactly as the model wrote them."""
+    provider_metadata_json: _builtins.str
+    """The provider's own data as JSON text, which it needs back; empty if none."""
     def __init__(
         self,
         *,
         call_id: _builtins.str = ...,
         name: _builtins.str = ...,
         arguments_json: _builtins.str = ...,
+        provider_metadata_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "call_id", b"call_id", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "call_id", b"call_id", "name", b"name", "provider_metadata_json", b"provider_metadata_json"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -364,23 +372,83 @@ class Usage(_message.Message):
 
     INPUT_TOKENS_FIELD_NUMBER: _builtins.int
     OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
+    COST_FIELD_NUMBER: _builtins.int
     input_tokens: _builtins.int
     """Tokens read."""
     output_tokens: _builtins.int
     """Tokens written."""
+    cost: _builtins.float
+    """Their cost, in the currency of the model's price; 0 where no price is configured."""
     def __init__(
         self,
         *,
         input_tokens: _builtins.int = ...,
         output_tokens: _builtins.int = ...,
+        cost: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["input_tokens", b"input_tokens", "output_tokens", b"output_tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "input_tokens", b"input_tokens", "output_tokens", b"output_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Usage: _TypeAlias = Usage  # noqa: Y015
+
+@_typing.final
+class RunParent(_message.Message):
+    """The call by which an agent started a run of another."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    CALL_ID_FIELD_NUMBER: _builtins.int
+    DEPTH_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """The run of the agent that called."""
+    call_id: _builtins.str
+    """The call, as its run knows it."""
+    depth: _builtins.int
+    """How many agents stand above this one; from 1."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        call_id: _builtins.str = ...,
+        depth: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "depth", b"depth", "run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunParent: _TypeAlias = RunParent  # noqa: Y015
+
+@_typing.final
+class RunFork(_message.Message):
+    """The point of another run from which a run goes on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    AT_SEQUENCE_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """The other run."""
+    at_sequence: _builtins.int
+    """Last stored event of it that is kept."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        at_sequence: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_sequence", b"at_sequence", "run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunFork: _TypeAlias = RunFork  # noqa: Y015
 
 @_typing.final
 class Run(_message.Message):
@@ -402,6 +470,9 @@ class Run(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     ENDED_AT_FIELD_NUMBER: _builtins.int
     LAST_SEQUENCE_FIELD_NUMBER: _builtins.int
+    PARENT_FIELD_NUMBER: _builtins.int
+    FORK_FIELD_NUMBER: _builtins.int
+    SELF_WAKES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The run's id."""
     session_id: _builtins.str
@@ -420,6 +491,8 @@ class Run(_message.Message):
     """Model responses so far."""
     last_sequence: _builtins.int
     """Sequence of the last stored event."""
+    self_wakes: _builtins.int
+    """How many runs in a row started by themselves, this one included; 0 for one that a client started."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___Item]:
         """Input and everything that came of it."""
@@ -440,6 +513,14 @@ class Run(_message.Message):
     def ended_at(self) -> _timestamp_pb2.Timestamp:
         """When it ended; absent while it goes on."""
 
+    @_builtins.property
+    def parent(self) -> Global___RunParent:
+        """The call that it answers, if an agent started it by calling a sub-agent."""
+
+    @_builtins.property
+    def fork(self) -> Global___RunFork:
+        """Where it was forked from, if it was."""
+
     def __init__(
         self,
         *,
@@ -457,10 +538,13 @@ class Run(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         ended_at: _timestamp_pb2.Timestamp | None = ...,
         last_sequence: _builtins.int = ...,
+        parent: Global___RunParent | None = ...,
+        fork: Global___RunFork | None = ...,
+        self_wakes: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "ended_at", b"ended_at", "usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "ended_at", b"ended_at", "fork", b"fork", "parent", b"parent", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "created_at", b"created_at", "ended_at", b"ended_at", "error", b"error", "id", b"id", "items", b"items", "last_sequence", b"last_sequence", "output_text", b"output_text", "reason", b"reason", "required_calls", b"required_calls", "session_id", b"session_id", "status", b"status", "turns", b"turns", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "created_at", b"created_at", "ended_at", b"ended_at", "error", b"error", "fork", b"fork", "id", b"id", "items", b"items", "last_sequence", b"last_sequence", "output_text", b"output_text", "parent", b"parent", "reason", b"reason", "required_calls", b"required_calls", "self_wakes", b"self_wakes", "session_id", b"session_id", "status", b"status", "turns", b"turns", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -479,6 +563,9 @@ class RunAccepted(_message.Message):
     PRINCIPAL_FIELD_NUMBER: _builtins.int
     IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
     PREVIOUS_RUN_ID_FIELD_NUMBER: _builtins.int
+    PARENT_FIELD_NUMBER: _builtins.int
+    FORK_FIELD_NUMBER: _builtins.int
+    SELF_WAKES_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session."""
     agent: _builtins.str
@@ -489,6 +576,8 @@ class RunAccepted(_message.Message):
     """Key under which a repeated creation finds this run; empty if none."""
     previous_run_id: _builtins.str
     """The run whose conversation this one continues; empty for the session's latest."""
+    self_wakes: _builtins.int
+    """How many runs in a row news in the inbox started, this one included, since a client or a person said something."""
     @_builtins.property
     def input(self) -> _containers.RepeatedCompositeFieldContainer[Global___Item]:
         """Input of the run."""
@@ -496,6 +585,14 @@ class RunAccepted(_message.Message):
     @_builtins.property
     def options(self) -> Global___RunOptions:
         """Options of the run."""
+
+    @_builtins.property
+    def parent(self) -> Global___RunParent:
+        """The call that it answers, if an agent started it by calling a sub-agent."""
+
+    @_builtins.property
+    def fork(self) -> Global___RunFork:
+        """Where it was forked from, if it was."""
 
     def __init__(
         self,
@@ -507,10 +604,13 @@ class RunAccepted(_message.Message):
         principal: _builtins.str = ...,
         idempotency_key: _builtins.str = ...,
         previous_run_id: _builtins.str = ...,
+        parent: Global___RunParent | None = ...,
+        fork: Global___RunFork | None = ...,
+        self_wakes: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["fork", b"fork", "options", b"options", "parent", b"parent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "idempotency_key", b"idempotency_key", "input", b"input", "options", b"options", "previous_run_id", b"previous_run_id", "principal", b"principal", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "fork", b"fork", "idempotency_key", b"idempotency_key", "input", b"input", "options", b"options", "parent", b"parent", "previous_run_id", b"previous_run_id", "principal", b"principal", "self_wakes", b"self_wakes", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -802,19 +902,25 @@ class ContextCompacted(_message.Message):
 
     BEFORE_SEQUENCE_FIELD_NUMBER: _builtins.int
     SUMMARY_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
     before_sequence: _builtins.int
-    """Events before this sequence are replaced by the summary when the model is called."""
+    """Earlier runs, and this run's turns before this sequence, are replaced by the summary when the model is called. Input stays."""
     summary: _builtins.str
     """The summary."""
+    @_builtins.property
+    def usage(self) -> Global___Usage:
+        """Tokens used for it."""
+
     def __init__(
         self,
         *,
         before_sequence: _builtins.int = ...,
         summary: _builtins.str = ...,
+        usage: Global___Usage | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["before_sequence", b"before_sequence", "summary", b"summary"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["before_sequence", b"before_sequence", "summary", b"summary", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1138,29 +1244,35 @@ Global___QueuedRun: _TypeAlias = QueuedRun  # noqa: Y015
 
 @_typing.final
 class SessionWake(_message.Message):
-    """Tells whoever has a free hand that a session may have work."""
+    """Tells whoever has a free hand that a session may have work: on `toolbus.wake.<session>`, for a run or for the inbox."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
     EVENT_COUNT_FIELD_NUMBER: _builtins.int
+    INBOX_EVENT_ID_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session."""
     run_id: _builtins.str
-    """The run that has news."""
+    """The run that has news; empty when the inbox has."""
     event_count: _builtins.int
     """How many events the run's log has once the news stand in it: a wake that is earlier than its news waits for them."""
+    inbox_event_id: _builtins.str
+    """The event of the inbox that is the news; empty for news of a run. The wake is published after the event is stored, and
+    again when its delivery is repeated while it waits.
+    """
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
         run_id: _builtins.str = ...,
         event_count: _builtins.int = ...,
+        inbox_event_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_count", b"event_count", "run_id", b"run_id", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_count", b"event_count", "inbox_event_id", b"inbox_event_id", "run_id", b"run_id", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

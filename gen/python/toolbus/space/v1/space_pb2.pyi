@@ -488,22 +488,26 @@ class InboxMessage(_message.Message):
     SPACE_ID_FIELD_NUMBER: _builtins.int
     AUTHOR_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
+    AUTHOR_KIND_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
     """The space; empty for input given to the session itself."""
     author: _builtins.str
     """The author's name."""
     text: _builtins.str
     """The text."""
+    author_kind: Global___MemberKind.ValueType
+    """What the author is; what a person says begins anew the count of runs that start by themselves."""
     def __init__(
         self,
         *,
         space_id: _builtins.str = ...,
         author: _builtins.str = ...,
         text: _builtins.str = ...,
+        author_kind: Global___MemberKind.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["author", b"author", "space_id", b"space_id", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["author", b"author", "author_kind", b"author_kind", "space_id", b"space_id", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -344,26 +344,66 @@ class ToolResult(_message.Message):
     OUTPUT_JSON_FIELD_NUMBER: _builtins.int
     IS_ERROR_FIELD_NUMBER: _builtins.int
     STORED_REFERENCE_FIELD_NUMBER: _builtins.int
+    ENDS_RUN_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
     output_json: _builtins.str
     """The result as JSON text. For an error it is {"error":"<text>"}."""
     is_error: _builtins.bool
     """Whether the tool failed. A tool's failure is data for the model, never an error of the call's transport."""
     stored_reference: _builtins.str
     """Where the whole result is stored when `output_json` holds only its beginning; empty otherwise."""
+    ends_run: _builtins.bool
+    """Whether the run that called is over with it: completed, reason `skipped`. Heeded for built-ins only."""
+    @_builtins.property
+    def usage(self) -> Global___ModelUsage:
+        """What models used on the call's behalf; counts in the budgets of the run that called. Absent means nothing."""
+
     def __init__(
         self,
         *,
         output_json: _builtins.str = ...,
         is_error: _builtins.bool = ...,
         stored_reference: _builtins.str = ...,
+        ends_run: _builtins.bool = ...,
+        usage: Global___ModelUsage | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["is_error", b"is_error", "output_json", b"output_json", "stored_reference", b"stored_reference"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ends_run", b"ends_run", "is_error", b"is_error", "output_json", b"output_json", "stored_reference", b"stored_reference", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ToolResult: _TypeAlias = ToolResult  # noqa: Y015
+
+@_typing.final
+class ModelUsage(_message.Message):
+    """Tokens that models used, and what they cost."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INPUT_TOKENS_FIELD_NUMBER: _builtins.int
+    OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
+    COST_FIELD_NUMBER: _builtins.int
+    input_tokens: _builtins.int
+    """Tokens read."""
+    output_tokens: _builtins.int
+    """Tokens written."""
+    cost: _builtins.float
+    """Their cost, in the currency of the models' prices; 0 where no price is configured."""
+    def __init__(
+        self,
+        *,
+        input_tokens: _builtins.int = ...,
+        output_tokens: _builtins.int = ...,
+        cost: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "input_tokens", b"input_tokens", "output_tokens", b"output_tokens"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ModelUsage: _TypeAlias = ModelUsage  # noqa: Y015
 
 @_typing.final
 class ToolProgress(_message.Message):
