@@ -22,6 +22,8 @@ export interface Rooms {
 /** A tool that every agent has. What it refuses is its error result. */
 export interface BuiltIn {
   readonly tool: Tool;
+  /** Whether the run that called is over with the tool's result. */
+  readonly endsRun: boolean;
   run(rooms: Rooms, call: BuiltInCall, argumentsJson: string): Promise<unknown>;
 }
 
@@ -29,6 +31,7 @@ interface Definition<A extends z.ZodObject> {
   name: string;
   description: string;
   effect: Effect;
+  endsRun?: boolean;
   arguments: A;
   run: (rooms: Rooms, call: BuiltInCall, given: z.infer<A>) => Promise<unknown>;
 }
@@ -44,6 +47,7 @@ export function defineBuiltIn<A extends z.ZodObject>(definition: Definition<A>):
   });
   return {
     tool,
+    endsRun: definition.endsRun ?? false,
     run: async (rooms, call, json) => definition.run(rooms, call, parseArguments(definition.arguments, json)),
   };
 }

@@ -1,12 +1,13 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { builtInTools } from "./built-ins.ts";
+import type { Rooms } from "./built-in.ts";
+import { builtInTools, callBuiltIn } from "./built-ins.ts";
 
 describe("the built-in tools", () => {
   test("TOOL-12 are these, none of them visible", () => {
     expect(builtInTools.map(({ name }) => name).toSorted()).toEqual(
-      "delete_goals delete_memories delete_plans enter_space get_plans leave_space read_messages send_message set_goals set_memories set_plans".split(
+      "delete_goals delete_memories delete_plans enter_space get_plans leave_space read_messages send_message set_goals set_memories set_plans skip".split(
         " ",
       ),
     );
@@ -23,6 +24,18 @@ describe("the built-in tools", () => {
     const validate = new Ajv2020().compile(schema);
     expect(validate({ something: "else" })).toBe(false);
     expect(schema.required ?? []).not.toContain("offset"); // what has a default may be left out
+  });
+
+  test("TOOL-12 skip is the one that ends the run, and needs nothing but a session and an agent", async () => {
+    const call = { callId: "c", sessionId: "s", agent: "a" };
+    const rooms = {} as Rooms; // skip uses none
+    expect(await callBuiltIn(rooms, "skip", call, '{"reason":"not for me"}')).toMatchObject({
+      outputJson: '{"skipped":true}',
+      endsRun: true,
+      isError: false,
+    });
+    await expect(callBuiltIn(rooms, "skip", { ...call, agent: "" }, "{}")).rejects.toThrow("belong to an agent");
+    expect(await callBuiltIn(rooms, "skip", call, '{"why":1}')).toMatchObject({ isError: true, endsRun: false });
   });
 
   test("KIND-1 only enter_space and read_messages name a space", () => {

@@ -3,10 +3,11 @@ import { type Tool, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import type { BuiltIn, BuiltInCall, Rooms } from "./built-in.ts";
 import { memoryTools } from "./memory-tools.ts";
+import { skip } from "./skip.ts";
 import { spaceTools } from "./space-tools.ts";
 
 const builtInsByName = new Map<string, BuiltIn>(
-  [...spaceTools, ...memoryTools].map((builtIn) => [builtIn.tool.name, builtIn]),
+  [...spaceTools, ...memoryTools, skip].map((builtIn) => [builtIn.tool.name, builtIn]),
 );
 
 export const builtInTools: readonly Tool[] = [...builtInsByName.values()].map((builtIn) => builtIn.tool);
@@ -25,7 +26,7 @@ export async function callBuiltIn(
   if (call.agent === "") refuse("invalid_argument", "scope.agent: built-in tools belong to an agent");
   try {
     const value = await builtIn.run(rooms, call, argumentsJson);
-    return create(ToolResultSchema, { outputJson: JSON.stringify(value) });
+    return create(ToolResultSchema, { outputJson: JSON.stringify(value), endsRun: builtIn.endsRun });
   } catch (error) {
     if (!(error instanceof Failure) || faults.has(error.code)) throw error;
     return create(ToolResultSchema, { outputJson: JSON.stringify({ error: error.message }), isError: true });
