@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/router/v1/agents.proto.
  */
 export const file_toolbus_router_v1_agents: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sYnVzL3JvdXRlci92MS9hZ2VudHMucHJvdG8SEXRvb2xidXMucm91dGVyLnYxImkKC1N0b3JlZEFnZW50EiYKBWFnZW50GAEgASgLMhcudG9vbGJ1cy5hZ2VudC52MS5BZ2VudBIQCghyZXZpc2lvbhgCIAEoBBIOCgZvcmlnaW4YAyABKAkSEAoId2FybmluZ3MYBCADKAkiWgoRQXBwbHlBZ2VudFJlcXVlc3QSLgoFYWdlbnQYASABKAsyFy50b29sYnVzLmFnZW50LnYxLkFnZW50Qga6SAPIAQESFQoNdmFsaWRhdGVfb25seRgCIAEoCCJDChJBcHBseUFnZW50UmVzcG9uc2USLQoFYWdlbnQYASABKAsyHi50b29sYnVzLnJvdXRlci52MS5TdG9yZWRBZ2VudCI9Cg9HZXRBZ2VudFJlcXVlc3QSKgoEbmFtZRgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCJBChBHZXRBZ2VudFJlc3BvbnNlEi0KBWFnZW50GAEgASgLMh4udG9vbGJ1cy5yb3V0ZXIudjEuU3RvcmVkQWdlbnQiEwoRTGlzdEFnZW50c1JlcXVlc3QiRAoSTGlzdEFnZW50c1Jlc3BvbnNlEi4KBmFnZW50cxgBIAMoCzIeLnRvb2xidXMucm91dGVyLnYxLlN0b3JlZEFnZW50IkAKEkRlbGV0ZUFnZW50UmVxdWVzdBIqCgRuYW1lGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIhUKE0RlbGV0ZUFnZW50UmVzcG9uc2UiFAoSV2F0Y2hBZ2VudHNSZXF1ZXN0IlUKE1dhdGNoQWdlbnRzUmVzcG9uc2USLgoGYWdlbnRzGAEgAygLMh4udG9vbGJ1cy5yb3V0ZXIudjEuU3RvcmVkQWdlbnQSDgoGZmF1bHRzGAIgAygJMtcDCgxBZ2VudFNlcnZpY2USWQoKQXBwbHlBZ2VudBIkLnRvb2xidXMucm91dGVyLnYxLkFwcGx5QWdlbnRSZXF1ZXN0GiUudG9vbGJ1cy5yb3V0ZXIudjEuQXBwbHlBZ2VudFJlc3BvbnNlElMKCEdldEFnZW50EiIudG9vbGJ1cy5yb3V0ZXIudjEuR2V0QWdlbnRSZXF1ZXN0GiMudG9vbGJ1cy5yb3V0ZXIudjEuR2V0QWdlbnRSZXNwb25zZRJZCgpMaXN0QWdlbnRzEiQudG9vbGJ1cy5yb3V0ZXIudjEuTGlzdEFnZW50c1JlcXVlc3QaJS50b29sYnVzLnJvdXRlci52MS5MaXN0QWdlbnRzUmVzcG9uc2USXAoLRGVsZXRlQWdlbnQSJS50b29sYnVzLnJvdXRlci52MS5EZWxldGVBZ2VudFJlcXVlc3QaJi50b29sYnVzLnJvdXRlci52MS5EZWxldGVBZ2VudFJlc3BvbnNlEl4KC1dhdGNoQWdlbnRzEiUudG9vbGJ1cy5yb3V0ZXIudjEuV2F0Y2hBZ2VudHNSZXF1ZXN0GiYudG9vbGJ1cy5yb3V0ZXIudjEuV2F0Y2hBZ2VudHNSZXNwb25zZTABQrkBChVjb20udG9vbGJ1cy5yb3V0ZXIudjFCC0FnZW50c1Byb3RvUAFaLXRvb2xidXMuZGV2L2dlbi9nby90b29sYnVzL3JvdXRlci92MTtyb3V0ZXJ2MaICA1RSWKoCEVRvb2xidXMuUm91dGVyLlYxygIRVG9vbGJ1c1xSb3V0ZXJcVjHiAh1Ub29sYnVzXFJvdXRlclxWMVxHUEJNZXRhZGF0YeoCE1Rvb2xidXM6OlJvdXRlcjo6VjFiBnByb3RvMw", [file_buf_validate_validate, file_toolbus_agent_v1_agent]);
+  fileDesc("Ch50b29sYnVzL3JvdXRlci92MS9hZ2VudHMucHJvdG8SEXRvb2xidXMucm91dGVyLnYxImkKC1N0b3JlZEFnZW50EiYKBWFnZW50GAEgASgLMhcudG9vbGJ1cy5hZ2VudC52MS5BZ2VudBIQCghyZXZpc2lvbhgCIAEoBBIOCgZvcmlnaW4YAyABKAkSEAoId2FybmluZ3MYBCADKAkiWgoRQXBwbHlBZ2VudFJlcXVlc3QSLgoFYWdlbnQYASABKAsyFy50b29sYnVzLmFnZW50LnYxLkFnZW50Qga6SAPIAQESFQoNdmFsaWRhdGVfb25seRgCIAEoCCJDChJBcHBseUFnZW50UmVzcG9uc2USLQoFYWdlbnQYASABKAsyHi50b29sYnVzLnJvdXRlci52MS5TdG9yZWRBZ2VudCI9Cg9HZXRBZ2VudFJlcXVlc3QSKgoEbmFtZRgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCJBChBHZXRBZ2VudFJlc3BvbnNlEi0KBWFnZW50GAEgASgLMh4udG9vbGJ1cy5yb3V0ZXIudjEuU3RvcmVkQWdlbnQiEwoRTGlzdEFnZW50c1JlcXVlc3QiewoSTGlzdEFnZW50c1Jlc3BvbnNlEi4KBmFnZW50cxgBIAMoCzIeLnRvb2xidXMucm91dGVyLnYxLlN0b3JlZEFnZW50EjUKDXJlZnVzZWRfZmlsZXMYAiADKAsyHi50b29sYnVzLnJvdXRlci52MS5SZWZ1c2VkRmlsZSIrCgtSZWZ1c2VkRmlsZRIMCgRmaWxlGAEgASgJEg4KBmZhdWx0cxgCIAMoCSJAChJEZWxldGVBZ2VudFJlcXVlc3QSKgoEbmFtZRgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCIVChNEZWxldGVBZ2VudFJlc3BvbnNlIhQKEldhdGNoQWdlbnRzUmVxdWVzdCJVChNXYXRjaEFnZW50c1Jlc3BvbnNlEi4KBmFnZW50cxgBIAMoCzIeLnRvb2xidXMucm91dGVyLnYxLlN0b3JlZEFnZW50Eg4KBmZhdWx0cxgCIAMoCTLXAwoMQWdlbnRTZXJ2aWNlElkKCkFwcGx5QWdlbnQSJC50b29sYnVzLnJvdXRlci52MS5BcHBseUFnZW50UmVxdWVzdBolLnRvb2xidXMucm91dGVyLnYxLkFwcGx5QWdlbnRSZXNwb25zZRJTCghHZXRBZ2VudBIiLnRvb2xidXMucm91dGVyLnYxLkdldEFnZW50UmVxdWVzdBojLnRvb2xidXMucm91dGVyLnYxLkdldEFnZW50UmVzcG9uc2USWQoKTGlzdEFnZW50cxIkLnRvb2xidXMucm91dGVyLnYxLkxpc3RBZ2VudHNSZXF1ZXN0GiUudG9vbGJ1cy5yb3V0ZXIudjEuTGlzdEFnZW50c1Jlc3BvbnNlElwKC0RlbGV0ZUFnZW50EiUudG9vbGJ1cy5yb3V0ZXIudjEuRGVsZXRlQWdlbnRSZXF1ZXN0GiYudG9vbGJ1cy5yb3V0ZXIudjEuRGVsZXRlQWdlbnRSZXNwb25zZRJeCgtXYXRjaEFnZW50cxIlLnRvb2xidXMucm91dGVyLnYxLldhdGNoQWdlbnRzUmVxdWVzdBomLnRvb2xidXMucm91dGVyLnYxLldhdGNoQWdlbnRzUmVzcG9uc2UwAUK5AQoVY29tLnRvb2xidXMucm91dGVyLnYxQgtBZ2VudHNQcm90b1ABWi10b29sYnVzLmRldi9nZW4vZ28vdG9vbGJ1cy9yb3V0ZXIvdjE7cm91dGVydjGiAgNUUliqAhFUb29sYnVzLlJvdXRlci5WMcoCEVRvb2xidXNcUm91dGVyXFYx4gIdVG9vbGJ1c1xSb3V0ZXJcVjFcR1BCTWV0YWRhdGHqAhNUb29sYnVzOjpSb3V0ZXI6OlYxYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_agent_v1_agent]);
 
 /**
  * An agent of the catalogue.
@@ -177,6 +177,13 @@ export type ListAgentsResponse = Message<"toolbus.router.v1.ListAgentsResponse">
    * @generated from field: repeated toolbus.router.v1.StoredAgent agents = 1;
    */
   agents: StoredAgent[];
+
+  /**
+   * Files of agents and tools that were refused. What stood before a faulty change of theirs stays in force.
+   *
+   * @generated from field: repeated toolbus.router.v1.RefusedFile refused_files = 2;
+   */
+  refusedFiles: RefusedFile[];
 };
 
 /**
@@ -185,6 +192,34 @@ export type ListAgentsResponse = Message<"toolbus.router.v1.ListAgentsResponse">
  */
 export const ListAgentsResponseSchema: GenMessage<ListAgentsResponse> = /*@__PURE__*/
   messageDesc(file_toolbus_router_v1_agents, 6);
+
+/**
+ * A file of the catalogue that was refused.
+ *
+ * @generated from message toolbus.router.v1.RefusedFile
+ */
+export type RefusedFile = Message<"toolbus.router.v1.RefusedFile"> & {
+  /**
+   * The file, with its directory: `agents/writer.json`.
+   *
+   * @generated from field: string file = 1;
+   */
+  file: string;
+
+  /**
+   * All that is wrong with it, each fault with its path.
+   *
+   * @generated from field: repeated string faults = 2;
+   */
+  faults: string[];
+};
+
+/**
+ * Describes the message toolbus.router.v1.RefusedFile.
+ * Use `create(RefusedFileSchema)` to create a new message.
+ */
+export const RefusedFileSchema: GenMessage<RefusedFile> = /*@__PURE__*/
+  messageDesc(file_toolbus_router_v1_agents, 7);
 
 /**
  * Removes an agent.
@@ -205,7 +240,7 @@ export type DeleteAgentRequest = Message<"toolbus.router.v1.DeleteAgentRequest">
  * Use `create(DeleteAgentRequestSchema)` to create a new message.
  */
 export const DeleteAgentRequestSchema: GenMessage<DeleteAgentRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_router_v1_agents, 7);
+  messageDesc(file_toolbus_router_v1_agents, 8);
 
 /**
  * The agent is gone.
@@ -220,7 +255,7 @@ export type DeleteAgentResponse = Message<"toolbus.router.v1.DeleteAgentResponse
  * Use `create(DeleteAgentResponseSchema)` to create a new message.
  */
 export const DeleteAgentResponseSchema: GenMessage<DeleteAgentResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_router_v1_agents, 8);
+  messageDesc(file_toolbus_router_v1_agents, 9);
 
 /**
  * Asks to be told of the agents now and whenever they change.
@@ -235,7 +270,7 @@ export type WatchAgentsRequest = Message<"toolbus.router.v1.WatchAgentsRequest">
  * Use `create(WatchAgentsRequestSchema)` to create a new message.
  */
 export const WatchAgentsRequestSchema: GenMessage<WatchAgentsRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_router_v1_agents, 9);
+  messageDesc(file_toolbus_router_v1_agents, 10);
 
 /**
  * All agents as they are; the first comes at once.
@@ -263,7 +298,7 @@ export type WatchAgentsResponse = Message<"toolbus.router.v1.WatchAgentsResponse
  * Use `create(WatchAgentsResponseSchema)` to create a new message.
  */
 export const WatchAgentsResponseSchema: GenMessage<WatchAgentsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_router_v1_agents, 10);
+  messageDesc(file_toolbus_router_v1_agents, 11);
 
 /**
  * Agents: configuration and its changes.

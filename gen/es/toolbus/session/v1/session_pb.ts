@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/session/v1/session.proto.
  */
 export const file_toolbus_session_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("CiB0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbi5wcm90bxISdG9vbGJ1cy5zZXNzaW9uLnYxIrABCgdTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWFnZW50GAIgASgJEhYKDmFnZW50X3JldmlzaW9uGAMgASgNEi8KBXN0YXRlGAQgASgOMiAudG9vbGJ1cy5zZXNzaW9uLnYxLlNlc3Npb25TdGF0ZRIRCglwcmluY2lwYWwYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAquQEKDFNlc3Npb25TdGF0ZRIdChlTRVNTSU9OX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUU0VTU0lPTl9TVEFURV9BQ1RJVkUQARIaChZTRVNTSU9OX1NUQVRFX0RSQUlOSU5HEAISHgoaU0VTU0lPTl9TVEFURV9URUFSSU5HX0RPV04QAxIaChZTRVNTSU9OX1NUQVRFX0JVSUxESU5HEAQSGAoUU0VTU0lPTl9TVEFURV9DTE9TRUQQBULBAQoWY29tLnRvb2xidXMuc2Vzc2lvbi52MUIMU2Vzc2lvblByb3RvUAFaL3Rvb2xidXMuZGV2L2dlbi9nby90b29sYnVzL3Nlc3Npb24vdjE7c2Vzc2lvbnYxogIDVFNYqgISVG9vbGJ1cy5TZXNzaW9uLlYxygISVG9vbGJ1c1xTZXNzaW9uXFYx4gIeVG9vbGJ1c1xTZXNzaW9uXFYxXEdQQk1ldGFkYXRh6gIUVG9vbGJ1czo6U2Vzc2lvbjo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("CiB0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbi5wcm90bxISdG9vbGJ1cy5zZXNzaW9uLnYxIoUCCgdTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWFnZW50GAIgASgJEhYKDmFnZW50X3JldmlzaW9uGAMgASgNEi8KBXN0YXRlGAQgASgOMiAudG9vbGJ1cy5zZXNzaW9uLnYxLlNlc3Npb25TdGF0ZRIRCglwcmluY2lwYWwYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKbmV4dF9hZ2VudBgHIAEoCRIvCgtkcmFpbl91bnRpbBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGaG9sZGVyGAkgASgJKrkBCgxTZXNzaW9uU3RhdGUSHQoZU0VTU0lPTl9TVEFURV9VTlNQRUNJRklFRBAAEhgKFFNFU1NJT05fU1RBVEVfQUNUSVZFEAESGgoWU0VTU0lPTl9TVEFURV9EUkFJTklORxACEh4KGlNFU1NJT05fU1RBVEVfVEVBUklOR19ET1dOEAMSGgoWU0VTU0lPTl9TVEFURV9CVUlMRElORxAEEhgKFFNFU1NJT05fU1RBVEVfQ0xPU0VEEAVCwQEKFmNvbS50b29sYnVzLnNlc3Npb24udjFCDFNlc3Npb25Qcm90b1ABWi90b29sYnVzLmRldi9nZW4vZ28vdG9vbGJ1cy9zZXNzaW9uL3YxO3Nlc3Npb252MaICA1RTWKoCElRvb2xidXMuU2Vzc2lvbi5WMcoCElRvb2xidXNcU2Vzc2lvblxWMeICHlRvb2xidXNcU2Vzc2lvblxWMVxHUEJNZXRhZGF0YeoCFFRvb2xidXM6OlNlc3Npb246OlYxYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * One conversation with one active agent.
@@ -63,6 +63,27 @@ export type Session = Message<"toolbus.session.v1.Session"> & {
    * @generated from field: google.protobuf.Timestamp created_at = 6;
    */
   createdAt?: Timestamp | undefined;
+
+  /**
+   * The agent that a switch under way makes the active one; empty in a session that is being closed, and without a switch.
+   *
+   * @generated from field: string next_agent = 7;
+   */
+  nextAgent: string;
+
+  /**
+   * Until when calls in flight may go on while the session drains.
+   *
+   * @generated from field: google.protobuf.Timestamp drain_until = 8;
+   */
+  drainUntil?: Timestamp | undefined;
+
+  /**
+   * The router that takes the session through a switch or its closing; empty without one.
+   *
+   * @generated from field: string holder = 9;
+   */
+  holder: string;
 };
 
 /**

@@ -332,7 +332,9 @@ func (*ListAgentsRequest) Descriptor() ([]byte, []int) {
 type ListAgentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The agents, by name.
-	Agents        []*StoredAgent `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
+	Agents []*StoredAgent `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
+	// Files of agents and tools that were refused. What stood before a faulty change of theirs stays in force.
+	RefusedFiles  []*RefusedFile `protobuf:"bytes,2,rep,name=refused_files,json=refusedFiles,proto3" json:"refused_files,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -374,6 +376,68 @@ func (x *ListAgentsResponse) GetAgents() []*StoredAgent {
 	return nil
 }
 
+func (x *ListAgentsResponse) GetRefusedFiles() []*RefusedFile {
+	if x != nil {
+		return x.RefusedFiles
+	}
+	return nil
+}
+
+// A file of the catalogue that was refused.
+type RefusedFile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The file, with its directory: `agents/writer.json`.
+	File string `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
+	// All that is wrong with it, each fault with its path.
+	Faults        []string `protobuf:"bytes,2,rep,name=faults,proto3" json:"faults,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RefusedFile) Reset() {
+	*x = RefusedFile{}
+	mi := &file_toolbus_router_v1_agents_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RefusedFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RefusedFile) ProtoMessage() {}
+
+func (x *RefusedFile) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_router_v1_agents_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RefusedFile.ProtoReflect.Descriptor instead.
+func (*RefusedFile) Descriptor() ([]byte, []int) {
+	return file_toolbus_router_v1_agents_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RefusedFile) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *RefusedFile) GetFaults() []string {
+	if x != nil {
+		return x.Faults
+	}
+	return nil
+}
+
 // Removes an agent.
 type DeleteAgentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -385,7 +449,7 @@ type DeleteAgentRequest struct {
 
 func (x *DeleteAgentRequest) Reset() {
 	*x = DeleteAgentRequest{}
-	mi := &file_toolbus_router_v1_agents_proto_msgTypes[7]
+	mi := &file_toolbus_router_v1_agents_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -397,7 +461,7 @@ func (x *DeleteAgentRequest) String() string {
 func (*DeleteAgentRequest) ProtoMessage() {}
 
 func (x *DeleteAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_router_v1_agents_proto_msgTypes[7]
+	mi := &file_toolbus_router_v1_agents_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -410,7 +474,7 @@ func (x *DeleteAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAgentRequest.ProtoReflect.Descriptor instead.
 func (*DeleteAgentRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_router_v1_agents_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_router_v1_agents_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DeleteAgentRequest) GetName() string {
@@ -429,7 +493,7 @@ type DeleteAgentResponse struct {
 
 func (x *DeleteAgentResponse) Reset() {
 	*x = DeleteAgentResponse{}
-	mi := &file_toolbus_router_v1_agents_proto_msgTypes[8]
+	mi := &file_toolbus_router_v1_agents_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -441,7 +505,7 @@ func (x *DeleteAgentResponse) String() string {
 func (*DeleteAgentResponse) ProtoMessage() {}
 
 func (x *DeleteAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_router_v1_agents_proto_msgTypes[8]
+	mi := &file_toolbus_router_v1_agents_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -454,7 +518,7 @@ func (x *DeleteAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAgentResponse.ProtoReflect.Descriptor instead.
 func (*DeleteAgentResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_router_v1_agents_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_router_v1_agents_proto_rawDescGZIP(), []int{9}
 }
 
 // Asks to be told of the agents now and whenever they change.
@@ -466,7 +530,7 @@ type WatchAgentsRequest struct {
 
 func (x *WatchAgentsRequest) Reset() {
 	*x = WatchAgentsRequest{}
-	mi := &file_toolbus_router_v1_agents_proto_msgTypes[9]
+	mi := &file_toolbus_router_v1_agents_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -478,7 +542,7 @@ func (x *WatchAgentsRequest) String() string {
 func (*WatchAgentsRequest) ProtoMessage() {}
 
 func (x *WatchAgentsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_router_v1_agents_proto_msgTypes[9]
+	mi := &file_toolbus_router_v1_agents_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -491,7 +555,7 @@ func (x *WatchAgentsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAgentsRequest.ProtoReflect.Descriptor instead.
 func (*WatchAgentsRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_router_v1_agents_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_router_v1_agents_proto_rawDescGZIP(), []int{10}
 }
 
 // All agents as they are; the first comes at once.
@@ -507,7 +571,7 @@ type WatchAgentsResponse struct {
 
 func (x *WatchAgentsResponse) Reset() {
 	*x = WatchAgentsResponse{}
-	mi := &file_toolbus_router_v1_agents_proto_msgTypes[10]
+	mi := &file_toolbus_router_v1_agents_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -519,7 +583,7 @@ func (x *WatchAgentsResponse) String() string {
 func (*WatchAgentsResponse) ProtoMessage() {}
 
 func (x *WatchAgentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_router_v1_agents_proto_msgTypes[10]
+	mi := &file_toolbus_router_v1_agents_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -532,7 +596,7 @@ func (x *WatchAgentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAgentsResponse.ProtoReflect.Descriptor instead.
 func (*WatchAgentsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_router_v1_agents_proto_rawDescGZIP(), []int{10}
+	return file_toolbus_router_v1_agents_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WatchAgentsResponse) GetAgents() []*StoredAgent {
@@ -568,9 +632,13 @@ const file_toolbus_router_v1_agents_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"H\n" +
 	"\x10GetAgentResponse\x124\n" +
 	"\x05agent\x18\x01 \x01(\v2\x1e.toolbus.router.v1.StoredAgentR\x05agent\"\x13\n" +
-	"\x11ListAgentsRequest\"L\n" +
+	"\x11ListAgentsRequest\"\x91\x01\n" +
 	"\x12ListAgentsResponse\x126\n" +
-	"\x06agents\x18\x01 \x03(\v2\x1e.toolbus.router.v1.StoredAgentR\x06agents\"F\n" +
+	"\x06agents\x18\x01 \x03(\v2\x1e.toolbus.router.v1.StoredAgentR\x06agents\x12C\n" +
+	"\rrefused_files\x18\x02 \x03(\v2\x1e.toolbus.router.v1.RefusedFileR\frefusedFiles\"9\n" +
+	"\vRefusedFile\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\tR\x04file\x12\x16\n" +
+	"\x06faults\x18\x02 \x03(\tR\x06faults\"F\n" +
 	"\x12DeleteAgentRequest\x120\n" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"\x15\n" +
 	"\x13DeleteAgentResponse\"\x14\n" +
@@ -600,7 +668,7 @@ func file_toolbus_router_v1_agents_proto_rawDescGZIP() []byte {
 	return file_toolbus_router_v1_agents_proto_rawDescData
 }
 
-var file_toolbus_router_v1_agents_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_toolbus_router_v1_agents_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_toolbus_router_v1_agents_proto_goTypes = []any{
 	(*StoredAgent)(nil),         // 0: toolbus.router.v1.StoredAgent
 	(*ApplyAgentRequest)(nil),   // 1: toolbus.router.v1.ApplyAgentRequest
@@ -609,34 +677,36 @@ var file_toolbus_router_v1_agents_proto_goTypes = []any{
 	(*GetAgentResponse)(nil),    // 4: toolbus.router.v1.GetAgentResponse
 	(*ListAgentsRequest)(nil),   // 5: toolbus.router.v1.ListAgentsRequest
 	(*ListAgentsResponse)(nil),  // 6: toolbus.router.v1.ListAgentsResponse
-	(*DeleteAgentRequest)(nil),  // 7: toolbus.router.v1.DeleteAgentRequest
-	(*DeleteAgentResponse)(nil), // 8: toolbus.router.v1.DeleteAgentResponse
-	(*WatchAgentsRequest)(nil),  // 9: toolbus.router.v1.WatchAgentsRequest
-	(*WatchAgentsResponse)(nil), // 10: toolbus.router.v1.WatchAgentsResponse
-	(*v1.Agent)(nil),            // 11: toolbus.agent.v1.Agent
+	(*RefusedFile)(nil),         // 7: toolbus.router.v1.RefusedFile
+	(*DeleteAgentRequest)(nil),  // 8: toolbus.router.v1.DeleteAgentRequest
+	(*DeleteAgentResponse)(nil), // 9: toolbus.router.v1.DeleteAgentResponse
+	(*WatchAgentsRequest)(nil),  // 10: toolbus.router.v1.WatchAgentsRequest
+	(*WatchAgentsResponse)(nil), // 11: toolbus.router.v1.WatchAgentsResponse
+	(*v1.Agent)(nil),            // 12: toolbus.agent.v1.Agent
 }
 var file_toolbus_router_v1_agents_proto_depIdxs = []int32{
-	11, // 0: toolbus.router.v1.StoredAgent.agent:type_name -> toolbus.agent.v1.Agent
-	11, // 1: toolbus.router.v1.ApplyAgentRequest.agent:type_name -> toolbus.agent.v1.Agent
+	12, // 0: toolbus.router.v1.StoredAgent.agent:type_name -> toolbus.agent.v1.Agent
+	12, // 1: toolbus.router.v1.ApplyAgentRequest.agent:type_name -> toolbus.agent.v1.Agent
 	0,  // 2: toolbus.router.v1.ApplyAgentResponse.agent:type_name -> toolbus.router.v1.StoredAgent
 	0,  // 3: toolbus.router.v1.GetAgentResponse.agent:type_name -> toolbus.router.v1.StoredAgent
 	0,  // 4: toolbus.router.v1.ListAgentsResponse.agents:type_name -> toolbus.router.v1.StoredAgent
-	0,  // 5: toolbus.router.v1.WatchAgentsResponse.agents:type_name -> toolbus.router.v1.StoredAgent
-	1,  // 6: toolbus.router.v1.AgentService.ApplyAgent:input_type -> toolbus.router.v1.ApplyAgentRequest
-	3,  // 7: toolbus.router.v1.AgentService.GetAgent:input_type -> toolbus.router.v1.GetAgentRequest
-	5,  // 8: toolbus.router.v1.AgentService.ListAgents:input_type -> toolbus.router.v1.ListAgentsRequest
-	7,  // 9: toolbus.router.v1.AgentService.DeleteAgent:input_type -> toolbus.router.v1.DeleteAgentRequest
-	9,  // 10: toolbus.router.v1.AgentService.WatchAgents:input_type -> toolbus.router.v1.WatchAgentsRequest
-	2,  // 11: toolbus.router.v1.AgentService.ApplyAgent:output_type -> toolbus.router.v1.ApplyAgentResponse
-	4,  // 12: toolbus.router.v1.AgentService.GetAgent:output_type -> toolbus.router.v1.GetAgentResponse
-	6,  // 13: toolbus.router.v1.AgentService.ListAgents:output_type -> toolbus.router.v1.ListAgentsResponse
-	8,  // 14: toolbus.router.v1.AgentService.DeleteAgent:output_type -> toolbus.router.v1.DeleteAgentResponse
-	10, // 15: toolbus.router.v1.AgentService.WatchAgents:output_type -> toolbus.router.v1.WatchAgentsResponse
-	11, // [11:16] is the sub-list for method output_type
-	6,  // [6:11] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	7,  // 5: toolbus.router.v1.ListAgentsResponse.refused_files:type_name -> toolbus.router.v1.RefusedFile
+	0,  // 6: toolbus.router.v1.WatchAgentsResponse.agents:type_name -> toolbus.router.v1.StoredAgent
+	1,  // 7: toolbus.router.v1.AgentService.ApplyAgent:input_type -> toolbus.router.v1.ApplyAgentRequest
+	3,  // 8: toolbus.router.v1.AgentService.GetAgent:input_type -> toolbus.router.v1.GetAgentRequest
+	5,  // 9: toolbus.router.v1.AgentService.ListAgents:input_type -> toolbus.router.v1.ListAgentsRequest
+	8,  // 10: toolbus.router.v1.AgentService.DeleteAgent:input_type -> toolbus.router.v1.DeleteAgentRequest
+	10, // 11: toolbus.router.v1.AgentService.WatchAgents:input_type -> toolbus.router.v1.WatchAgentsRequest
+	2,  // 12: toolbus.router.v1.AgentService.ApplyAgent:output_type -> toolbus.router.v1.ApplyAgentResponse
+	4,  // 13: toolbus.router.v1.AgentService.GetAgent:output_type -> toolbus.router.v1.GetAgentResponse
+	6,  // 14: toolbus.router.v1.AgentService.ListAgents:output_type -> toolbus.router.v1.ListAgentsResponse
+	9,  // 15: toolbus.router.v1.AgentService.DeleteAgent:output_type -> toolbus.router.v1.DeleteAgentResponse
+	11, // 16: toolbus.router.v1.AgentService.WatchAgents:output_type -> toolbus.router.v1.WatchAgentsResponse
+	12, // [12:17] is the sub-list for method output_type
+	7,  // [7:12] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_router_v1_agents_proto_init() }
@@ -650,7 +720,7 @@ func file_toolbus_router_v1_agents_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_router_v1_agents_proto_rawDesc), len(file_toolbus_router_v1_agents_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

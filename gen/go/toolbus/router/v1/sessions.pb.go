@@ -332,9 +332,11 @@ func (x *ListSessionsResponse) GetNextPageToken() string {
 type CloseSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
-	SessionId     string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// How long calls in flight may take, in milliseconds; absent means 5000.
+	DrainTimeoutMs *uint32 `protobuf:"varint,2,opt,name=drain_timeout_ms,json=drainTimeoutMs,proto3,oneof" json:"drain_timeout_ms,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *CloseSessionRequest) Reset() {
@@ -372,6 +374,13 @@ func (x *CloseSessionRequest) GetSessionId() string {
 		return x.SessionId
 	}
 	return ""
+}
+
+func (x *CloseSessionRequest) GetDrainTimeoutMs() uint32 {
+	if x != nil && x.DrainTimeoutMs != nil {
+		return *x.DrainTimeoutMs
+	}
+	return 0
 }
 
 // The session is closed.
@@ -644,10 +653,12 @@ const file_toolbus_router_v1_sessions_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"w\n" +
 	"\x14ListSessionsResponse\x127\n" +
 	"\bsessions\x18\x01 \x03(\v2\x1b.toolbus.session.v1.SessionR\bsessions\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"R\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x96\x01\n" +
 	"\x13CloseSessionRequest\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"M\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12-\n" +
+	"\x10drain_timeout_ms\x18\x02 \x01(\rH\x00R\x0edrainTimeoutMs\x88\x01\x01B\x13\n" +
+	"\x11_drain_timeout_ms\"M\n" +
 	"\x14CloseSessionResponse\x125\n" +
 	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"\xc9\x01\n" +
 	"\x12SwitchAgentRequest\x12;\n" +
@@ -732,6 +743,7 @@ func file_toolbus_router_v1_sessions_proto_init() {
 	if File_toolbus_router_v1_sessions_proto != nil {
 		return
 	}
+	file_toolbus_router_v1_sessions_proto_msgTypes[6].OneofWrappers = []any{}
 	file_toolbus_router_v1_sessions_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -715,6 +715,98 @@ func (*CallToolResponse_Log) isCallToolResponse_Event() {}
 
 func (*CallToolResponse_Result) isCallToolResponse_Event() {}
 
+// The scope is over: its session was closed, or was given another agent.
+type ReleaseScopeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The scope; its revision and run say nothing.
+	Scope         *Scope `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseScopeRequest) Reset() {
+	*x = ReleaseScopeRequest{}
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseScopeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseScopeRequest) ProtoMessage() {}
+
+func (x *ReleaseScopeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseScopeRequest.ProtoReflect.Descriptor instead.
+func (*ReleaseScopeRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ReleaseScopeRequest) GetScope() *Scope {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
+// Nothing of the scope is open any more.
+type ReleaseScopeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many connections, processes and the like were closed.
+	Closed        uint32 `protobuf:"varint,1,opt,name=closed,proto3" json:"closed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseScopeResponse) Reset() {
+	*x = ReleaseScopeResponse{}
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseScopeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseScopeResponse) ProtoMessage() {}
+
+func (x *ReleaseScopeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseScopeResponse.ProtoReflect.Descriptor instead.
+func (*ReleaseScopeResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ReleaseScopeResponse) GetClosed() uint32 {
+	if x != nil {
+		return x.Closed
+	}
+	return 0
+}
+
 var File_toolbus_tool_v1_provider_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_provider_proto_rawDesc = "" +
@@ -763,12 +855,17 @@ const file_toolbus_tool_v1_provider_proto_rawDesc = "" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x125\n" +
 	"\x06result\x18\x03 \x01(\v2\x1b.toolbus.tool.v1.ToolResultH\x00R\x06resultB\a\n" +
-	"\x05event2\x95\x02\n" +
+	"\x05event\"C\n" +
+	"\x13ReleaseScopeRequest\x12,\n" +
+	"\x05scope\x18\x01 \x01(\v2\x16.toolbus.tool.v1.ScopeR\x05scope\".\n" +
+	"\x14ReleaseScopeResponse\x12\x16\n" +
+	"\x06closed\x18\x01 \x01(\rR\x06closed2\xf2\x02\n" +
 	"\x13ToolProviderService\x12R\n" +
 	"\tListTools\x12!.toolbus.tool.v1.ListToolsRequest\x1a\".toolbus.tool.v1.ListToolsResponse\x12W\n" +
 	"\n" +
 	"WatchTools\x12\".toolbus.tool.v1.WatchToolsRequest\x1a#.toolbus.tool.v1.WatchToolsResponse0\x01\x12Q\n" +
-	"\bCallTool\x12 .toolbus.tool.v1.CallToolRequest\x1a!.toolbus.tool.v1.CallToolResponse0\x01B\xad\x01\n" +
+	"\bCallTool\x12 .toolbus.tool.v1.CallToolRequest\x1a!.toolbus.tool.v1.CallToolResponse0\x01\x12[\n" +
+	"\fReleaseScope\x12$.toolbus.tool.v1.ReleaseScopeRequest\x1a%.toolbus.tool.v1.ReleaseScopeResponseB\xad\x01\n" +
 	"\x13com.toolbus.tool.v1B\rProviderProtoP\x01Z)toolbus.dev/gen/go/toolbus/tool/v1;toolv1\xa2\x02\x03TTX\xaa\x02\x0fToolbus.Tool.V1\xca\x02\x0fToolbus\\Tool\\V1\xe2\x02\x1bToolbus\\Tool\\V1\\GPBMetadata\xea\x02\x11Toolbus::Tool::V1b\x06proto3"
 
 var (
@@ -783,7 +880,7 @@ func file_toolbus_tool_v1_provider_proto_rawDescGZIP() []byte {
 	return file_toolbus_tool_v1_provider_proto_rawDescData
 }
 
-var file_toolbus_tool_v1_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_toolbus_tool_v1_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_toolbus_tool_v1_provider_proto_goTypes = []any{
 	(*Scope)(nil),                 // 0: toolbus.tool.v1.Scope
 	(*Source)(nil),                // 1: toolbus.tool.v1.Source
@@ -795,17 +892,19 @@ var file_toolbus_tool_v1_provider_proto_goTypes = []any{
 	(*WatchToolsResponse)(nil),    // 7: toolbus.tool.v1.WatchToolsResponse
 	(*CallToolRequest)(nil),       // 8: toolbus.tool.v1.CallToolRequest
 	(*CallToolResponse)(nil),      // 9: toolbus.tool.v1.CallToolResponse
-	(*structpb.Struct)(nil),       // 10: google.protobuf.Struct
-	(*Tool)(nil),                  // 11: toolbus.tool.v1.Tool
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(*BuiltinPolicy)(nil),         // 13: toolbus.tool.v1.BuiltinPolicy
-	(*ToolProgress)(nil),          // 14: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),               // 15: toolbus.tool.v1.ToolLog
-	(*ToolResult)(nil),            // 16: toolbus.tool.v1.ToolResult
+	(*ReleaseScopeRequest)(nil),   // 10: toolbus.tool.v1.ReleaseScopeRequest
+	(*ReleaseScopeResponse)(nil),  // 11: toolbus.tool.v1.ReleaseScopeResponse
+	(*structpb.Struct)(nil),       // 12: google.protobuf.Struct
+	(*Tool)(nil),                  // 13: toolbus.tool.v1.Tool
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*BuiltinPolicy)(nil),         // 15: toolbus.tool.v1.BuiltinPolicy
+	(*ToolProgress)(nil),          // 16: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),               // 17: toolbus.tool.v1.ToolLog
+	(*ToolResult)(nil),            // 18: toolbus.tool.v1.ToolResult
 }
 var file_toolbus_tool_v1_provider_proto_depIdxs = []int32{
-	10, // 0: toolbus.tool.v1.Source.config:type_name -> google.protobuf.Struct
-	11, // 1: toolbus.tool.v1.OfferedTool.tool:type_name -> toolbus.tool.v1.Tool
+	12, // 0: toolbus.tool.v1.Source.config:type_name -> google.protobuf.Struct
+	13, // 1: toolbus.tool.v1.OfferedTool.tool:type_name -> toolbus.tool.v1.Tool
 	0,  // 2: toolbus.tool.v1.ListToolsRequest.scope:type_name -> toolbus.tool.v1.Scope
 	1,  // 3: toolbus.tool.v1.ListToolsRequest.sources:type_name -> toolbus.tool.v1.Source
 	2,  // 4: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.OfferedTool
@@ -816,23 +915,26 @@ var file_toolbus_tool_v1_provider_proto_depIdxs = []int32{
 	3,  // 9: toolbus.tool.v1.WatchToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
 	0,  // 10: toolbus.tool.v1.CallToolRequest.scope:type_name -> toolbus.tool.v1.Scope
 	1,  // 11: toolbus.tool.v1.CallToolRequest.source:type_name -> toolbus.tool.v1.Source
-	12, // 12: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
-	10, // 13: toolbus.tool.v1.CallToolRequest.config:type_name -> google.protobuf.Struct
-	13, // 14: toolbus.tool.v1.CallToolRequest.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
-	14, // 15: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	15, // 16: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	16, // 17: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
-	4,  // 18: toolbus.tool.v1.ToolProviderService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	6,  // 19: toolbus.tool.v1.ToolProviderService.WatchTools:input_type -> toolbus.tool.v1.WatchToolsRequest
-	8,  // 20: toolbus.tool.v1.ToolProviderService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	5,  // 21: toolbus.tool.v1.ToolProviderService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	7,  // 22: toolbus.tool.v1.ToolProviderService.WatchTools:output_type -> toolbus.tool.v1.WatchToolsResponse
-	9,  // 23: toolbus.tool.v1.ToolProviderService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	21, // [21:24] is the sub-list for method output_type
-	18, // [18:21] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	14, // 12: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
+	12, // 13: toolbus.tool.v1.CallToolRequest.config:type_name -> google.protobuf.Struct
+	15, // 14: toolbus.tool.v1.CallToolRequest.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
+	16, // 15: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	17, // 16: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	18, // 17: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
+	0,  // 18: toolbus.tool.v1.ReleaseScopeRequest.scope:type_name -> toolbus.tool.v1.Scope
+	4,  // 19: toolbus.tool.v1.ToolProviderService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	6,  // 20: toolbus.tool.v1.ToolProviderService.WatchTools:input_type -> toolbus.tool.v1.WatchToolsRequest
+	8,  // 21: toolbus.tool.v1.ToolProviderService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	10, // 22: toolbus.tool.v1.ToolProviderService.ReleaseScope:input_type -> toolbus.tool.v1.ReleaseScopeRequest
+	5,  // 23: toolbus.tool.v1.ToolProviderService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	7,  // 24: toolbus.tool.v1.ToolProviderService.WatchTools:output_type -> toolbus.tool.v1.WatchToolsResponse
+	9,  // 25: toolbus.tool.v1.ToolProviderService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	11, // 26: toolbus.tool.v1.ToolProviderService.ReleaseScope:output_type -> toolbus.tool.v1.ReleaseScopeResponse
+	23, // [23:27] is the sub-list for method output_type
+	19, // [19:23] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_provider_proto_init() }
@@ -852,7 +954,7 @@ func file_toolbus_tool_v1_provider_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_provider_proto_rawDesc), len(file_toolbus_tool_v1_provider_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

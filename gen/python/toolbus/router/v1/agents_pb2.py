@@ -26,7 +26,7 @@ from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from toolbus.agent.v1 import agent_pb2 as toolbus_dot_agent_dot_v1_dot_agent__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1etoolbus/router/v1/agents.proto\x12\x11toolbus.router.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1ctoolbus/agent/v1/agent.proto\"\x8c\x01\n\x0bStoredAgent\x12-\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x17.toolbus.agent.v1.AgentR\x05\x61gent\x12\x1a\n\x08revision\x18\x02 \x01(\x04R\x08revision\x12\x16\n\x06origin\x18\x03 \x01(\tR\x06origin\x12\x1a\n\x08warnings\x18\x04 \x03(\tR\x08warnings\"o\n\x11\x41pplyAgentRequest\x12\x35\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x17.toolbus.agent.v1.AgentB\x06\xbaH\x03\xc8\x01\x01R\x05\x61gent\x12#\n\rvalidate_only\x18\x02 \x01(\x08R\x0cvalidateOnly\"J\n\x12\x41pplyAgentResponse\x12\x34\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x1e.toolbus.router.v1.StoredAgentR\x05\x61gent\"C\n\x0fGetAgentRequest\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"H\n\x10GetAgentResponse\x12\x34\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x1e.toolbus.router.v1.StoredAgentR\x05\x61gent\"\x13\n\x11ListAgentsRequest\"L\n\x12ListAgentsResponse\x12\x36\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x1e.toolbus.router.v1.StoredAgentR\x06\x61gents\"F\n\x12\x44\x65leteAgentRequest\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"\x15\n\x13\x44\x65leteAgentResponse\"\x14\n\x12WatchAgentsRequest\"e\n\x13WatchAgentsResponse\x12\x36\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x1e.toolbus.router.v1.StoredAgentR\x06\x61gents\x12\x16\n\x06\x66\x61ults\x18\x02 \x03(\tR\x06\x66\x61ults2\xd7\x03\n\x0c\x41gentService\x12Y\n\nApplyAgent\x12$.toolbus.router.v1.ApplyAgentRequest\x1a%.toolbus.router.v1.ApplyAgentResponse\x12S\n\x08GetAgent\x12\".toolbus.router.v1.GetAgentRequest\x1a#.toolbus.router.v1.GetAgentResponse\x12Y\n\nListAgents\x12$.toolbus.router.v1.ListAgentsRequest\x1a%.toolbus.router.v1.ListAgentsResponse\x12\\\n\x0b\x44\x65leteAgent\x12%.toolbus.router.v1.DeleteAgentRequest\x1a&.toolbus.router.v1.DeleteAgentResponse\x12^\n\x0bWatchAgents\x12%.toolbus.router.v1.WatchAgentsRequest\x1a&.toolbus.router.v1.WatchAgentsResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1etoolbus/router/v1/agents.proto\x12\x11toolbus.router.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1ctoolbus/agent/v1/agent.proto\"\x8c\x01\n\x0bStoredAgent\x12-\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x17.toolbus.agent.v1.AgentR\x05\x61gent\x12\x1a\n\x08revision\x18\x02 \x01(\x04R\x08revision\x12\x16\n\x06origin\x18\x03 \x01(\tR\x06origin\x12\x1a\n\x08warnings\x18\x04 \x03(\tR\x08warnings\"o\n\x11\x41pplyAgentRequest\x12\x35\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x17.toolbus.agent.v1.AgentB\x06\xbaH\x03\xc8\x01\x01R\x05\x61gent\x12#\n\rvalidate_only\x18\x02 \x01(\x08R\x0cvalidateOnly\"J\n\x12\x41pplyAgentResponse\x12\x34\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x1e.toolbus.router.v1.StoredAgentR\x05\x61gent\"C\n\x0fGetAgentRequest\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"H\n\x10GetAgentResponse\x12\x34\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x1e.toolbus.router.v1.StoredAgentR\x05\x61gent\"\x13\n\x11ListAgentsRequest\"\x91\x01\n\x12ListAgentsResponse\x12\x36\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x1e.toolbus.router.v1.StoredAgentR\x06\x61gents\x12\x43\n\rrefused_files\x18\x02 \x03(\x0b\x32\x1e.toolbus.router.v1.RefusedFileR\x0crefusedFiles\"9\n\x0bRefusedFile\x12\x12\n\x04\x66ile\x18\x01 \x01(\tR\x04\x66ile\x12\x16\n\x06\x66\x61ults\x18\x02 \x03(\tR\x06\x66\x61ults\"F\n\x12\x44\x65leteAgentRequest\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"\x15\n\x13\x44\x65leteAgentResponse\"\x14\n\x12WatchAgentsRequest\"e\n\x13WatchAgentsResponse\x12\x36\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x1e.toolbus.router.v1.StoredAgentR\x06\x61gents\x12\x16\n\x06\x66\x61ults\x18\x02 \x03(\tR\x06\x66\x61ults2\xd7\x03\n\x0c\x41gentService\x12Y\n\nApplyAgent\x12$.toolbus.router.v1.ApplyAgentRequest\x1a%.toolbus.router.v1.ApplyAgentResponse\x12S\n\x08GetAgent\x12\".toolbus.router.v1.GetAgentRequest\x1a#.toolbus.router.v1.GetAgentResponse\x12Y\n\nListAgents\x12$.toolbus.router.v1.ListAgentsRequest\x1a%.toolbus.router.v1.ListAgentsResponse\x12\\\n\x0b\x44\x65leteAgent\x12%.toolbus.router.v1.DeleteAgentRequest\x1a&.toolbus.router.v1.DeleteAgentResponse\x12^\n\x0bWatchAgents\x12%.toolbus.router.v1.WatchAgentsRequest\x1a&.toolbus.router.v1.WatchAgentsResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -51,16 +51,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETAGENTRESPONSE']._serialized_end=585
   _globals['_LISTAGENTSREQUEST']._serialized_start=587
   _globals['_LISTAGENTSREQUEST']._serialized_end=606
-  _globals['_LISTAGENTSRESPONSE']._serialized_start=608
-  _globals['_LISTAGENTSRESPONSE']._serialized_end=684
-  _globals['_DELETEAGENTREQUEST']._serialized_start=686
-  _globals['_DELETEAGENTREQUEST']._serialized_end=756
-  _globals['_DELETEAGENTRESPONSE']._serialized_start=758
-  _globals['_DELETEAGENTRESPONSE']._serialized_end=779
-  _globals['_WATCHAGENTSREQUEST']._serialized_start=781
-  _globals['_WATCHAGENTSREQUEST']._serialized_end=801
-  _globals['_WATCHAGENTSRESPONSE']._serialized_start=803
-  _globals['_WATCHAGENTSRESPONSE']._serialized_end=904
-  _globals['_AGENTSERVICE']._serialized_start=907
-  _globals['_AGENTSERVICE']._serialized_end=1378
+  _globals['_LISTAGENTSRESPONSE']._serialized_start=609
+  _globals['_LISTAGENTSRESPONSE']._serialized_end=754
+  _globals['_REFUSEDFILE']._serialized_start=756
+  _globals['_REFUSEDFILE']._serialized_end=813
+  _globals['_DELETEAGENTREQUEST']._serialized_start=815
+  _globals['_DELETEAGENTREQUEST']._serialized_end=885
+  _globals['_DELETEAGENTRESPONSE']._serialized_start=887
+  _globals['_DELETEAGENTRESPONSE']._serialized_end=908
+  _globals['_WATCHAGENTSREQUEST']._serialized_start=910
+  _globals['_WATCHAGENTSREQUEST']._serialized_end=930
+  _globals['_WATCHAGENTSRESPONSE']._serialized_start=932
+  _globals['_WATCHAGENTSRESPONSE']._serialized_end=1033
+  _globals['_AGENTSERVICE']._serialized_start=1036
+  _globals['_AGENTSERVICE']._serialized_end=1507
 # @@protoc_insertion_point(module_scope)

@@ -179,22 +179,56 @@ class ListAgentsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     AGENTS_FIELD_NUMBER: _builtins.int
+    REFUSED_FILES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def agents(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredAgent]:
         """The agents, by name."""
+
+    @_builtins.property
+    def refused_files(self) -> _containers.RepeatedCompositeFieldContainer[Global___RefusedFile]:
+        """Files of agents and tools that were refused. What stood before a faulty change of theirs stays in force."""
 
     def __init__(
         self,
         *,
         agents: _abc.Iterable[Global___StoredAgent] | None = ...,
+        refused_files: _abc.Iterable[Global___RefusedFile] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "refused_files", b"refused_files"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListAgentsResponse: _TypeAlias = ListAgentsResponse  # noqa: Y015
+
+@_typing.final
+class RefusedFile(_message.Message):
+    """A file of the catalogue that was refused."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FILE_FIELD_NUMBER: _builtins.int
+    FAULTS_FIELD_NUMBER: _builtins.int
+    file: _builtins.str
+    """The file, with its directory: `agents/writer.json`."""
+    @_builtins.property
+    def faults(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """All that is wrong with it, each fault with its path."""
+
+    def __init__(
+        self,
+        *,
+        file: _builtins.str = ...,
+        faults: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["faults", b"faults", "file", b"file"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RefusedFile: _TypeAlias = RefusedFile  # noqa: Y015
 
 @_typing.final
 class DeleteAgentRequest(_message.Message):

@@ -26,7 +26,7 @@ from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from toolbus.session.v1 import session_pb2 as toolbus_dot_session_dot_v1_dot_session__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n toolbus/router/v1/sessions.proto\x12\x11toolbus.router.v1\x1a\x1b\x62uf/validate/validate.proto\x1a toolbus/session/v1/session.proto\"\x87\x01\n\x14\x43reateSessionRequest\x12\x32\n\x05\x61gent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12;\n\nsession_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"N\n\x15\x43reateSessionResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\"P\n\x11GetSessionRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"K\n\x12GetSessionResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\"[\n\x13ListSessionsRequest\x12%\n\tpage_size\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\"w\n\x14ListSessionsResponse\x12\x37\n\x08sessions\x18\x01 \x03(\x0b\x32\x1b.toolbus.session.v1.SessionR\x08sessions\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"R\n\x13\x43loseSessionRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"M\n\x14\x43loseSessionResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\"\xc9\x01\n\x12SwitchAgentRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12-\n\x10\x64rain_timeout_ms\x18\x03 \x01(\rH\x00R\x0e\x64rainTimeoutMs\x88\x01\x01\x42\x13\n\x11_drain_timeout_ms\"L\n\x13SwitchAgentResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\"R\n\x13WatchSessionRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"M\n\x14WatchSessionResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session2\xd2\x04\n\x0eSessionService\x12\x62\n\rCreateSession\x12\'.toolbus.router.v1.CreateSessionRequest\x1a(.toolbus.router.v1.CreateSessionResponse\x12Y\n\nGetSession\x12$.toolbus.router.v1.GetSessionRequest\x1a%.toolbus.router.v1.GetSessionResponse\x12_\n\x0cListSessions\x12&.toolbus.router.v1.ListSessionsRequest\x1a\'.toolbus.router.v1.ListSessionsResponse\x12_\n\x0c\x43loseSession\x12&.toolbus.router.v1.CloseSessionRequest\x1a\'.toolbus.router.v1.CloseSessionResponse\x12\\\n\x0bSwitchAgent\x12%.toolbus.router.v1.SwitchAgentRequest\x1a&.toolbus.router.v1.SwitchAgentResponse\x12\x61\n\x0cWatchSession\x12&.toolbus.router.v1.WatchSessionRequest\x1a\'.toolbus.router.v1.WatchSessionResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n toolbus/router/v1/sessions.proto\x12\x11toolbus.router.v1\x1a\x1b\x62uf/validate/validate.proto\x1a toolbus/session/v1/session.proto\"\x87\x01\n\x14\x43reateSessionRequest\x12\x32\n\x05\x61gent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12;\n\nsession_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"N\n\x15\x43reateSessionResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\"P\n\x11GetSessionRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"K\n\x12GetSessionResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\"[\n\x13ListSessionsRequest\x12%\n\tpage_size\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\"w\n\x14ListSessionsResponse\x12\x37\n\x08sessions\x18\x01 \x03(\x0b\x32\x1b.toolbus.session.v1.SessionR\x08sessions\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x96\x01\n\x13\x43loseSessionRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12-\n\x10\x64rain_timeout_ms\x18\x02 \x01(\rH\x00R\x0e\x64rainTimeoutMs\x88\x01\x01\x42\x13\n\x11_drain_timeout_ms\"M\n\x14\x43loseSessionResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\"\xc9\x01\n\x12SwitchAgentRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12-\n\x10\x64rain_timeout_ms\x18\x03 \x01(\rH\x00R\x0e\x64rainTimeoutMs\x88\x01\x01\x42\x13\n\x11_drain_timeout_ms\"L\n\x13SwitchAgentResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\"R\n\x13WatchSessionRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"M\n\x14WatchSessionResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session2\xd2\x04\n\x0eSessionService\x12\x62\n\rCreateSession\x12\'.toolbus.router.v1.CreateSessionRequest\x1a(.toolbus.router.v1.CreateSessionResponse\x12Y\n\nGetSession\x12$.toolbus.router.v1.GetSessionRequest\x1a%.toolbus.router.v1.GetSessionResponse\x12_\n\x0cListSessions\x12&.toolbus.router.v1.ListSessionsRequest\x1a\'.toolbus.router.v1.ListSessionsResponse\x12_\n\x0c\x43loseSession\x12&.toolbus.router.v1.CloseSessionRequest\x1a\'.toolbus.router.v1.CloseSessionResponse\x12\\\n\x0bSwitchAgent\x12%.toolbus.router.v1.SwitchAgentRequest\x1a&.toolbus.router.v1.SwitchAgentResponse\x12\x61\n\x0cWatchSession\x12&.toolbus.router.v1.WatchSessionRequest\x1a\'.toolbus.router.v1.WatchSessionResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -61,18 +61,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTSESSIONSREQUEST']._serialized_end=586
   _globals['_LISTSESSIONSRESPONSE']._serialized_start=588
   _globals['_LISTSESSIONSRESPONSE']._serialized_end=707
-  _globals['_CLOSESESSIONREQUEST']._serialized_start=709
-  _globals['_CLOSESESSIONREQUEST']._serialized_end=791
-  _globals['_CLOSESESSIONRESPONSE']._serialized_start=793
-  _globals['_CLOSESESSIONRESPONSE']._serialized_end=870
-  _globals['_SWITCHAGENTREQUEST']._serialized_start=873
-  _globals['_SWITCHAGENTREQUEST']._serialized_end=1074
-  _globals['_SWITCHAGENTRESPONSE']._serialized_start=1076
-  _globals['_SWITCHAGENTRESPONSE']._serialized_end=1152
-  _globals['_WATCHSESSIONREQUEST']._serialized_start=1154
-  _globals['_WATCHSESSIONREQUEST']._serialized_end=1236
-  _globals['_WATCHSESSIONRESPONSE']._serialized_start=1238
-  _globals['_WATCHSESSIONRESPONSE']._serialized_end=1315
-  _globals['_SESSIONSERVICE']._serialized_start=1318
-  _globals['_SESSIONSERVICE']._serialized_end=1912
+  _globals['_CLOSESESSIONREQUEST']._serialized_start=710
+  _globals['_CLOSESESSIONREQUEST']._serialized_end=860
+  _globals['_CLOSESESSIONRESPONSE']._serialized_start=862
+  _globals['_CLOSESESSIONRESPONSE']._serialized_end=939
+  _globals['_SWITCHAGENTREQUEST']._serialized_start=942
+  _globals['_SWITCHAGENTREQUEST']._serialized_end=1143
+  _globals['_SWITCHAGENTRESPONSE']._serialized_start=1145
+  _globals['_SWITCHAGENTRESPONSE']._serialized_end=1221
+  _globals['_WATCHSESSIONREQUEST']._serialized_start=1223
+  _globals['_WATCHSESSIONREQUEST']._serialized_end=1305
+  _globals['_WATCHSESSIONRESPONSE']._serialized_start=1307
+  _globals['_WATCHSESSIONRESPONSE']._serialized_end=1384
+  _globals['_SESSIONSERVICE']._serialized_start=1387
+  _globals['_SESSIONSERVICE']._serialized_end=1981
 # @@protoc_insertion_point(module_scope)

@@ -66,6 +66,9 @@ class Session(_message.Message):
     STATE_FIELD_NUMBER: _builtins.int
     PRINCIPAL_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
+    NEXT_AGENT_FIELD_NUMBER: _builtins.int
+    DRAIN_UNTIL_FIELD_NUMBER: _builtins.int
+    HOLDER_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The session's id."""
     agent: _builtins.str
@@ -76,9 +79,17 @@ class Session(_message.Message):
     """Where it stands."""
     principal: _builtins.str
     """The authenticated principal that opened it and owns it."""
+    next_agent: _builtins.str
+    """The agent that a switch under way makes the active one; empty in a session that is being closed, and without a switch."""
+    holder: _builtins.str
+    """The router that takes the session through a switch or its closing; empty without one."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """When it was opened."""
+
+    @_builtins.property
+    def drain_until(self) -> _timestamp_pb2.Timestamp:
+        """Until when calls in flight may go on while the session drains."""
 
     def __init__(
         self,
@@ -89,10 +100,13 @@ class Session(_message.Message):
         state: Global___SessionState.ValueType = ...,
         principal: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
+        next_agent: _builtins.str = ...,
+        drain_until: _timestamp_pb2.Timestamp | None = ...,
+        holder: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "drain_until", b"drain_until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "created_at", b"created_at", "id", b"id", "principal", b"principal", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "created_at", b"created_at", "drain_until", b"drain_until", "holder", b"holder", "id", b"id", "next_agent", b"next_agent", "principal", b"principal", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -50,6 +50,11 @@ class ToolProviderServiceStub:
                 request_serializer=toolbus_dot_tool_dot_v1_dot_provider__pb2.CallToolRequest.SerializeToString,
                 response_deserializer=toolbus_dot_tool_dot_v1_dot_provider__pb2.CallToolResponse.FromString,
                 _registered_method=True)
+        self.ReleaseScope = channel.unary_unary(
+                '/toolbus.tool.v1.ToolProviderService/ReleaseScope',
+                request_serializer=toolbus_dot_tool_dot_v1_dot_provider__pb2.ReleaseScopeRequest.SerializeToString,
+                response_deserializer=toolbus_dot_tool_dot_v1_dot_provider__pb2.ReleaseScopeResponse.FromString,
+                _registered_method=True)
 
 
 class ToolProviderServiceServicer:
@@ -78,6 +83,14 @@ class ToolProviderServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReleaseScope(self, request, context):
+        """Closes what is open for a scope alone and lets go of what it shares with others; the scope may come back later. A
+        provider that keeps nothing by scope need not serve it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ToolProviderServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -95,6 +108,11 @@ def add_ToolProviderServiceServicer_to_server(servicer, server):
                     servicer.CallTool,
                     request_deserializer=toolbus_dot_tool_dot_v1_dot_provider__pb2.CallToolRequest.FromString,
                     response_serializer=toolbus_dot_tool_dot_v1_dot_provider__pb2.CallToolResponse.SerializeToString,
+            ),
+            'ReleaseScope': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReleaseScope,
+                    request_deserializer=toolbus_dot_tool_dot_v1_dot_provider__pb2.ReleaseScopeRequest.FromString,
+                    response_serializer=toolbus_dot_tool_dot_v1_dot_provider__pb2.ReleaseScopeResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -179,6 +197,33 @@ class ToolProviderService:
             '/toolbus.tool.v1.ToolProviderService/CallTool',
             toolbus_dot_tool_dot_v1_dot_provider__pb2.CallToolRequest.SerializeToString,
             toolbus_dot_tool_dot_v1_dot_provider__pb2.CallToolResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReleaseScope(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolbus.tool.v1.ToolProviderService/ReleaseScope',
+            toolbus_dot_tool_dot_v1_dot_provider__pb2.ReleaseScopeRequest.SerializeToString,
+            toolbus_dot_tool_dot_v1_dot_provider__pb2.ReleaseScopeResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,6 +41,10 @@ class ToolProviderServiceStub:
     """Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
     or that nothing was started, as its code tells.
     """
+    ReleaseScope: _grpc.UnaryUnaryMultiCallable[_provider_pb2.ReleaseScopeRequest, _provider_pb2.ReleaseScopeResponse]
+    """Closes what is open for a scope alone and lets go of what it shares with others; the scope may come back later. A
+    provider that keeps nothing by scope need not serve it.
+    """
 
 @_typing.type_check_only
 class ToolProviderServiceAsyncStub(ToolProviderServiceStub):
@@ -54,6 +58,10 @@ class ToolProviderServiceAsyncStub(ToolProviderServiceStub):
     CallTool: _aio.UnaryStreamMultiCallable[_provider_pb2.CallToolRequest, _provider_pb2.CallToolResponse]  # type: ignore[assignment]
     """Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
     or that nothing was started, as its code tells.
+    """
+    ReleaseScope: _aio.UnaryUnaryMultiCallable[_provider_pb2.ReleaseScopeRequest, _provider_pb2.ReleaseScopeResponse]  # type: ignore[assignment]
+    """Closes what is open for a scope alone and lets go of what it shares with others; the scope may come back later. A
+    provider that keeps nothing by scope need not serve it.
     """
 
 class ToolProviderServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -83,6 +91,16 @@ class ToolProviderServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_provider_pb2.CallToolResponse], _abc.AsyncIterator[_provider_pb2.CallToolResponse]]:
         """Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
         or that nothing was started, as its code tells.
+        """
+
+    @_abc_1.abstractmethod
+    def ReleaseScope(
+        self,
+        request: _provider_pb2.ReleaseScopeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_provider_pb2.ReleaseScopeResponse, _abc.Awaitable[_provider_pb2.ReleaseScopeResponse]]:
+        """Closes what is open for a scope alone and lets go of what it shares with others; the scope may come back later. A
+        provider that keeps nothing by scope need not serve it.
         """
 
 def add_ToolProviderServiceServicer_to_server(servicer: ToolProviderServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

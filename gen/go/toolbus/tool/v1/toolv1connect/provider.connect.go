@@ -43,6 +43,9 @@ const (
 	// ToolProviderServiceCallToolProcedure is the fully-qualified name of the ToolProviderService's
 	// CallTool RPC.
 	ToolProviderServiceCallToolProcedure = "/toolbus.tool.v1.ToolProviderService/CallTool"
+	// ToolProviderServiceReleaseScopeProcedure is the fully-qualified name of the ToolProviderService's
+	// ReleaseScope RPC.
+	ToolProviderServiceReleaseScopeProcedure = "/toolbus.tool.v1.ToolProviderService/ReleaseScope"
 )
 
 // ToolProviderServiceClient is a client for the toolbus.tool.v1.ToolProviderService service.
@@ -54,6 +57,9 @@ type ToolProviderServiceClient interface {
 	// Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
 	// or that nothing was started, as its code tells.
 	CallTool(context.Context, *connect.Request[v1.CallToolRequest]) (*connect.ServerStreamForClient[v1.CallToolResponse], error)
+	// Closes what is open for a scope alone and lets go of what it shares with others; the scope may come back later. A
+	// provider that keeps nothing by scope need not serve it.
+	ReleaseScope(context.Context, *connect.Request[v1.ReleaseScopeRequest]) (*connect.Response[v1.ReleaseScopeResponse], error)
 }
 
 // NewToolProviderServiceClient constructs a client for the toolbus.tool.v1.ToolProviderService
@@ -85,14 +91,21 @@ func NewToolProviderServiceClient(httpClient connect.HTTPClient, baseURL string,
 			connect.WithSchema(toolProviderServiceMethods.ByName("CallTool")),
 			connect.WithClientOptions(opts...),
 		),
+		releaseScope: connect.NewClient[v1.ReleaseScopeRequest, v1.ReleaseScopeResponse](
+			httpClient,
+			baseURL+ToolProviderServiceReleaseScopeProcedure,
+			connect.WithSchema(toolProviderServiceMethods.ByName("ReleaseScope")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // toolProviderServiceClient implements ToolProviderServiceClient.
 type toolProviderServiceClient struct {
-	listTools  *connect.Client[v1.ListToolsRequest, v1.ListToolsResponse]
-	watchTools *connect.Client[v1.WatchToolsRequest, v1.WatchToolsResponse]
-	callTool   *connect.Client[v1.CallToolRequest, v1.CallToolResponse]
+	listTools    *connect.Client[v1.ListToolsRequest, v1.ListToolsResponse]
+	watchTools   *connect.Client[v1.WatchToolsRequest, v1.WatchToolsResponse]
+	callTool     *connect.Client[v1.CallToolRequest, v1.CallToolResponse]
+	releaseScope *connect.Client[v1.ReleaseScopeRequest, v1.ReleaseScopeResponse]
 }
 
 // ListTools calls toolbus.tool.v1.ToolProviderService.ListTools.
@@ -110,6 +123,11 @@ func (c *toolProviderServiceClient) CallTool(ctx context.Context, req *connect.R
 	return c.callTool.CallServerStream(ctx, req)
 }
 
+// ReleaseScope calls toolbus.tool.v1.ToolProviderService.ReleaseScope.
+func (c *toolProviderServiceClient) ReleaseScope(ctx context.Context, req *connect.Request[v1.ReleaseScopeRequest]) (*connect.Response[v1.ReleaseScopeResponse], error) {
+	return c.releaseScope.CallUnary(ctx, req)
+}
+
 // ToolProviderServiceHandler is an implementation of the toolbus.tool.v1.ToolProviderService
 // service.
 type ToolProviderServiceHandler interface {
@@ -120,6 +138,9 @@ type ToolProviderServiceHandler interface {
 	// Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
 	// or that nothing was started, as its code tells.
 	CallTool(context.Context, *connect.Request[v1.CallToolRequest], *connect.ServerStream[v1.CallToolResponse]) error
+	// Closes what is open for a scope alone and lets go of what it shares with others; the scope may come back later. A
+	// provider that keeps nothing by scope need not serve it.
+	ReleaseScope(context.Context, *connect.Request[v1.ReleaseScopeRequest]) (*connect.Response[v1.ReleaseScopeResponse], error)
 }
 
 // NewToolProviderServiceHandler builds an HTTP handler from the service implementation. It returns
@@ -147,6 +168,12 @@ func NewToolProviderServiceHandler(svc ToolProviderServiceHandler, opts ...conne
 		connect.WithSchema(toolProviderServiceMethods.ByName("CallTool")),
 		connect.WithHandlerOptions(opts...),
 	)
+	toolProviderServiceReleaseScopeHandler := connect.NewUnaryHandler(
+		ToolProviderServiceReleaseScopeProcedure,
+		svc.ReleaseScope,
+		connect.WithSchema(toolProviderServiceMethods.ByName("ReleaseScope")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/toolbus.tool.v1.ToolProviderService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ToolProviderServiceListToolsProcedure:
@@ -155,6 +182,8 @@ func NewToolProviderServiceHandler(svc ToolProviderServiceHandler, opts ...conne
 			toolProviderServiceWatchToolsHandler.ServeHTTP(w, r)
 		case ToolProviderServiceCallToolProcedure:
 			toolProviderServiceCallToolHandler.ServeHTTP(w, r)
+		case ToolProviderServiceReleaseScopeProcedure:
+			toolProviderServiceReleaseScopeHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -174,4 +203,8 @@ func (UnimplementedToolProviderServiceHandler) WatchTools(context.Context, *conn
 
 func (UnimplementedToolProviderServiceHandler) CallTool(context.Context, *connect.Request[v1.CallToolRequest], *connect.ServerStream[v1.CallToolResponse]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.tool.v1.ToolProviderService.CallTool is not implemented"))
+}
+
+func (UnimplementedToolProviderServiceHandler) ReleaseScope(context.Context, *connect.Request[v1.ReleaseScopeRequest]) (*connect.Response[v1.ReleaseScopeResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.tool.v1.ToolProviderService.ReleaseScope is not implemented"))
 }
