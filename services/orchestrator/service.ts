@@ -11,7 +11,7 @@ import { systemClock } from "#runtime/time/clock.ts";
 import { delay } from "#runtime/time/delay.ts";
 import type { Config } from "./config.ts";
 import type { DeltaWriter } from "./loop/deltas.ts";
-import { createModelSource } from "./model/model-source.ts";
+import { createModelSource, type ModelSource } from "./model/model-source.ts";
 import { createRoutes } from "./routes.ts";
 import { turnLoop } from "./session/turn-loop.ts";
 import { runWakeLoop } from "./session/wake-loop.ts";
@@ -23,10 +23,16 @@ import { createStreamQueues } from "./subscriptions/stream-queues.ts";
 import { createStreamRunKeys, createStreamRunLog, readRunIds, tellLive } from "./subscriptions/stream-run-log.ts";
 import { openStreamWakes } from "./subscriptions/stream-wakes.ts";
 
-export async function openService(config: Config, context: ServiceContext): Promise<OpenService> {
+/** Parts that a process may bring of its own. */
+export interface OwnParts {
+  /** Where models come from; the configured providers unless told. */
+  readonly modelOf?: ModelSource;
+}
+
+export async function openService(config: Config, context: ServiceContext, own: OwnParts = {}): Promise<OpenService> {
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openServiceBus(config, context));
-  stack.use(await openOrchestrator(bus, config, context));
+  stack.use(await openOrchestrator(bus, config, context, own));
   return stack.move();
 }
 
@@ -35,6 +41,7 @@ export async function openOrchestrator(
   bus: Bus,
   config: Config,
   { name, instance, logger, telemetry }: Omit<ServiceContext, "signal">,
+  { modelOf = createModelSource(config.model) }: OwnParts = {},
 ): Promise<AsyncDisposable> {
   await using stack = new AsyncDisposableStack();
   const clock = systemClock;
@@ -55,7 +62,7 @@ export async function openOrchestrator(
     queues,
     clock,
     logger,
-    modelOf: createModelSource(config.model),
+    modelOf,
     handover: handover.signal,
     publishDelta: (runId: string, value: WatchDelta) =>
       tellLive(bus, runId, create(WatchRunResponseSchema, { update: { case: "delta", value } })),

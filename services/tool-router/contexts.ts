@@ -97,6 +97,15 @@ export class Contexts implements Disposable {
     }
   }
 
+  /** The tools of a session that is in use here, as far as they are known without asking anybody. */
+  known(sessionId: string): { tools: ToolSet; agentRevision: number } | undefined {
+    const open = this.#open.get(`session ${sessionId}`);
+    const { agent: name, agentRevision } = open?.offers.scope ?? {};
+    const agent = name === undefined ? undefined : this.#options.catalogue.agent(name)?.agent;
+    if (!open?.offers.isSettled || agent === undefined || agentRevision === undefined) return undefined;
+    return open.tools?.agent === agent ? { tools: this.#toolSet(open, agent), agentRevision } : undefined;
+  }
+
   closeSession(sessionId: string): void {
     for (const [key, open] of this.#open) if (open.offers.scope.sessionId === sessionId) this.#close(key, open);
   }

@@ -1,4 +1,5 @@
-import { create } from "@bufbuild/protobuf";
+import { createHash } from "node:crypto";
+import { create, toBinary } from "@bufbuild/protobuf";
 import {
   type ListToolsRequest,
   type ListToolsResponse,
@@ -18,13 +19,33 @@ export async function listTools(
 ): Promise<ListToolsResponse> {
   const context = await contexts.of(request);
   const tools = await contexts.tools(context, signal);
+  return listFrom(tools, context.revision);
+}
+
+/**
+ * The name of the list that a session would be told, by what is known here at this moment; empty when the session is not in
+ * use here, or somebody has not said yet what it offers.
+ */
+export function toolsRevision(contexts: Contexts, sessionId: string): string {
+  const known = contexts.known(sessionId);
+  return known === undefined ? "" : listFrom(known.tools, known.agentRevision).toolsRevision;
+}
+
+const listsByToolSet = new WeakMap<ToolSet, ListToolsResponse>();
+
+function listFrom(tools: ToolSet, agentRevision: number): ListToolsResponse {
+  const made = listsByToolSet.get(tools);
+  if (made?.agentRevision === agentRevision) return made;
   const names = [...tools.byModelName.keys()].sort();
-  return create(ListToolsResponseSchema, {
+  const list = create(ListToolsResponseSchema, {
     tools: names.map((name) => modelToolFrom(tools, tools.byModelName.get(name)!)),
     sources: [...tools.sources],
-    agent: context.agent.name,
-    agentRevision: context.revision,
+    agent: tools.agent,
+    agentRevision,
   });
+  list.toolsRevision = createHash("sha256").update(toBinary(ListToolsResponseSchema, list)).digest("base64url");
+  listsByToolSet.set(tools, list);
+  return list;
 }
 
 function modelToolFrom(tools: ToolSet, entry: ToolEntry): ModelTool {

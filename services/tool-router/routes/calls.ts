@@ -7,7 +7,7 @@ import { principalOf } from "#runtime/rpc/identity.ts";
 import type { Calls } from "../call.ts";
 import type { Contexts } from "../contexts.ts";
 import { explainTool } from "../explain.ts";
-import { listTools } from "../listing.ts";
+import { listTools, toolsRevision } from "../listing.ts";
 import type { Spaces } from "../messages.ts";
 import type { Sessions } from "../sessions.ts";
 
@@ -25,7 +25,10 @@ export function routeCalls(router: ConnectRouter, { calls, contexts, sessions, s
     async *callTool(request, context) {
       const callId = request.callId || randomUUID();
       const origin = { signal: context.signal, isLost: () => isLost(context) };
-      for await (const event of calls.call({ ...request, callId }, origin)) yield { callId, event };
+      for await (const event of calls.call({ ...request, callId }, origin)) {
+        const isEnd = event.case === "result";
+        yield { callId, event, ...(isEnd && { toolsRevision: toolsRevision(contexts, request.sessionId) }) };
+      }
     },
   });
   router.service(SessionService, {

@@ -192,6 +192,8 @@ type ListToolsResponse struct {
 	Agent string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
 	// Revision of the agent's context; calls carry it.
 	AgentRevision uint32 `protobuf:"varint,4,opt,name=agent_revision,json=agentRevision,proto3" json:"agent_revision,omitempty"`
+	// Names this list by what it says: equal for equal lists, on every router. Empty if a router names none.
+	ToolsRevision string `protobuf:"bytes,5,opt,name=tools_revision,json=toolsRevision,proto3" json:"tools_revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -252,6 +254,13 @@ func (x *ListToolsResponse) GetAgentRevision() uint32 {
 		return x.AgentRevision
 	}
 	return 0
+}
+
+func (x *ListToolsResponse) GetToolsRevision() string {
+	if x != nil {
+		return x.ToolsRevision
+	}
+	return ""
 }
 
 // Calls a tool.
@@ -384,7 +393,10 @@ type CallToolResponse struct {
 	//	*CallToolResponse_Result
 	Event isCallToolResponse_Event `protobuf_oneof:"event"`
 	// The call's id, as given or chosen.
-	CallId        string `protobuf:"bytes,4,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	CallId string `protobuf:"bytes,4,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// With the result: the name of the list that ListTools would answer. As long as it is the one that was listed, there is no
+	// need to list again. Empty when the router does not know at the moment.
+	ToolsRevision string `protobuf:"bytes,5,opt,name=tools_revision,json=toolsRevision,proto3" json:"tools_revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -456,6 +468,13 @@ func (x *CallToolResponse) GetResult() *v1.ToolResult {
 func (x *CallToolResponse) GetCallId() string {
 	if x != nil {
 		return x.CallId
+	}
+	return ""
+}
+
+func (x *CallToolResponse) GetToolsRevision() string {
+	if x != nil {
+		return x.ToolsRevision
 	}
 	return ""
 }
@@ -730,12 +749,13 @@ const file_toolbus_router_v1_tool_router_proto_rawDesc = "" +
 	"\x10ListToolsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x122\n" +
-	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\"\xbd\x01\n" +
+	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\"\xe4\x01\n" +
 	"\x11ListToolsResponse\x122\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1c.toolbus.router.v1.ModelToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12\x14\n" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x12%\n" +
-	"\x0eagent_revision\x18\x04 \x01(\rR\ragentRevision\"\xa6\x03\n" +
+	"\x0eagent_revision\x18\x04 \x01(\rR\ragentRevision\x12%\n" +
+	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\"\xa6\x03\n" +
 	"\x0fCallToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\x06callId\x12;\n" +
 	"\n" +
@@ -749,12 +769,13 @@ const file_toolbus_router_v1_tool_router_proto_rawDesc = "" +
 	"\bdeadline\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12\x1e\n" +
 	"\n" +
 	"recovering\x18\t \x01(\bR\n" +
-	"recovering\"\xd6\x01\n" +
+	"recovering\"\xfd\x01\n" +
 	"\x10CallToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x125\n" +
 	"\x06result\x18\x03 \x01(\v2\x1b.toolbus.tool.v1.ToolResultH\x00R\x06result\x12\x17\n" +
-	"\acall_id\x18\x04 \x01(\tR\x06callIdB\a\n" +
+	"\acall_id\x18\x04 \x01(\tR\x06callId\x12%\n" +
+	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevisionB\a\n" +
 	"\x05event\"\xa5\x01\n" +
 	"\x12ExplainToolRequest\x122\n" +
 	"\x05agent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\x12;\n" +

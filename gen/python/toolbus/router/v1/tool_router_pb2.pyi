@@ -107,10 +107,13 @@ class ListToolsResponse(_message.Message):
     SOURCES_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
     AGENT_REVISION_FIELD_NUMBER: _builtins.int
+    TOOLS_REVISION_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """The agent that they belong to."""
     agent_revision: _builtins.int
     """Revision of the agent's context; calls carry it."""
+    tools_revision: _builtins.str
+    """Names this list by what it says: equal for equal lists, on every router. Empty if a router names none."""
     @_builtins.property
     def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___ModelTool]:
         """The tools, in a stable order."""
@@ -126,10 +129,11 @@ class ListToolsResponse(_message.Message):
         sources: _abc.Iterable[_provider_pb2.SourceStatus] | None = ...,
         agent: _builtins.str = ...,
         agent_revision: _builtins.int = ...,
+        tools_revision: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "sources", b"sources", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "sources", b"sources", "tools", b"tools", "tools_revision", b"tools_revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -203,8 +207,13 @@ class CallToolResponse(_message.Message):
     LOG_FIELD_NUMBER: _builtins.int
     RESULT_FIELD_NUMBER: _builtins.int
     CALL_ID_FIELD_NUMBER: _builtins.int
+    TOOLS_REVISION_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id, as given or chosen."""
+    tools_revision: _builtins.str
+    """With the result: the name of the list that ListTools would answer. As long as it is the one that was listed, there is no
+    need to list again. Empty when the router does not know at the moment.
+    """
     @_builtins.property
     def progress(self) -> _tool_pb2.ToolProgress:
         """How far the call has come."""
@@ -224,10 +233,11 @@ class CallToolResponse(_message.Message):
         log: _tool_pb2.ToolLog | None = ...,
         result: _tool_pb2.ToolResult | None = ...,
         call_id: _builtins.str = ...,
+        tools_revision: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "log", b"log", "progress", b"progress", "result", b"result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "event", b"event", "log", b"log", "progress", b"progress", "result", b"result"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "event", b"event", "log", b"log", "progress", b"progress", "result", b"result", "tools_revision", b"tools_revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["progress", "log", "result"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
