@@ -24,6 +24,10 @@ export function faultsOfTool(tool: Tool, { validator, hasProvider }: ToolCheck):
   if (kind === ExecutionType.GATEWAY && url === "") faults.push("execution.url: a gateway tool needs a URL");
   if (url !== "" && !isWebUrl(url))
     faults.push("execution.url: must be an absolute http or https URL without user and password");
+  if (/[{}]/.test(url))
+    faults.push("execution.url: is no template: arguments go into query or body, secrets into headers");
+  if (["CONNECT", "TRACE"].includes(execution?.method ?? ""))
+    faults.push(`execution.method: ${execution?.method} is no method of a tool`);
   if (url !== "" && tool.isAsync) faults.push("isAsync: a tool with a URL answers at once");
   if (kind === ExecutionType.SPACE && tool.visible === false) faults.push("visible: a space tool is always visible");
   if (kind === ExecutionType.CUSTOM) faults.push(...faultsOfCustomType(customType, hasProvider));

@@ -5,7 +5,7 @@ import type { Begun } from "../record.ts";
 import type { ToolEntry } from "../tool-set.ts";
 import { isObject } from "../validate.ts";
 import type { Deadline } from "./deadline.ts";
-import type { Gateway } from "./gateway.ts";
+import type { Gateway } from "./gateway/gateway.ts";
 import { executeInternal } from "./internal.ts";
 import type { Outside } from "./outside.ts";
 import type { ProviderCall } from "./provider.ts";
@@ -41,7 +41,12 @@ export function createExecution({ gateway, outside, providers }: Executors): Exe
         case "internal":
           return executeInternal(args);
         case "gateway":
-          return gateway.execute(entry, isObject(args) ? args : {}, deadline, control.signal);
+          return gateway.execute(
+            entry,
+            { value: isObject(args) ? args : {}, json: call.argumentsJson },
+            deadline,
+            control.signal,
+          );
         case "outside":
           if (begun.kind !== "open") throw new TypeError("a call that is answered from outside is always recorded");
           return outside.execute(begun.record, tool.isAsync, deadline, control.signal);

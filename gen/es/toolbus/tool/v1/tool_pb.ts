@@ -30,7 +30,8 @@ export type HttpExecution = Message<"toolbus.tool.v1.HttpExecution"> & {
   url: string;
 
   /**
-   * HTTP method; empty means POST. GET sends the arguments as query parameters, every other method as a JSON body.
+   * HTTP method; empty means POST. GET, HEAD and DELETE send the arguments as query parameters (an array as its elements
+   * under one name, deeper values as JSON text, null not at all), every other method as a JSON body.
    *
    * @generated from field: string method = 2;
    */

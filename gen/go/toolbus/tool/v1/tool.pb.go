@@ -176,7 +176,8 @@ type HttpExecution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absolute http or https URL. Loopback, link-local and private addresses are refused unless configuration allows them.
 	Url string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
-	// HTTP method; empty means POST. GET sends the arguments as query parameters, every other method as a JSON body.
+	// HTTP method; empty means POST. GET, HEAD and DELETE send the arguments as query parameters (an array as its elements
+	// under one name, deeper values as JSON text, null not at all), every other method as a JSON body.
 	Method string `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
 	// Header name to value. A value may name secrets as `${secret:NAME}`.
 	Headers       map[string]string `protobuf:"bytes,3,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`

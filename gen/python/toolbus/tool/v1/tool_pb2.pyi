@@ -140,7 +140,9 @@ class HttpExecution(_message.Message):
     url: _builtins.str
     """Absolute http or https URL. Loopback, link-local and private addresses are refused unless configuration allows them."""
     method: _builtins.str
-    """HTTP method; empty means POST. GET sends the arguments as query parameters, every other method as a JSON body."""
+    """HTTP method; empty means POST. GET, HEAD and DELETE send the arguments as query parameters (an array as its elements
+    under one name, deeper values as JSON text, null not at all), every other method as a JSON body.
+    """
     @_builtins.property
     def headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Header name to value. A value may name secrets as `${secret:NAME}`."""

@@ -50,7 +50,8 @@ export function createAddressGuard(allowed: readonly string[], resolveWith: Reso
   function refusalOf(address: string, host: string, port: number): string | undefined {
     const plain = unmapped(address);
     if (!isSpecial(plain) || isAllowed(plain)) return undefined;
-    if (allowedHosts.has(`${host.toLowerCase()}:${port}`)) return undefined;
+    const bracketed = isIPv6(host) ? `[${host}]` : host;
+    if (allowedHosts.has(`${bracketed.toLowerCase()}:${port}`)) return undefined;
     return `the address ${plain} of ${host} is not a public one, and the configuration does not allow it`;
   }
 

@@ -1,0 +1,92 @@
+import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+
+/** One request of a call: the first, or one that a redirect asks for. */
+export interface Outgoing {
+  readonly url: URL;
+  readonly method: string;
+  /** By name in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+}
+
+export interface CallArguments {
+  readonly value: Readonly<Record<string, unknown>>;
+  /** The same as text, which goes out byte for byte. */
+  readonly json: string;
+}
+
+/** The methods whose arguments go into the query; every other method carries them as a JSON body. */
+const QUERY_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "DELETE"]);
+
+const ACCEPTED = {
+  accept: "application/json, text/*;q=0.9, */*;q=0.1",
+  "accept-encoding": "gzip, br",
+};
+
+export function requestOfCall(tool: Tool, args: CallArguments, secrets: ReadonlyMap<string, string>): Outgoing {
+  const { url: text = "", method: given = "", headers: templates = {} } = tool.execution ?? {};
+  const url = new URL(text);
+  refuseUnfit(url);
+  const method = given || "POST";
+  const headers: Record<string, string> = { ...ACCEPTED };
+  for (const [name, template] of Object.entries(templates)) {
+    headers[name.toLowerCase()] = withSecrets(template, secrets);
+  }
+  if (!QUERY_METHODS.has(method)) {
+    return { url, method, headers: { "content-type": "application/json", ...headers }, body: args.json || "{}" };
+  }
+  for (const [name, value] of Object.entries(args.value)) {
+    for (const one of Array.isArray(value) ? value : [value]) appendToQuery(url, name, one);
+  }
+  return { url, method, headers, body: null };
+}
+
+/** An array is its elements under one name, what is nested deeper is JSON text, and null is left out. */
+function appendToQuery(url: URL, name: string, value: unknown): void {
+  if (value === null || value === undefined) return;
+  url.searchParams.append(name, typeof value === "object" ? JSON.stringify(value) : String(value));
+}
+
+function refuseUnfit(url: URL): void {
+  if (url.protocol !== "http:" && url.protocol !== "https:") throw new Error(`${url.protocol} URLs are not called`);
+  if (url.username !== "" || url.password !== "") throw new Error("the URL holds a user or a password: use a header");
+}
+
+function withSecrets(template: string, secrets: ReadonlyMap<string, string>): string {
+  return template.replace(/\$\{secret:([A-Za-z0-9_]+)\}/g, (_, name: string) => {
+    const secret = secrets.get(name);
+    if (secret === undefined)
+      throw new Error(`the secret ${name} is not set: give TOOLBUS_SECRET_${name} to the tool router`);
+    return secret;
+  });
+}
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** Whether a response sends the call elsewhere. */
+export function isRedirect(status: number, location: unknown): location is string {
+  return REDIRECTS.has(status) && typeof location === "string";
+}
+
+/** What was meant for one origin only, the configured headers with their secrets, does not travel to another. */
+export function redirected(from: Outgoing, status: number, location: string): Outgoing {
+  const url = URL.parse(location, from.url.href);
+  if (url === null) throw new Error("the redirect leads to no URL");
+  refuseUnfit(url);
+  const becomesGet = repeatsAsGet(status, from.method);
+  const headers = url.origin === from.url.origin ? from.headers : neutralHeaders(from.headers);
+  if (!becomesGet) return { ...from, url, headers };
+  const { "content-type": _, ...ofGet } = headers;
+  return { url, method: "GET", headers: ofGet, body: null };
+}
+
+/** As browsers do (fetch, HTTP-redirect fetch, step 12). */
+export function repeatsAsGet(status: number, method: string): boolean {
+  if (status === 303) return method !== "GET" && method !== "HEAD";
+  return (status === 301 || status === 302) && method === "POST";
+}
+
+function neutralHeaders(headers: Outgoing["headers"]): Record<string, string> {
+  const type = headers["content-type"];
+  return { ...ACCEPTED, ...(type !== undefined && { "content-type": "application/json" }) };
+}
