@@ -1,0 +1,124 @@
+import { equals } from "@bufbuild/protobuf";
+import { type RunDelta, type RunEvent, RunEventSchema, type TurnCommitted } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { PromptMessage, RunHistory, Seen, Violation, Watched } from "./history.ts";
+
+/** H8: each client saw the record from where it asked, in order, to its end, and once. */
+export function* checkWatched(history: RunHistory): Generator<Violation> {
+  for (const watched of history.watched) {
+    for (const { rule, what } of [...checkSeenEvents(history, watched), ...checkSeenText(watched)]) {
+      yield { rule, what: `${watched.name}: ${what}` };
+    }
+  }
+}
+
+function* checkSeenEvents({ events }: RunHistory, { fromSequence, seen, hasEnded }: Watched): Generator<Violation> {
+  const rule = "clients see the record";
+  const seenEvents = seen.flatMap((entry) => (entry.kind === "event" ? [entry.event] : []));
+  for (const [index, event] of seenEvents.entries()) {
+    const stored = events[fromSequence + index];
+    if (stored === undefined || !equals(RunEventSchema, stored, event)) {
+      const [was, is] = [labelOf(event), stored ? labelOf(stored) : "nothing"];
+      yield { rule, what: `it saw ${was} where the log has ${is}` };
+      return;
+    }
+  }
+  const wanted = Math.max(0, events.length - fromSequence);
+  if (hasEnded && seenEvents.length !== wanted) {
+    yield { rule, what: `its stream ended after ${seenEvents.length} events of ${wanted}` };
+  }
+  const isOver = events.at(-1)?.event.case === "ended";
+  if (isOver && !hasEnded) yield { rule: "streams end", what: "its stream did not end with the run" };
+  const last = seen.at(-1);
+  if (hasEnded && wanted > 0 && (last?.kind !== "event" || last.event.event.case !== "ended")) {
+    yield { rule: "streams end", what: "its last word is not the run's end" };
+  }
+}
+
+/**
+ * H9: a client that appends what it is told, and starts over when it is reset, has a prefix of each turn's text when that turn
+ * is committed.
+ */
+function* checkSeenText({ seen }: Watched): Generator<Violation> {
+  const rule = "prefix or reset";
+  let shown = emptyView();
+  let committed = 0;
+  for (const entry of seen) {
+    if (entry.kind === "event" && entry.event.event.case === "turnCommitted") {
+      const turn = entry.event.event.value;
+      yield* checkAgainst(turn, shown);
+      committed = turn.turn;
+      shown = emptyView();
+    }
+    const place = entry.kind === "delta" ? speechOf(entry.delta) : entry.kind === "reset" ? entry.reset : undefined;
+    if (place !== undefined && place.turn <= committed) {
+      yield { rule, what: `turn ${place.turn} goes on after it was committed` };
+    }
+    shown = viewAfter(shown, entry);
+  }
+}
+
+interface View {
+  readonly text: string;
+  readonly argumentsByCallId: ReadonlyMap<string, string>;
+  /** A reset tells text and no arguments: what follows it in mid-arguments is no prefix. */
+  readonly hasWholeArguments: boolean;
+}
+
+const emptyView = (): View => ({ text: "", argumentsByCallId: new Map(), hasWholeArguments: true });
+
+function viewAfter(view: View, entry: Seen): View {
+  if (entry.kind === "reset") {
+    return { ...emptyView(), text: entry.reset.text, hasWholeArguments: entry.reset.deltas === 0 };
+  }
+  if (entry.kind === "event") return view;
+  const { delta } = entry.delta;
+  if (delta.case === "text") return { ...view, text: view.text + delta.value };
+  if (delta.case !== "arguments") return view;
+  const { callId, text } = delta.value;
+  const before = view.argumentsByCallId.get(callId) ?? "";
+  return { ...view, argumentsByCallId: new Map([...view.argumentsByCallId, [callId, before + text]]) };
+}
+
+function* checkAgainst({ items, turn }: TurnCommitted, shown: View): Generator<Violation> {
+  const rule = "prefix or reset";
+  const text = items.map(({ item }) => (item.case === "message" ? item.value.text : "")).join("");
+  if (!text.startsWith(shown.text)) yield { rule, what: `turn ${turn} showed "${shown.text}" and is "${text}"` };
+  if (!shown.hasWholeArguments) return;
+  const calls = new Map(
+    items.flatMap(({ item }) => (item.case === "functionCall" ? [[item.value.callId, item.value.argumentsJson]] : [])),
+  );
+  for (const [callId, part] of shown.argumentsByCallId) {
+    if (calls.get(callId)?.startsWith(part)) continue;
+    yield { rule, what: `turn ${turn} showed arguments ${part} of ${callId}, which are ${calls.get(callId)}` };
+  }
+}
+
+function speechOf(delta: RunDelta): RunDelta | undefined {
+  return delta.delta.case === "text" || delta.delta.case === "arguments" ? delta : undefined;
+}
+
+function labelOf({ sequence, event }: RunEvent): string {
+  return `${sequence} ${event.case}`;
+}
+
+/** H10: each prompt is one that a provider takes: the calls of an answer are answered at once, in their order. */
+export function* checkPrompts({ prompts }: RunHistory): Generator<Violation> {
+  for (const [index, messages] of prompts.entries()) {
+    const fault = faultOfPrompt(messages);
+    if (fault !== undefined) yield { rule: "transcript", what: `request ${index + 1} to the model: ${fault}` };
+  }
+}
+
+function faultOfPrompt(messages: readonly PromptMessage[]): string | undefined {
+  let awaited: string[] = [];
+  for (const { role, callIds, answersCallId } of messages) {
+    if (role === "tool") {
+      const next = awaited.shift();
+      if (next !== answersCallId) return `an answer to ${answersCallId} stands where ${next ?? "none"} belongs`;
+      continue;
+    }
+    if (awaited.length > 0) return `${role} follows calls without answers: ${awaited}`;
+    awaited = [...callIds];
+  }
+  return awaited.length > 0 ? `it ends with calls without answers: ${awaited}` : undefined;
+}

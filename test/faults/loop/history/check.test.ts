@@ -1,0 +1,203 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, it } from "vitest";
+import {
+  type Item,
+  ItemSchema,
+  RunDeltaSchema,
+  type RunEvent,
+  RunEventSchema,
+  RunResetSchema,
+  RunStatus,
+} from "#gen/toolbus/run/v1/run_pb.ts";
+import { checkHistory } from "./check.ts";
+import type { RunHistory, Seen, Watched } from "./history.ts";
+
+type Body = NonNullable<MessageInitShape<typeof RunEventSchema>["event"]>;
+
+const accepted: Body = { case: "accepted", value: { sessionId: "s" } };
+const claimed = (epoch: number): Body => ({ case: "claimed", value: { epoch, instance: `i${epoch}` } });
+const text = (value: string): Item => create(ItemSchema, { item: { case: "message", value: { text: value } } });
+const call = (callId: string, name: string): Item =>
+  create(ItemSchema, {
+    item: { case: "functionCall", value: { callId, name, argumentsJson: `{"key":"key-${callId}"}` } },
+  });
+const turn = (number: number, items: Item[]): Body => ({ case: "turnCommitted", value: { turn: number, items } });
+const result = (callId: string, outputJson = '"done"'): Body => ({
+  case: "callFinished",
+  value: { callId, result: { outputJson, isError: outputJson.startsWith('{"error"') } },
+});
+const ended = (status: RunStatus = RunStatus.COMPLETED): Body => ({ case: "ended", value: { status } });
+
+const log = (entries: [Body, number][]): RunEvent[] =>
+  entries.map(([event, epoch], sequence) => create(RunEventSchema, { runId: "r", sequence, epoch, event }));
+
+const goodLog = log([
+  [accepted, 0],
+  [claimed(1), 1],
+  [turn(1, [text("I ask."), call("a", "once"), call("b", "again")]), 1],
+  [result("a"), 1],
+  [claimed(2), 2],
+  [result("b"), 2],
+  [turn(2, [text("All is done.")]), 2],
+  [ended(), 2],
+]);
+
+const delta = (place: { turn: number; attempt: number; n: number }, value: string): Seen => ({
+  kind: "delta",
+  delta: create(RunDeltaSchema, { ...place, delta: { case: "text", value } }),
+});
+const reset = (value: string, deltas = 0): Seen => ({
+  kind: "reset",
+  reset: create(RunResetSchema, { turn: 2, attempt: 129, text: value, deltas }),
+});
+const shown = (events: readonly RunEvent[]): Seen[] => events.map((event) => ({ kind: "event", event }));
+
+const goodSeen: Seen[] = [
+  ...shown(goodLog.slice(0, 6)),
+  delta({ turn: 2, attempt: 1, n: 0 }, "All is well"),
+  reset("All is"),
+  delta({ turn: 2, attempt: 129, n: 1 }, " done"),
+  ...shown(goodLog.slice(6)),
+];
+
+function history(more: Partial<RunHistory> = {}): RunHistory {
+  const events = more.events ?? goodLog;
+  return {
+    runId: "r",
+    toldIds: ["r"],
+    events,
+    eventCountAtLast: events.length,
+    effects: [
+      { tool: "once", key: "key-a", atMs: 10 },
+      { tool: "again", key: "key-b", atMs: 20 },
+      { tool: "again", key: "key-b", atMs: 30 },
+    ],
+    classesByTool: new Map([
+      ["once", "at_most_once"],
+      ["again", "idempotent"],
+    ]),
+    watched: more.events ? [] : [watcher({}), watcher({ fromSequence: 5, seen: shown(goodLog.slice(5)) })],
+    prompts: [
+      [
+        { role: "user", callIds: [], answersCallId: "" },
+        { role: "assistant", callIds: ["a", "b"], answersCallId: "" },
+        { role: "tool", callIds: [], answersCallId: "a" },
+        { role: "tool", callIds: [], answersCallId: "b" },
+      ],
+    ],
+    acknowledgedCallIds: ["a"],
+    ...more,
+  };
+}
+
+const watcher = (more: Partial<Watched>): Watched => ({
+  name: "w",
+  fromSequence: 0,
+  seen: goodSeen,
+  hasEnded: true,
+  ...more,
+});
+
+const without = (index: number) => goodLog.filter((_, at) => at !== index);
+const replaced = (index: number, body: Body, epoch = 2) =>
+  log(goodLog.map((event, at) => (at === index ? [body, epoch] : [event.event as Body, event.epoch])));
+const cancelledLog = replaced(7, ended(RunStatus.CANCELLED));
+
+const bad: [string, Partial<RunHistory>, string][] = [
+  ["an accepted run without a log", { events: [] }, "not lost"],
+  ["an accepted run without an end", { events: goodLog.slice(0, -1) }, "not lost"],
+  ["two runs of one key", { toldIds: ["r", "q"] }, "one run a key"],
+  ["a gap", { events: without(5) }, "contiguous"],
+  ["two ends", { events: log([...pairs(goodLog), [ended(), 2]]) }, "one end"],
+  ["an event after the end", { events: log([...pairs(cancelledLog), [result("b"), 2]]) }, "one end"],
+  ["an event after the end, later", { eventCountAtLast: 9 }, "one end"],
+  ["an epoch that is claimed again", { events: replaced(4, claimed(1)) }, "epochs"],
+  ["a result under a claim that is over", { events: replaced(5, result("b"), 1) }, "epochs"],
+  ["a turn of nobody's claim", { events: replaced(6, turn(2, []), 0) }, "epochs"],
+  ["a second result", { events: replaced(5, result("a")) }, "transcript"],
+  ["a turn before all results", { events: replaced(5, claimed(3), 3) }, "transcript"],
+  ["a turn twice", { events: replaced(6, turn(1, [])) }, "transcript"],
+  ["a call id twice", { events: replaced(6, turn(2, [call("a", "once")])) }, "transcript"],
+  ["an end with an open call", { events: replaced(6, turn(2, [call("c", "again")])) }, "transcript"],
+  ["an output that was taken and lost", { acknowledgedCallIds: ["z"] }, "acknowledged"],
+  ["a cancellation that was told and lost", { cancelledAtMs: 50 }, "acknowledged"],
+  ["an effect twice that must not be", { effects: effectsOf(["a", "a", "b"]) }, "at most once"],
+  ["an effect that is told and did not happen", { effects: effectsOf(["b"]) }, "at most once"],
+  [
+    "an effect that happened and is told as failed",
+    { events: replaced(3, result("a", '{"error":"cannot be called"}'), 1) },
+    "at most once",
+  ],
+  ["an effect that is told and never happened", { effects: effectsOf(["a"]) }, "at least once"],
+  ["a failure of what may be repeated", { events: replaced(5, result("b", '{"error":"gone"}')) }, "at least once"],
+  ["an effect of a call that is not committed", { effects: effectsOf(["a", "b", "x"]) }, "effects"],
+  ["an effect long after the cancellation", { events: cancelledLog, cancelledAtMs: -5_000 }, "nothing after cancelled"],
+  ["a watcher that missed an event", { watched: [watcher({ seen: goodSeen.slice(1) })] }, "clients see the record"],
+  [
+    "a watcher that saw what is not in the log",
+    { watched: [watcher({ seen: shown(cancelledLog) })] },
+    "clients see the record",
+  ],
+  ["a stream that ended early", { watched: [watcher({ seen: shown(goodLog.slice(0, 3)) })] }, "streams end"],
+  ["a stream that never ended", { watched: [watcher({ hasEnded: false })] }, "streams end"],
+  ["a word after the last", { watched: [watcher({ seen: [...goodSeen, reset("")] })] }, "streams end"],
+  [
+    "text of a former attempt without a reset",
+    { watched: [watcher({ seen: goodSeen.filter(({ kind }) => kind !== "reset") })] },
+    "prefix or reset",
+  ],
+  [
+    "a delta that came twice",
+    {
+      watched: [watcher({ seen: goodSeen.flatMap((seen): Seen[] => (seen.kind === "delta" ? [seen, seen] : [seen])) })],
+    },
+    "prefix or reset",
+  ],
+  [
+    "text of a turn that is committed",
+    { watched: [watcher({ seen: goodSeen.toSpliced(-1, 0, delta({ turn: 2, attempt: 129, n: 2 }, "!")) })] },
+    "prefix or reset",
+  ],
+  [
+    "a prompt with a call that nobody answered",
+    { prompts: [[{ role: "assistant", callIds: ["a"], answersCallId: "" }]] },
+    "transcript",
+  ],
+  [
+    "a prompt with answers in another order",
+    {
+      prompts: [
+        [
+          { role: "assistant", callIds: ["a", "b"], answersCallId: "" },
+          { role: "tool", callIds: [], answersCallId: "b" },
+          { role: "tool", callIds: [], answersCallId: "a" },
+        ],
+      ],
+    },
+    "transcript",
+  ],
+];
+
+function pairs(events: readonly RunEvent[]): [Body, number][] {
+  return events.map((event) => [event.event as Body, event.epoch]);
+}
+
+function effectsOf(callIds: string[]) {
+  return callIds.map((id) => ({ tool: id === "a" ? "once" : "again", key: `key-${id}`, atMs: 1 }));
+}
+
+describe("the checker of histories", () => {
+  it("finds nothing in a good one", () => {
+    expect(checkHistory(history())).toEqual([]);
+  });
+
+  it("LOOP-14 takes an outcome that is told as unknown, whether it happened or not", () => {
+    const events = replaced(3, result("a", '{"error":"outcome_unknown: lost"}'), 1);
+    expect(checkHistory(history({ events }))).toEqual([]);
+    expect(checkHistory(history({ events, effects: effectsOf(["b"]) }))).toEqual([]);
+  });
+
+  it.each(bad)("finds %s", (_title, more, rule) => {
+    expect(checkHistory(history(more)).map((violation) => violation.rule)).toContain(rule);
+  });
+});
