@@ -47,7 +47,8 @@ export async function executeCalls(run: ClaimedRun, context: LoopContext, work: 
   const limit = options?.parallelToolCalls === false ? 1 : context.limits.maxParallelCalls;
   await inParallel(dispatched, limit, async (call) => {
     const result = await execute(run, call, context, work);
-    await record(run, call.callId, result);
+    const endsRun = result.endsRun && work.table.isBuiltIn(call.name);
+    await record(run, call.callId, { ...result, endsRun });
   });
 }
 
@@ -108,10 +109,13 @@ async function dispatch(
   };
   let result: ToolResult | undefined;
   try {
-    for await (const { event } of router.callTool(request, { signal, principal: accepted.principal })) {
+    for await (const { event, toolsRevision } of router.callTool(request, { signal, principal: accepted.principal })) {
       if (event.case === "progress") deltas.tell({ case: "progress", value: { callId, progress: event.value } });
       if (event.case === "log") deltas.tell({ case: "log", value: { callId, log: event.value } });
-      if (event.case === "result") result = event.value; // the stream is read to its end, which closes it
+      if (event.case === "result") {
+        result = event.value; // the stream is read to its end, which closes it
+        table.hear(toolsRevision);
+      }
     }
   } catch (error) {
     if (result === undefined) throw error; // after the result nothing is missed

@@ -3,7 +3,7 @@
  * gets its result; a tool's failure is a result.
  */
 
-import { create } from "@bufbuild/protobuf";
+import { create, isMessage, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   type CallToolRequest,
   CallToolRequestSchema,
@@ -11,14 +11,16 @@ import {
   CallToolResponseSchema,
   ListToolsResponseSchema,
 } from "#gen/toolbus/router/v1/tool_router_pb.ts";
-import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type ToolResult, ToolResultSchema, type ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { ToolRouter } from "./tool-router.ts";
 
 export interface FakeTool {
   readonly name: string;
   readonly reference?: string;
   readonly aliases?: string[];
-  /** What it answers; an error thrown is a tool's failure. */
+  /** Further properties of the tool as the router lists it. */
+  readonly tool?: MessageInitShape<typeof ToolSchema>;
+  /** What it answers, as a result or as its value; an error thrown is a tool's failure. */
   readonly answer: (args: unknown, signal: AbortSignal) => unknown;
 }
 
@@ -53,6 +55,7 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
     mostRunning = Math.max(mostRunning, running);
     try {
       const value = await tool?.answer(JSON.parse(request.argumentsJson), signal);
+      if (isMessage(value, ToolResultSchema)) return value;
       return create(ToolResultSchema, { outputJson: JSON.stringify(value ?? null) });
     } catch (error) {
       return create(ToolResultSchema, { outputJson: JSON.stringify({ error: String(error) }), isError: true });
@@ -73,13 +76,13 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
       return mostRunning;
     },
     async listTools() {
-      const listed = tools.map(({ name, reference = name, aliases = [] }) => ({
+      const listed = tools.map(({ name, reference = name, aliases = [], tool }) => ({
         modelName: name,
         reference,
         aliases,
         callable: true,
         available: true,
-        tool: { name },
+        tool: { ...tool, name },
       }));
       return create(ListToolsResponseSchema, { tools: listed, agent: "helper", agentRevision: 1 });
     },

@@ -7,6 +7,8 @@ export interface RunLimits {
   readonly maxParallelCalls: number;
   readonly deadlineMs: number;
   readonly maxTokens: number;
+  /** In the currency of the models' prices. */
+  readonly maxCost: number;
   readonly modelStallMs: number;
   readonly modelRetries: number;
 }
@@ -21,6 +23,7 @@ export function limitsFrom(agent: Limits | undefined, run: Limits | undefined): 
     maxParallelCalls: lower("maxParallelCalls", 8),
     deadlineMs: lower("deadlineMs", Number.POSITIVE_INFINITY),
     maxTokens: lowest([agent?.maxTokens, run?.maxTokens].map(Number), Number.POSITIVE_INFINITY),
+    maxCost: lower("maxCost", Number.POSITIVE_INFINITY),
     modelStallMs: lower("modelStallMs", 60_000),
     modelRetries: run?.modelRetries ?? agent?.modelRetries ?? 4,
   };

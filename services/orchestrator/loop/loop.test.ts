@@ -1,106 +1,12 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { AgentSchema, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import {
-  FunctionCallOutputSchema,
-  Role,
-  type RunDelta,
-  RunMode,
-  RunOptionsSchema,
-  RunStatus,
-} from "#gen/toolbus/run/v1/run_pb.ts";
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { FunctionCallOutputSchema, RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
-import type { ScriptTurn } from "../model/scripted/script.ts";
-import { createScriptedModel } from "../model/scripted/scripted-model.ts";
 import { submitOutputs } from "../run/answers.ts";
-import { claimRun, createJournal, openJournal, Superseded } from "../run/journal.ts";
-import { createMemoryRunLog } from "../run/memory-log.fixture.ts";
-import { runFromState } from "../run/view.ts";
-import { createFakeRouter, type FakeTool } from "./fake-router.fixture.ts";
-import { limitsFrom } from "./limits.ts";
-import { runLoop } from "./loop.ts";
-
-let directory: string;
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), "toolbus-loop-"));
-});
-afterAll(() => rm(directory, { recursive: true, force: true }));
-
-const tools: FakeTool[] = [
-  { name: "double", aliases: ["twice"], answer: (args) => (args as { value: number }).value * 2 },
-  {
-    name: "fail",
-    answer: () => {
-      throw new Error("broken");
-    },
-  },
-];
-
-interface Setting {
-  turns: ScriptTurn[];
-  options?: MessageInitShape<typeof RunOptionsSchema>;
-  limits?: MessageInitShape<typeof LimitsSchema>;
-  tools?: FakeTool[];
-}
-
-let scripts = 0;
-
-/** A run in a log of its own, which processes claim and work on. */
-async function openRun(setting: Setting) {
-  scripts += 1;
-  const name = `script${scripts}`;
-  await writeFile(join(directory, `${name}.json`), JSON.stringify({ turns: setting.turns }));
-  const asked: LanguageModelV4CallOptions[] = [];
-  const scripted = createScriptedModel(directory, name);
-  const model: LanguageModelV4 = {
-    ...scripted,
-    doStream(call) {
-      asked.push(call);
-      return scripted.doStream(call);
-    },
-  };
-  const log = createMemoryRunLog();
-  const router = createFakeRouter(setting.tools ?? tools);
-  const deltas: RunDelta[] = [];
-  const given = new AbortController();
-  const handover = new AbortController();
-  const input = [{ item: { case: "message" as const, value: { role: Role.USER, text: "go" } } }];
-  const accepted = { sessionId: "s", agent: "helper", input, options: create(RunOptionsSchema, setting.options) };
-  await createJournal(log, "r", systemClock).append(() => ({ case: "accepted", value: accepted }));
-
-  async function work(instance = "process") {
-    const journal = await openJournal(log, "r", systemClock);
-    const run = await claimRun(journal, instance);
-    if (run === undefined) throw new Error("the run could not be claimed");
-    return runLoop(run, {
-      agent: create(AgentSchema, { name: "helper", instructions: "Help." }),
-      model,
-      limits: limitsFrom(undefined, create(LimitsSchema, setting.limits)),
-      history: [],
-      router,
-      clock: systemClock,
-      publishDelta: (delta) => deltas.push(delta),
-      setDeltas: () => {},
-      onRetry: () => {},
-      signal: given.signal,
-      handover: handover.signal,
-    });
-  }
-
-  const view = async () => runFromState((await openJournal(log, "r", systemClock)).state!);
-  const results = async () =>
-    (await view()).items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value] : []));
-  return { log, router, asked, deltas, given, handover, work, view, results, events: () => log.events("r") };
-}
-
-function double(value: number, id?: string) {
-  return { name: "double", arguments: { value }, ...(id !== undefined && { id }) };
-}
+import { Superseded } from "../run/journal.ts";
+import type { FakeTool } from "./fake-router.fixture.ts";
+import { double, openRun, tools } from "./loop-run.fixture.ts";
 
 describe("the loop", () => {
   test("LOOP-1 turns from the model over its calls to the final answer", async () => {

@@ -26,7 +26,8 @@ import type { LoopContext } from "./context.ts";
 import { createDeltaWriter, type DeltaWriter } from "./deltas.ts";
 import { listTools } from "./list-tools.ts";
 import { RunFailed } from "./run-failed.ts";
-import { decideStop, type Stop } from "./stop-condition.ts";
+import { decideStop, hasSkipped, type Stop } from "./stop-condition.ts";
+import type { ToolTable } from "./tool-table.ts";
 import { firstAttemptOfClaim, type TurnTaken, takeTurn } from "./turn.ts";
 
 export type LoopOutcome = "ended" | "parked" | "handed_over";
@@ -42,7 +43,7 @@ export async function runLoop(run: ClaimedRun, context: LoopContext): Promise<Lo
     if (context.handover.aborted) return "handed_over";
     try {
       if (openCalls(run.state).length === 0) {
-        taken = await model(run, context, signal);
+        taken = await model(run, context, signal, taken?.table);
       } else {
         await execute(run, context, signal, taken);
         if (await parks(run)) return "parked";
@@ -57,9 +58,14 @@ export async function runLoop(run: ClaimedRun, context: LoopContext): Promise<Lo
   }
 }
 
-async function model(run: ClaimedRun, context: LoopContext, signal: AbortSignal): Promise<TurnTaken> {
+async function model(
+  run: ClaimedRun,
+  context: LoopContext,
+  signal: AbortSignal,
+  known: ToolTable | undefined,
+): Promise<TurnTaken> {
   const ends = AbortSignal.any([signal, context.handover]);
-  const table = await listTools(run.state, context, ends);
+  const table = known?.isStillCurrent() ? known : await listTools(run.state, context, ends);
   const taken = await takeTurn(context, run.state, table, ends);
   const { turn, attempt, items, answer } = taken;
   const { usage, modelId, finishReason } = answer;
@@ -91,9 +97,10 @@ function recoveringDeltas(run: ClaimedRun, context: LoopContext): DeltaWriter {
   return createDeltaWriter({ turn, attempt: firstAttemptOfClaim(run.state) }, context.publishDelta);
 }
 
-/** LOOP-5: what is left waits for the client, unless its outputs came meanwhile. */
+/** LOOP-5: what is left waits for the client, unless its outputs came meanwhile or nobody needs them. */
 async function parks(run: ClaimedRun): Promise<boolean> {
   await run.append((state) => {
+    if (hasSkipped(state)) return undefined;
     const calls = openCalls(state);
     return calls.length > 0 ? { case: "parked", value: { calls } } : undefined;
   });

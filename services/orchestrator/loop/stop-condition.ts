@@ -4,7 +4,7 @@
 
 import { RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openCalls, type RunState } from "../run/fold.ts";
-import { usageFromTurns } from "../run/view.ts";
+import { isFunctionToolCall } from "../run/view.ts";
 import type { RunLimits } from "./limits.ts";
 
 export interface Stop {
@@ -40,6 +40,21 @@ const reasonsOfCutOff = new Map([
   ["content-filter", "content_filter"],
 ]);
 
+/** TOOL-12: a built-in said so. Calls of the same turn that run here are waited for, those of the client are not. */
+export const skipped: StopCondition = (state) => {
+  const isDone = () => openCalls(state).every((call) => isFunctionToolCall(state, call));
+  return hasSkipped(state) && isDone() ? { status: RunStatus.COMPLETED, reason: "skipped" } : undefined;
+};
+
+export function hasSkipped({ turns }: RunState): boolean {
+  return (
+    turns
+      .at(-1)
+      ?.resultsByCallId.values()
+      .some(({ endsRun }) => endsRun) ?? false
+  );
+}
+
 /** The calls over the limit were refused: the run ends with the results of the others. */
 export const toolCallsExceeded: StopCondition = (state, { maxToolCalls }) =>
   openCalls(state).length === 0 && countCalls(state) > maxToolCalls
@@ -52,19 +67,26 @@ export const turnsUsedUp: StopCondition = (state, { maxTurns }) =>
     : undefined;
 
 export const tokensUsedUp: StopCondition = (state, { maxTokens }) => {
-  const { inputTokens, outputTokens } = usageFromTurns(state.turns);
+  const { inputTokens, outputTokens } = state.spent;
   const isOver = openCalls(state).length === 0 && Number(inputTokens + outputTokens) >= maxTokens;
   return isOver ? { status: RunStatus.INCOMPLETE, reason: "max_tokens" } : undefined;
 };
 
+export const costUsedUp: StopCondition = (state, { maxCost }) =>
+  openCalls(state).length === 0 && state.spent.cost >= maxCost
+    ? { status: RunStatus.INCOMPLETE, reason: "max_cost" }
+    : undefined;
+
 const stopConditions: readonly StopCondition[] = [
   cancelled,
+  skipped,
   answered,
   singleTurnTaken,
   deadlinePassed,
   toolCallsExceeded,
   turnsUsedUp,
   tokensUsedUp,
+  costUsedUp,
 ];
 
 /** The first condition that holds. */

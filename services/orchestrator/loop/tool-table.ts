@@ -1,6 +1,7 @@
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import type { ListToolsResponse, ModelTool } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { modelToolFromTool } from "../model/call-options.ts";
 
 /** What a name that the model uses leads to. */
@@ -14,8 +15,14 @@ export interface ToolTable {
   /** By model name, alias or reference; the client's own tools win over the session's of the same name. */
   find(name: string): Target | undefined;
   isAllowed(name: string): boolean;
+  /** Whether it is a tool of every agent (TOOL-12), which `allowed_tools` does not narrow (ORCH-2). */
+  isBuiltIn(name: string): boolean;
   /** The name under which the model knows the tool. */
   modelNameOf(name: string): string | undefined;
+  /** Takes what the end of a call told of the router's list. */
+  hear(toolsRevision: string): void;
+  /** Whether the calls that ended since the last question told that the list is still this one: then nobody is asked for it. */
+  isStillCurrent(): boolean;
 }
 
 export function createToolTable(listed: ListToolsResponse, options: RunOptions | undefined): ToolTable {
@@ -35,10 +42,16 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     return tool && { kind: "router", tool };
   }
 
+  function isBuiltIn(name: string): boolean {
+    const target = find(name);
+    return target?.kind === "router" && isToolOfEveryAgent(target.tool);
+  }
+
   function modelNameOf(name: string): string | undefined {
     return functionNames.has(name) ? name : toolsByName.get(name)?.modelName;
   }
 
+  let heard = new Set<string>();
   const allowed = new Set((options?.allowedTools ?? []).map((entry) => modelNameOf(entry) ?? entry));
   return {
     agentRevision: listed.agentRevision,
@@ -49,9 +62,22 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
       ...functionTools.map((tool) => modelToolFromTool(tool.name, tool)),
     ],
     find,
-    isAllowed: (name) => allowed.size === 0 || allowed.has(modelNameOf(name) ?? name),
+    isAllowed: (name) => allowed.size === 0 || isBuiltIn(name) || allowed.has(modelNameOf(name) ?? name),
+    isBuiltIn,
     modelNameOf,
+    hear: (toolsRevision) => heard.add(toolsRevision),
+    isStillCurrent() {
+      const [revision = "", ...others] = heard;
+      heard = new Set();
+      return others.length === 0 && revision !== "" && revision === listed.toolsRevision;
+    },
   };
+}
+
+/** The router keeps their names to itself; what stands under a policy or in a source is a tool like any other. */
+function isToolOfEveryAgent({ reference, tool }: ModelTool): boolean {
+  const isBare = !reference.startsWith("@");
+  return isBare && tool?.executionType === ExecutionType.BUILTIN && tool.builtinPolicy === undefined;
 }
 
 /** LOOP-2, LOOP-3: what a run's options name and no tool answers to; a run with such options is refused. */

@@ -1,5 +1,6 @@
 import type { FunctionCallOutput } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { WakeQueue } from "../session/wake.ts";
@@ -32,12 +33,17 @@ export async function submitOutputs(
     await journal.append(
       (state) => {
         checkCall(state, callId);
-        return result && { case: "callFinished", value: { callId, result } };
+        return result && { case: "callFinished", value: { callId, result: outputOf(result) } };
       },
       { announce: announcer(options, journal) },
     );
   }
   return journal.state ?? notFound(runId);
+}
+
+/** What a client says of its call; how the run goes on, and what it has spent, is not for it to say. */
+function outputOf({ outputJson, isError, storedReference }: ToolResult) {
+  return { outputJson, isError, storedReference };
 }
 
 function checkCall(state: RunState | undefined, callId: string): void {

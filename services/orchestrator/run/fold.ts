@@ -8,12 +8,15 @@
  * F2  Nothing follows `ended`.
  * F3  Epochs grow; an event of an epoch is written under the claim that has it.
  * F4  A call has one result: the first that stands in the log.
+ * F5  What was spent counts from what stands in the log, whoever asked the models: a crash forgets no part of a budget.
  */
 
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type {
   CancelRequested,
+  ContextCompacted,
   FunctionCall,
+  InboxTaken,
   RunAccepted,
   RunEnded,
   RunEvent,
@@ -23,6 +26,8 @@ import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 
 export interface Turn {
+  /** Where its commit stands in the log. */
+  readonly sequence: number;
   readonly committed: TurnCommitted;
   readonly calls: readonly FunctionCall[];
   readonly resultsByCallId: ReadonlyMap<string, ToolResult>;
@@ -50,7 +55,19 @@ export interface RunState {
   /** Claims since the last turn was committed: attempts of a later claim are numbered after those of an earlier one. */
   readonly claimsInTurn: number;
   readonly turns: readonly Turn[];
+  /** What joined from the inbox, before the first turn. */
+  readonly inbox: InboxTaken | undefined;
+  /** The summary that stands for the older part of the conversation, once there is one. */
+  readonly compaction: ContextCompacted | undefined;
+  readonly spent: Spent;
   readonly cancel: CancelRequested | undefined;
+}
+
+/** Tokens that models used for the run, those of its sub-agents included, and what they cost. */
+export interface Spent {
+  readonly inputTokens: bigint;
+  readonly outputTokens: bigint;
+  readonly cost: number;
 }
 
 /** The state after all events; undefined for a log without any. Throws `data_loss` for a log that breaks F1 to F3. */
@@ -79,6 +96,9 @@ function stateFromAccepted(event: RunEvent): RunState {
     claim: undefined,
     claimsInTurn: 0,
     turns: [],
+    inbox: undefined,
+    compaction: undefined,
+    spent: { inputTokens: 0n, outputTokens: 0n, cost: 0 },
     cancel: undefined,
   };
 }
@@ -91,9 +111,19 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
       return { claim: { epoch, instance }, claimsInTurn: state.claimsInTurn + 1, phase: { kind: "working" } };
     }
     case "turnCommitted":
-      return { turns: [...state.turns, turnFromCommitted(event.value)], claimsInTurn: 1 };
-    case "callFinished":
-      return { turns: withResult(state.turns, event.value.callId, event.value.result) };
+      return {
+        turns: [...state.turns, turnFromCommitted(event.value, envelope.sequence)],
+        spent: plus(state.spent, event.value.usage), // F5
+        claimsInTurn: 1,
+      };
+    case "callFinished": {
+      const turns = withResult(state.turns, event.value.callId, event.value.result);
+      return turns === state.turns ? {} : { turns, spent: plus(state.spent, event.value.result?.usage) }; // F5
+    }
+    case "inboxTaken":
+      return { inbox: event.value };
+    case "contextCompacted":
+      return { compaction: event.value, spent: plus(state.spent, event.value.usage) }; // F5
     case "parked":
       return { phase: { kind: "parked" } };
     case "cancelRequested":
@@ -105,9 +135,18 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
   }
 }
 
-function turnFromCommitted(committed: TurnCommitted): Turn {
+function turnFromCommitted(committed: TurnCommitted, sequence: number): Turn {
   const calls = committed.items.flatMap(({ item }) => (item.case === "functionCall" ? [item.value] : []));
-  return { committed, calls, resultsByCallId: new Map() };
+  return { sequence, committed, calls, resultsByCallId: new Map() };
+}
+
+function plus(spent: Spent, used: Spent | undefined): Spent {
+  if (used === undefined) return spent;
+  return {
+    inputTokens: spent.inputTokens + used.inputTokens,
+    outputTokens: spent.outputTokens + used.outputTokens,
+    cost: spent.cost + used.cost,
+  };
 }
 
 function withResult(turns: readonly Turn[], callId: string, result: ToolResult | undefined): readonly Turn[] {

@@ -14,7 +14,7 @@ import { openCalls, type RunState, type Turn } from "./fold.ts";
 
 /** The run as its clients see it. */
 export function runFromState(state: RunState): Run {
-  const { runId, accepted, phase, turns, eventCount } = state;
+  const { runId, accepted, phase, turns, eventCount, spent } = state;
   const ended = phase.kind === "ended" ? phase.ended : undefined;
   return create(RunSchema, {
     id: runId,
@@ -27,10 +27,13 @@ export function runFromState(state: RunState): Run {
     items: itemsFromState(state),
     requiredCalls: requiredCalls(state),
     turns: turns.length,
-    usage: create(UsageSchema, usageFromTurns(turns)),
+    usage: create(UsageSchema, spent),
     createdAt: timestampFromMs(state.acceptedAtMs),
     ...(phase.kind === "ended" && { endedAt: timestampFromMs(phase.atMs) }),
     lastSequence: eventCount - 1,
+    selfWakes: accepted.selfWakes,
+    ...(accepted.parent && { parent: accepted.parent }),
+    ...(accepted.fork && { fork: accepted.fork }),
   });
 }
 
@@ -47,9 +50,14 @@ export function statusFromState({ phase }: RunState): RunStatus {
   }
 }
 
-/** Input, and what came of it: after each turn's items its results, in the order of the calls. */
-export function itemsFromState({ accepted, turns }: RunState): Item[] {
-  return [...accepted.input, ...turns.flatMap((turn) => [...turn.committed.items, ...outputsFromTurn(turn)])];
+/** What waited in the inbox, the input, and what came of it. */
+export function itemsFromState({ accepted, inbox, turns }: RunState): Item[] {
+  return [...(inbox?.items ?? []), ...accepted.input, ...itemsFromTurns(turns)];
+}
+
+/** After each turn's items its results, in the order of the calls. */
+export function itemsFromTurns(turns: readonly Turn[]): Item[] {
+  return turns.flatMap((turn) => [...turn.committed.items, ...outputsFromTurn(turn)]);
 }
 
 function outputsFromTurn({ calls, resultsByCallId }: Turn): Item[] {
@@ -78,14 +86,4 @@ export function requiredCalls(state: RunState): FunctionCall[] {
 export function outputTextFromState({ turns }: RunState): string {
   const items = turns.at(-1)?.committed.items ?? [];
   return items.map(({ item }) => (item.case === "message" ? item.value.text : "")).join("");
-}
-
-export function usageFromTurns(turns: readonly Turn[]): { inputTokens: bigint; outputTokens: bigint } {
-  let inputTokens = 0n;
-  let outputTokens = 0n;
-  for (const { committed } of turns) {
-    inputTokens += committed.usage?.inputTokens ?? 0n;
-    outputTokens += committed.usage?.outputTokens ?? 0n;
-  }
-  return { inputTokens, outputTokens };
 }
