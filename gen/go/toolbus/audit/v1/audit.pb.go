@@ -46,20 +46,32 @@ const (
 	AuditKind_AUDIT_KIND_UNAVAILABLE AuditKind = 7
 	// Configuration of an agent, a tool or a server was changed or refused.
 	AuditKind_AUDIT_KIND_CONFIGURED AuditKind = 8
+	// A caller waits in line for its call no longer; a result goes to the inbox.
+	AuditKind_AUDIT_KIND_TIMED_OUT AuditKind = 9
+	// A call takes no results any more.
+	AuditKind_AUDIT_KIND_EXPIRED AuditKind = 10
+	// A call was canceled.
+	AuditKind_AUDIT_KIND_CANCELED AuditKind = 11
+	// A call was handed on, or ended with an unknown outcome, since the watcher that had taken it was lost.
+	AuditKind_AUDIT_KIND_WATCHER_LOST AuditKind = 12
 )
 
 // Enum value maps for AuditKind.
 var (
 	AuditKind_name = map[int32]string{
-		0: "AUDIT_KIND_UNSPECIFIED",
-		1: "AUDIT_KIND_PERMITTED",
-		2: "AUDIT_KIND_BLOCKED",
-		3: "AUDIT_KIND_BUILT",
-		4: "AUDIT_KIND_SWITCHED",
-		5: "AUDIT_KIND_SWITCH_TIMED_OUT",
-		6: "AUDIT_KIND_TORN_DOWN",
-		7: "AUDIT_KIND_UNAVAILABLE",
-		8: "AUDIT_KIND_CONFIGURED",
+		0:  "AUDIT_KIND_UNSPECIFIED",
+		1:  "AUDIT_KIND_PERMITTED",
+		2:  "AUDIT_KIND_BLOCKED",
+		3:  "AUDIT_KIND_BUILT",
+		4:  "AUDIT_KIND_SWITCHED",
+		5:  "AUDIT_KIND_SWITCH_TIMED_OUT",
+		6:  "AUDIT_KIND_TORN_DOWN",
+		7:  "AUDIT_KIND_UNAVAILABLE",
+		8:  "AUDIT_KIND_CONFIGURED",
+		9:  "AUDIT_KIND_TIMED_OUT",
+		10: "AUDIT_KIND_EXPIRED",
+		11: "AUDIT_KIND_CANCELED",
+		12: "AUDIT_KIND_WATCHER_LOST",
 	}
 	AuditKind_value = map[string]int32{
 		"AUDIT_KIND_UNSPECIFIED":      0,
@@ -71,6 +83,10 @@ var (
 		"AUDIT_KIND_TORN_DOWN":        6,
 		"AUDIT_KIND_UNAVAILABLE":      7,
 		"AUDIT_KIND_CONFIGURED":       8,
+		"AUDIT_KIND_TIMED_OUT":        9,
+		"AUDIT_KIND_EXPIRED":          10,
+		"AUDIT_KIND_CANCELED":         11,
+		"AUDIT_KIND_WATCHER_LOST":     12,
 	}
 )
 
@@ -256,7 +272,7 @@ const file_toolbus_audit_v1_audit_proto_rawDesc = "" +
 	"\x04rule\x18\t \x01(\tR\x04rule\x12\x18\n" +
 	"\amessage\x18\n" +
 	" \x01(\tR\amessage\x12\x17\n" +
-	"\acall_id\x18\v \x01(\tR\x06callId*\xfa\x01\n" +
+	"\acall_id\x18\v \x01(\tR\x06callId*\xe2\x02\n" +
 	"\tAuditKind\x12\x1a\n" +
 	"\x16AUDIT_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14AUDIT_KIND_PERMITTED\x10\x01\x12\x16\n" +
@@ -266,7 +282,12 @@ const file_toolbus_audit_v1_audit_proto_rawDesc = "" +
 	"\x1bAUDIT_KIND_SWITCH_TIMED_OUT\x10\x05\x12\x18\n" +
 	"\x14AUDIT_KIND_TORN_DOWN\x10\x06\x12\x1a\n" +
 	"\x16AUDIT_KIND_UNAVAILABLE\x10\a\x12\x19\n" +
-	"\x15AUDIT_KIND_CONFIGURED\x10\bB\xb1\x01\n" +
+	"\x15AUDIT_KIND_CONFIGURED\x10\b\x12\x18\n" +
+	"\x14AUDIT_KIND_TIMED_OUT\x10\t\x12\x16\n" +
+	"\x12AUDIT_KIND_EXPIRED\x10\n" +
+	"\x12\x17\n" +
+	"\x13AUDIT_KIND_CANCELED\x10\v\x12\x1b\n" +
+	"\x17AUDIT_KIND_WATCHER_LOST\x10\fB\xb1\x01\n" +
 	"\x14com.toolbus.audit.v1B\n" +
 	"AuditProtoP\x01Z+toolbus.dev/gen/go/toolbus/audit/v1;auditv1\xa2\x02\x03TAX\xaa\x02\x10Toolbus.Audit.V1\xca\x02\x10Toolbus\\Audit\\V1\xe2\x02\x1cToolbus\\Audit\\V1\\GPBMetadata\xea\x02\x12Toolbus::Audit::V1b\x06proto3"
 

@@ -129,7 +129,15 @@ type ToolCallRecord struct {
 	// The authenticated principal on whose behalf it is made.
 	Principal string `protobuf:"bytes,17,opt,name=principal,proto3" json:"principal,omitempty"`
 	// What a repeated execution may do.
-	Effect        v1.Effect `protobuf:"varint,18,opt,name=effect,proto3,enum=toolbus.tool.v1.Effect" json:"effect,omitempty"`
+	Effect v1.Effect `protobuf:"varint,18,opt,name=effect,proto3,enum=toolbus.tool.v1.Effect" json:"effect,omitempty"`
+	// Until when its caller waits in line; absent when nobody does.
+	WaitsUntil *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=waits_until,json=waitsUntil,proto3" json:"waits_until,omitempty"`
+	// The delivery by which a watcher has taken it; empty if none has.
+	DeliveryId string `protobuf:"bytes,20,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
+	// The authenticated principal of the watcher that has taken it.
+	WatcherPrincipal string `protobuf:"bytes,21,opt,name=watcher_principal,json=watcherPrincipal,proto3" json:"watcher_principal,omitempty"`
+	// Whether it was canceled.
+	Canceled      bool `protobuf:"varint,22,opt,name=canceled,proto3" json:"canceled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -290,13 +298,44 @@ func (x *ToolCallRecord) GetEffect() v1.Effect {
 	return v1.Effect(0)
 }
 
+func (x *ToolCallRecord) GetWaitsUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.WaitsUntil
+	}
+	return nil
+}
+
+func (x *ToolCallRecord) GetDeliveryId() string {
+	if x != nil {
+		return x.DeliveryId
+	}
+	return ""
+}
+
+func (x *ToolCallRecord) GetWatcherPrincipal() string {
+	if x != nil {
+		return x.WatcherPrincipal
+	}
+	return ""
+}
+
+func (x *ToolCallRecord) GetCanceled() bool {
+	if x != nil {
+		return x.Canceled
+	}
+	return false
+}
+
 // Asks for calls of tools that the watcher executes.
 type WatchToolCallsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names of the tools.
 	Tools []string `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
-	// Name of the watcher; a reconnecting watcher keeps its name.
-	WatcherId     string `protobuf:"bytes,2,opt,name=watcher_id,json=watcherId,proto3" json:"watcher_id,omitempty"`
+	// Name of the watcher; a reconnecting watcher keeps its name, and its new stream replaces the old one. A process that has
+	// forgotten its calls takes another name. Empty lets the router choose one.
+	WatcherId string `protobuf:"bytes,2,opt,name=watcher_id,json=watcherId,proto3" json:"watcher_id,omitempty"`
+	// How many calls it may be handed that it has neither acknowledged nor answered; 0 means 64.
+	MaxInFlight   uint32 `protobuf:"varint,3,opt,name=max_in_flight,json=maxInFlight,proto3" json:"max_in_flight,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -345,13 +384,22 @@ func (x *WatchToolCallsRequest) GetWatcherId() string {
 	return ""
 }
 
+func (x *WatchToolCallsRequest) GetMaxInFlight() uint32 {
+	if x != nil {
+		return x.MaxInFlight
+	}
+	return 0
+}
+
 // A call handed to this watcher and to no other until it is acknowledged or handed on.
 type WatchToolCallsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call.
 	Call *ToolCallRecord `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
 	// Names this delivery in the acknowledgement.
-	DeliveryId    string `protobuf:"bytes,2,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
+	DeliveryId string `protobuf:"bytes,2,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
+	// The call was handed to this watcher before and takes no result any more: it was canceled or has expired.
+	Withdrawn     bool `protobuf:"varint,3,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -400,7 +448,14 @@ func (x *WatchToolCallsResponse) GetDeliveryId() string {
 	return ""
 }
 
-// Takes a call that was handed over.
+func (x *WatchToolCallsResponse) GetWithdrawn() bool {
+	if x != nil {
+		return x.Withdrawn
+	}
+	return false
+}
+
+// Takes a call that was handed over: it is executed by this watcher or by nobody, unless it may be repeated.
 type AcknowledgeToolCallRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call.
@@ -945,7 +1000,7 @@ var File_toolbus_router_v1_tool_calls_proto protoreflect.FileDescriptor
 
 const file_toolbus_router_v1_tool_calls_proto_rawDesc = "" +
 	"\n" +
-	"\"toolbus/router/v1/tool_calls.proto\x12\x11toolbus.router.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xcc\x05\n" +
+	"\"toolbus/router/v1/tool_calls.proto\x12\x11toolbus.router.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xf3\x06\n" +
 	"\x0eToolCallRecord\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x1d\n" +
 	"\n" +
@@ -969,15 +1024,23 @@ const file_toolbus_router_v1_tool_calls_proto_rawDesc = "" +
 	"\x12output_schema_json\x18\x0f \x01(\tR\x10outputSchemaJson\x12#\n" +
 	"\rresolved_late\x18\x10 \x01(\bR\fresolvedLate\x12\x1c\n" +
 	"\tprincipal\x18\x11 \x01(\tR\tprincipal\x12/\n" +
-	"\x06effect\x18\x12 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect\"c\n" +
+	"\x06effect\x18\x12 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect\x12;\n" +
+	"\vwaits_until\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"waitsUntil\x12\x1f\n" +
+	"\vdelivery_id\x18\x14 \x01(\tR\n" +
+	"deliveryId\x12+\n" +
+	"\x11watcher_principal\x18\x15 \x01(\tR\x10watcherPrincipal\x12\x1a\n" +
+	"\bcanceled\x18\x16 \x01(\bR\bcanceled\"\x91\x01\n" +
 	"\x15WatchToolCallsRequest\x12!\n" +
 	"\x05tools\x18\x01 \x03(\tB\v\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\x05tools\x12'\n" +
 	"\n" +
-	"watcher_id\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\twatcherId\"p\n" +
+	"watcher_id\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\twatcherId\x12,\n" +
+	"\rmax_in_flight\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\vmaxInFlight\"\x8e\x01\n" +
 	"\x16WatchToolCallsResponse\x125\n" +
 	"\x04call\x18\x01 \x01(\v2!.toolbus.router.v1.ToolCallRecordR\x04call\x12\x1f\n" +
 	"\vdelivery_id\x18\x02 \x01(\tR\n" +
-	"deliveryId\"\x81\x01\n" +
+	"deliveryId\x12\x1c\n" +
+	"\twithdrawn\x18\x03 \x01(\bR\twithdrawn\"\x81\x01\n" +
 	"\x1aAcknowledgeToolCallRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12+\n" +
 	"\vdelivery_id\x18\x02 \x01(\tB\n" +
@@ -1069,29 +1132,30 @@ var file_toolbus_router_v1_tool_calls_proto_depIdxs = []int32{
 	15, // 3: toolbus.router.v1.ToolCallRecord.expires_at:type_name -> google.protobuf.Timestamp
 	16, // 4: toolbus.router.v1.ToolCallRecord.execution_type:type_name -> toolbus.tool.v1.ExecutionType
 	17, // 5: toolbus.router.v1.ToolCallRecord.effect:type_name -> toolbus.tool.v1.Effect
-	1,  // 6: toolbus.router.v1.WatchToolCallsResponse.call:type_name -> toolbus.router.v1.ToolCallRecord
-	1,  // 7: toolbus.router.v1.AcknowledgeToolCallResponse.call:type_name -> toolbus.router.v1.ToolCallRecord
-	1,  // 8: toolbus.router.v1.SubmitToolResultResponse.call:type_name -> toolbus.router.v1.ToolCallRecord
-	1,  // 9: toolbus.router.v1.GetToolCallResponse.call:type_name -> toolbus.router.v1.ToolCallRecord
-	0,  // 10: toolbus.router.v1.ListToolCallsRequest.states:type_name -> toolbus.router.v1.ToolCallState
-	1,  // 11: toolbus.router.v1.ListToolCallsResponse.calls:type_name -> toolbus.router.v1.ToolCallRecord
-	2,  // 12: toolbus.router.v1.ToolCallService.WatchToolCalls:input_type -> toolbus.router.v1.WatchToolCallsRequest
-	4,  // 13: toolbus.router.v1.ToolCallService.AcknowledgeToolCall:input_type -> toolbus.router.v1.AcknowledgeToolCallRequest
-	6,  // 14: toolbus.router.v1.ToolCallService.SubmitToolResult:input_type -> toolbus.router.v1.SubmitToolResultRequest
-	8,  // 15: toolbus.router.v1.ToolCallService.GetToolCall:input_type -> toolbus.router.v1.GetToolCallRequest
-	10, // 16: toolbus.router.v1.ToolCallService.ListToolCalls:input_type -> toolbus.router.v1.ListToolCallsRequest
-	12, // 17: toolbus.router.v1.ToolCallService.CancelToolCall:input_type -> toolbus.router.v1.CancelToolCallRequest
-	3,  // 18: toolbus.router.v1.ToolCallService.WatchToolCalls:output_type -> toolbus.router.v1.WatchToolCallsResponse
-	5,  // 19: toolbus.router.v1.ToolCallService.AcknowledgeToolCall:output_type -> toolbus.router.v1.AcknowledgeToolCallResponse
-	7,  // 20: toolbus.router.v1.ToolCallService.SubmitToolResult:output_type -> toolbus.router.v1.SubmitToolResultResponse
-	9,  // 21: toolbus.router.v1.ToolCallService.GetToolCall:output_type -> toolbus.router.v1.GetToolCallResponse
-	11, // 22: toolbus.router.v1.ToolCallService.ListToolCalls:output_type -> toolbus.router.v1.ListToolCallsResponse
-	13, // 23: toolbus.router.v1.ToolCallService.CancelToolCall:output_type -> toolbus.router.v1.CancelToolCallResponse
-	18, // [18:24] is the sub-list for method output_type
-	12, // [12:18] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	15, // 6: toolbus.router.v1.ToolCallRecord.waits_until:type_name -> google.protobuf.Timestamp
+	1,  // 7: toolbus.router.v1.WatchToolCallsResponse.call:type_name -> toolbus.router.v1.ToolCallRecord
+	1,  // 8: toolbus.router.v1.AcknowledgeToolCallResponse.call:type_name -> toolbus.router.v1.ToolCallRecord
+	1,  // 9: toolbus.router.v1.SubmitToolResultResponse.call:type_name -> toolbus.router.v1.ToolCallRecord
+	1,  // 10: toolbus.router.v1.GetToolCallResponse.call:type_name -> toolbus.router.v1.ToolCallRecord
+	0,  // 11: toolbus.router.v1.ListToolCallsRequest.states:type_name -> toolbus.router.v1.ToolCallState
+	1,  // 12: toolbus.router.v1.ListToolCallsResponse.calls:type_name -> toolbus.router.v1.ToolCallRecord
+	2,  // 13: toolbus.router.v1.ToolCallService.WatchToolCalls:input_type -> toolbus.router.v1.WatchToolCallsRequest
+	4,  // 14: toolbus.router.v1.ToolCallService.AcknowledgeToolCall:input_type -> toolbus.router.v1.AcknowledgeToolCallRequest
+	6,  // 15: toolbus.router.v1.ToolCallService.SubmitToolResult:input_type -> toolbus.router.v1.SubmitToolResultRequest
+	8,  // 16: toolbus.router.v1.ToolCallService.GetToolCall:input_type -> toolbus.router.v1.GetToolCallRequest
+	10, // 17: toolbus.router.v1.ToolCallService.ListToolCalls:input_type -> toolbus.router.v1.ListToolCallsRequest
+	12, // 18: toolbus.router.v1.ToolCallService.CancelToolCall:input_type -> toolbus.router.v1.CancelToolCallRequest
+	3,  // 19: toolbus.router.v1.ToolCallService.WatchToolCalls:output_type -> toolbus.router.v1.WatchToolCallsResponse
+	5,  // 20: toolbus.router.v1.ToolCallService.AcknowledgeToolCall:output_type -> toolbus.router.v1.AcknowledgeToolCallResponse
+	7,  // 21: toolbus.router.v1.ToolCallService.SubmitToolResult:output_type -> toolbus.router.v1.SubmitToolResultResponse
+	9,  // 22: toolbus.router.v1.ToolCallService.GetToolCall:output_type -> toolbus.router.v1.GetToolCallResponse
+	11, // 23: toolbus.router.v1.ToolCallService.ListToolCalls:output_type -> toolbus.router.v1.ListToolCallsResponse
+	13, // 24: toolbus.router.v1.ToolCallService.CancelToolCall:output_type -> toolbus.router.v1.CancelToolCallResponse
+	19, // [19:25] is the sub-list for method output_type
+	13, // [13:19] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_router_v1_tool_calls_proto_init() }

@@ -421,7 +421,9 @@ type Tool struct {
 	// The policy of a built-in.
 	BuiltinPolicy *BuiltinPolicy `protobuf:"bytes,13,opt,name=builtin_policy,json=builtinPolicy,proto3" json:"builtin_policy,omitempty"`
 	// Hints as the provider gave them.
-	Annotations   *ToolAnnotations `protobuf:"bytes,14,opt,name=annotations,proto3" json:"annotations,omitempty"`
+	Annotations *ToolAnnotations `protobuf:"bytes,14,opt,name=annotations,proto3" json:"annotations,omitempty"`
+	// For calls that somebody outside answers: how long after its creation a call takes results, in milliseconds; 0 means always.
+	ExpiresMs     uint32 `protobuf:"varint,15,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -552,6 +554,13 @@ func (x *Tool) GetAnnotations() *ToolAnnotations {
 		return x.Annotations
 	}
 	return nil
+}
+
+func (x *Tool) GetExpiresMs() uint32 {
+	if x != nil {
+		return x.ExpiresMs
+	}
+	return 0
 }
 
 // What a call answered.
@@ -856,7 +865,7 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\x0f_read_only_hintB\x13\n" +
 	"\x11_destructive_hintB\x12\n" +
 	"\x10_idempotent_hintB\x12\n" +
-	"\x10_open_world_hint\"\x85\x06\n" +
+	"\x10_open_world_hint\"\xa4\x06\n" +
 	"\x04Tool\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\x12+\n" +
@@ -875,7 +884,9 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\x06effect\x18\v \x01(\x0e2\x17.toolbus.tool.v1.EffectB\b\xbaH\x05\x82\x01\x02\x10\x01R\x06effect\x12/\n" +
 	"\x06config\x18\f \x01(\v2\x17.google.protobuf.StructR\x06config\x12E\n" +
 	"\x0ebuiltin_policy\x18\r \x01(\v2\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12B\n" +
-	"\vannotations\x18\x0e \x01(\v2 .toolbus.tool.v1.ToolAnnotationsR\vannotationsB\n" +
+	"\vannotations\x18\x0e \x01(\v2 .toolbus.tool.v1.ToolAnnotationsR\vannotations\x12\x1d\n" +
+	"\n" +
+	"expires_ms\x18\x0f \x01(\rR\texpiresMsB\n" +
 	"\n" +
 	"\b_visible\"\xc1\x01\n" +
 	"\n" +

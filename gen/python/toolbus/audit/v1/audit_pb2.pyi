@@ -42,6 +42,14 @@ class _AuditKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AuditKind.V
     """A source of tools cannot be used; `message` says why."""
     AUDIT_KIND_CONFIGURED: _AuditKind.ValueType  # 8
     """Configuration of an agent, a tool or a server was changed or refused."""
+    AUDIT_KIND_TIMED_OUT: _AuditKind.ValueType  # 9
+    """A caller waits in line for its call no longer; a result goes to the inbox."""
+    AUDIT_KIND_EXPIRED: _AuditKind.ValueType  # 10
+    """A call takes no results any more."""
+    AUDIT_KIND_CANCELED: _AuditKind.ValueType  # 11
+    """A call was canceled."""
+    AUDIT_KIND_WATCHER_LOST: _AuditKind.ValueType  # 12
+    """A call was handed on, or ended with an unknown outcome, since the watcher that had taken it was lost."""
 
 class AuditKind(_AuditKind, metaclass=_AuditKindEnumTypeWrapper):
     """What was decided."""
@@ -64,6 +72,14 @@ AUDIT_KIND_UNAVAILABLE: AuditKind.ValueType  # 7
 """A source of tools cannot be used; `message` says why."""
 AUDIT_KIND_CONFIGURED: AuditKind.ValueType  # 8
 """Configuration of an agent, a tool or a server was changed or refused."""
+AUDIT_KIND_TIMED_OUT: AuditKind.ValueType  # 9
+"""A caller waits in line for its call no longer; a result goes to the inbox."""
+AUDIT_KIND_EXPIRED: AuditKind.ValueType  # 10
+"""A call takes no results any more."""
+AUDIT_KIND_CANCELED: AuditKind.ValueType  # 11
+"""A call was canceled."""
+AUDIT_KIND_WATCHER_LOST: AuditKind.ValueType  # 12
+"""A call was handed on, or ended with an unknown outcome, since the watcher that had taken it was lost."""
 Global___AuditKind: _TypeAlias = AuditKind  # noqa: Y015
 
 @_typing.final

@@ -27,7 +27,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"toolbus/router/v1/tool_calls.proto\x12\x11toolbus.router.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xcc\x05\n\x0eToolCallRecord\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x1d\n\nsession_id\x18\x02 \x01(\tR\tsessionId\x12\x15\n\x06run_id\x18\x03 \x01(\tR\x05runId\x12\x14\n\x05\x61gent\x18\x04 \x01(\tR\x05\x61gent\x12\x12\n\x04tool\x18\x05 \x01(\tR\x04tool\x12%\n\x0e\x61rguments_json\x18\x06 \x01(\tR\rargumentsJson\x12\x36\n\x05state\x18\x07 \x01(\x0e\x32 .toolbus.router.v1.ToolCallStateR\x05state\x12\x33\n\x06result\x18\x08 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultR\x06result\x12\x39\n\ncreated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x39\n\nexpires_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampR\texpiresAt\x12\x19\n\x08space_id\x18\x0b \x01(\tR\x07spaceId\x12\x1d\n\nmessage_id\x18\x0c \x01(\tR\tmessageId\x12\x14\n\x05taken\x18\r \x01(\x08R\x05taken\x12\x45\n\x0e\x65xecution_type\x18\x0e \x01(\x0e\x32\x1e.toolbus.tool.v1.ExecutionTypeR\rexecutionType\x12,\n\x12output_schema_json\x18\x0f \x01(\tR\x10outputSchemaJson\x12#\n\rresolved_late\x18\x10 \x01(\x08R\x0cresolvedLate\x12\x1c\n\tprincipal\x18\x11 \x01(\tR\tprincipal\x12/\n\x06\x65\x66\x66\x65\x63t\x18\x12 \x01(\x0e\x32\x17.toolbus.tool.v1.EffectR\x06\x65\x66\x66\x65\x63t\"c\n\x15WatchToolCallsRequest\x12!\n\x05tools\x18\x01 \x03(\tB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\xe8\x07R\x05tools\x12\'\n\nwatcher_id\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\twatcherId\"p\n\x16WatchToolCallsResponse\x12\x35\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32!.toolbus.router.v1.ToolCallRecordR\x04\x63\x61ll\x12\x1f\n\x0b\x64\x65livery_id\x18\x02 \x01(\tR\ndeliveryId\"\x81\x01\n\x1a\x41\x63knowledgeToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12+\n\x0b\x64\x65livery_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\ndeliveryId\"T\n\x1b\x41\x63knowledgeToolCallResponse\x12\x35\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32!.toolbus.router.v1.ToolCallRecordR\x04\x63\x61ll\"\xbd\x01\n\x17SubmitToolResultRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x33\n\x06run_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12\x1f\n\x0bresult_json\x18\x03 \x01(\tR\nresultJson\x12\x14\n\x05\x65rror\x18\x04 \x01(\tR\x05\x65rror\"Q\n\x18SubmitToolResultResponse\x12\x35\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32!.toolbus.router.v1.ToolCallRecordR\x04\x63\x61ll\"L\n\x12GetToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\"L\n\x13GetToolCallResponse\x12\x35\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32!.toolbus.router.v1.ToolCallRecordR\x04\x63\x61ll\"\xd3\x01\n\x14ListToolCallsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x38\n\x06states\x18\x02 \x03(\x0e\x32 .toolbus.router.v1.ToolCallStateR\x06states\x12%\n\tpage_size\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x08pageSize\x12\x1d\n\npage_token\x18\x04 \x01(\tR\tpageToken\"x\n\x15ListToolCallsResponse\x12\x37\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32!.toolbus.router.v1.ToolCallRecordR\x05\x63\x61lls\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"g\n\x15\x43\x61ncelToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x16\n\x06reason\x18\x02 \x01(\tR\x06reason\"2\n\x16\x43\x61ncelToolCallResponse\x12\x18\n\x07started\x18\x01 \x01(\x08R\x07started*\xc2\x01\n\rToolCallState\x12\x1f\n\x1bTOOL_CALL_STATE_UNSPECIFIED\x10\x00\x12\x1b\n\x17TOOL_CALL_STATE_STARTED\x10\x01\x12\x1b\n\x17TOOL_CALL_STATE_WAITING\x10\x02\x12\x1b\n\x17TOOL_CALL_STATE_PENDING\x10\x03\x12\x1c\n\x18TOOL_CALL_STATE_RESOLVED\x10\x04\x12\x1b\n\x17TOOL_CALL_STATE_EXPIRED\x10\x05\x32\x86\x05\n\x0fToolCallService\x12g\n\x0eWatchToolCalls\x12(.toolbus.router.v1.WatchToolCallsRequest\x1a).toolbus.router.v1.WatchToolCallsResponse0\x01\x12t\n\x13\x41\x63knowledgeToolCall\x12-.toolbus.router.v1.AcknowledgeToolCallRequest\x1a..toolbus.router.v1.AcknowledgeToolCallResponse\x12k\n\x10SubmitToolResult\x12*.toolbus.router.v1.SubmitToolResultRequest\x1a+.toolbus.router.v1.SubmitToolResultResponse\x12\\\n\x0bGetToolCall\x12%.toolbus.router.v1.GetToolCallRequest\x1a&.toolbus.router.v1.GetToolCallResponse\x12\x62\n\rListToolCalls\x12\'.toolbus.router.v1.ListToolCallsRequest\x1a(.toolbus.router.v1.ListToolCallsResponse\x12\x65\n\x0e\x43\x61ncelToolCall\x12(.toolbus.router.v1.CancelToolCallRequest\x1a).toolbus.router.v1.CancelToolCallResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"toolbus/router/v1/tool_calls.proto\x12\x11toolbus.router.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xf3\x06\n\x0eToolCallRecord\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x1d\n\nsession_id\x18\x02 \x01(\tR\tsessionId\x12\x15\n\x06run_id\x18\x03 \x01(\tR\x05runId\x12\x14\n\x05\x61gent\x18\x04 \x01(\tR\x05\x61gent\x12\x12\n\x04tool\x18\x05 \x01(\tR\x04tool\x12%\n\x0e\x61rguments_json\x18\x06 \x01(\tR\rargumentsJson\x12\x36\n\x05state\x18\x07 \x01(\x0e\x32 .toolbus.router.v1.ToolCallStateR\x05state\x12\x33\n\x06result\x18\x08 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultR\x06result\x12\x39\n\ncreated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x39\n\nexpires_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampR\texpiresAt\x12\x19\n\x08space_id\x18\x0b \x01(\tR\x07spaceId\x12\x1d\n\nmessage_id\x18\x0c \x01(\tR\tmessageId\x12\x14\n\x05taken\x18\r \x01(\x08R\x05taken\x12\x45\n\x0e\x65xecution_type\x18\x0e \x01(\x0e\x32\x1e.toolbus.tool.v1.ExecutionTypeR\rexecutionType\x12,\n\x12output_schema_json\x18\x0f \x01(\tR\x10outputSchemaJson\x12#\n\rresolved_late\x18\x10 \x01(\x08R\x0cresolvedLate\x12\x1c\n\tprincipal\x18\x11 \x01(\tR\tprincipal\x12/\n\x06\x65\x66\x66\x65\x63t\x18\x12 \x01(\x0e\x32\x17.toolbus.tool.v1.EffectR\x06\x65\x66\x66\x65\x63t\x12;\n\x0bwaits_until\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nwaitsUntil\x12\x1f\n\x0b\x64\x65livery_id\x18\x14 \x01(\tR\ndeliveryId\x12+\n\x11watcher_principal\x18\x15 \x01(\tR\x10watcherPrincipal\x12\x1a\n\x08\x63\x61nceled\x18\x16 \x01(\x08R\x08\x63\x61nceled\"\x91\x01\n\x15WatchToolCallsRequest\x12!\n\x05tools\x18\x01 \x03(\tB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\xe8\x07R\x05tools\x12\'\n\nwatcher_id\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\twatcherId\x12,\n\rmax_in_flight\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x0bmaxInFlight\"\x8e\x01\n\x16WatchToolCallsResponse\x12\x35\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32!.toolbus.router.v1.ToolCallRecordR\x04\x63\x61ll\x12\x1f\n\x0b\x64\x65livery_id\x18\x02 \x01(\tR\ndeliveryId\x12\x1c\n\twithdrawn\x18\x03 \x01(\x08R\twithdrawn\"\x81\x01\n\x1a\x41\x63knowledgeToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12+\n\x0b\x64\x65livery_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\ndeliveryId\"T\n\x1b\x41\x63knowledgeToolCallResponse\x12\x35\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32!.toolbus.router.v1.ToolCallRecordR\x04\x63\x61ll\"\xbd\x01\n\x17SubmitToolResultRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x33\n\x06run_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12\x1f\n\x0bresult_json\x18\x03 \x01(\tR\nresultJson\x12\x14\n\x05\x65rror\x18\x04 \x01(\tR\x05\x65rror\"Q\n\x18SubmitToolResultResponse\x12\x35\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32!.toolbus.router.v1.ToolCallRecordR\x04\x63\x61ll\"L\n\x12GetToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\"L\n\x13GetToolCallResponse\x12\x35\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32!.toolbus.router.v1.ToolCallRecordR\x04\x63\x61ll\"\xd3\x01\n\x14ListToolCallsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x38\n\x06states\x18\x02 \x03(\x0e\x32 .toolbus.router.v1.ToolCallStateR\x06states\x12%\n\tpage_size\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x08pageSize\x12\x1d\n\npage_token\x18\x04 \x01(\tR\tpageToken\"x\n\x15ListToolCallsResponse\x12\x37\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32!.toolbus.router.v1.ToolCallRecordR\x05\x63\x61lls\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"g\n\x15\x43\x61ncelToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x16\n\x06reason\x18\x02 \x01(\tR\x06reason\"2\n\x16\x43\x61ncelToolCallResponse\x12\x18\n\x07started\x18\x01 \x01(\x08R\x07started*\xc2\x01\n\rToolCallState\x12\x1f\n\x1bTOOL_CALL_STATE_UNSPECIFIED\x10\x00\x12\x1b\n\x17TOOL_CALL_STATE_STARTED\x10\x01\x12\x1b\n\x17TOOL_CALL_STATE_WAITING\x10\x02\x12\x1b\n\x17TOOL_CALL_STATE_PENDING\x10\x03\x12\x1c\n\x18TOOL_CALL_STATE_RESOLVED\x10\x04\x12\x1b\n\x17TOOL_CALL_STATE_EXPIRED\x10\x05\x32\x86\x05\n\x0fToolCallService\x12g\n\x0eWatchToolCalls\x12(.toolbus.router.v1.WatchToolCallsRequest\x1a).toolbus.router.v1.WatchToolCallsResponse0\x01\x12t\n\x13\x41\x63knowledgeToolCall\x12-.toolbus.router.v1.AcknowledgeToolCallRequest\x1a..toolbus.router.v1.AcknowledgeToolCallResponse\x12k\n\x10SubmitToolResult\x12*.toolbus.router.v1.SubmitToolResultRequest\x1a+.toolbus.router.v1.SubmitToolResultResponse\x12\\\n\x0bGetToolCall\x12%.toolbus.router.v1.GetToolCallRequest\x1a&.toolbus.router.v1.GetToolCallResponse\x12\x62\n\rListToolCalls\x12\'.toolbus.router.v1.ListToolCallsRequest\x1a(.toolbus.router.v1.ListToolCallsResponse\x12\x65\n\x0e\x43\x61ncelToolCall\x12(.toolbus.router.v1.CancelToolCallRequest\x1a).toolbus.router.v1.CancelToolCallResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,6 +38,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WATCHTOOLCALLSREQUEST'].fields_by_name['tools']._serialized_options = b'\272H\010\222\001\005\010\001\020\350\007'
   _globals['_WATCHTOOLCALLSREQUEST'].fields_by_name['watcher_id']._loaded_options = None
   _globals['_WATCHTOOLCALLSREQUEST'].fields_by_name['watcher_id']._serialized_options = b'\272H\005r\003\030\200\002'
+  _globals['_WATCHTOOLCALLSREQUEST'].fields_by_name['max_in_flight']._loaded_options = None
+  _globals['_WATCHTOOLCALLSREQUEST'].fields_by_name['max_in_flight']._serialized_options = b'\272H\005*\003\030\350\007'
   _globals['_ACKNOWLEDGETOOLCALLREQUEST'].fields_by_name['call_id']._loaded_options = None
   _globals['_ACKNOWLEDGETOOLCALLREQUEST'].fields_by_name['call_id']._serialized_options = b'\272H\032r\0302\026^[a-zA-Z0-9_-]{1,128}$'
   _globals['_ACKNOWLEDGETOOLCALLREQUEST'].fields_by_name['delivery_id']._loaded_options = None
@@ -54,34 +56,34 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTTOOLCALLSREQUEST'].fields_by_name['page_size']._serialized_options = b'\272H\005*\003\030\350\007'
   _globals['_CANCELTOOLCALLREQUEST'].fields_by_name['call_id']._loaded_options = None
   _globals['_CANCELTOOLCALLREQUEST'].fields_by_name['call_id']._serialized_options = b'\272H\032r\0302\026^[a-zA-Z0-9_-]{1,128}$'
-  _globals['_TOOLCALLSTATE']._serialized_start=2224
-  _globals['_TOOLCALLSTATE']._serialized_end=2418
+  _globals['_TOOLCALLSTATE']._serialized_start=2469
+  _globals['_TOOLCALLSTATE']._serialized_end=2663
   _globals['_TOOLCALLRECORD']._serialized_start=148
-  _globals['_TOOLCALLRECORD']._serialized_end=864
-  _globals['_WATCHTOOLCALLSREQUEST']._serialized_start=866
-  _globals['_WATCHTOOLCALLSREQUEST']._serialized_end=965
-  _globals['_WATCHTOOLCALLSRESPONSE']._serialized_start=967
-  _globals['_WATCHTOOLCALLSRESPONSE']._serialized_end=1079
-  _globals['_ACKNOWLEDGETOOLCALLREQUEST']._serialized_start=1082
-  _globals['_ACKNOWLEDGETOOLCALLREQUEST']._serialized_end=1211
-  _globals['_ACKNOWLEDGETOOLCALLRESPONSE']._serialized_start=1213
-  _globals['_ACKNOWLEDGETOOLCALLRESPONSE']._serialized_end=1297
-  _globals['_SUBMITTOOLRESULTREQUEST']._serialized_start=1300
-  _globals['_SUBMITTOOLRESULTREQUEST']._serialized_end=1489
-  _globals['_SUBMITTOOLRESULTRESPONSE']._serialized_start=1491
-  _globals['_SUBMITTOOLRESULTRESPONSE']._serialized_end=1572
-  _globals['_GETTOOLCALLREQUEST']._serialized_start=1574
-  _globals['_GETTOOLCALLREQUEST']._serialized_end=1650
-  _globals['_GETTOOLCALLRESPONSE']._serialized_start=1652
-  _globals['_GETTOOLCALLRESPONSE']._serialized_end=1728
-  _globals['_LISTTOOLCALLSREQUEST']._serialized_start=1731
-  _globals['_LISTTOOLCALLSREQUEST']._serialized_end=1942
-  _globals['_LISTTOOLCALLSRESPONSE']._serialized_start=1944
-  _globals['_LISTTOOLCALLSRESPONSE']._serialized_end=2064
-  _globals['_CANCELTOOLCALLREQUEST']._serialized_start=2066
-  _globals['_CANCELTOOLCALLREQUEST']._serialized_end=2169
-  _globals['_CANCELTOOLCALLRESPONSE']._serialized_start=2171
-  _globals['_CANCELTOOLCALLRESPONSE']._serialized_end=2221
-  _globals['_TOOLCALLSERVICE']._serialized_start=2421
-  _globals['_TOOLCALLSERVICE']._serialized_end=3067
+  _globals['_TOOLCALLRECORD']._serialized_end=1031
+  _globals['_WATCHTOOLCALLSREQUEST']._serialized_start=1034
+  _globals['_WATCHTOOLCALLSREQUEST']._serialized_end=1179
+  _globals['_WATCHTOOLCALLSRESPONSE']._serialized_start=1182
+  _globals['_WATCHTOOLCALLSRESPONSE']._serialized_end=1324
+  _globals['_ACKNOWLEDGETOOLCALLREQUEST']._serialized_start=1327
+  _globals['_ACKNOWLEDGETOOLCALLREQUEST']._serialized_end=1456
+  _globals['_ACKNOWLEDGETOOLCALLRESPONSE']._serialized_start=1458
+  _globals['_ACKNOWLEDGETOOLCALLRESPONSE']._serialized_end=1542
+  _globals['_SUBMITTOOLRESULTREQUEST']._serialized_start=1545
+  _globals['_SUBMITTOOLRESULTREQUEST']._serialized_end=1734
+  _globals['_SUBMITTOOLRESULTRESPONSE']._serialized_start=1736
+  _globals['_SUBMITTOOLRESULTRESPONSE']._serialized_end=1817
+  _globals['_GETTOOLCALLREQUEST']._serialized_start=1819
+  _globals['_GETTOOLCALLREQUEST']._serialized_end=1895
+  _globals['_GETTOOLCALLRESPONSE']._serialized_start=1897
+  _globals['_GETTOOLCALLRESPONSE']._serialized_end=1973
+  _globals['_LISTTOOLCALLSREQUEST']._serialized_start=1976
+  _globals['_LISTTOOLCALLSREQUEST']._serialized_end=2187
+  _globals['_LISTTOOLCALLSRESPONSE']._serialized_start=2189
+  _globals['_LISTTOOLCALLSRESPONSE']._serialized_end=2309
+  _globals['_CANCELTOOLCALLREQUEST']._serialized_start=2311
+  _globals['_CANCELTOOLCALLREQUEST']._serialized_end=2414
+  _globals['_CANCELTOOLCALLRESPONSE']._serialized_start=2416
+  _globals['_CANCELTOOLCALLRESPONSE']._serialized_end=2466
+  _globals['_TOOLCALLSERVICE']._serialized_start=2666
+  _globals['_TOOLCALLSERVICE']._serialized_end=3312
 # @@protoc_insertion_point(module_scope)

@@ -81,6 +81,10 @@ class ToolCallRecord(_message.Message):
     RESOLVED_LATE_FIELD_NUMBER: _builtins.int
     PRINCIPAL_FIELD_NUMBER: _builtins.int
     EFFECT_FIELD_NUMBER: _builtins.int
+    WAITS_UNTIL_FIELD_NUMBER: _builtins.int
+    DELIVERY_ID_FIELD_NUMBER: _builtins.int
+    WATCHER_PRINCIPAL_FIELD_NUMBER: _builtins.int
+    CANCELED_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call."""
     session_id: _builtins.str
@@ -111,6 +115,12 @@ class ToolCallRecord(_message.Message):
     """The authenticated principal on whose behalf it is made."""
     effect: _tool_pb2.Effect.ValueType
     """What a repeated execution may do."""
+    delivery_id: _builtins.str
+    """The delivery by which a watcher has taken it; empty if none has."""
+    watcher_principal: _builtins.str
+    """The authenticated principal of the watcher that has taken it."""
+    canceled: _builtins.bool
+    """Whether it was canceled."""
     @_builtins.property
     def result(self) -> _tool_pb2.ToolResult:
         """The result, once there is one."""
@@ -122,6 +132,10 @@ class ToolCallRecord(_message.Message):
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp:
         """When results are refused; absent means never."""
+
+    @_builtins.property
+    def waits_until(self) -> _timestamp_pb2.Timestamp:
+        """Until when its caller waits in line; absent when nobody does."""
 
     def __init__(
         self,
@@ -144,10 +158,14 @@ class ToolCallRecord(_message.Message):
         resolved_late: _builtins.bool = ...,
         principal: _builtins.str = ...,
         effect: _tool_pb2.Effect.ValueType = ...,
+        waits_until: _timestamp_pb2.Timestamp | None = ...,
+        delivery_id: _builtins.str = ...,
+        watcher_principal: _builtins.str = ...,
+        canceled: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at", "result", b"result"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at", "result", b"result", "waits_until", b"waits_until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "call_id", b"call_id", "created_at", b"created_at", "effect", b"effect", "execution_type", b"execution_type", "expires_at", b"expires_at", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "taken", b"taken", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "call_id", b"call_id", "canceled", b"canceled", "created_at", b"created_at", "delivery_id", b"delivery_id", "effect", b"effect", "execution_type", b"execution_type", "expires_at", b"expires_at", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "taken", b"taken", "tool", b"tool", "waits_until", b"waits_until", "watcher_principal", b"watcher_principal"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -161,8 +179,13 @@ class WatchToolCallsRequest(_message.Message):
 
     TOOLS_FIELD_NUMBER: _builtins.int
     WATCHER_ID_FIELD_NUMBER: _builtins.int
+    MAX_IN_FLIGHT_FIELD_NUMBER: _builtins.int
     watcher_id: _builtins.str
-    """Name of the watcher; a reconnecting watcher keeps its name."""
+    """Name of the watcher; a reconnecting watcher keeps its name, and its new stream replaces the old one. A process that has
+    forgotten its calls takes another name. Empty lets the router choose one.
+    """
+    max_in_flight: _builtins.int
+    """How many calls it may be handed that it has neither acknowledged nor answered; 0 means 64."""
     @_builtins.property
     def tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of the tools."""
@@ -172,10 +195,11 @@ class WatchToolCallsRequest(_message.Message):
         *,
         tools: _abc.Iterable[_builtins.str] | None = ...,
         watcher_id: _builtins.str = ...,
+        max_in_flight: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["tools", b"tools", "watcher_id", b"watcher_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_in_flight", b"max_in_flight", "tools", b"tools", "watcher_id", b"watcher_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -189,8 +213,11 @@ class WatchToolCallsResponse(_message.Message):
 
     CALL_FIELD_NUMBER: _builtins.int
     DELIVERY_ID_FIELD_NUMBER: _builtins.int
+    WITHDRAWN_FIELD_NUMBER: _builtins.int
     delivery_id: _builtins.str
     """Names this delivery in the acknowledgement."""
+    withdrawn: _builtins.bool
+    """The call was handed to this watcher before and takes no result any more: it was canceled or has expired."""
     @_builtins.property
     def call(self) -> Global___ToolCallRecord:
         """The call."""
@@ -200,10 +227,11 @@ class WatchToolCallsResponse(_message.Message):
         *,
         call: Global___ToolCallRecord | None = ...,
         delivery_id: _builtins.str = ...,
+        withdrawn: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "delivery_id", b"delivery_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "delivery_id", b"delivery_id", "withdrawn", b"withdrawn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -211,7 +239,7 @@ Global___WatchToolCallsResponse: _TypeAlias = WatchToolCallsResponse  # noqa: Y0
 
 @_typing.final
 class AcknowledgeToolCallRequest(_message.Message):
-    """Takes a call that was handed over."""
+    """Takes a call that was handed over: it is executed by this watcher or by nobody, unless it may be repeated."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -273,6 +273,7 @@ class Tool(_message.Message):
     CONFIG_FIELD_NUMBER: _builtins.int
     BUILTIN_POLICY_FIELD_NUMBER: _builtins.int
     ANNOTATIONS_FIELD_NUMBER: _builtins.int
+    EXPIRES_MS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name within its source, for example `read_file`."""
     description: _builtins.str
@@ -293,6 +294,8 @@ class Tool(_message.Message):
     """How long a synchronous call may take, in milliseconds; 0 means the default of the kind."""
     effect: Global___Effect.ValueType
     """What a repeated execution may do."""
+    expires_ms: _builtins.int
+    """For calls that somebody outside answers: how long after its creation a call takes results, in milliseconds; 0 means always."""
     @_builtins.property
     def execution(self) -> Global___HttpExecution:
         """The URL to call, if there is one."""
@@ -326,10 +329,11 @@ class Tool(_message.Message):
         config: _struct_pb2.Struct | None = ...,
         builtin_policy: Global___BuiltinPolicy | None = ...,
         annotations: Global___ToolAnnotations | None = ...,
+        expires_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_visible", b"_visible", "annotations", b"annotations", "builtin_policy", b"builtin_policy", "config", b"config", "execution", b"execution", "visible", b"visible"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_visible", b"_visible", "annotations", b"annotations", "builtin_policy", b"builtin_policy", "config", b"config", "custom_type", b"custom_type", "description", b"description", "effect", b"effect", "execution", b"execution", "execution_type", b"execution_type", "input_schema_json", b"input_schema_json", "is_async", b"is_async", "name", b"name", "output_schema_json", b"output_schema_json", "timeout_ms", b"timeout_ms", "visible", b"visible"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_visible", b"_visible", "annotations", b"annotations", "builtin_policy", b"builtin_policy", "config", b"config", "custom_type", b"custom_type", "description", b"description", "effect", b"effect", "execution", b"execution", "execution_type", b"execution_type", "expires_ms", b"expires_ms", "input_schema_json", b"input_schema_json", "is_async", b"is_async", "name", b"name", "output_schema_json", b"output_schema_json", "timeout_ms", b"timeout_ms", "visible", b"visible"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__visible: _TypeAlias = _typing.Literal["visible"]  # noqa: Y015
     _WhichOneofArgType__visible: _TypeAlias = _typing.Literal["_visible", b"_visible"]  # noqa: Y015
