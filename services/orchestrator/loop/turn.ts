@@ -5,16 +5,17 @@
  * T2  Attempts under a later claim are numbered after all of an earlier one, whose number nobody knows any more.
  */
 
+import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { type Answer, type SpokenPart, takeAttempt } from "../model/attempt.ts";
 import { callOptionsFromModelOptions } from "../model/call-options.ts";
-import { promptFromItems } from "../model/prompt.ts";
+import { promptFromItems, promptFromTurns } from "../model/prompt.ts";
 import { decideRetry } from "../model/retry.ts";
 import type { RunState } from "../run/fold.ts";
-import { itemsFromState } from "../run/view.ts";
+import { itemsFromState, itemsFromTurns } from "../run/view.ts";
 import { callIdsOfTurn } from "./call-ids.ts";
 import type { LoopContext } from "./context.ts";
 import { createDeltaWriter, type DeltaWriter } from "./deltas.ts";
@@ -91,7 +92,7 @@ async function ask({ agent, model, limits, history }: LoopContext, question: Que
   const request = {
     ...callOptionsFromModelOptions(agent.model?.provider ?? "", agent.model?.options),
     ...tools,
-    prompt: promptFromItems(options?.instructions || agent.instructions, [...history, ...itemsFromState(state)]),
+    prompt: promptOf(state, history, options?.instructions || agent.instructions),
     headers: { "idempotency-key": `${state.runId}-${turn}-${attempt}` },
   };
   const answer = await takeAttempt(model, request, {
@@ -100,6 +101,15 @@ async function ask({ agent, model, limits, history }: LoopContext, question: Que
     onPiece: (piece) => deltas.write(piece),
   });
   return { answer, obeys: meetsToolChoice(answer, toolChoice, table) };
+}
+
+/** Input that ends in the words of an assistant continues in the first turn: then the two are one message. */
+function promptOf(state: RunState, history: readonly Item[], instructions: string): LanguageModelV4Prompt {
+  const items = [...history, ...itemsFromState({ ...state, turns: [] })];
+  const last = items.at(-1)?.item;
+  if (last?.case === "functionCallOutput" || (last?.case === "message" && last.value.role !== Role.ASSISTANT))
+    return [...promptFromItems(instructions, items), ...promptFromTurns(state.turns)];
+  return promptFromItems(instructions, [...items, ...itemsFromTurns(state.turns)]);
 }
 
 function itemsFromAnswer(answer: Answer, turn: number, state: RunState): Item[] {

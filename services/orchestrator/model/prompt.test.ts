@@ -1,8 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
-import { promptFromItems } from "./prompt.ts";
+import { type Item, ItemSchema, Role, TurnCommittedSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Turn } from "../run/fold.ts";
+import { itemsFromTurns } from "../run/view.ts";
+import { promptFromItems, promptFromTurns } from "./prompt.ts";
 
 function message(role: Role, text: string): Item {
   return create(ItemSchema, { item: { case: "message", value: { role, text } } });
@@ -87,4 +90,28 @@ describe("a prompt", () => {
       }),
     );
   });
+
+  test("is the same when it is made turn by turn, and a turn is put into words once", () => {
+    const ofTurns = fc.array(fc.record({ text: fc.string(), calls: fc.integer({ min: 1, max: 3 }) }), { maxLength: 5 });
+    fc.assert(
+      fc.property(ofTurns, (spoken) => {
+        const turns = spoken.map(({ text, calls }, index) => turnOf(index, text, calls));
+        const input = [message(Role.USER, "hello")];
+        const whole = promptFromItems("", [...input, ...itemsFromTurns(turns)]);
+        expect([...promptFromItems("", input), ...promptFromTurns(turns)]).toEqual(whole);
+        expect(promptFromTurns(turns)[0]).toBe(promptFromTurns(turns)[0]);
+      }),
+    );
+  });
 });
+
+function turnOf(sequence: number, text: string, count: number): Turn {
+  const calls = Array.from({ length: count }, (_, index) => call(`call_${sequence}_${index}`));
+  const committed = create(TurnCommittedSchema, { items: [message(Role.ASSISTANT, text), ...calls] });
+  const functionCalls = calls.flatMap(({ item }) => (item.case === "functionCall" ? [item.value] : []));
+  const results = functionCalls.map(({ callId }): [string, ToolResult] => [
+    callId,
+    create(ToolResultSchema, { outputJson: `"${callId}"` }),
+  ]);
+  return { sequence, committed, calls: functionCalls, resultsByCallId: new Map(results) };
+}

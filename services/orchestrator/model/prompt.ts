@@ -13,6 +13,8 @@ import type {
 } from "@ai-sdk/provider";
 import { type FunctionCall, type Item, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Turn } from "../run/fold.ts";
+import { itemsFromTurns } from "../run/view.ts";
 
 type AssistantPart = Extract<LanguageModelV4Message, { role: "assistant" }>["content"][number];
 
@@ -44,6 +46,19 @@ export function promptFromItems(instructions: string, items: readonly Item[]): L
   }
   closeTurn();
   return prompt;
+}
+
+const messagesByTurn = new WeakMap<Turn, LanguageModelV4Message[]>();
+
+/** The same for turns whose calls have their results, of a run that goes on; each turn is put into words once. */
+export function promptFromTurns(turns: readonly Turn[]): LanguageModelV4Prompt {
+  return turns.flatMap((turn) => {
+    const said = messagesByTurn.get(turn);
+    if (said !== undefined) return said;
+    const messages = promptFromItems("", itemsFromTurns([turn]));
+    messagesByTurn.set(turn, messages);
+    return messages;
+  });
 }
 
 function messageFromText(role: Role, text: string): LanguageModelV4Message {
