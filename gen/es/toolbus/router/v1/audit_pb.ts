@@ -7,6 +7,8 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { AuditEvent, AuditKind } from "../../audit/v1/audit_pb.ts";
 import { file_toolbus_audit_v1_audit } from "../../audit/v1/audit_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/router/v1/audit.proto.
  */
 export const file_toolbus_router_v1_audit: GenFile = /*@__PURE__*/
-  fileDesc("Ch10b29sYnVzL3JvdXRlci92MS9hdWRpdC5wcm90bxIRdG9vbGJ1cy5yb3V0ZXIudjEiewoLQXVkaXRGaWx0ZXISKgoFa2luZHMYASADKA4yGy50b29sYnVzLmF1ZGl0LnYxLkF1ZGl0S2luZBINCgVhZ2VudBgCIAEoCRISCgpzZXNzaW9uX2lkGAMgASgJEgwKBHRvb2wYBCABKAkSDwoHc2VydmljZRgFIAEoCSJaChFXYXRjaEF1ZGl0UmVxdWVzdBIuCgZmaWx0ZXIYASABKAsyHi50b29sYnVzLnJvdXRlci52MS5BdWRpdEZpbHRlchIVCg1mcm9tX3NlcXVlbmNlGAIgASgEIkEKEldhdGNoQXVkaXRSZXNwb25zZRIrCgVldmVudBgBIAEoCzIcLnRvb2xidXMuYXVkaXQudjEuQXVkaXRFdmVudCJ5ChZMaXN0QXVkaXRFdmVudHNSZXF1ZXN0Ei4KBmZpbHRlchgBIAEoCzIeLnRvb2xidXMucm91dGVyLnYxLkF1ZGl0RmlsdGVyEhsKCXBhZ2Vfc2l6ZRgCIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgDIAEoCSJgChdMaXN0QXVkaXRFdmVudHNSZXNwb25zZRIsCgZldmVudHMYASADKAsyHC50b29sYnVzLmF1ZGl0LnYxLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJMtUBCgxBdWRpdFNlcnZpY2USWwoKV2F0Y2hBdWRpdBIkLnRvb2xidXMucm91dGVyLnYxLldhdGNoQXVkaXRSZXF1ZXN0GiUudG9vbGJ1cy5yb3V0ZXIudjEuV2F0Y2hBdWRpdFJlc3BvbnNlMAESaAoPTGlzdEF1ZGl0RXZlbnRzEikudG9vbGJ1cy5yb3V0ZXIudjEuTGlzdEF1ZGl0RXZlbnRzUmVxdWVzdBoqLnRvb2xidXMucm91dGVyLnYxLkxpc3RBdWRpdEV2ZW50c1Jlc3BvbnNlQrgBChVjb20udG9vbGJ1cy5yb3V0ZXIudjFCCkF1ZGl0UHJvdG9QAVotdG9vbGJ1cy5kZXYvZ2VuL2dvL3Rvb2xidXMvcm91dGVyL3YxO3JvdXRlcnYxogIDVFJYqgIRVG9vbGJ1cy5Sb3V0ZXIuVjHKAhFUb29sYnVzXFJvdXRlclxWMeICHVRvb2xidXNcUm91dGVyXFYxXEdQQk1ldGFkYXRh6gITVG9vbGJ1czo6Um91dGVyOjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_audit_v1_audit]);
+  fileDesc("Ch10b29sYnVzL3JvdXRlci92MS9hdWRpdC5wcm90bxIRdG9vbGJ1cy5yb3V0ZXIudjEitgEKC0F1ZGl0RmlsdGVyEioKBWtpbmRzGAEgAygOMhsudG9vbGJ1cy5hdWRpdC52MS5BdWRpdEtpbmQSDQoFYWdlbnQYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIMCgR0b29sGAQgASgJEg8KB3NlcnZpY2UYBSABKAkSDgoGcnVuX2lkGAYgASgJEikKBXNpbmNlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJaChFXYXRjaEF1ZGl0UmVxdWVzdBIuCgZmaWx0ZXIYASABKAsyHi50b29sYnVzLnJvdXRlci52MS5BdWRpdEZpbHRlchIVCg1mcm9tX3NlcXVlbmNlGAIgASgEIkEKEldhdGNoQXVkaXRSZXNwb25zZRIrCgVldmVudBgBIAEoCzIcLnRvb2xidXMuYXVkaXQudjEuQXVkaXRFdmVudCJ5ChZMaXN0QXVkaXRFdmVudHNSZXF1ZXN0Ei4KBmZpbHRlchgBIAEoCzIeLnRvb2xidXMucm91dGVyLnYxLkF1ZGl0RmlsdGVyEhsKCXBhZ2Vfc2l6ZRgCIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgDIAEoCSJgChdMaXN0QXVkaXRFdmVudHNSZXNwb25zZRIsCgZldmVudHMYASADKAsyHC50b29sYnVzLmF1ZGl0LnYxLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJMtUBCgxBdWRpdFNlcnZpY2USWwoKV2F0Y2hBdWRpdBIkLnRvb2xidXMucm91dGVyLnYxLldhdGNoQXVkaXRSZXF1ZXN0GiUudG9vbGJ1cy5yb3V0ZXIudjEuV2F0Y2hBdWRpdFJlc3BvbnNlMAESaAoPTGlzdEF1ZGl0RXZlbnRzEikudG9vbGJ1cy5yb3V0ZXIudjEuTGlzdEF1ZGl0RXZlbnRzUmVxdWVzdBoqLnRvb2xidXMucm91dGVyLnYxLkxpc3RBdWRpdEV2ZW50c1Jlc3BvbnNlQrgBChVjb20udG9vbGJ1cy5yb3V0ZXIudjFCCkF1ZGl0UHJvdG9QAVotdG9vbGJ1cy5kZXYvZ2VuL2dvL3Rvb2xidXMvcm91dGVyL3YxO3JvdXRlcnYxogIDVFJYqgIRVG9vbGJ1cy5Sb3V0ZXIuVjHKAhFUb29sYnVzXFJvdXRlclxWMeICHVRvb2xidXNcUm91dGVyXFYxXEdQQk1ldGFkYXRh6gITVG9vbGJ1czo6Um91dGVyOjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_audit_v1_audit]);
 
 /**
  * Which events are wanted; empty fields match all.
@@ -57,6 +59,20 @@ export type AuditFilter = Message<"toolbus.router.v1.AuditFilter"> & {
    * @generated from field: string service = 5;
    */
   service: string;
+
+  /**
+   * Run.
+   *
+   * @generated from field: string run_id = 6;
+   */
+  runId: string;
+
+  /**
+   * Events that were stored at this time or after it; a watch begins with the first of them.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 7;
+   */
+  since?: Timestamp | undefined;
 };
 
 /**

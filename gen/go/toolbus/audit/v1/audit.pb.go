@@ -54,6 +54,8 @@ const (
 	AuditKind_AUDIT_KIND_CANCELED AuditKind = 11
 	// A call was handed on, or ended with an unknown outcome, since the watcher that had taken it was lost.
 	AuditKind_AUDIT_KIND_WATCHER_LOST AuditKind = 12
+	// A source of tools that could not be used can be used.
+	AuditKind_AUDIT_KIND_AVAILABLE AuditKind = 13
 )
 
 // Enum value maps for AuditKind.
@@ -72,6 +74,7 @@ var (
 		10: "AUDIT_KIND_EXPIRED",
 		11: "AUDIT_KIND_CANCELED",
 		12: "AUDIT_KIND_WATCHER_LOST",
+		13: "AUDIT_KIND_AVAILABLE",
 	}
 	AuditKind_value = map[string]int32{
 		"AUDIT_KIND_UNSPECIFIED":      0,
@@ -87,6 +90,7 @@ var (
 		"AUDIT_KIND_EXPIRED":          10,
 		"AUDIT_KIND_CANCELED":         11,
 		"AUDIT_KIND_WATCHER_LOST":     12,
+		"AUDIT_KIND_AVAILABLE":        13,
 	}
 )
 
@@ -272,7 +276,7 @@ const file_toolbus_audit_v1_audit_proto_rawDesc = "" +
 	"\x04rule\x18\t \x01(\tR\x04rule\x12\x18\n" +
 	"\amessage\x18\n" +
 	" \x01(\tR\amessage\x12\x17\n" +
-	"\acall_id\x18\v \x01(\tR\x06callId*\xe2\x02\n" +
+	"\acall_id\x18\v \x01(\tR\x06callId*\xfc\x02\n" +
 	"\tAuditKind\x12\x1a\n" +
 	"\x16AUDIT_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14AUDIT_KIND_PERMITTED\x10\x01\x12\x16\n" +
@@ -287,7 +291,8 @@ const file_toolbus_audit_v1_audit_proto_rawDesc = "" +
 	"\x12AUDIT_KIND_EXPIRED\x10\n" +
 	"\x12\x17\n" +
 	"\x13AUDIT_KIND_CANCELED\x10\v\x12\x1b\n" +
-	"\x17AUDIT_KIND_WATCHER_LOST\x10\fB\xb1\x01\n" +
+	"\x17AUDIT_KIND_WATCHER_LOST\x10\f\x12\x18\n" +
+	"\x14AUDIT_KIND_AVAILABLE\x10\rB\xb1\x01\n" +
 	"\x14com.toolbus.audit.v1B\n" +
 	"AuditProtoP\x01Z+toolbus.dev/gen/go/toolbus/audit/v1;auditv1\xa2\x02\x03TAX\xaa\x02\x10Toolbus.Audit.V1\xca\x02\x10Toolbus\\Audit\\V1\xe2\x02\x1cToolbus\\Audit\\V1\\GPBMetadata\xea\x02\x12Toolbus::Audit::V1b\x06proto3"
 

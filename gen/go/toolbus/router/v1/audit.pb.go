@@ -12,6 +12,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	v1 "toolbus.dev/gen/go/toolbus/audit/v1"
@@ -37,7 +38,11 @@ type AuditFilter struct {
 	// Tool reference.
 	Tool string `protobuf:"bytes,4,opt,name=tool,proto3" json:"tool,omitempty"`
 	// Service.
-	Service       string `protobuf:"bytes,5,opt,name=service,proto3" json:"service,omitempty"`
+	Service string `protobuf:"bytes,5,opt,name=service,proto3" json:"service,omitempty"`
+	// Run.
+	RunId string `protobuf:"bytes,6,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Events that were stored at this time or after it; a watch begins with the first of them.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=since,proto3" json:"since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -105,6 +110,20 @@ func (x *AuditFilter) GetService() string {
 		return x.Service
 	}
 	return ""
+}
+
+func (x *AuditFilter) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *AuditFilter) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
 }
 
 // Asks to follow the trail.
@@ -331,14 +350,16 @@ var File_toolbus_router_v1_audit_proto protoreflect.FileDescriptor
 
 const file_toolbus_router_v1_audit_proto_rawDesc = "" +
 	"\n" +
-	"\x1dtoolbus/router/v1/audit.proto\x12\x11toolbus.router.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ctoolbus/audit/v1/audit.proto\"\xa3\x01\n" +
+	"\x1dtoolbus/router/v1/audit.proto\x12\x11toolbus.router.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/audit/v1/audit.proto\"\xec\x01\n" +
 	"\vAuditFilter\x121\n" +
 	"\x05kinds\x18\x01 \x03(\x0e2\x1b.toolbus.audit.v1.AuditKindR\x05kinds\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x03 \x01(\tR\tsessionId\x12\x12\n" +
 	"\x04tool\x18\x04 \x01(\tR\x04tool\x12\x18\n" +
-	"\aservice\x18\x05 \x01(\tR\aservice\"p\n" +
+	"\aservice\x18\x05 \x01(\tR\aservice\x12\x15\n" +
+	"\x06run_id\x18\x06 \x01(\tR\x05runId\x120\n" +
+	"\x05since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"p\n" +
 	"\x11WatchAuditRequest\x126\n" +
 	"\x06filter\x18\x01 \x01(\v2\x1e.toolbus.router.v1.AuditFilterR\x06filter\x12#\n" +
 	"\rfrom_sequence\x18\x02 \x01(\x04R\ffromSequence\"H\n" +
@@ -379,23 +400,25 @@ var file_toolbus_router_v1_audit_proto_goTypes = []any{
 	(*ListAuditEventsRequest)(nil),  // 3: toolbus.router.v1.ListAuditEventsRequest
 	(*ListAuditEventsResponse)(nil), // 4: toolbus.router.v1.ListAuditEventsResponse
 	(v1.AuditKind)(0),               // 5: toolbus.audit.v1.AuditKind
-	(*v1.AuditEvent)(nil),           // 6: toolbus.audit.v1.AuditEvent
+	(*timestamppb.Timestamp)(nil),   // 6: google.protobuf.Timestamp
+	(*v1.AuditEvent)(nil),           // 7: toolbus.audit.v1.AuditEvent
 }
 var file_toolbus_router_v1_audit_proto_depIdxs = []int32{
 	5, // 0: toolbus.router.v1.AuditFilter.kinds:type_name -> toolbus.audit.v1.AuditKind
-	0, // 1: toolbus.router.v1.WatchAuditRequest.filter:type_name -> toolbus.router.v1.AuditFilter
-	6, // 2: toolbus.router.v1.WatchAuditResponse.event:type_name -> toolbus.audit.v1.AuditEvent
-	0, // 3: toolbus.router.v1.ListAuditEventsRequest.filter:type_name -> toolbus.router.v1.AuditFilter
-	6, // 4: toolbus.router.v1.ListAuditEventsResponse.events:type_name -> toolbus.audit.v1.AuditEvent
-	1, // 5: toolbus.router.v1.AuditService.WatchAudit:input_type -> toolbus.router.v1.WatchAuditRequest
-	3, // 6: toolbus.router.v1.AuditService.ListAuditEvents:input_type -> toolbus.router.v1.ListAuditEventsRequest
-	2, // 7: toolbus.router.v1.AuditService.WatchAudit:output_type -> toolbus.router.v1.WatchAuditResponse
-	4, // 8: toolbus.router.v1.AuditService.ListAuditEvents:output_type -> toolbus.router.v1.ListAuditEventsResponse
-	7, // [7:9] is the sub-list for method output_type
-	5, // [5:7] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	6, // 1: toolbus.router.v1.AuditFilter.since:type_name -> google.protobuf.Timestamp
+	0, // 2: toolbus.router.v1.WatchAuditRequest.filter:type_name -> toolbus.router.v1.AuditFilter
+	7, // 3: toolbus.router.v1.WatchAuditResponse.event:type_name -> toolbus.audit.v1.AuditEvent
+	0, // 4: toolbus.router.v1.ListAuditEventsRequest.filter:type_name -> toolbus.router.v1.AuditFilter
+	7, // 5: toolbus.router.v1.ListAuditEventsResponse.events:type_name -> toolbus.audit.v1.AuditEvent
+	1, // 6: toolbus.router.v1.AuditService.WatchAudit:input_type -> toolbus.router.v1.WatchAuditRequest
+	3, // 7: toolbus.router.v1.AuditService.ListAuditEvents:input_type -> toolbus.router.v1.ListAuditEventsRequest
+	2, // 8: toolbus.router.v1.AuditService.WatchAudit:output_type -> toolbus.router.v1.WatchAuditResponse
+	4, // 9: toolbus.router.v1.AuditService.ListAuditEvents:output_type -> toolbus.router.v1.ListAuditEventsResponse
+	8, // [8:10] is the sub-list for method output_type
+	6, // [6:8] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_router_v1_audit_proto_init() }

@@ -571,7 +571,7 @@ func (x *ExplainToolRequest) GetName() string {
 // One step of the way from a name to a decision.
 type ExplainStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The stage: alias, resolve, provider, availability, use, allowed, visible.
+	// The stage: alias, resolve, provider, availability, use, allowed, offer, visible.
 	Stage string `protobuf:"bytes,1,opt,name=stage,proto3" json:"stage,omitempty"`
 	// What was found, in words.
 	Finding string `protobuf:"bytes,2,opt,name=finding,proto3" json:"finding,omitempty"`
@@ -648,7 +648,15 @@ type ExplainToolResponse struct {
 	// The rule that decides.
 	Rule string `protobuf:"bytes,6,opt,name=rule,proto3" json:"rule,omitempty"`
 	// The steps, in order.
-	Steps         []*ExplainStep `protobuf:"bytes,7,rep,name=steps,proto3" json:"steps,omitempty"`
+	Steps []*ExplainStep `protobuf:"bytes,7,rep,name=steps,proto3" json:"steps,omitempty"`
+	// The name that the model uses; empty if the name means nothing.
+	ModelName string `protobuf:"bytes,8,opt,name=model_name,json=modelName,proto3" json:"model_name,omitempty"`
+	// Aliases that lead to it.
+	Aliases []string `protobuf:"bytes,9,rep,name=aliases,proto3" json:"aliases,omitempty"`
+	// Why its source cannot be used; empty when it can.
+	UnavailableReason string `protobuf:"bytes,10,opt,name=unavailable_reason,json=unavailableReason,proto3" json:"unavailable_reason,omitempty"`
+	// Names that may be called and are spelled most like the one that was asked about, when that one cannot be.
+	ClosestNames  []string `protobuf:"bytes,11,rep,name=closest_names,json=closestNames,proto3" json:"closest_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -732,6 +740,34 @@ func (x *ExplainToolResponse) GetSteps() []*ExplainStep {
 	return nil
 }
 
+func (x *ExplainToolResponse) GetModelName() string {
+	if x != nil {
+		return x.ModelName
+	}
+	return ""
+}
+
+func (x *ExplainToolResponse) GetAliases() []string {
+	if x != nil {
+		return x.Aliases
+	}
+	return nil
+}
+
+func (x *ExplainToolResponse) GetUnavailableReason() string {
+	if x != nil {
+		return x.UnavailableReason
+	}
+	return ""
+}
+
+func (x *ExplainToolResponse) GetClosestNames() []string {
+	if x != nil {
+		return x.ClosestNames
+	}
+	return nil
+}
+
 var File_toolbus_router_v1_tool_router_proto protoreflect.FileDescriptor
 
 const file_toolbus_router_v1_tool_router_proto_rawDesc = "" +
@@ -786,7 +822,7 @@ const file_toolbus_router_v1_tool_router_proto_rawDesc = "" +
 	"\vExplainStep\x12\x14\n" +
 	"\x05stage\x18\x01 \x01(\tR\x05stage\x12\x18\n" +
 	"\afinding\x18\x02 \x01(\tR\afinding\x12\x16\n" +
-	"\x06passed\x18\x03 \x01(\bR\x06passed\"\xed\x01\n" +
+	"\x06passed\x18\x03 \x01(\bR\x06passed\"\xfa\x02\n" +
 	"\x13ExplainToolResponse\x12\x1c\n" +
 	"\treference\x18\x01 \x01(\tR\treference\x12\x1a\n" +
 	"\bprovider\x18\x02 \x01(\tR\bprovider\x12\x1c\n" +
@@ -794,7 +830,13 @@ const file_toolbus_router_v1_tool_router_proto_rawDesc = "" +
 	"\avisible\x18\x04 \x01(\bR\avisible\x12\x1a\n" +
 	"\bcallable\x18\x05 \x01(\bR\bcallable\x12\x12\n" +
 	"\x04rule\x18\x06 \x01(\tR\x04rule\x124\n" +
-	"\x05steps\x18\a \x03(\v2\x1e.toolbus.router.v1.ExplainStepR\x05steps2\xa0\x02\n" +
+	"\x05steps\x18\a \x03(\v2\x1e.toolbus.router.v1.ExplainStepR\x05steps\x12\x1d\n" +
+	"\n" +
+	"model_name\x18\b \x01(\tR\tmodelName\x12\x18\n" +
+	"\aaliases\x18\t \x03(\tR\aaliases\x12-\n" +
+	"\x12unavailable_reason\x18\n" +
+	" \x01(\tR\x11unavailableReason\x12#\n" +
+	"\rclosest_names\x18\v \x03(\tR\fclosestNames2\xa0\x02\n" +
 	"\x11ToolRouterService\x12V\n" +
 	"\tListTools\x12#.toolbus.router.v1.ListToolsRequest\x1a$.toolbus.router.v1.ListToolsResponse\x12U\n" +
 	"\bCallTool\x12\".toolbus.router.v1.CallToolRequest\x1a#.toolbus.router.v1.CallToolResponse0\x01\x12\\\n" +

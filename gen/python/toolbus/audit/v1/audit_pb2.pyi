@@ -50,6 +50,8 @@ class _AuditKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AuditKind.V
     """A call was canceled."""
     AUDIT_KIND_WATCHER_LOST: _AuditKind.ValueType  # 12
     """A call was handed on, or ended with an unknown outcome, since the watcher that had taken it was lost."""
+    AUDIT_KIND_AVAILABLE: _AuditKind.ValueType  # 13
+    """A source of tools that could not be used can be used."""
 
 class AuditKind(_AuditKind, metaclass=_AuditKindEnumTypeWrapper):
     """What was decided."""
@@ -80,6 +82,8 @@ AUDIT_KIND_CANCELED: AuditKind.ValueType  # 11
 """A call was canceled."""
 AUDIT_KIND_WATCHER_LOST: AuditKind.ValueType  # 12
 """A call was handed on, or ended with an unknown outcome, since the watcher that had taken it was lost."""
+AUDIT_KIND_AVAILABLE: AuditKind.ValueType  # 13
+"""A source of tools that could not be used can be used."""
 Global___AuditKind: _TypeAlias = AuditKind  # noqa: Y015
 
 @_typing.final

@@ -23,10 +23,11 @@ _sym_db = _symbol_database.Default()
 
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from toolbus.audit.v1 import audit_pb2 as toolbus_dot_audit_dot_v1_dot_audit__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dtoolbus/router/v1/audit.proto\x12\x11toolbus.router.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1ctoolbus/audit/v1/audit.proto\"\xa3\x01\n\x0b\x41uditFilter\x12\x31\n\x05kinds\x18\x01 \x03(\x0e\x32\x1b.toolbus.audit.v1.AuditKindR\x05kinds\x12\x14\n\x05\x61gent\x18\x02 \x01(\tR\x05\x61gent\x12\x1d\n\nsession_id\x18\x03 \x01(\tR\tsessionId\x12\x12\n\x04tool\x18\x04 \x01(\tR\x04tool\x12\x18\n\x07service\x18\x05 \x01(\tR\x07service\"p\n\x11WatchAuditRequest\x12\x36\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x1e.toolbus.router.v1.AuditFilterR\x06\x66ilter\x12#\n\rfrom_sequence\x18\x02 \x01(\x04R\x0c\x66romSequence\"H\n\x12WatchAuditResponse\x12\x32\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1c.toolbus.audit.v1.AuditEventR\x05\x65vent\"\x96\x01\n\x16ListAuditEventsRequest\x12\x36\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x1e.toolbus.router.v1.AuditFilterR\x06\x66ilter\x12%\n\tpage_size\x18\x02 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x08pageSize\x12\x1d\n\npage_token\x18\x03 \x01(\tR\tpageToken\"w\n\x17ListAuditEventsResponse\x12\x34\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1c.toolbus.audit.v1.AuditEventR\x06\x65vents\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xd5\x01\n\x0c\x41uditService\x12[\n\nWatchAudit\x12$.toolbus.router.v1.WatchAuditRequest\x1a%.toolbus.router.v1.WatchAuditResponse0\x01\x12h\n\x0fListAuditEvents\x12).toolbus.router.v1.ListAuditEventsRequest\x1a*.toolbus.router.v1.ListAuditEventsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dtoolbus/router/v1/audit.proto\x12\x11toolbus.router.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/audit/v1/audit.proto\"\xec\x01\n\x0b\x41uditFilter\x12\x31\n\x05kinds\x18\x01 \x03(\x0e\x32\x1b.toolbus.audit.v1.AuditKindR\x05kinds\x12\x14\n\x05\x61gent\x18\x02 \x01(\tR\x05\x61gent\x12\x1d\n\nsession_id\x18\x03 \x01(\tR\tsessionId\x12\x12\n\x04tool\x18\x04 \x01(\tR\x04tool\x12\x18\n\x07service\x18\x05 \x01(\tR\x07service\x12\x15\n\x06run_id\x18\x06 \x01(\tR\x05runId\x12\x30\n\x05since\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x05since\"p\n\x11WatchAuditRequest\x12\x36\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x1e.toolbus.router.v1.AuditFilterR\x06\x66ilter\x12#\n\rfrom_sequence\x18\x02 \x01(\x04R\x0c\x66romSequence\"H\n\x12WatchAuditResponse\x12\x32\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1c.toolbus.audit.v1.AuditEventR\x05\x65vent\"\x96\x01\n\x16ListAuditEventsRequest\x12\x36\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x1e.toolbus.router.v1.AuditFilterR\x06\x66ilter\x12%\n\tpage_size\x18\x02 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x08pageSize\x12\x1d\n\npage_token\x18\x03 \x01(\tR\tpageToken\"w\n\x17ListAuditEventsResponse\x12\x34\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1c.toolbus.audit.v1.AuditEventR\x06\x65vents\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xd5\x01\n\x0c\x41uditService\x12[\n\nWatchAudit\x12$.toolbus.router.v1.WatchAuditRequest\x1a%.toolbus.router.v1.WatchAuditResponse0\x01\x12h\n\x0fListAuditEvents\x12).toolbus.router.v1.ListAuditEventsRequest\x1a*.toolbus.router.v1.ListAuditEventsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,16 +36,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_LISTAUDITEVENTSREQUEST'].fields_by_name['page_size']._loaded_options = None
   _globals['_LISTAUDITEVENTSREQUEST'].fields_by_name['page_size']._serialized_options = b'\272H\005*\003\030\350\007'
-  _globals['_AUDITFILTER']._serialized_start=112
-  _globals['_AUDITFILTER']._serialized_end=275
-  _globals['_WATCHAUDITREQUEST']._serialized_start=277
-  _globals['_WATCHAUDITREQUEST']._serialized_end=389
-  _globals['_WATCHAUDITRESPONSE']._serialized_start=391
-  _globals['_WATCHAUDITRESPONSE']._serialized_end=463
-  _globals['_LISTAUDITEVENTSREQUEST']._serialized_start=466
-  _globals['_LISTAUDITEVENTSREQUEST']._serialized_end=616
-  _globals['_LISTAUDITEVENTSRESPONSE']._serialized_start=618
-  _globals['_LISTAUDITEVENTSRESPONSE']._serialized_end=737
-  _globals['_AUDITSERVICE']._serialized_start=740
-  _globals['_AUDITSERVICE']._serialized_end=953
+  _globals['_AUDITFILTER']._serialized_start=145
+  _globals['_AUDITFILTER']._serialized_end=381
+  _globals['_WATCHAUDITREQUEST']._serialized_start=383
+  _globals['_WATCHAUDITREQUEST']._serialized_end=495
+  _globals['_WATCHAUDITRESPONSE']._serialized_start=497
+  _globals['_WATCHAUDITRESPONSE']._serialized_end=569
+  _globals['_LISTAUDITEVENTSREQUEST']._serialized_start=572
+  _globals['_LISTAUDITEVENTSREQUEST']._serialized_end=722
+  _globals['_LISTAUDITEVENTSRESPONSE']._serialized_start=724
+  _globals['_LISTAUDITEVENTSRESPONSE']._serialized_end=843
+  _globals['_AUDITSERVICE']._serialized_start=846
+  _globals['_AUDITSERVICE']._serialized_end=1059
 # @@protoc_insertion_point(module_scope)

@@ -6,6 +6,7 @@ The audit trail."""
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from toolbus.audit.v1 import audit_pb2 as _audit_pb2
 import builtins as _builtins
@@ -30,6 +31,8 @@ class AuditFilter(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     TOOL_FIELD_NUMBER: _builtins.int
     SERVICE_FIELD_NUMBER: _builtins.int
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Agent."""
     session_id: _builtins.str
@@ -38,9 +41,15 @@ class AuditFilter(_message.Message):
     """Tool reference."""
     service: _builtins.str
     """Service."""
+    run_id: _builtins.str
+    """Run."""
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[_audit_pb2.AuditKind.ValueType]:
         """Kinds."""
+
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """Events that were stored at this time or after it; a watch begins with the first of them."""
 
     def __init__(
         self,
@@ -50,10 +59,12 @@ class AuditFilter(_message.Message):
         session_id: _builtins.str = ...,
         tool: _builtins.str = ...,
         service: _builtins.str = ...,
+        run_id: _builtins.str = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "kinds", b"kinds", "service", b"service", "session_id", b"session_id", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "kinds", b"kinds", "run_id", b"run_id", "service", b"service", "session_id", b"session_id", "since", b"since", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -285,7 +285,7 @@ class ExplainStep(_message.Message):
     FINDING_FIELD_NUMBER: _builtins.int
     PASSED_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """The stage: alias, resolve, provider, availability, use, allowed, visible."""
+    """The stage: alias, resolve, provider, availability, use, allowed, offer, visible."""
     finding: _builtins.str
     """What was found, in words."""
     passed: _builtins.bool
@@ -318,6 +318,10 @@ class ExplainToolResponse(_message.Message):
     CALLABLE_FIELD_NUMBER: _builtins.int
     RULE_FIELD_NUMBER: _builtins.int
     STEPS_FIELD_NUMBER: _builtins.int
+    MODEL_NAME_FIELD_NUMBER: _builtins.int
+    ALIASES_FIELD_NUMBER: _builtins.int
+    UNAVAILABLE_REASON_FIELD_NUMBER: _builtins.int
+    CLOSEST_NAMES_FIELD_NUMBER: _builtins.int
     reference: _builtins.str
     """The real name; empty if the name means nothing."""
     provider: _builtins.str
@@ -330,9 +334,21 @@ class ExplainToolResponse(_message.Message):
     """Whether the call would be executed."""
     rule: _builtins.str
     """The rule that decides."""
+    model_name: _builtins.str
+    """The name that the model uses; empty if the name means nothing."""
+    unavailable_reason: _builtins.str
+    """Why its source cannot be used; empty when it can."""
     @_builtins.property
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___ExplainStep]:
         """The steps, in order."""
+
+    @_builtins.property
+    def aliases(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Aliases that lead to it."""
+
+    @_builtins.property
+    def closest_names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names that may be called and are spelled most like the one that was asked about, when that one cannot be."""
 
     def __init__(
         self,
@@ -344,10 +360,14 @@ class ExplainToolResponse(_message.Message):
         callable: _builtins.bool = ...,
         rule: _builtins.str = ...,
         steps: _abc.Iterable[Global___ExplainStep] | None = ...,
+        model_name: _builtins.str = ...,
+        aliases: _abc.Iterable[_builtins.str] | None = ...,
+        unavailable_reason: _builtins.str = ...,
+        closest_names: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["available", b"available", "callable", b"callable", "provider", b"provider", "reference", b"reference", "rule", b"rule", "steps", b"steps", "visible", b"visible"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["aliases", b"aliases", "available", b"available", "callable", b"callable", "closest_names", b"closest_names", "model_name", b"model_name", "provider", b"provider", "reference", b"reference", "rule", b"rule", "steps", b"steps", "unavailable_reason", b"unavailable_reason", "visible", b"visible"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
