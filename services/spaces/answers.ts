@@ -1,7 +1,13 @@
 import { create } from "@bufbuild/protobuf";
-import { type SpaceMessage, ToolMessageSchema, ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import {
+  type Member,
+  type SpaceMessage,
+  ToolMessageSchema,
+  ToolMessageStatus,
+} from "#gen/toolbus/space/v1/space_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import type { Membership } from "./membership.ts";
 import type { Messages } from "./messages.ts";
 import { isFinal, toolOf, wordOf } from "./tool-message.ts";
 
@@ -16,13 +22,23 @@ export interface Answer {
 export type SubmitAnswer = (answer: Answer) => Promise<ToolResult | undefined>;
 
 export interface Answers {
-  answer(spaceId: string, answer: Answer): Promise<SpaceMessage>;
+  /** The person takes part in the space from then on. */
+  answer(spaceId: string, answer: Answer & { by: Member }): Promise<SpaceMessage>;
 }
 
-/** Answers of people to tool calls that wait in a space. The router decides which answer wins; what is shown follows. */
-export function createAnswers({ messages, submit }: { messages: Messages; submit: SubmitAnswer }): Answers {
+export interface AnswersParts {
+  messages: Messages;
+  membership: Pick<Membership, "join">;
+  submit: SubmitAnswer;
+}
+
+/**
+ * Answers of people to tool calls that wait in a space. The router decides which answer wins and whether it fits the
+ * schema; what is shown follows.
+ */
+export function createAnswers({ messages, membership, submit }: AnswersParts): Answers {
   return {
-    async answer(spaceId, answer) {
+    async answer(spaceId, { by, ...answer }) {
       const shown = (await messages.findTool(spaceId, answer.callId)) ?? refuseUnknown(spaceId, answer.callId);
       const { status } = toolOf(shown);
       if (isFinal(status)) refuseAnswered(answer.callId);
@@ -30,7 +46,9 @@ export function createAnswers({ messages, submit }: { messages: Messages; submit
         refuse("failed_precondition", `call ${answer.callId} waits for nobody: it is ${wordOf(status)}`);
       }
       refuseNonJson(answer);
-      const result = (await submit(answer)) ?? resultFrom(answer);
+      await membership.join(spaceId, by);
+      const { callId, resultJson, error } = answer;
+      const result = (await submit({ callId, resultJson, error })) ?? resultFrom(answer);
       const author = shown.author ?? refuse("internal", `message ${shown.id} has no author`);
       const tool = create(ToolMessageSchema, {
         callId: answer.callId,

@@ -42,7 +42,12 @@ function createMortalStore() {
       seen.add(eventId);
     },
   };
-  return { store, inbox: createInbox({ store: inboxStore, clock: createManualClock() }) };
+  const wakes: string[] = [];
+  const wake = async (sessionId: string) => {
+    store.write();
+    wakes.push(sessionId);
+  };
+  return { store, wakes, inbox: createInbox({ store: inboxStore, clock: createManualClock(), wake }) };
 }
 
 describe("an inbox", () => {
@@ -57,6 +62,20 @@ describe("an inbox", () => {
       await inbox.acknowledge(owner, ["tr:1"]);
       expect(await inbox.list(owner)).toEqual([]);
       expect(await inbox.deliver(event("tr:1"))).toEqual({ duplicate: true });
+    }
+  });
+
+  test("TOOL-9 an event that waits has woken its session, wherever its delivery died; one that was seen wakes nobody", async () => {
+    for (const writes of [0, 1]) {
+      const { store, wakes, inbox } = createMortalStore();
+      store.writesLeft = writes;
+      await inbox.deliver(event("tr:1")).catch(() => {}); // the death that is tried
+      store.writesLeft = Number.POSITIVE_INFINITY;
+      expect(await inbox.deliver(event("tr:1"))).toEqual({ duplicate: writes === 1 });
+      expect(wakes).toEqual(["s"]);
+      await inbox.acknowledge(owner, ["tr:1"]);
+      await inbox.deliver(event("tr:1"));
+      expect(wakes).toEqual(["s"]);
     }
   });
 

@@ -3,12 +3,8 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-
-/** Whose inbox: what an agent of a session was told stays with it when the session gets another agent. */
-export interface Recipient {
-  sessionId: string;
-  agent: string;
-}
+import { textOfEvent } from "./inbox-text.ts";
+import { isSameOwner, type Owner } from "./owner.ts";
 
 /** Where inboxes are kept: what waits, and which events wait no longer. */
 export interface InboxStore {
@@ -17,18 +13,25 @@ export interface InboxStore {
   /** Appends behind that position; false when somebody else wrote there. */
   append(event: InboxEvent, after: number): Promise<boolean>;
   remove(event: InboxEvent): Promise<void>;
-  /** What waits and what comes, until the signal aborts. */
-  follow(sessionId: string, signal: AbortSignal): AsyncIterable<InboxEvent>;
-  wasSeen(recipient: Recipient, eventId: string): Promise<boolean>;
-  markSeen(recipient: Recipient, eventId: string): Promise<void>;
+  /** What waits from a sequence on and what comes, until the signal aborts. */
+  follow(sessionId: string, fromSequence: bigint, signal: AbortSignal): AsyncIterable<InboxEvent>;
+  wasSeen(owner: Owner, eventId: string): Promise<boolean>;
+  markSeen(owner: Owner, eventId: string): Promise<void>;
 }
 
 export interface Inbox {
   /** Gives whether it was there before: then nothing is stored. */
   deliver(event: InboxEvent): Promise<{ duplicate: boolean }>;
-  list(recipient: Recipient): Promise<InboxEvent[]>;
-  acknowledge(recipient: Recipient, eventIds: readonly string[]): Promise<void>;
-  follow(recipient: Recipient, signal: AbortSignal): AsyncIterable<InboxEvent>;
+  list(owner: Owner): Promise<InboxEvent[]>;
+  acknowledge(owner: Owner, eventIds: readonly string[]): Promise<void>;
+  follow(owner: Owner, fromSequence: bigint, signal: AbortSignal): AsyncIterable<InboxEvent>;
+}
+
+export interface InboxParts {
+  store: InboxStore;
+  clock: Clock;
+  /** Lets somebody look whether the session has a reason to run; acknowledged when this resolves. */
+  wake: (sessionId: string) => Promise<void>;
 }
 
 /**
@@ -36,33 +39,43 @@ export interface Inbox {
  *     knows that it was never delivered.
  * I2  An append names the position that it follows: of two deliveries of one event the second is refused, reads again, and
  *     finds the first.
+ * I3  Whoever delivers an event and finds it waiting wakes the session, also when it was there before: the one who stored
+ *     it may have died before the wake. One wake too many finds nothing to do.
  */
-export function createInbox({ store, clock }: { store: InboxStore; clock: Clock }): Inbox {
-  const waiting = async (recipient: Recipient) =>
-    (await store.read(recipient.sessionId)).events.filter(isFor(recipient));
+export function createInbox({ store, clock, wake }: InboxParts): Inbox {
+  const waiting = async (owner: Owner) => {
+    const { events } = await store.read(owner.sessionId);
+    return events.filter((event) => isSameOwner(event, owner)).map(asRead);
+  };
+
+  /** Gives where it stands: nobody reads what has been seen. */
+  async function put(event: InboxEvent): Promise<"stored" | "waiting" | "seen"> {
+    for (;;) {
+      const { events, lastSequence } = await store.read(event.sessionId);
+      if (events.some((other) => isSameOwner(other, event) && other.eventId === event.eventId)) return "waiting";
+      if (await store.wasSeen(event, event.eventId)) return "seen"; // I1
+      if (await store.append(event, lastSequence)) return "stored"; // I2
+    }
+  }
 
   return {
     async deliver(given) {
-      const event = addressed(given, clock);
-      for (;;) {
-        const { events, lastSequence } = await store.read(event.sessionId);
-        if (events.filter(isFor(event)).some((other) => other.eventId === event.eventId)) return { duplicate: true };
-        if (await store.wasSeen(event, event.eventId)) return { duplicate: true }; // I1
-        if (await store.append(event, lastSequence)) return { duplicate: false }; // I2
-      }
+      const outcome = await put(addressed(given, clock));
+      if (outcome !== "seen") await wake(given.sessionId); // I3
+      return { duplicate: outcome !== "stored" };
     },
     list: waiting,
-    async acknowledge(recipient, eventIds) {
+    async acknowledge(owner, eventIds) {
       const ids = new Set(eventIds);
-      for (const event of await waiting(recipient)) {
+      for (const event of await waiting(owner)) {
         if (!ids.has(event.eventId)) continue;
-        await store.markSeen(recipient, event.eventId); // I1
+        await store.markSeen(owner, event.eventId); // I1
         await store.remove(event);
       }
     },
-    async *follow(recipient, signal) {
-      for await (const event of store.follow(recipient.sessionId, signal)) {
-        if (isFor(recipient)(event)) yield event;
+    async *follow(owner, fromSequence, signal) {
+      for await (const event of store.follow(owner.sessionId, fromSequence, signal)) {
+        if (isSameOwner(event, owner)) yield asRead(event);
       }
     },
   };
@@ -76,9 +89,11 @@ function addressed(given: InboxEvent, clock: Clock): InboxEvent {
   if (given.event.case === undefined) refuse("invalid_argument", "event.event: is not set");
   const event = clone(InboxEventSchema, given);
   event.time ??= timestampFromMs(clock.now());
+  event.text = "";
   return event;
 }
 
-function isFor(recipient: Recipient): (event: InboxEvent) => boolean {
-  return (event) => event.sessionId === recipient.sessionId && event.agent === recipient.agent;
+function asRead(event: InboxEvent): InboxEvent {
+  event.text = textOfEvent(event);
+  return event;
 }

@@ -1,57 +1,103 @@
-import { type MemoryEntry, MemoryKind } from "#gen/toolbus/space/v1/space_pb.ts";
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import {
+  type MemoryEntry,
+  MemoryEntrySchema,
+  MemoryKind,
+  type MemoryRecord,
+  MemoryRecordSchema,
+} from "#gen/toolbus/space/v1/space_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import type { Recipient } from "./inbox.ts";
+import { keyOf, type Owner } from "./owner.ts";
 import type { Table } from "./table.ts";
 
 /** What an agent chose to remember in a session. One record an agent, so that a change is whole or not at all. */
 export interface Memory {
   /** Entries of the same kind and key are replaced. */
-  set(owner: Recipient, entries: readonly MemoryEntry[]): Promise<void>;
+  set(owner: Owner, entries: readonly MemoryEntry[]): Promise<void>;
   /** Gives how many there were. */
-  delete(owner: Recipient, kind: MemoryKind, keys: readonly string[]): Promise<number>;
+  delete(owner: Owner, kind: MemoryKind, keys: readonly string[]): Promise<number>;
   /** By kind and key; of all kinds when it is unspecified. */
-  list(owner: Recipient, kind: MemoryKind): Promise<MemoryEntry[]>;
+  list(owner: Owner, kind: MemoryKind): Promise<MemoryEntry[]>;
 }
 
 export const mostEntries = 1_000;
 
-export function createMemory(entriesByOwner: Table<MemoryEntry[]>): Memory {
+export function createMemory(records: Table<MemoryRecord>): Memory {
   return {
     async set(owner, entries) {
       for (const entry of entries) refuseUnfit(entry);
-      await entriesByOwner.change(keyOf(owner), (current = []) => merged(current, entries));
+      await records.change(keyOf(owner), (record = newRecord(owner)) => ({
+        ...record,
+        ...ownerFields(owner),
+        entries: merged(record.entries, entries),
+      }));
     },
     async delete(owner, kind, keys) {
       refuseUnknownKind(kind);
-      const doomed = (entry: MemoryEntry) => entry.kind === kind && keys.includes(entry.key);
-      const before = await entriesByOwner.change(keyOf(owner), (current = []) =>
-        current.some(doomed) ? current.filter((entry) => !doomed(entry)) : undefined,
+      const isDoomed = (entry: MemoryEntry) => entry.kind === kind && keys.includes(entry.key);
+      const before = await records.change(keyOf(owner), (record) =>
+        record?.entries.some(isDoomed)
+          ? { ...record, entries: record.entries.filter((entry) => !isDoomed(entry)) }
+          : undefined,
       );
-      return (before ?? []).filter(doomed).length;
+      return (before?.entries ?? []).filter(isDoomed).length;
     },
     async list(owner, kind) {
-      const entries = (await entriesByOwner.read(keyOf(owner))) ?? [];
+      const entries = (await records.read(keyOf(owner)))?.entries ?? [];
       return entries.filter((entry) => kind === MemoryKind.UNSPECIFIED || entry.kind === kind);
     },
   };
 }
 
-function keyOf({ sessionId, agent }: Recipient): string {
-  return `${sessionId}.${agent}`;
+function ownerFields({ sessionId, agent }: Owner): Owner {
+  return { sessionId, agent };
 }
 
-function merged(current: readonly MemoryEntry[], entries: readonly MemoryEntry[]): MemoryEntry[] {
-  const byKey = new Map([...current, ...entries].map((entry) => [`${entry.kind} ${entry.key}`, entry]));
+function newRecord(owner: Owner): MemoryRecord {
+  return create(MemoryRecordSchema, ownerFields(owner));
+}
+
+function merged(current: readonly MemoryEntry[], given: readonly MemoryEntry[]): MemoryEntry[] {
+  const byKey = new Map(current.map((entry) => [nameOf(entry), entry]));
+  for (const entry of given) byKey.set(nameOf(entry), replacement(byKey.get(nameOf(entry)), entry));
   if (byKey.size > mostEntries) {
     refuse("resource_exhausted", `an agent keeps at most ${mostEntries} entries: delete some first`);
   }
   return [...byKey.values()].sort((a, b) => a.kind - b.kind || a.key.localeCompare(b.key));
 }
 
+function nameOf({ kind, key }: MemoryEntry): string {
+  return `${kind} ${key}`;
+}
+
+/** A plan that is set again as it stands has not been changed: it does not wake the agent once more. */
+function replacement(current: MemoryEntry | undefined, { kind, key, text, dueAt }: MemoryEntry): MemoryEntry {
+  if (current && current.text === text && dueMs(current) === dueMs({ dueAt })) return current;
+  return create(MemoryEntrySchema, { kind, key, text, ...(dueAt && { dueAt }) });
+}
+
+function dueMs({ dueAt }: Pick<MemoryEntry, "dueAt">): number | undefined {
+  return dueAt && timestampMs(dueAt);
+}
+
+/** When a plan is to wake the agent; undefined for every other entry, and once it has done so. */
+export function dueMsOf({ kind, dueAt, wokeAt }: MemoryEntry): number | undefined {
+  return kind === MemoryKind.PLAN && wokeAt === undefined ? dueMs({ dueAt }) : undefined;
+}
+
 function refuseUnfit(entry: MemoryEntry): void {
   refuseUnknownKind(entry.kind);
   if (entry.key === "") refuse("invalid_argument", "entries.key: must not be empty");
-  if (entry.dueAt) refuse("unimplemented", `entry "${entry.key}" has a time, but nothing wakes an agent at a time`);
+  if (entry.dueAt && entry.kind !== MemoryKind.PLAN) {
+    refuse("invalid_argument", `entry "${entry.key}" has a time, which only plans may have`);
+  }
+  if (entry.dueAt && !isTime(entry.dueAt)) refuse("invalid_argument", `entry "${entry.key}" has a time that is none`);
+}
+
+function isTime(time: NonNullable<MemoryEntry["dueAt"]>): boolean {
+  const ms = timestampMs(time);
+  return Number.isSafeInteger(ms) && timestampFromMs(ms).seconds === time.seconds;
 }
 
 function refuseUnknownKind(kind: MemoryKind): void {

@@ -10,25 +10,34 @@ import {
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { appendDecided, type SpaceLog } from "./space-log.ts";
-import { messageOfEvent, pageFromLatest } from "./space-state.ts";
+import { messageOfEvent, type PageRequest, pageFromLatest } from "./space-state.ts";
 import { decideToolMessage, idOfToolMessage } from "./tool-message.ts";
 
 export interface Page {
   messages: SpaceMessage[];
   total: number;
+  /** Where the page before this one ends; 0 when there is none. */
+  before: bigint;
 }
 
 /** What is said and shown in spaces. Whether a space exists is asked before. */
 export interface Messages {
   /** Repeating it under the same id has no effect; an id that another author used is refused. */
   send(said: { spaceId: string; author: Member; text: string; messageId: string }): Promise<SpaceMessage>;
-  list(spaceId: string, page: { offset: number; limit: number }): Promise<Page>;
+  list(spaceId: string, page: PageRequest): Promise<Page>;
   /** Shows a call, or changes what is shown of it. */
   recordTool(shown: { spaceId: string; author: Member; tool: ToolMessage }): Promise<SpaceMessage>;
   findTool(spaceId: string, callId: string): Promise<SpaceMessage | undefined>;
 }
 
-export function createMessages({ log, clock }: { log: SpaceLog; clock: Clock }): Messages {
+export interface MessagesParts {
+  log: SpaceLog;
+  clock: Clock;
+  /** Makes a call fit into a message of the log. */
+  fitted: (tool: ToolMessage) => Promise<ToolMessage>;
+}
+
+export function createMessages({ log, clock, fitted }: MessagesParts): Messages {
   const drafted = (spaceId: string, id: string, author: Member) =>
     create(SpaceMessageSchema, { id, spaceId, author, time: timestampFromMs(clock.now()) });
 
@@ -43,14 +52,17 @@ export function createMessages({ log, clock }: { log: SpaceLog; clock: Clock }):
       });
       return messageFrom(outcome);
     },
-    async list(spaceId, { offset, limit }) {
+    async list(spaceId, page) {
       const { messages } = await log.read(spaceId);
-      return { messages: pageFromLatest(messages, offset, limit), total: messages.length };
+      return { ...pageFromLatest(messages, page), total: messages.length };
     },
     async recordTool({ spaceId, author, tool }) {
       const id = idOfToolMessage(tool.callId);
+      const update = await fitted(tool);
       const outcome = await appendDecided<SpaceMessage>(log, spaceId, (state) => {
-        const decision = decideToolMessage(state.messagesById.get(id), tool, () => drafted(spaceId, id, author));
+        const shown = state.messagesById.get(id);
+        if (shown) refuseOtherAgent(shown, author);
+        const decision = decideToolMessage(shown, update, () => drafted(spaceId, id, author));
         return decision.kind === "same" ? { keep: decision.message } : { append: decision.event };
       });
       return messageFrom(outcome);
@@ -64,6 +76,11 @@ export function createMessages({ log, clock }: { log: SpaceLog; clock: Clock }):
 function ofSameAuthor(known: SpaceMessage, author: Member): SpaceMessage {
   if (known.author?.id === author.id) return known;
   return refuse("already_exists", `message ${known.id} is by somebody else`);
+}
+
+function refuseOtherAgent({ author: caller, id }: SpaceMessage, author: Member): void {
+  if (caller?.sessionId === author.sessionId && caller.name === author.name) return;
+  refuse("permission_denied", `message ${id} shows a call of another agent`);
 }
 
 function messageFrom(outcome: Awaited<ReturnType<typeof appendDecided<SpaceMessage>>>): SpaceMessage {

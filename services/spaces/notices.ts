@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { type InboxEvent, InboxEventSchema, type SpaceEvent } from "#gen/toolbus/space/v1/space_pb.ts";
+import { type InboxEvent, InboxEventSchema, MemberKind, type SpaceEvent } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { Inbox } from "./inbox.ts";
 import type { Membership } from "./membership.ts";
 
@@ -16,10 +16,12 @@ export function createNotices({ membership, inbox }: { membership: Membership; i
       for (const agent of await membership.recipients(spaceId, author)) {
         const notice: InboxEvent = create(InboxEventSchema, {
           eventId: `msg:${spaceId}:${id}`,
-          sessionId: agent.sessionId,
-          agent: agent.name,
+          ...agent,
           ...(time && { time }),
-          event: { case: "message", value: { spaceId, author: author?.name ?? "", text } },
+          event: {
+            case: "message",
+            value: { spaceId, author: author?.name ?? "", text, authorKind: author?.kind ?? MemberKind.UNSPECIFIED },
+          },
         });
         await inbox.deliver(notice);
       }

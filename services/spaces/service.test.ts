@@ -12,6 +12,7 @@ describe("the service spaces", () => {
     await spaces.createSpace({ spaceId });
     const iterator = spaces.watchSpace({ spaceId, fromSequence: 1n })[Symbol.asyncIterator]();
     await spaces.sendMessage({ spaceId, text: "x" });
+    await iterator.next(); // where it begins
     await iterator.next();
     const next = expect(iterator.next().then(() => iterator.next())).rejects.toThrow(/unavailable/);
     await instance[Symbol.asyncDispose]();
@@ -32,7 +33,7 @@ describe("the service spaces", () => {
     });
     const { messages } = await spaces.listMessages({ spaceId: "durable" });
     expect(messages.map(({ content }) => content.value)).toMatchObject([{ text: "before" }, { text: "after" }]);
-    expect((await spaces.getActiveSpace({ sessionId: "d1" })).spaceId).toBe("durable");
+    expect((await spaces.getActiveSpace({ sessionId: "d1", agent: "bot" })).spaceId).toBe("durable");
     const waiting = async () =>
       (await inbox.listInbox({ sessionId: "d1", agent: "bot" })).events.map(({ eventId }) => eventId);
     await until(async () => (await waiting()).length === 2, { timeoutMs: 15_000 });

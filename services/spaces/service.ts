@@ -1,45 +1,50 @@
-import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
-import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
-import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { systemClock } from "#runtime/time/clock.ts";
-import { createAnswers, type SubmitAnswer } from "./answers.ts";
+import { createAnswers } from "./answers.ts";
 import type { Config } from "./config.ts";
+import { createDuePlans, openPlanClock } from "./due-plans.ts";
 import { createInbox } from "./inbox.ts";
 import { createMembership } from "./membership.ts";
 import { createMemory } from "./memory.ts";
+import { createFitting } from "./message-size.ts";
 import { createMessages } from "./messages.ts";
 import { createNotices } from "./notices.ts";
 import { createRoutes } from "./routes.ts";
-import { createStores, openDeliveries } from "./subscriptions.ts";
-
-const submitTimeoutMs = 15_000;
+import { createRunContext } from "./run-context.ts";
+import { createSessions } from "./sessions.ts";
+import {
+  createNeighbours,
+  createResultStore,
+  createSessionWaker,
+  createStores,
+  followMemory,
+  openDeliveries,
+} from "./subscriptions.ts";
 
 export async function openService(config: Config, context: ServiceContext): Promise<OpenService> {
   const { name, instance, logger, telemetry } = context;
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openServiceBus(config, context));
   const clock = systemClock;
-  const { log, inbox: inboxStore, ...stores } = createStores(bus);
+  const { log, inbox: store, ...stores } = createStores(bus);
+  const { readSession, submit } = createNeighbours(bus, telemetry);
   const membership = createMembership({ ...stores, log, clock });
-  const messages = createMessages({ log, clock });
-  const inbox = createInbox({ store: inboxStore, clock });
+  const messages = createMessages({ log, clock, fitted: createFitting(createResultStore(bus)) });
+  const inbox = createInbox({ store, clock, wake: createSessionWaker(bus) });
   const memory = createMemory(stores.memory);
-
-  const calls = clientFor(bus, ToolCallService, { interceptors: clientInterceptors({ telemetry }) });
-  const submit: SubmitAnswer = async (answer) => {
-    try {
-      return (await calls.submitToolResult(answer, { timeoutMs: submitTimeoutMs })).call?.result;
-    } catch (error) {
-      throw failureFromConnectError(error);
-    }
+  const parts = {
+    ...{ membership, messages, log, inbox, memory, clock },
+    answers: createAnswers({ messages, membership, submit }),
+    sessions: createSessions(readSession),
+    runContext: createRunContext({ membership, inbox, memory }),
   };
-  const answers = createAnswers({ messages, submit });
 
   stack.use(await openDeliveries(bus, { deliver: createNotices({ membership, inbox }).deliver, logger }));
+  const look = createDuePlans({ records: stores.memory, inbox, clock });
+  stack.use(openPlanClock({ follow: (signal) => followMemory(bus, signal), look, clock, logger }));
   const stopping = new AbortController();
   stack.use(
     await serveOnNats(bus, {
@@ -47,7 +52,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
       instance,
       logger,
       interceptors: serverInterceptors({ logger, telemetry }),
-      routes: createRoutes({ membership, messages, answers, log, inbox, memory, stopping: stopping.signal }),
+      routes: createRoutes({ ...parts, stopping: stopping.signal }),
     }),
   );
   stack.defer(() => stopping.abort()); // watches would keep the server from draining

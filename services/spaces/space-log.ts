@@ -7,7 +7,9 @@ export interface SpaceLog {
   read(spaceId: string): Promise<SpaceState>;
   /** Appends behind that event, and gives the event with its sequence; undefined when somebody else wrote there. */
   append(spaceId: string, after: bigint, event: SpaceEvent): Promise<SpaceEvent | undefined>;
-  /** What happens from a sequence on, until the signal aborts; 0 for what happens from now on. */
+  /** Where what happens from now on begins. */
+  next(spaceId: string): Promise<bigint>;
+  /** What happens from a sequence on, until the signal aborts. */
   follow(spaceId: string, fromSequence: bigint, signal: AbortSignal): AsyncIterable<SpaceEvent>;
 }
 

@@ -9,17 +9,48 @@ function posted(id: string, sequence: number) {
   return eventAt(create(SpaceEventSchema, { event: { case: "messagePosted", value } }), BigInt(sequence));
 }
 
+function messagesUpTo(count: number) {
+  return Array.from({ length: count }, (_, index) =>
+    create(SpaceMessageSchema, { id: `${index}`, sequence: BigInt(index * 3 + 1) }),
+  );
+}
+
 describe("the fold of a space's log", () => {
   test("TOOL-13 pages from the latest on join to the whole, in order and without a gap", () => {
     fc.assert(
       fc.property(fc.nat(60), fc.integer({ min: 1, max: 20 }), (count, limit) => {
-        const messages = Array.from({ length: count }, (_, index) => create(SpaceMessageSchema, { id: `${index}` }));
+        const messages = messagesUpTo(count);
         const pages = [];
-        for (let offset = 0; offset < count; offset += limit) pages.unshift(...pageFromLatest(messages, offset, limit));
+        for (let offset = 0; offset < count; offset += limit) {
+          pages.unshift(...pageFromLatest(messages, { offset, limit, before: 0n }).messages);
+        }
         expect(pages).toEqual(messages);
-        expect(pageFromLatest(messages, count, limit)).toEqual([]);
+        expect(pageFromLatest(messages, { offset: count, limit, before: 0n }).messages).toEqual([]);
       }),
     );
+  });
+
+  test("TOOL-13 pages that follow each other join to the whole though messages come in between", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 1, max: 20 }), fc.nat(5), (count, limit, come) => {
+        const pages = [];
+        let [before, stand] = [0n, count];
+        do {
+          const page = pageFromLatest(messagesUpTo(stand), { offset: 0, limit, before });
+          pages.unshift(...page.messages);
+          [before, stand] = [page.before, stand + come];
+        } while (before > 0n);
+        expect(pages).toEqual(messagesUpTo(count));
+      }),
+    );
+  });
+
+  test("TOOL-13 a message whose first event is forgotten stands at its place all the same", () => {
+    const state = emptySpace();
+    foldEvent(state, posted("later", 7));
+    const value = create(SpaceMessageSchema, { id: "earlier", sequence: 3n });
+    foldEvent(state, eventAt(create(SpaceEventSchema, { event: { case: "toolDone", value } }), 9n));
+    expect(state.messages.map(({ id }) => id)).toEqual(["earlier", "later"]);
   });
 
   test("a message gets the place of its first event and keeps it", () => {

@@ -1,5 +1,5 @@
 import { clone } from "@bufbuild/protobuf";
-import { type SpaceEvent, type SpaceMessage, SpaceMessageSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import { type Member, type SpaceEvent, type SpaceMessage, SpaceMessageSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 
 /** What a space's log says, folded. */
 export interface SpaceState {
@@ -8,22 +8,26 @@ export interface SpaceState {
   /** In order of their positions. */
   messages: SpaceMessage[];
   messagesById: Map<string, SpaceMessage>;
+  /** As far as joins and leaves still stand in the log. */
+  membersById: Map<string, Member>;
 }
 
 /** As many as the stream keeps events of a space: older ones are forgotten there too. */
 export const keptMessages = 10_000;
 
 export function emptySpace(): SpaceState {
-  return { sequence: 0n, messages: [], messagesById: new Map() };
+  return { sequence: 0n, messages: [], messagesById: new Map(), membersById: new Map() };
 }
 
 /** Takes in the next event, which carries its sequence. */
 export function foldEvent(state: SpaceState, event: SpaceEvent): void {
   state.sequence = event.sequence;
+  if (event.event.case === "memberJoined") state.membersById.set(event.event.value.id, event.event.value);
+  if (event.event.case === "memberLeft") state.membersById.delete(event.event.value.id);
   const message = messageOfEvent(event);
   if (message === undefined) return;
   const known = state.messagesById.get(message.id);
-  if (known === undefined) append(state, message);
+  if (known === undefined) insert(state, message);
   else replace(state, known, message);
 }
 
@@ -47,8 +51,11 @@ export function eventAt(event: SpaceEvent, sequence: bigint): SpaceEvent {
   return event;
 }
 
-function append(state: SpaceState, message: SpaceMessage): void {
-  state.messages.push(message);
+/** At its place: of a message whose first event is forgotten, an update may be the first that is known. */
+function insert(state: SpaceState, message: SpaceMessage): void {
+  const later = state.messages.at(-1)?.sequence ?? 0n;
+  const index = later < message.sequence ? -1 : state.messages.findIndex(({ sequence }) => sequence > message.sequence);
+  state.messages.splice(index === -1 ? state.messages.length : index, 0, message);
   state.messagesById.set(message.id, message);
   if (state.messages.length <= keptMessages) return;
   const forgotten = state.messages.shift();
@@ -62,8 +69,19 @@ function replace(state: SpaceState, known: SpaceMessage, message: SpaceMessage):
   state.messagesById.set(message.id, updated);
 }
 
-/** A page counted from the latest message: `offset` of the latest are passed over. Oldest first. */
-export function pageFromLatest(messages: readonly SpaceMessage[], offset: number, limit: number): SpaceMessage[] {
-  const end = Math.max(messages.length - offset, 0);
-  return messages.slice(Math.max(end - limit, 0), end);
+export interface PageRequest {
+  /** How many of the latest are passed over. */
+  offset: number;
+  limit: number;
+  /** Only messages before this position; 0 for all. */
+  before: bigint;
+}
+
+/** A page counted from the latest message, oldest first; `before` is where the next one begins, 0 when this is the last. */
+export function pageFromLatest(messages: readonly SpaceMessage[], { offset, limit, before }: PageRequest) {
+  const bound = before === 0n ? messages.length : messages.findLastIndex(({ sequence }) => sequence < before) + 1;
+  const end = Math.max(bound - offset, 0);
+  const start = Math.max(end - limit, 0);
+  const page = messages.slice(start, end);
+  return { messages: page, before: start > 0 ? (page[0]?.sequence ?? 0n) : 0n };
 }

@@ -1,12 +1,15 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { type MemoryEntry, type Space, SpaceSchema } from "#gen/toolbus/space/v1/space_pb.ts";
-import { ListEntriesResponseSchema } from "#gen/toolbus/spaces/v1/memory_pb.ts";
+import { type MemoryRecord, MemoryRecordSchema, type Space, SpaceSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { followSubject } from "#runtime/bus/read.ts";
 import { createBucketTable } from "./subscriptions/bucket-table.ts";
 import { createStreamInbox } from "./subscriptions/stream-inbox.ts";
 import { createStreamLog } from "./subscriptions/stream-log.ts";
 
 export { openDeliveries } from "./subscriptions/deliveries.ts";
+export { createNeighbours } from "./subscriptions/neighbours.ts";
+export { createResultStore } from "./subscriptions/result-store.ts";
+export { createSessionWaker } from "./subscriptions/session-waker.ts";
 
 /** Everything that the room remembers, as it stands on the bus. */
 export function createStores(bus: Bus) {
@@ -21,10 +24,16 @@ export function createStores(bus: Bus) {
       encode: (spaceId) => spaceId,
       decode: (bytes) => new TextDecoder().decode(bytes),
     }),
-    memory: createBucketTable<MemoryEntry[]>(bus, "toolbus_memory", {
-      encode: (entries) =>
-        toBinary(ListEntriesResponseSchema, { $typeName: "toolbus.spaces.v1.ListEntriesResponse", entries }),
-      decode: (bytes) => fromBinary(ListEntriesResponseSchema, bytes).entries,
+    memory: createBucketTable<MemoryRecord>(bus, "toolbus_memory", {
+      encode: (record) => toBinary(MemoryRecordSchema, record),
+      decode: (bytes) => fromBinary(MemoryRecordSchema, bytes),
     }),
   };
+}
+
+/** What each agent remembers, as it stands and then after each change, until the signal aborts. */
+export async function* followMemory(bus: Bus, signal: AbortSignal): AsyncGenerator<MemoryRecord> {
+  for await (const { data } of followSubject(bus, "$KV.toolbus_memory.>", { signal })) {
+    yield fromBinary(MemoryRecordSchema, data);
+  }
 }

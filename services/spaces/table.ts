@@ -7,7 +7,7 @@ export interface Table<T> {
    * asked again, so it must have no effects. Gives what stood before the decision that held.
    */
   change(key: string, decide: (current: T | undefined) => T | undefined): Promise<T | undefined>;
-  /** Gives what stood there. */
-  remove(key: string): Promise<T | undefined>;
+  /** Removes the record if it is (still) one of those. */
+  remove(key: string, isDoomed: (current: T) => boolean): Promise<void>;
   list(): Promise<T[]>;
 }

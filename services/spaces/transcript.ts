@@ -22,8 +22,12 @@ export function messageForModel(message: SpaceMessage) {
   };
 }
 
-export function entryForModel(entry: MemoryEntry) {
-  return { key: entry.key, text: entry.text };
+export function planForModel({ key, text, dueAt, wokeAt }: MemoryEntry) {
+  return {
+    ...{ key, text },
+    ...(dueAt && { at: timestampDate(dueAt).toISOString() }),
+    ...(wokeAt && { woke_at: timestampDate(wokeAt).toISOString() }),
+  };
 }
 
 export function pluralOf(kind: MemoryKind): "goals" | "memories" | "plans" {

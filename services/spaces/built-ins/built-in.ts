@@ -2,21 +2,22 @@ import { create } from "@bufbuild/protobuf";
 import { z } from "zod";
 import { Effect, ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import type { Clock } from "#runtime/time/clock.ts";
 import type { Membership } from "../membership.ts";
 import type { Memory } from "../memory.ts";
 import type { Messages } from "../messages.ts";
+import type { Owner } from "../owner.ts";
 
 /** On whose behalf a built-in runs. The call's id makes a repeated call one with the first. */
-export interface BuiltInCall {
+export interface BuiltInCall extends Owner {
   callId: string;
-  sessionId: string;
-  agent: string;
 }
 
 export interface Rooms {
   membership: Membership;
   messages: Messages;
   memory: Memory;
+  clock: Clock;
 }
 
 /** A tool that every agent has. What it refuses is its error result. */

@@ -3,11 +3,12 @@ import { type Tool, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import type { BuiltIn, BuiltInCall, Rooms } from "./built-in.ts";
 import { memoryTools } from "./memory-tools.ts";
+import { planTools } from "./plan-tools.ts";
 import { skip } from "./skip.ts";
 import { spaceTools } from "./space-tools.ts";
 
 const builtInsByName = new Map<string, BuiltIn>(
-  [...spaceTools, ...memoryTools, skip].map((builtIn) => [builtIn.tool.name, builtIn]),
+  [...spaceTools, ...memoryTools, ...planTools, skip].map((builtIn) => [builtIn.tool.name, builtIn]),
 );
 
 export const builtInTools: readonly Tool[] = [...builtInsByName.values()].map((builtIn) => builtIn.tool);

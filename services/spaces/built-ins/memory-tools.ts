@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { z } from "zod";
 import { MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/space_pb.ts";
-import { entryForModel, pluralOf } from "../transcript.ts";
-import { type BuiltIn, defineBuiltIn, idempotent, pure } from "./built-in.ts";
+import { pluralOf } from "../transcript.ts";
+import { type BuiltIn, defineBuiltIn, idempotent } from "./built-in.ts";
 
-const key = z
+export const key = z
   .string()
   .min(1)
   .max(128)
@@ -27,11 +27,11 @@ function setTool(kind: MemoryKind, description: string, whatText: string): Built
   });
 }
 
-function deleteTool(kind: MemoryKind): BuiltIn {
+export function deleteTool(kind: MemoryKind, more = ""): BuiltIn {
   const plural = pluralOf(kind);
   return defineBuiltIn({
     name: `delete_${plural}`,
-    description: `Delete ${plural} of yours by their keys. Returns how many there were.`,
+    description: `Delete ${plural} of yours by their keys. Returns how many there were.${more}`,
     effect: idempotent,
     arguments: z.strictObject({ keys }),
     async run(rooms, call, given) {
@@ -39,16 +39,6 @@ function deleteTool(kind: MemoryKind): BuiltIn {
     },
   });
 }
-
-const getPlans = defineBuiltIn({
-  name: "get_plans",
-  description: "Read your plans, each with the key by which you replace or delete it.",
-  effect: pure,
-  arguments: z.strictObject({}),
-  async run(rooms, call) {
-    return { plans: (await rooms.memory.list(call, MemoryKind.PLAN)).map(entryForModel) };
-  },
-});
 
 export const memoryTools = [
   setTool(
@@ -63,11 +53,4 @@ export const memoryTools = [
     "What to remember, in your own words.",
   ),
   deleteTool(MemoryKind.MEMORY),
-  setTool(
-    MemoryKind.PLAN,
-    "Create or replace plans: what you mean to do. Read them with get_plans.",
-    "The plan, in your own words.",
-  ),
-  deleteTool(MemoryKind.PLAN),
-  getPlans,
 ];

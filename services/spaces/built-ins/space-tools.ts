@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { refuse } from "#runtime/failure/failure.ts";
-import { agentMember, memberOf } from "../membership.ts";
+import { agentMember } from "../member.ts";
 import { messageForModel, spaceForModel } from "../transcript.ts";
 import { type BuiltInCall, defineBuiltIn, idempotent, pure, type Rooms } from "./built-in.ts";
 
@@ -8,7 +8,7 @@ const spaceId = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, "must be the id of a s
 const historyMessages = 50;
 
 async function activeSpace(rooms: Rooms, call: BuiltInCall): Promise<string> {
-  const active = await rooms.membership.activeSpace(call.sessionId);
+  const active = await rooms.membership.activeSpace(call);
   return active ?? refuse("failed_precondition", "You are not in a space. Call enter_space first.");
 }
 
@@ -21,8 +21,8 @@ const enterSpace = defineBuiltIn({
   effect: idempotent,
   arguments: z.strictObject({ space_id: spaceId.describe("The id of the space to enter.") }),
   async run(rooms, call, given) {
-    const space = await rooms.membership.enter(given.space_id, agentMember(call.sessionId, call.agent));
-    const { messages, total } = await rooms.messages.list(space.id, { offset: 0, limit: historyMessages });
+    const space = await rooms.membership.enter(given.space_id, call);
+    const { messages, total } = await rooms.messages.list(space.id, { offset: 0, limit: historyMessages, before: 0n });
     return { space: spaceForModel(space), messages: messages.map(messageForModel), total };
   },
 });
@@ -33,7 +33,7 @@ const leaveSpace = defineBuiltIn({
   effect: idempotent,
   arguments: z.strictObject({}),
   async run(rooms, call) {
-    return { left: (await rooms.membership.leave(call.sessionId)) ?? null };
+    return { left: (await rooms.membership.leave(call)) ?? null };
   },
 });
 
@@ -48,10 +48,8 @@ const sendMessage = defineBuiltIn({
   }),
   async run(rooms, call, { text }) {
     const active = await activeSpace(rooms, call);
-    const author = agentMember(call.sessionId, call.agent);
-    if (memberOf(await rooms.membership.space(active), author.id)?.name !== author.name) {
-      await rooms.membership.join(active, author);
-    }
+    const author = agentMember(call);
+    await rooms.membership.join(active, author);
     const message = await rooms.messages.send({ spaceId: active, author, text, messageId: `call:${call.callId}` });
     return { space: active, message_id: message.id };
   },
@@ -70,7 +68,7 @@ const readMessages = defineBuiltIn({
   }),
   async run(rooms, call, { offset, limit, space_id }) {
     const { id } = await rooms.membership.space(space_id ?? (await activeSpace(rooms, call)));
-    const { messages, total } = await rooms.messages.list(id, { offset, limit });
+    const { messages, total } = await rooms.messages.list(id, { offset, limit, before: 0n });
     return { space: id, messages: messages.map(messageForModel), total };
   },
 });

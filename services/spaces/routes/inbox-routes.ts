@@ -2,23 +2,35 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Inbox } from "../inbox.ts";
+import type { Sessions } from "../sessions.ts";
+import { askerOf } from "./asker.ts";
 
-export function inboxRoutes(inbox: Inbox, stopping: AbortSignal): ServiceImpl<typeof InboxService> {
+export interface InboxParts {
+  inbox: Inbox;
+  sessions: Sessions;
+  /** Ends watches when the service stops. */
+  stopping: AbortSignal;
+}
+
+export function inboxRoutes({ inbox, sessions, stopping }: InboxParts): ServiceImpl<typeof InboxService> {
   return {
-    async deliverEvent({ event }) {
-      return inbox.deliver(event ?? refuse("invalid_argument", "event: is required"));
+    async deliverEvent({ event }, context) {
+      const given = event ?? refuse("invalid_argument", "event: is required");
+      if (given.sessionId !== "" && given.agent !== "") await sessions.ownerFor(given, askerOf(context));
+      return inbox.deliver(given);
     },
-    async listInbox(request) {
-      return { events: await inbox.list(request) };
+    async listInbox(request, context) {
+      return { events: await inbox.list(await sessions.ownerFor(request, askerOf(context))) };
     },
-    async acknowledgeInbox(request) {
-      await inbox.acknowledge(request, request.eventIds);
+    async acknowledgeInbox(request, context) {
+      await inbox.acknowledge(await sessions.ownerFor(request, askerOf(context)), request.eventIds);
       return {};
     },
     async *watchInbox(request, context) {
+      const owner = await sessions.ownerFor(request, askerOf(context));
       const ends = AbortSignal.any([context.signal, stopping]);
-      for await (const event of inbox.follow(request, ends)) yield { event };
-      if (stopping.aborted) refuse("unavailable", "this instance stops: watch again");
+      for await (const event of inbox.follow(owner, request.fromSequence, ends)) yield { event };
+      if (stopping.aborted) refuse("unavailable", "this instance stops: watch again from the last sequence");
     },
   };
 }

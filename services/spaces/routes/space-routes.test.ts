@@ -42,9 +42,9 @@ describe("spaces", () => {
     const { space, messages } = await clients.spaces.enterSpace({ sessionId: "s1", spaceId, agent: "writer" });
     expect(messages).toHaveLength(1);
     expect(space?.members.map(({ name }) => name)).toEqual(["local", "writer"]);
-    expect((await clients.spaces.getActiveSpace({ sessionId: "s1" })).spaceId).toBe(spaceId);
-    expect((await clients.spaces.leaveSpace({ sessionId: "s1" })).spaceId).toBe(spaceId);
-    expect((await clients.spaces.getActiveSpace({ sessionId: "s1" })).spaceId).toBe("");
+    expect((await clients.spaces.getActiveSpace({ sessionId: "s1", agent: "writer" })).spaceId).toBe(spaceId);
+    expect((await clients.spaces.leaveSpace({ sessionId: "s1", agent: "writer" })).spaceId).toBe(spaceId);
+    expect((await clients.spaces.getActiveSpace({ sessionId: "s1", agent: "writer" })).spaceId).toBe("");
     expect((await clients.spaces.getSpace({ spaceId })).space?.members.map(({ name }) => name)).toEqual(["local"]);
   });
 
@@ -52,7 +52,7 @@ describe("spaces", () => {
     const [one, two] = [await room.openSpace("one", "mover"), await room.openSpace("two")];
     await clients.spaces.enterSpace({ sessionId: "one-mover", spaceId: two, agent: "mover" });
     expect((await clients.spaces.getSpace({ spaceId: one })).space?.members).toEqual([]);
-    expect((await clients.spaces.getActiveSpace({ sessionId: "one-mover" })).spaceId).toBe(two);
+    expect((await clients.spaces.getActiveSpace({ sessionId: "one-mover", agent: "mover" })).spaceId).toBe(two);
   });
 
   test("TOOL-13 messages of many writers at once all stand in one order, and are paged from the latest", async () => {
@@ -79,7 +79,7 @@ describe("spaces", () => {
 
   test("TOOL-13 an agent speaks only where it is", async () => {
     const spaceId = await room.openSpace("closed");
-    const request = { spaceId, text: "hello", sessionId: "elsewhere" };
+    const request = { spaceId, text: "hello", sessionId: "elsewhere", agent: "lost" };
     await expect(clients.spaces.sendMessage(request)).rejects.toThrow(/session elsewhere is not in space "closed"/);
   });
 
@@ -97,7 +97,7 @@ describe("spaces", () => {
 
   test("TOOL-13 what is said reaches the inboxes of the other agents in the space, never the author's own", async () => {
     const spaceId = await room.openSpace("office", "ann", "bob");
-    await clients.spaces.sendMessage({ spaceId, text: "hi bob", sessionId: "office-ann" });
+    await clients.spaces.sendMessage({ spaceId, text: "hi bob", sessionId: "office-ann", agent: "ann" });
     const bob = { sessionId: "office-bob", agent: "bob" };
     const events = await until(async () => {
       const { events } = await clients.inbox.listInbox(bob);

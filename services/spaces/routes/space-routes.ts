@@ -5,14 +5,19 @@ import type { SendMessageRequest, SpaceService } from "#gen/toolbus/spaces/v1/sp
 import { refuse } from "#runtime/failure/failure.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
 import type { Answers } from "../answers.ts";
-import { agentMember, type Membership, memberOf, personMember } from "../membership.ts";
+import { agentMember, personMember } from "../member.ts";
+import type { Membership } from "../membership.ts";
 import type { Messages } from "../messages.ts";
+import type { Asker, Sessions } from "../sessions.ts";
 import type { SpaceLog } from "../space-log.ts";
+import { askerOf } from "./asker.ts";
+import { beforeFromToken, pageOfSpaces, tokenFromBefore } from "./pages.ts";
 
 export interface SpaceParts {
   membership: Membership;
   messages: Messages;
   answers: Answers;
+  sessions: Sessions;
   log: SpaceLog;
   /** Ends watches when the service stops. */
   stopping: AbortSignal;
@@ -21,7 +26,7 @@ export interface SpaceParts {
 const pageSize = 50;
 
 export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService> {
-  const { membership, messages, answers, log, stopping } = parts;
+  const { membership, messages, answers, sessions, log, stopping } = parts;
   return {
     async createSpace(request) {
       return { space: await membership.createSpace(request.spaceId || randomUUID(), request.title) };
@@ -29,58 +34,77 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
     async getSpace(request) {
       return { space: await membership.space(request.spaceId) };
     },
-    async listSpaces() {
-      return { spaces: await membership.spaces() };
+    async listSpaces(request) {
+      return pageOfSpaces(await membership.spaces(), request);
     },
-    async enterSpace(request) {
-      const space = await membership.enter(request.spaceId, agentMember(request.sessionId, request.agent));
-      const page = await messages.list(space.id, { offset: 0, limit: pageSize });
+    async enterSpace(request, context) {
+      const { spaceId, sessionId, authorName } = request;
+      const space =
+        sessionId === ""
+          ? await membership.join(spaceId, personMember(principalOf(context.requestHeader), authorName))
+          : await membership.enter(spaceId, await sessions.ownerFor(request, askerOf(context)));
+      const page = await messages.list(space.id, { offset: 0, limit: pageSize, before: 0n });
       return { space, messages: page.messages };
     },
-    async leaveSpace(request) {
-      return { spaceId: (await membership.leave(request.sessionId)) ?? "" };
+    async leaveSpace(request, context) {
+      if (request.sessionId !== "") {
+        return { spaceId: (await membership.leave(await sessions.ownerFor(request, askerOf(context)))) ?? "" };
+      }
+      const { id } = await membership.space(request.spaceId);
+      return { spaceId: (await membership.part(id, principalOf(context.requestHeader))) ? id : "" };
     },
-    async getActiveSpace(request) {
-      return { spaceId: (await membership.activeSpace(request.sessionId)) ?? "" };
+    async getActiveSpace(request, context) {
+      const owner = await sessions.ownerFor(request, askerOf(context));
+      return { spaceId: (await membership.activeSpace(owner)) ?? "" };
     },
     async sendMessage(request, context) {
-      const author = await authorOf(membership, request, principalOf(context.requestHeader));
+      const person = personMember(principalOf(context.requestHeader), request.authorName);
+      const author = await authorOf(parts, request, { person, asker: askerOf(context) });
       const { spaceId, text } = request;
       return { message: await messages.send({ spaceId, author, text, messageId: request.messageId || randomUUID() }) };
     },
-    async listMessages(request) {
-      await membership.space(request.spaceId);
-      return messages.list(request.spaceId, { offset: request.offset, limit: request.limit || pageSize });
+    async listMessages({ spaceId, offset, limit, pageToken }) {
+      await membership.space(spaceId);
+      const page = { offset, limit: limit || pageSize, before: beforeFromToken(pageToken) };
+      const { before, ...listed } = await messages.list(spaceId, page);
+      return { ...listed, nextPageToken: tokenFromBefore(before) };
     },
-    async *watchSpace(request, context) {
-      await membership.space(request.spaceId);
+    async *watchSpace({ spaceId, fromSequence }, context) {
+      await membership.space(spaceId);
       const ends = AbortSignal.any([context.signal, stopping]);
-      for await (const event of log.follow(request.spaceId, request.fromSequence, ends)) yield { event };
+      const from = fromSequence || (await log.next(spaceId));
+      yield { nextSequence: from };
+      for await (const event of log.follow(spaceId, from, ends)) yield { event, nextSequence: event.sequence + 1n };
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again from the last sequence");
     },
-    async recordToolMessage(request) {
+    async recordToolMessage(request, context) {
       const { spaceId } = request;
+      const owner = await sessions.ownerFor(request, askerOf(context));
       await membership.space(spaceId);
       const tool = request.message ?? refuse("invalid_argument", "message: is required");
       if (tool.callId === "") refuse("invalid_argument", "message.call_id: is required");
-      const author = agentMember(request.sessionId, request.agent);
-      return { message: await messages.recordTool({ spaceId, author, tool }) };
+      return { message: await messages.recordTool({ spaceId, author: agentMember(owner), tool }) };
     },
-    async answerToolCall(request) {
+    async answerToolCall(request, context) {
       await membership.space(request.spaceId);
-      return { message: await answers.answer(request.spaceId, request) };
+      const by = personMember(principalOf(context.requestHeader), "");
+      return { message: await answers.answer(request.spaceId, { ...request, by }) };
     },
   };
 }
 
-/** An agent speaks where it is a member; a person becomes one by speaking. */
-async function authorOf(membership: Membership, request: SendMessageRequest, principal: string): Promise<Member> {
-  const space = await membership.space(request.spaceId);
-  if (request.sessionId !== "") {
-    const member = memberOf(space, agentMember(request.sessionId, "").id);
-    return member ?? refuse("failed_precondition", `session ${request.sessionId} is not in space "${space.id}"`);
+/** An agent speaks where it is; a person becomes a member by speaking. */
+async function authorOf(
+  { membership, sessions }: SpaceParts,
+  request: SendMessageRequest,
+  { person, asker }: { person: Member; asker: Asker },
+): Promise<Member> {
+  const { id } = await membership.space(request.spaceId);
+  if (request.sessionId === "") {
+    await membership.join(id, person);
+    return person;
   }
-  const person = personMember(principal, request.authorName);
-  await membership.join(space.id, person);
-  return person;
+  const owner = await sessions.ownerFor(request, asker);
+  if ((await membership.activeSpace(owner)) === id) return agentMember(owner);
+  return refuse("failed_precondition", `session ${request.sessionId} is not in space "${id}"`);
 }

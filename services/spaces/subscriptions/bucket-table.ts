@@ -25,11 +25,11 @@ export function createBucketTable<T>(bus: Bus, bucket: BucketName, codec: Codec<
       });
       return result;
     },
-    async remove(key) {
+    async remove(key, isDoomed) {
       for (;;) {
         const found = await read(key);
-        if (found === undefined) return undefined;
-        if (await removeKey(bus, { bucket, key, revision: found.revision })) return found.value;
+        if (found === undefined || !isDoomed(found.value)) return;
+        if (await removeKey(bus, { bucket, key, revision: found.revision })) return;
       }
     },
     async list() {

@@ -5,7 +5,8 @@ import { appendFenced } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { createKey, readKey } from "#runtime/bus/key-value.ts";
 import { followSubject, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
-import type { InboxStore, Recipient } from "../inbox.ts";
+import type { InboxStore } from "../inbox.ts";
+import { keyOf, type Owner } from "../owner.ts";
 
 const stream = "TOOLBUS_INBOX";
 const seenBucket = "toolbus_inbox_seen";
@@ -36,13 +37,13 @@ export function createStreamInbox(bus: Bus): InboxStore {
       const isThere = await manager.streams.getMessage(stream, { seq: position });
       if (isThere !== null) await manager.streams.deleteMessage(stream, position, false);
     },
-    async *follow(sessionId, signal) {
-      const subject = subjectOfInbox(sessionId);
-      for await (const message of followSubject(bus, subject, { signal })) yield eventFromStored(message);
+    async *follow(sessionId, fromSequence, signal) {
+      const from = { fromSequence: Math.max(Number(fromSequence), 1), signal };
+      for await (const message of followSubject(bus, subjectOfInbox(sessionId), from)) yield eventFromStored(message);
     },
-    wasSeen: async (recipient, eventId) => (await readKey(bus, seenBucket, seenKey(recipient, eventId))) !== undefined,
-    async markSeen(recipient, eventId) {
-      await createKey(bus, { bucket: seenBucket, key: seenKey(recipient, eventId), value: "" }); // marked twice is marked
+    wasSeen: async (owner, eventId) => (await readKey(bus, seenBucket, seenKey(owner, eventId))) !== undefined,
+    async markSeen(owner, eventId) {
+      await createKey(bus, { bucket: seenBucket, key: seenKey(owner, eventId), value: "" }); // marked twice is marked
     },
   };
 }
@@ -58,6 +59,6 @@ function eventFromStored(message: StoredMessage): InboxEvent {
 }
 
 /** Ids of events hold what keys may not. */
-function seenKey({ sessionId, agent }: Recipient, eventId: string): string {
-  return `${sessionId}.${agent}.${createHash("sha256").update(eventId).digest("base64url")}`;
+function seenKey(owner: Owner, eventId: string): string {
+  return `${keyOf(owner)}.${createHash("sha256").update(eventId).digest("base64url")}`;
 }

@@ -61,12 +61,12 @@ export function createStreamLog(bus: Bus): SpaceLog {
       });
       return outcome.kind === "appended" ? eventAt(event, BigInt(outcome.sequence)) : undefined;
     },
+    async next(spaceId) {
+      return BigInt(await lastSequenceOf(bus, subjectOfSpace(spaceId))) + 1n;
+    },
     async *follow(spaceId, fromSequence, signal) {
-      const subject = subjectOfSpace(spaceId);
-      const from = fromSequence === 0n ? (await lastSequenceOf(bus, subject, signal)) + 1 : Number(fromSequence);
-      for await (const message of followSubject(bus, subject, { fromSequence: from, signal })) {
-        yield eventFromStored(message);
-      }
+      const from = { fromSequence: Number(fromSequence), signal };
+      for await (const message of followSubject(bus, subjectOfSpace(spaceId), from)) yield eventFromStored(message);
     },
   };
 }

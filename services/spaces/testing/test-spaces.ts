@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
+import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
 import { SubmitToolResultResponseSchema, ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { type InboxEvent, InboxEventSchema, type SpaceEvent } from "#gen/toolbus/space/v1/space_pb.ts";
 import { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
@@ -23,6 +24,8 @@ export interface TestSpaces extends AsyncDisposable {
   readonly clients: ReturnType<typeof clientsOn>;
   /** What the router was given, by call. */
   readonly submissions: ReadonlyMap<string, string>;
+  /** What the router knows, by session. */
+  readonly sessions: Map<string, { agent: string; principal: string }>;
   /** A space, with agents in it whose sessions are named `<space>-<agent>`. */
   openSpace(spaceId: string, ...agents: string[]): Promise<string>;
 }
@@ -31,13 +34,14 @@ export interface TestSpaces extends AsyncDisposable {
 export async function openTestSpaces(): Promise<TestSpaces> {
   await using stack = new AsyncDisposableStack();
   const submissions = new Map<string, string>();
+  const sessions: TestSpaces["sessions"] = new Map();
   const bus = stack.use(await openTestBus());
-  stack.use(await openFakeRouter(bus, submissions));
+  stack.use(await openFakeRouter(bus, { submissions, sessions }));
   for (const instance of ["a", "b"]) stack.use(await openInstance(bus, instance));
   const clients = clientsOn(bus);
   const owned = stack.move();
   return {
-    ...{ bus, clients, submissions },
+    ...{ bus, clients, submissions, sessions },
     async openSpace(spaceId, ...agents) {
       await clients.spaces.createSpace({ spaceId, title: `Space ${spaceId}` });
       for (const agent of agents) await clients.spaces.enterSpace({ sessionId: `${spaceId}-${agent}`, spaceId, agent });
@@ -87,18 +91,36 @@ export async function openInstance(bus: TestBus, instance: string) {
   return openService(config, { name: "spaces", instance, logger, signal: new AbortController().signal, telemetry });
 }
 
-/** The router's part in answers: the first one of a call is taken. */
-export async function openFakeRouter(bus: TestBus, submissions: Map<string, string>) {
+/** The router's part: whose session it is, and of the answers of a call the first. Answers that are no object do not fit. */
+export async function openFakeRouter(
+  bus: TestBus,
+  known: Pick<TestSpaces, "sessions"> & { submissions: Map<string, string> },
+) {
+  const { submissions, sessions } = known;
   return serveOnNats(bus, {
     service: "tool-router",
     interceptors: serverInterceptors({ logger }),
-    routes: (router) =>
+    routes: (router) => {
       router.service(ToolCallService, {
-        submitToolResult({ callId, resultJson }) {
-          if (submissions.has(callId)) refuse("failed_precondition", `call ${callId} is resolved`);
+        submitToolResult({ callId, resultJson, error }) {
+          if (submissions.has(callId)) refuse("failed_precondition", `call ${callId} is already resolved`);
+          if (callId.startsWith("expired")) refuse("failed_precondition", `call ${callId} has expired`);
+          if (callId.startsWith("forgotten")) refuse("not_found", `there is no call ${callId}`);
+          if (error === "" && callId.startsWith("strict") && !resultJson.startsWith("{")) {
+            refuse("invalid_argument", `the result of call ${callId} is refused: must be object`);
+          }
           submissions.set(callId, resultJson);
           return create(SubmitToolResultResponseSchema, { call: { callId } });
         },
-      }),
+      });
+      router.service(SessionService, {
+        getSession: ({ sessionId }) => ({
+          session: {
+            id: sessionId,
+            ...(sessions.get(sessionId) ?? refuse("not_found", `there is no session ${sessionId}`)),
+          },
+        }),
+      });
+    },
   });
 }

@@ -221,8 +221,8 @@ export const GetRunContextRequestSchema: GenMessage<GetRunContextRequest> = /*@_
  */
 export type GetRunContextResponse = Message<"toolbus.spaces.v1.GetRunContextResponse"> & {
   /**
-   * Goes behind the agent's instructions: the space that it is in, its goals, memories and plans, and what the lines from
-   * its inbox mean.
+   * Goes behind the agent's instructions: the space that it is in, its goals and memories, and what the lines from its
+   * inbox mean.
    *
    * @generated from field: string instructions = 1;
    */

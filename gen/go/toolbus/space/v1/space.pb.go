@@ -360,10 +360,8 @@ type ToolMessage struct {
 	RunId string `protobuf:"bytes,6,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// JSON Schema of the result that is expected, as JSON text; empty if any.
 	OutputSchemaJson string `protobuf:"bytes,7,opt,name=output_schema_json,json=outputSchemaJson,proto3" json:"output_schema_json,omitempty"`
-	// The person who answered, if one did.
-	AnsweredBy    *Member `protobuf:"bytes,8,opt,name=answered_by,json=answeredBy,proto3" json:"answered_by,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *ToolMessage) Reset() {
@@ -443,13 +441,6 @@ func (x *ToolMessage) GetOutputSchemaJson() string {
 		return x.OutputSchemaJson
 	}
 	return ""
-}
-
-func (x *ToolMessage) GetAnsweredBy() *Member {
-	if x != nil {
-		return x.AnsweredBy
-	}
-	return nil
 }
 
 // What somebody said.
@@ -1353,7 +1344,7 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\x05title\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x05title\x122\n" +
 	"\amembers\x18\x03 \x03(\v2\x18.toolbus.space.v1.MemberR\amembers\x129\n" +
 	"\n" +
-	"created_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xd3\x02\n" +
+	"created_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\x98\x02\n" +
 	"\vToolMessage\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12%\n" +
@@ -1361,9 +1352,7 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\x06status\x18\x04 \x01(\x0e2#.toolbus.space.v1.ToolMessageStatusR\x06status\x123\n" +
 	"\x06result\x18\x05 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\x12\x15\n" +
 	"\x06run_id\x18\x06 \x01(\tR\x05runId\x12,\n" +
-	"\x12output_schema_json\x18\a \x01(\tR\x10outputSchemaJson\x129\n" +
-	"\vanswered_by\x18\b \x01(\v2\x18.toolbus.space.v1.MemberR\n" +
-	"answeredBy\"!\n" +
+	"\x12output_schema_json\x18\a \x01(\tR\x10outputSchemaJson\"!\n" +
 	"\vTextMessage\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\"\xac\x02\n" +
 	"\fSpaceMessage\x12\x0e\n" +
@@ -1490,35 +1479,34 @@ var file_toolbus_space_v1_space_proto_depIdxs = []int32{
 	15, // 2: toolbus.space.v1.Space.created_at:type_name -> google.protobuf.Timestamp
 	1,  // 3: toolbus.space.v1.ToolMessage.status:type_name -> toolbus.space.v1.ToolMessageStatus
 	16, // 4: toolbus.space.v1.ToolMessage.result:type_name -> toolbus.tool.v1.ToolResult
-	3,  // 5: toolbus.space.v1.ToolMessage.answered_by:type_name -> toolbus.space.v1.Member
-	3,  // 6: toolbus.space.v1.SpaceMessage.author:type_name -> toolbus.space.v1.Member
-	15, // 7: toolbus.space.v1.SpaceMessage.time:type_name -> google.protobuf.Timestamp
-	6,  // 8: toolbus.space.v1.SpaceMessage.text:type_name -> toolbus.space.v1.TextMessage
-	5,  // 9: toolbus.space.v1.SpaceMessage.tool:type_name -> toolbus.space.v1.ToolMessage
-	7,  // 10: toolbus.space.v1.SpaceEvent.message_posted:type_name -> toolbus.space.v1.SpaceMessage
-	7,  // 11: toolbus.space.v1.SpaceEvent.tool_started:type_name -> toolbus.space.v1.SpaceMessage
-	7,  // 12: toolbus.space.v1.SpaceEvent.tool_streaming:type_name -> toolbus.space.v1.SpaceMessage
-	7,  // 13: toolbus.space.v1.SpaceEvent.tool_done:type_name -> toolbus.space.v1.SpaceMessage
-	7,  // 14: toolbus.space.v1.SpaceEvent.tool_error:type_name -> toolbus.space.v1.SpaceMessage
-	3,  // 15: toolbus.space.v1.SpaceEvent.member_joined:type_name -> toolbus.space.v1.Member
-	3,  // 16: toolbus.space.v1.SpaceEvent.member_left:type_name -> toolbus.space.v1.Member
-	7,  // 17: toolbus.space.v1.SpaceEvent.tool_requires_action:type_name -> toolbus.space.v1.SpaceMessage
-	15, // 18: toolbus.space.v1.InboxEvent.time:type_name -> google.protobuf.Timestamp
-	10, // 19: toolbus.space.v1.InboxEvent.tool_result:type_name -> toolbus.space.v1.InboxToolResult
-	11, // 20: toolbus.space.v1.InboxEvent.message:type_name -> toolbus.space.v1.InboxMessage
-	12, // 21: toolbus.space.v1.InboxEvent.plan:type_name -> toolbus.space.v1.InboxPlan
-	16, // 22: toolbus.space.v1.InboxToolResult.result:type_name -> toolbus.tool.v1.ToolResult
-	0,  // 23: toolbus.space.v1.InboxMessage.author_kind:type_name -> toolbus.space.v1.MemberKind
-	2,  // 24: toolbus.space.v1.MemoryEntry.kind:type_name -> toolbus.space.v1.MemoryKind
-	15, // 25: toolbus.space.v1.MemoryEntry.due_at:type_name -> google.protobuf.Timestamp
-	15, // 26: toolbus.space.v1.MemoryEntry.woke_at:type_name -> google.protobuf.Timestamp
-	13, // 27: toolbus.space.v1.MemoryRecord.entries:type_name -> toolbus.space.v1.MemoryEntry
-	9,  // 28: toolbus.space.v1.MemoryRecord.due_events:type_name -> toolbus.space.v1.InboxEvent
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	3,  // 5: toolbus.space.v1.SpaceMessage.author:type_name -> toolbus.space.v1.Member
+	15, // 6: toolbus.space.v1.SpaceMessage.time:type_name -> google.protobuf.Timestamp
+	6,  // 7: toolbus.space.v1.SpaceMessage.text:type_name -> toolbus.space.v1.TextMessage
+	5,  // 8: toolbus.space.v1.SpaceMessage.tool:type_name -> toolbus.space.v1.ToolMessage
+	7,  // 9: toolbus.space.v1.SpaceEvent.message_posted:type_name -> toolbus.space.v1.SpaceMessage
+	7,  // 10: toolbus.space.v1.SpaceEvent.tool_started:type_name -> toolbus.space.v1.SpaceMessage
+	7,  // 11: toolbus.space.v1.SpaceEvent.tool_streaming:type_name -> toolbus.space.v1.SpaceMessage
+	7,  // 12: toolbus.space.v1.SpaceEvent.tool_done:type_name -> toolbus.space.v1.SpaceMessage
+	7,  // 13: toolbus.space.v1.SpaceEvent.tool_error:type_name -> toolbus.space.v1.SpaceMessage
+	3,  // 14: toolbus.space.v1.SpaceEvent.member_joined:type_name -> toolbus.space.v1.Member
+	3,  // 15: toolbus.space.v1.SpaceEvent.member_left:type_name -> toolbus.space.v1.Member
+	7,  // 16: toolbus.space.v1.SpaceEvent.tool_requires_action:type_name -> toolbus.space.v1.SpaceMessage
+	15, // 17: toolbus.space.v1.InboxEvent.time:type_name -> google.protobuf.Timestamp
+	10, // 18: toolbus.space.v1.InboxEvent.tool_result:type_name -> toolbus.space.v1.InboxToolResult
+	11, // 19: toolbus.space.v1.InboxEvent.message:type_name -> toolbus.space.v1.InboxMessage
+	12, // 20: toolbus.space.v1.InboxEvent.plan:type_name -> toolbus.space.v1.InboxPlan
+	16, // 21: toolbus.space.v1.InboxToolResult.result:type_name -> toolbus.tool.v1.ToolResult
+	0,  // 22: toolbus.space.v1.InboxMessage.author_kind:type_name -> toolbus.space.v1.MemberKind
+	2,  // 23: toolbus.space.v1.MemoryEntry.kind:type_name -> toolbus.space.v1.MemoryKind
+	15, // 24: toolbus.space.v1.MemoryEntry.due_at:type_name -> google.protobuf.Timestamp
+	15, // 25: toolbus.space.v1.MemoryEntry.woke_at:type_name -> google.protobuf.Timestamp
+	13, // 26: toolbus.space.v1.MemoryRecord.entries:type_name -> toolbus.space.v1.MemoryEntry
+	9,  // 27: toolbus.space.v1.MemoryRecord.due_events:type_name -> toolbus.space.v1.InboxEvent
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_space_v1_space_proto_init() }

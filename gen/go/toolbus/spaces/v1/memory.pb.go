@@ -413,8 +413,8 @@ func (x *GetRunContextRequest) GetAgent() string {
 // What a run of the agent is told.
 type GetRunContextResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Goes behind the agent's instructions: the space that it is in, its goals, memories and plans, and what the lines from
-	// its inbox mean.
+	// Goes behind the agent's instructions: the space that it is in, its goals and memories, and what the lines from its
+	// inbox mean.
 	Instructions string `protobuf:"bytes,1,opt,name=instructions,proto3" json:"instructions,omitempty"`
 	// What waits in the inbox, in order; its `text` goes into the run's input. To be acknowledged once it is committed.
 	Events []*v1.InboxEvent `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`

@@ -190,7 +190,6 @@ class ToolMessage(_message.Message):
     RESULT_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
     OUTPUT_SCHEMA_JSON_FIELD_NUMBER: _builtins.int
-    ANSWERED_BY_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call."""
     tool: _builtins.str
@@ -207,10 +206,6 @@ class ToolMessage(_message.Message):
     def result(self) -> _tool_pb2.ToolResult:
         """The result, once there is one."""
 
-    @_builtins.property
-    def answered_by(self) -> Global___Member:
-        """The person who answered, if one did."""
-
     def __init__(
         self,
         *,
@@ -221,11 +216,10 @@ class ToolMessage(_message.Message):
         result: _tool_pb2.ToolResult | None = ...,
         run_id: _builtins.str = ...,
         output_schema_json: _builtins.str = ...,
-        answered_by: Global___Member | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["answered_by", b"answered_by", "result", b"result"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered_by", b"answered_by", "arguments_json", b"arguments_json", "call_id", b"call_id", "output_schema_json", b"output_schema_json", "result", b"result", "run_id", b"run_id", "status", b"status", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "call_id", b"call_id", "output_schema_json", b"output_schema_json", "result", b"result", "run_id", b"run_id", "status", b"status", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

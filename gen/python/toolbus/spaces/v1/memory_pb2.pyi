@@ -216,8 +216,8 @@ class GetRunContextResponse(_message.Message):
     EVENTS_FIELD_NUMBER: _builtins.int
     SPACE_ID_FIELD_NUMBER: _builtins.int
     instructions: _builtins.str
-    """Goes behind the agent's instructions: the space that it is in, its goals, memories and plans, and what the lines from
-    its inbox mean.
+    """Goes behind the agent's instructions: the space that it is in, its goals and memories, and what the lines from its
+    inbox mean.
     """
     space_id: _builtins.str
     """The active space; empty if there is none."""

@@ -1,0 +1,34 @@
+import type { InboxEvent } from "#gen/toolbus/space/v1/space_pb.ts";
+
+/**
+ * An event of an inbox as a run reads it: one line, however its parts were written, so that nobody's text can pass for a
+ * line of another kind.
+ */
+export function textOfEvent({ event }: InboxEvent): string {
+  switch (event.case) {
+    case "toolResult":
+      return `[Tool Result: ${event.value.tool}] (callId: ${event.value.callId}) ${onOneLine(event.value.result?.outputJson ?? "null")}`;
+    case "message":
+      return `[${nameInLine(event.value.author)}: ${JSON.stringify(event.value.text)}]`;
+    case "plan":
+      return `[Plan: ${nameInLine(event.value.key)}] ${JSON.stringify(event.value.text)}`;
+    case undefined:
+      return "";
+  }
+}
+
+/** What the lines mean, for the agent. */
+export const meaningOfLines = `Your inbox: lines of the input in one of these forms were not written by whoever gives you the input.
+- [Name: "text"] is what a person or another agent said in your space. To answer there, call send_message.
+- [Tool Result: name] (callId: id) json is the result of a call of yours, named by its callId, that was answered as pending or came too late for that answer.
+- [Plan: key] "text" is a plan of yours whose time has come.
+When nothing of it needs an action or an answer, call skip.`;
+
+/** JSON text on one line, with the numbers as they were written. */
+function onOneLine(json: string): string {
+  return /[\n\r]/.test(json) ? json.replace(/\s*[\n\r]+\s*/g, " ") : json;
+}
+
+function nameInLine(name: string): string {
+  return name.replace(/[[\]:"\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").trim();
+}

@@ -1,0 +1,47 @@
+import { clone, create } from "@bufbuild/protobuf";
+import { type ToolMessage, ToolMessageSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+
+/*
+ * A call that is shown holds arguments, schema and result, and has to fit into one message of 1 MiB also when the result
+ * comes: a call whose end cannot be shown would run for ever in the eyes of people. So each has its share.
+ */
+
+const kib = 1_024;
+const mostArgumentsBytes = 256 * kib;
+const mostSchemaBytes = 64 * kib;
+const mostResultBytes = 512 * kib;
+const beginningBytes = 16 * kib;
+
+/** Keeps a whole result, and gives the reference under which it can be read. */
+export type StoreResult = (outputJson: string) => Promise<string>;
+
+/** What is larger than its share is shown shortened; of a result the whole is kept under the reference that is shown. */
+export function createFitting(store: StoreResult): (tool: ToolMessage) => Promise<ToolMessage> {
+  return async (tool) => {
+    const { argumentsJson, outputSchemaJson, result } = tool;
+    const isFit = bytesOf(argumentsJson) <= mostArgumentsBytes && bytesOf(outputSchemaJson) <= mostSchemaBytes;
+    if (isFit && (result === undefined || bytesOf(result.outputJson) <= mostResultBytes)) return tool;
+    const fitted = clone(ToolMessageSchema, tool);
+    if (bytesOf(argumentsJson) > mostArgumentsBytes) {
+      fitted.argumentsJson = JSON.stringify({ truncated: true, bytes: bytesOf(argumentsJson) });
+    }
+    if (bytesOf(outputSchemaJson) > mostSchemaBytes) fitted.outputSchemaJson = "";
+    if (result && bytesOf(result.outputJson) > mostResultBytes) fitted.result = await shortened(result, store);
+    return fitted;
+  };
+}
+
+async function shortened({ outputJson, isError, storedReference: known }: ToolResult, store: StoreResult) {
+  const bytes = bytesOf(outputJson);
+  const storedReference = known || (await store(outputJson));
+  const beginning = Buffer.from(outputJson).subarray(0, beginningBytes).toString();
+  const shown = isError
+    ? { error: `${beginning}… (${bytes} bytes, stored as ${storedReference})` }
+    : { truncated: true, bytes, storedReference, beginning };
+  return create(ToolResultSchema, { outputJson: JSON.stringify(shown), isError, storedReference });
+}
+
+function bytesOf(text: string): number {
+  return Buffer.byteLength(text);
+}

@@ -1,0 +1,49 @@
+import { type InboxEvent, type MemoryEntry, MemoryKind } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { Inbox } from "./inbox.ts";
+import { meaningOfLines } from "./inbox-text.ts";
+import type { Membership } from "./membership.ts";
+import type { Memory } from "./memory.ts";
+import type { Owner } from "./owner.ts";
+
+export interface RunContext {
+  instructions: string;
+  events: InboxEvent[];
+  /** Empty if there is none. */
+  spaceId: string;
+}
+
+export interface RunContextParts {
+  membership: Pick<Membership, "activeSpace">;
+  inbox: Pick<Inbox, "list">;
+  memory: Pick<Memory, "list">;
+}
+
+/** What a run of an agent is told besides the agent's own instructions. */
+export function createRunContext({ membership, inbox, memory }: RunContextParts) {
+  return async (owner: Owner): Promise<RunContext> => {
+    const [spaceId = "", events, entries] = await Promise.all([
+      membership.activeSpace(owner),
+      inbox.list(owner),
+      memory.list(owner, MemoryKind.UNSPECIFIED),
+    ]);
+    return { instructions: instructionsFrom(spaceId, entries), events, spaceId };
+  };
+}
+
+/** Alike for alike states: what a provider has cached of a prompt stays good. */
+export function instructionsFrom(spaceId: string, entries: readonly MemoryEntry[]): string {
+  const space =
+    spaceId === ""
+      ? "You are in no space. Call enter_space before you call a tool that people see, or speak to them."
+      : `You are in the space ${spaceId}: people see your visible tool calls there, and what you say with send_message.`;
+  const goals = section("Your goals (set_goals, delete_goals)", entries, MemoryKind.GOAL);
+  const memories = section("Your memories (set_memories, delete_memories)", entries, MemoryKind.MEMORY);
+  return [space, meaningOfLines, goals, memories].filter((part) => part !== "").join("\n\n");
+}
+
+function section(title: string, entries: readonly MemoryEntry[], kind: MemoryKind): string {
+  const lines = entries
+    .filter((entry) => entry.kind === kind)
+    .map(({ key, text }) => `- ${JSON.stringify(key)}: ${text.replaceAll("\n", "\n  ")}`);
+  return lines.length === 0 ? "" : [`${title}:`, ...lines].join("\n");
+}
