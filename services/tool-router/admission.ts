@@ -6,9 +6,10 @@ import type { Audit } from "./audit.ts";
 import type { AgentContext, Contexts } from "./contexts.ts";
 import type { PreparedCall } from "./execute/execute.ts";
 import type { Messages, Spaces } from "./messages.ts";
-import { blocked, blockedOutsideSpace, type Decision, narrow } from "./policy.ts";
+import { blockedOutsideSpace, type Decision, narrow } from "./policy.ts";
 import type { CallFacts } from "./record.ts";
 import { recordedArguments, recordedSchema } from "./record-size.ts";
+import { refusalOfArguments, refusalOfMissing, withAlternatives } from "./refusal.ts";
 import { resolve } from "./resolve.ts";
 import type { ToolEntry, ToolSet } from "./tool-set.ts";
 import type { Validator } from "./validate.ts";
@@ -30,19 +31,20 @@ export function createAdmission({ contexts, spaces, validator, audit: record }: 
     const context = await contexts.ofCall(request);
     const { tools, resolution } = await contexts.find(context, request.name, signal);
     if (resolution.kind !== "found") {
-      return refused(request, context, resolution.reference, decisionOfMissing(tools, resolution, request.name));
+      return refused(request, context, resolution.reference, refusalOfMissing(tools, resolution, request.name));
     }
     const { entry } = resolution;
     const decision = decideCall(tools, entry, request);
-    if (decision.kind === "blocked") return refused(request, context, entry.reference, decision);
+    if (decision.kind === "blocked") {
+      return refused(request, context, entry.reference, withAlternatives(decision, tools, request.name));
+    }
     const spaceId = entry.isVisible ? await spaces.activeSpace(request.sessionId) : "";
     if (entry.isVisible && spaceId === "") {
       return refused(request, context, entry.reference, blockedOutsideSpace(entry.tool.name));
     }
     const args = validator.parseArguments(entry.tool.inputSchemaJson, request.argumentsJson);
     if (args.kind === "invalid") {
-      const text = `Tool ${JSON.stringify(entry.reference)} refuses its arguments: ${args.message}`;
-      return { kind: "refused", answer: failure(text) };
+      return refused(request, context, entry.reference, refusalOfArguments(entry, args.message));
     }
     audit(request, context, entry.reference, decision);
     return { kind: "admitted", call: admittedCall(request, context, { entry, args: args.value, spaceId }) };
@@ -108,18 +110,4 @@ export function decideCall(
       return named.kind === "found" && named.entry === entry;
     });
   return narrow(entry.decision, name, isListed);
-}
-
-function decisionOfMissing(
-  tools: ToolSet,
-  missing: { kind: "outside" | "unknown"; reference: string },
-  name: string,
-): Decision {
-  if (missing.kind === "outside") return blocked(tools.agent, missing.reference, "not in tools.use");
-  const failing = tools.sources
-    .filter(({ available }) => !available)
-    .map(({ source, reason }) => `${source}: ${reason}`);
-  const hint = failing.length === 0 ? "" : ` Sources that cannot be used: ${failing.join("; ")}.`;
-  const message = `There is no tool ${JSON.stringify(name)} for agent ${JSON.stringify(tools.agent)}.${hint}`;
-  return { kind: "blocked", rule: "no such tool", message };
 }

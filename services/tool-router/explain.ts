@@ -6,10 +6,12 @@ import {
   type ExplainToolResponse,
   ExplainToolResponseSchema,
 } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { closestNames } from "./advice.ts";
 import type { Contexts } from "./contexts.ts";
 import type { Executor } from "./execute/executor.ts";
 import type { Spaces } from "./messages.ts";
-import { resolve } from "./resolve.ts";
+import { parseReference } from "./names.ts";
+import { aliasesOf, type Resolution, resolve } from "./resolve.ts";
 import type { ToolEntry, ToolSet } from "./tool-set.ts";
 
 type Step = Pick<ExplainStep, "stage" | "finding" | "passed">;
@@ -22,52 +24,85 @@ export async function explainTool(
 ): Promise<ExplainToolResponse> {
   const context = await contexts.of(request);
   const tools = await contexts.tools(context, signal);
-  const resolution = resolve(tools, request.name);
-  const steps = [stepOfAlias(tools, request.name)];
-  if (resolution.kind !== "found") {
-    const isKnown = resolution.kind === "outside";
-    steps.push(
-      step("resolve", isKnown ? `the real name is ${resolution.reference}` : "no tool has this name", isKnown),
-    );
-    if (isKnown) steps.push(step("use", "no entry of tools.use fits", false));
-    return explanation(steps, { reference: isKnown ? resolution.reference : "" });
-  }
-  const { entry } = resolution;
-  steps.push(step("resolve", `${JSON.stringify(request.name)} is the ${resolution.by} of ${entry.reference}`, true));
-  steps.push(step("provider", describe(entry.executor), true));
-  steps.push(step("availability", entry.unavailable || "its source can be used", entry.unavailable === ""));
-  steps.push(...stepsOfPolicy(tools, entry));
-  steps.push(await stepOfVisibility(entry, spaces, request.sessionId));
-  const { reference, isVisible, unavailable, executor } = entry;
-  const provider = executor.kind === "provider" ? executor.provider : "";
-  return explanation(steps, {
-    reference,
-    provider,
-    visible: isVisible,
-    available: unavailable === "",
-    rule: entry.decision.rule,
+  const { sessionId } = request;
+  return explain(tools, request.name, {
+    activeSpace: sessionId === "" ? undefined : () => spaces.activeSpace(sessionId),
   });
 }
 
+export interface ExplainOptions {
+  /** The session's active space, empty for none; undefined outside a session. */
+  activeSpace: (() => Promise<string>) | undefined;
+}
+
+export async function explain(
+  tools: ToolSet,
+  name: string,
+  { activeSpace }: ExplainOptions,
+): Promise<ExplainToolResponse> {
+  const resolution = resolve(tools, name);
+  const entry = resolution.kind === "found" ? resolution.entry : tools.outside(resolution.reference);
+  const steps = [stepOfAlias(tools, name), stepOfResolution(tools, name, resolution)];
+  if (entry !== undefined) {
+    steps.push(step("provider", describe(entry.executor), true));
+    steps.push(step("availability", entry.unavailable || "its source can be used", entry.unavailable === ""));
+  }
+  if (resolution.kind !== "unknown") steps.push(...stepsOfPolicy(tools, entry, resolution));
+  if (entry !== undefined) steps.push(await stepOfVisibility(entry, activeSpace));
+  return explanation(tools, { name, steps, entry, resolution });
+}
+
+/** Each alias on the way, since one may lead to another. */
 function stepOfAlias(tools: ToolSet, name: string): Step {
   const target = tools.policy.aliases.get(name);
   return step("alias", target === undefined ? "it is no alias" : `it is an alias of ${target}`, true);
 }
 
-function stepsOfPolicy(tools: ToolSet, { standing, decision, reference }: ToolEntry): Step[] {
-  if (standing !== "in use") return [step("use", `needs no listing: ${decision.rule}`, true)];
-  const isInUse = tools.policy.isInUse(reference);
-  const isAllowed = decision.kind === "permitted";
-  return [
-    step("use", isInUse ? "an entry of tools.use fits" : "no entry of tools.use fits", isInUse),
-    step("allowed", decision.rule, isAllowed),
-  ];
+function stepOfResolution(tools: ToolSet, name: string, resolution: Resolution): Step {
+  const { kind } = resolution;
+  if (kind === "found")
+    return step("resolve", `${JSON.stringify(name)} is the ${resolution.by} of ${resolution.entry.reference}`, true);
+  if (kind === "outside") return step("resolve", `the real name is ${resolution.reference}`, true);
+  const away = tools.sources.filter(({ available }) => !available);
+  const told = away.map(({ source, reason }) => `; ${source} cannot be used: ${reason}`).join("");
+  return step("resolve", `no tool has this name${told}`, false);
 }
 
-async function stepOfVisibility(entry: ToolEntry, spaces: Spaces, sessionId: string): Promise<Step> {
+function stepsOfPolicy(
+  tools: ToolSet,
+  entry: ToolEntry | undefined,
+  { kind, reference }: { kind: "found" | "outside"; reference?: string },
+): Step[] {
+  const { policy } = tools;
+  if (kind === "outside") return [stepOfUse(tools, entry, reference ?? "")];
+  const { standing, decision, reference: real } = entry!;
+  if (standing !== "in use") return [step("use", `needs no listing: ${decision.rule}`, decision.kind === "permitted")];
+  const steps = [step("use", `the entry ${JSON.stringify(policy.entryOf("use", real))} of tools.use fits`, true)];
+  const allowedBy = policy.entryOf("allowed", real);
+  const isRefusedByList = decision.rule === "not in tools.allowed";
+  if (isRefusedByList) steps.push(step("allowed", "not in tools.allowed", false));
+  else {
+    const finding =
+      allowedBy === undefined
+        ? "in tools.use, and tools.allowed is empty"
+        : `the entry ${JSON.stringify(allowedBy)} of tools.allowed fits`;
+    steps.push(step("allowed", finding, true));
+    if (decision.kind === "blocked") steps.push(step("offer", decision.rule, false));
+  }
+  return steps;
+}
+
+function stepOfUse({ policy }: ToolSet, entry: ToolEntry | undefined, reference: string): Step {
+  const { source } = parseReference(reference);
+  const isUnasked = entry === undefined && source !== undefined && !policy.isInUse(reference);
+  const hint = isUnasked ? `, so that @${source} is not asked for its tools` : "";
+  return step("use", `no entry of tools.use fits${hint}`, false);
+}
+
+async function stepOfVisibility(entry: ToolEntry, activeSpace: ExplainOptions["activeSpace"]): Promise<Step> {
   if (!entry.isVisible) return step("visible", "call and result appear in no space", true);
-  if (sessionId === "") return step("visible", "a call needs an active space", true);
-  const spaceId = await spaces.activeSpace(sessionId);
+  if (activeSpace === undefined) return step("visible", "a call needs an active space", true);
+  const spaceId = await activeSpace();
   return spaceId === ""
     ? step("visible", "a call needs an active space, and the session has none", false)
     : step("visible", `call and result appear in space ${spaceId}`, true);
@@ -90,15 +125,28 @@ function step(stage: string, finding: string, passed: boolean): Step {
   return { stage, finding, passed };
 }
 
-function explanation(
-  steps: Step[],
-  found: Partial<Pick<ExplainToolResponse, "reference" | "provider" | "available" | "visible" | "rule">>,
-): ExplainToolResponse {
+interface Found {
+  name: string;
+  steps: Step[];
+  entry: ToolEntry | undefined;
+  resolution: Resolution;
+}
+
+function explanation(tools: ToolSet, { name, steps, entry, resolution }: Found): ExplainToolResponse {
   const failed = steps.find(({ passed }) => !passed);
+  const isFound = resolution.kind === "found";
+  const reference = entry?.reference ?? (resolution.kind === "outside" ? resolution.reference : "");
   return create(ExplainToolResponseSchema, {
-    ...found,
+    reference,
+    modelName: isFound ? resolution.entry.modelName : "",
+    aliases: reference === "" ? [] : aliasesOf(tools, reference),
+    provider: entry?.executor.kind === "provider" ? entry.executor.provider : "",
+    visible: entry?.isVisible ?? false,
+    available: entry !== undefined && entry.unavailable === "",
+    unavailableReason: entry?.unavailable ?? "",
     callable: failed === undefined,
-    rule: failed?.finding ?? found.rule ?? "",
+    rule: failed?.finding ?? entry?.decision.rule ?? "",
+    closestNames: failed === undefined ? [] : closestNames(tools, name).filter((one) => one !== entry?.modelName),
     steps: steps.map((one) => create(ExplainStepSchema, one)),
   });
 }

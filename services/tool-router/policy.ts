@@ -1,13 +1,16 @@
 import type { ToolUse } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { createNameMatcher, type NameMatcher } from "./names.ts";
+import { BUILT_IN_NAMES, createNameMatcher, type NameMatcher } from "./names.ts";
 
 /** Whether a call may go on, by which rule, and in words that a model can act on. */
 export type Decision = { kind: "permitted"; rule: string } | { kind: "blocked"; rule: string; message: string };
 
 export interface Policy {
+  readonly agent: string;
   /** Alias to the real reference at the end of its chain; aliases that lead nowhere or in a circle are left out. */
   readonly aliases: ReadonlyMap<string, string>;
   readonly isInUse: NameMatcher;
+  /** The entry of a list that fits a reference, for whoever wants to know which one it was. */
+  entryOf(list: "use" | "allowed", reference: string): string | undefined;
   decide(reference: string): Decision;
 }
 
@@ -20,8 +23,11 @@ export function createPolicy(agent: string, toolUse: Pick<ToolUse, "use" | "allo
     allowed.length === 0 ? () => true : createNameMatcher(allowed.map((entry) => aliases.get(entry) ?? entry));
   const allowedRule = allowed.length === 0 ? "in tools.use, and tools.allowed is empty" : "in tools.allowed";
   return {
+    agent,
     aliases,
     isInUse,
+    entryOf: (list, reference) =>
+      (toolUse?.[list] ?? []).find((entry) => createNameMatcher([aliases.get(entry) ?? entry])(reference)),
     decide(reference) {
       if (!isInUse(reference)) return blocked(agent, reference, "not in tools.use");
       if (!isAllowed(reference)) return blocked(agent, reference, "not in tools.allowed");
@@ -37,9 +43,15 @@ export function narrow(decision: Decision, calledName: string, isListed: boolean
   return { kind: "blocked", rule: "not in allowed_tools", message };
 }
 
-export function blocked(agent: string, tool: string, rule: string): Decision {
+export function blocked(agent: string, tool: string, rule: string): Extract<Decision, { kind: "blocked" }> {
   const message = `Agent ${JSON.stringify(agent)} may not call tool ${JSON.stringify(tool)}: it is ${rule}.`;
   return { kind: "blocked", rule, message };
+}
+
+/** What cannot be called as it was offered, whatever `use` and `allowed` say of it. */
+export function blockedAsOffered(agent: string, tool: string, fault: string): Decision {
+  const message = `Agent ${JSON.stringify(agent)} may not call tool ${JSON.stringify(tool)}: ${fault}.`;
+  return { kind: "blocked", rule: fault, message };
 }
 
 /** TOOL-11. */
@@ -51,6 +63,7 @@ export function blockedOutsideSpace(tool: string): Decision {
 function realNames(aliases: Readonly<Record<string, string>>): Map<string, string> {
   const found = new Map<string, string>();
   for (const alias of Object.keys(aliases)) {
+    if (BUILT_IN_NAMES.has(alias)) continue; // TOOL-12: refused when the agent is loaded, and without effect in any case
     const target = followAlias(aliases, alias);
     if (target.kind === "reference") found.set(alias, target.reference);
   }

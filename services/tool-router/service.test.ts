@@ -43,7 +43,9 @@ describe("the tool router on the bus", () => {
     const { output, isError } = await suite.clients.call({ sessionId, name: "files__remove_file", callId: "refused" });
     expect(isError).toBe(true);
     expect(output).toEqual({
-      error: 'Agent "reader" may not call tool "@files/remove_file": it is not in tools.allowed.',
+      error:
+        'Agent "reader" may not call tool "@files/remove_file": it is not in tools.allowed. ' +
+        'It may call: "ask", "echo", "files__read_file".',
     });
     expect(suite.mcp.calls.map(({ callId }) => callId)).not.toContain("refused");
     const event = await until(async () => {

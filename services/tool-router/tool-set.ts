@@ -3,7 +3,7 @@ import type { OfferedTool, Source, SourceStatus } from "#gen/toolbus/tool/v1/pro
 import { Effect, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Executor, executorOfCatalogueTool, isVisible } from "./execute/executor.ts";
 import { BUILT_IN_NAMES, modelNameFromReference, parseReference, referenceFrom } from "./names.ts";
-import { createPolicy, type Decision, type Policy } from "./policy.ts";
+import { blockedAsOffered, createPolicy, type Decision, type Policy } from "./policy.ts";
 
 export const SPACES_PROVIDER = "spaces";
 export const CALLER_PROVIDER = "caller";
@@ -17,6 +17,8 @@ export interface Offer {
   readonly sources: readonly SourceStatus[];
   /** Why the provider itself cannot be asked; empty when it can. */
   readonly failure: string;
+  /** What makes a tool of it unfit for being called, for those that are. */
+  readonly faults?: ReadonlyMap<OfferedTool, string>;
 }
 
 /** A tool of an agent: its names, who runs it, and what policy says. */
@@ -41,6 +43,8 @@ export interface ToolSet {
   readonly sources: readonly SourceStatus[];
   /** Whether the name is a tool's at all, in use or not. */
   exists(reference: string): boolean;
+  /** A tool that is known, and not in use: as it would be, but for that. */
+  outside(reference: string): ToolEntry | undefined;
 }
 
 /**
@@ -55,9 +59,9 @@ export function createToolSet(
   const policy = createPolicy(agent.name, agent.tools);
   const byReference = new Map<string, ToolEntry>();
   const byModelName = new Map<string, ToolEntry>();
-  const known = new Set<string>();
+  const known = new Map<string, Candidate>();
   const add = (found: Candidate) => {
-    known.add(found.reference);
+    if (!known.has(found.reference)) known.set(found.reference, found);
     if (found.standing === "in use" && !policy.isInUse(found.reference)) return;
     const entry = entryFrom(found, policy);
     if (byReference.has(entry.reference) || byModelName.has(entry.modelName)) return;
@@ -67,7 +71,7 @@ export function createToolSet(
   const declaredNames = new Set(offers.flatMap((offer) => [...offer.declared.keys()]));
   const offered = offers.flatMap((offer) => candidatesOfOffer(offer, declaredNames));
   for (const one of offered.filter(({ standing }) => standing === "built-in")) add(one);
-  for (const tool of catalogue.values()) add(candidateOfCatalogue(tool));
+  for (const tool of catalogue.values()) if (!BUILT_IN_NAMES.has(tool.name)) add(candidateOfCatalogue(tool));
   for (const one of offered.filter(({ isDeclared }) => isDeclared)) add(one);
   for (const one of offered.filter(({ standing }) => standing === "caller")) add(one);
   for (const one of offered) add(one);
@@ -77,8 +81,18 @@ export function createToolSet(
     const { source } = parseReference(reference);
     return source !== undefined && sourceNames.has(source) && !declaredNames.has(source);
   };
-  const exists = (reference: string) => known.has(reference) || catalogue.has(reference) || isOfUnusedSource(reference);
-  return { agent: agent.name, policy, byReference, byModelName, sources: statuses(offers), exists };
+  return {
+    agent: agent.name,
+    policy,
+    byReference,
+    byModelName,
+    sources: statuses(offers),
+    exists: (reference) => known.has(reference) || isOfUnusedSource(reference),
+    outside(reference) {
+      const found = byReference.has(reference) ? undefined : known.get(reference);
+      return found && entryFrom(found, policy);
+    },
+  };
 }
 
 interface Candidate {
@@ -88,6 +102,7 @@ interface Candidate {
   standing: ToolEntry["standing"];
   isDeclared: boolean;
   unavailable: string;
+  fault?: string | undefined;
 }
 
 function candidateOfCatalogue(tool: Tool): Candidate {
@@ -99,7 +114,8 @@ function candidatesOfOffer(offer: Offer, declaredNames: ReadonlySet<string>): Ca
   const isDeclared = offer.declared.size > 0;
   const reasons = new Map(offer.sources.filter(({ available }) => !available).map((one) => [one.source, one.reason]));
   const candidates: Candidate[] = [];
-  for (const { source: name, tool } of offer.tools) {
+  for (const one of offer.tools) {
+    const { source: name, tool } = one;
     if (tool === undefined || isDeclared !== declaredNames.has(name)) continue;
     const source = offer.declared.get(name);
     if (isDeclared && source === undefined) continue; // a source that this provider was not asked for
@@ -113,6 +129,7 @@ function candidatesOfOffer(offer: Offer, declaredNames: ReadonlySet<string>): Ca
       standing,
       isDeclared,
       unavailable: offer.failure || (reasons.get(name) ?? ""),
+      fault: offer.faults?.get(one),
     });
   }
   return candidates;
@@ -132,12 +149,20 @@ function entryFrom(found: Candidate, policy: Policy): ToolEntry {
     modelName: modelNameFromReference(reference, policy.aliases),
     tool,
     executor,
-    decision: standing === "in use" ? policy.decide(reference) : { kind: "permitted", rule: EXEMPTIONS[standing] },
+    decision: decisionOn(found, policy),
     isVisible: standing !== "built-in" && isVisible(tool, executor),
     effect: effectOf(tool, executor),
     standing,
     unavailable,
   };
+}
+
+/** What policy refuses is refused by policy; only what it permits can fail by how it was offered. */
+function decisionOn({ reference, standing, fault }: Candidate, policy: Policy): Decision {
+  const decision: Decision =
+    standing === "in use" ? policy.decide(reference) : { kind: "permitted", rule: EXEMPTIONS[standing] };
+  if (fault === undefined || decision.kind === "blocked") return decision;
+  return blockedAsOffered(policy.agent, reference, fault);
 }
 
 const EXEMPTIONS = { "built-in": "built-in of every agent", caller: "tool of the session's caller" };
