@@ -10,8 +10,8 @@ import type { Answer } from "./answer.ts";
 
 /** What the router needs of the spaces service. */
 export interface Spaces {
-  /** The session's active space; empty when there is none. */
-  activeSpace(sessionId: string): Promise<string>;
+  /** The active space of a session's agent; empty when there is none. */
+  activeSpace(sessionId: string, agent: string): Promise<string>;
   recordToolMessage(request: MessageInitShape<typeof RecordToolMessageRequestSchema>): Promise<void>;
   deliverEvent(request: MessageInitShape<typeof DeliverEventRequestSchema>): Promise<void>;
 }

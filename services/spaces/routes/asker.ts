@@ -3,5 +3,5 @@ import type { Asker } from "../sessions.ts";
 
 /** The gateway names a principal with whatever comes from outside; who names none is one of the suite's own services. */
 export function askerOf({ requestHeader }: { requestHeader: Headers }): Asker {
-  return requestHeader.has(PRINCIPAL_HEADER) ? principalOf(requestHeader) : undefined;
+  return requestHeader.get(PRINCIPAL_HEADER) ? principalOf(requestHeader) : undefined;
 }

@@ -3,28 +3,33 @@ import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { clientFor } from "#runtime/rpc/client.ts";
+import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import type { Spaces } from "../messages.ts";
 
 const TIMEOUT_MS = 10_000;
 
-/** The spaces service, as the router sees it. */
+/**
+ * The spaces service, as the router sees it. It asks on its own behalf: who submits a result need not own the session that
+ * is told of it.
+ */
 export function createSpaces(bus: Bus, telemetry?: Pick<Telemetry, "clientTracing">): Spaces {
   const interceptors = clientInterceptors(telemetry ? { telemetry } : {});
   const spaces = clientFor(bus, SpaceService, { interceptors });
   const inbox = clientFor(bus, InboxService, { interceptors });
   const options = { timeoutMs: TIMEOUT_MS };
   return {
-    activeSpace: async (sessionId) => (await asked(spaces.getActiveSpace({ sessionId }, options))).spaceId,
-    recordToolMessage: async (request) => void (await asked(spaces.recordToolMessage(request, options))),
-    deliverEvent: async (request) => void (await asked(inbox.deliverEvent(request, options))),
+    activeSpace: async (sessionId, agent) =>
+      (await asked(() => spaces.getActiveSpace({ sessionId, agent }, options))).spaceId,
+    recordToolMessage: async (request) => void (await asked(() => spaces.recordToolMessage(request, options))),
+    deliverEvent: async (request) => void (await asked(() => inbox.deliverEvent(request, options))),
   };
 }
 
-async function asked<T>(answer: Promise<T>): Promise<T> {
+async function asked<T>(ask: () => Promise<T>): Promise<T> {
   try {
-    return await answer;
+    return await withoutPrincipal(ask);
   } catch (error) {
     throw failureFromConnectError(error);
   }
