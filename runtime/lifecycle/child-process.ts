@@ -2,7 +2,7 @@
 //
 // C1  It leads a process group of its own, and every signal goes to the whole group.
 // C2  When it exits, for whatever reason, what is left of its group is killed. A descendant that has left the group for a
-//     session of its own is out of reach.
+//     session of its own is out of reach, unless the child is marked: then all that carry its mark are killed too.
 // C3  Its end is `exit`, not `close`: a descendant that holds its stdout delays nothing.
 // C4  Its stderr is drained from the first moment on.
 // C5  It dies with this process, even on SIGKILL (`child-process/watchdog.ts`).
@@ -12,12 +12,15 @@ import { executableFromCommand } from "./child-process/command.ts";
 import { type ResourceLimits, spawnGated } from "./child-process/gate.ts";
 import { createInput, type Input } from "./child-process/input.ts";
 import { readChunks, readLines } from "./child-process/lines.ts";
+import { killMarked, type Mark } from "./child-process/marked.ts";
 import { closedWithin, holdOutput, letGoOfOutput } from "./child-process/output.ts";
 import { drainStderr } from "./child-process/stderr.ts";
 import { unwatchGroup } from "./child-process/watchdog.ts";
 
 /** For the last words of a child whose stderr is held open by a descendant out of reach. */
 const STDERR_GRACE_MS = 200;
+
+export type { ResourceLimits };
 
 export interface ChildProcessOptions {
   /** A path, or a name that is looked for on the `PATH` of `env`. */
@@ -33,6 +36,10 @@ export interface ChildProcessOptions {
   /** How much of the end of stderr is kept for reports; 16 KiB unless told. */
   stderrTailBytes?: number;
   onStderrLine?: (line: string) => void;
+  /** Told of stderr as it comes. */
+  onStderr?: (chunk: Buffer) => void;
+  /** Put into the environment of the child, to find by it what leaves the group (`child-process/marked.ts`). */
+  mark?: Mark;
   /** A longer line of stdout ends `lines()` with an error; 128 MiB unless told. */
   maxLineBytes?: number;
   /** Closes the child when it aborts. */
@@ -70,13 +77,18 @@ export interface ChildProcess extends AsyncDisposable {
  * machine cannot start it.
  */
 export async function openChildProcess(options: ChildProcessOptions): Promise<ChildProcess> {
-  const { args = [], env = process.env, cwd = process.cwd(), limits = {}, stderrTailBytes, maxLineBytes } = options;
+  const { args = [], cwd = process.cwd(), limits = {}, stderrTailBytes, maxLineBytes, mark } = options;
+  const env = { ...(options.env ?? process.env), ...(mark && { [mark.name]: mark.value }) };
   options.signal?.throwIfAborted();
   const executable = executableFromCommand(options.command, { cwd, path: env.PATH });
   const { pid, stdin, stdout, stderr, exit } = await spawnGated({ executable, args, cwd, env, limits });
 
   const input = createInput(stdin, () => `${options.command} (process ${pid})`);
-  const stderrTail = drainStderr(stderr, { tailBytes: stderrTailBytes, onLine: options.onStderrLine }); // C4
+  const stderrTail = drainStderr(stderr, {
+    tailBytes: stderrTailBytes,
+    onLine: options.onStderrLine,
+    onChunk: options.onStderr,
+  }); // C4
   holdOutput(stdout);
 
   let hasExited = false;
@@ -84,6 +96,7 @@ export async function openChildProcess(options: ChildProcessOptions): Promise<Ch
     hasExited = true; // C3
     signalGroup(pid, "SIGKILL"); // C2
     unwatchGroup(pid);
+    if (mark) await killMarked(mark);
     letGoOfOutput(stdout);
     await closedWithin(STDERR_GRACE_MS, stderr);
     return { code, signal, stderrTail: stderrTail() };

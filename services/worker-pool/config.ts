@@ -50,6 +50,8 @@ export interface WorkerPoolConfig extends ServiceConfig {
   /** Name → value. */
   secrets: ReadonlyMap<string, string>;
   secretPrefix: string;
+  /** Where `shell_exec` looks for commands that are allowed by their bare name. */
+  commandPath: string;
   /** For uv while it installs. */
   installEnvironment: Record<string, string>;
   /** For workers: nothing that could be a secret of ours. */
@@ -95,6 +97,7 @@ export function readConfig(env: NodeJS.ProcessEnv): WorkerPoolConfig {
     },
     secrets: secretsFromEnvironment(env),
     secretPrefix: SECRET_PREFIX,
+    commandPath: reader.string("TOOLBUS_COMMAND_PATH", { default: "/usr/local/bin:/usr/bin:/bin" }),
     installEnvironment: variables(env, WORKER_VARIABLES, TRUST_VARIABLES, INSTALL_VARIABLES),
     workerEnvironment: variables(env, WORKER_VARIABLES, TRUST_VARIABLES),
   };

@@ -7,13 +7,17 @@ import {
 } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { builtinTools } from "./builtins/builtins.ts";
 import { type OfferedFile, sourceFromFile, type ToolFile } from "./files/tool-file.ts";
 import type { Secrets } from "./secrets.ts";
 import { parseSourceConfig } from "./source-config.ts";
 
 type OfferedToolInit = MessageInitShape<typeof OfferedToolSchema>;
 
-/** What the pool offers: of the sources that are asked for, or, without any, of each file under its own name. */
+/**
+ * What the pool offers: of the sources that are asked for, or, without any, of each file under its own name, and what the
+ * built-ins are like, which the catalogue's entries give their policies.
+ */
 export function createOffers(parts: {
   files: () => readonly ToolFile[];
   find: (file: string) => ToolFile | undefined;
@@ -48,7 +52,8 @@ export function createOffers(parts: {
 
   return (sources) => {
     const offers = sources.length > 0 ? sources.map(offerOf) : parts.files().map(ownOffer);
-    const tools = offers.flatMap((offer) => offer.tools);
+    const builtins = sources.length > 0 ? [] : builtinTools.map((tool) => ({ source: "", tool }));
+    const tools = [...offers.flatMap((offer) => offer.tools), ...builtins];
     return create(ListToolsResponseSchema, { tools, sources: offers.map(({ status }) => status) });
   };
 }

@@ -1,12 +1,15 @@
 import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { ResourceLimits } from "#runtime/lifecycle/child-process.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import type { WorkerPoolConfig } from "./config.ts";
+import { createBuiltins } from "./builtins/builtins.ts";
+import type { WorkerLimits, WorkerPoolConfig } from "./config.ts";
+import { createExecution } from "./execution.ts";
 import { createInspector } from "./files/inspector.ts";
 import { openToolDirectory } from "./files/tool-directory.ts";
 import { type OfferedFile, sourceFromFile, type ToolFile } from "./files/tool-file.ts";
@@ -86,10 +89,12 @@ export async function openWorkers(
     pool.renew(changed);
     installAhead(files().filter(({ file }) => changed.includes(file)));
   });
+  const commands = { searchPath: config.commandPath, limits: resourceLimitsFrom(config.worker) };
+  const builtins = stack.use(createBuiltins({ commands, callMs: config.times.callMs }));
   const routes: WorkerPoolRoutes = {
     offer: createOffers({ files, find, secrets }),
     onChange: (listener) => directory.onChange(listener),
-    calls: createToolCalls({ pool, secrets, logs }),
+    calls: createToolCalls(createExecution({ pool, builtins, secrets, logs })),
     workers: () => workersFrom(files(), pool.places(), config.instance),
     stop: (source, force) => pool.stop(source, force),
     logs,
@@ -97,6 +102,10 @@ export async function openWorkers(
   };
   const owned = stack.move();
   return { routes, pool, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+function resourceLimitsFrom({ memoryBytes, processorSeconds }: WorkerLimits): ResourceLimits {
+  return { ...(memoryBytes > 0 && { memoryBytes }), ...(processorSeconds > 0 && { processorSeconds }) };
 }
 
 interface InstallationParts {

@@ -1,17 +1,11 @@
 import { create } from "@bufbuild/protobuf";
-import { timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   type CallToolRequest,
   type CallToolResponse,
   CallToolResponseSchema,
 } from "#gen/toolbus/tool/v1/provider_pb.ts";
-import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { createEventQueue } from "./event-queue.ts";
-import type { LogHub } from "./logs/log-hub.ts";
-import type { LogLine, WrittenLine } from "./logs/log-line.ts";
-import type { Pool, PoolCall } from "./pool/pool.ts";
-import type { Secrets } from "./secrets.ts";
-import { parseSourceConfig } from "./source-config.ts";
+import type { Execute } from "./execution.ts";
 import type { Answer } from "./worker/worker.ts";
 
 /** A call that is under way or was answered a moment ago, and all who want to know. */
@@ -30,8 +24,7 @@ const KEPT_COUNT = 512;
 const KEPT_LENGTH = 64 * 1024;
 
 /** Runs calls by their ids: a second one with the same id joins the first, or gets its answer. */
-export function createToolCalls(parts: { pool: Pool; secrets: Secrets; logs: LogHub }) {
-  const { pool, secrets, logs } = parts;
+export function createToolCalls(execute: Execute) {
   const calls = new Map<string, JoinedCall>();
 
   function open(request: CallToolRequest, traceId: string): JoinedCall {
@@ -43,7 +36,7 @@ export function createToolCalls(parts: { pool: Pool; secrets: Secrets; logs: Log
     const tell = (event: CallToolResponse) => {
       for (const watcher of watchers) watcher(event);
     };
-    const answer = pool.call(poolCallFromRequest(request, { traceId, tell, signal: abort.signal }));
+    const answer = execute(request, { traceId, tell, signal: abort.signal });
     const call: JoinedCall = { watchers, abort, outcome: answer.then(eventFromAnswer), isOver: false };
     calls.set(key, call);
     call.outcome.then(
@@ -64,38 +57,6 @@ export function createToolCalls(parts: { pool: Pool; secrets: Secrets; logs: Log
     const isLarge = event.case === "result" && event.value.outputJson.length > KEPT_LENGTH;
     if (isLarge || calls.size > KEPT_COUNT) forget(key, call);
     else setTimeout(() => forget(key, call), KEPT_MS).unref();
-  }
-
-  function poolCallFromRequest(
-    request: CallToolRequest,
-    parts: { traceId: string; tell: (event: CallToolResponse) => void; signal: AbortSignal },
-  ): PoolCall {
-    if (!request.source)
-      refuse("invalid_argument", "source is required: tools of workers are called by source and name");
-    const { source, file, secrets: names, config } = parseSourceConfig(request.source.name, request.source.config);
-    const labels = { source, function: request.tool, callId: request.callId, traceId: parts.traceId };
-    return {
-      source,
-      file,
-      function: request.tool,
-      argumentsJson: checkedArguments(request.argumentsJson),
-      configJson: JSON.stringify({ ...config, ...request.config }),
-      secretsJson: secrets.jsonOf(source, names),
-      timeoutMs: request.deadline ? Math.max(0, timestampMs(request.deadline) - Date.now()) : undefined,
-      signal: parts.signal,
-      listener: {
-        onProgress({ done, total, message }) {
-          const value = { progress: done, total, message };
-          parts.tell(create(CallToolResponseSchema, { event: { case: "progress", value } }));
-        },
-        onLine(line) {
-          logs.write(logLineFrom(line, labels));
-          const { level, message, fieldsJson } = line;
-          const value = { level, message, fieldsJson };
-          parts.tell(create(CallToolResponseSchema, { event: { case: "log", value } }));
-        },
-      },
-    };
   }
 
   /** Progress and logs, then exactly one result. When the last reader leaves before it, the call is cancelled. */
@@ -135,22 +96,4 @@ function eventFromAnswer(answer: Answer): CallToolResponse {
   const isError = answer.kind === "error";
   const outputJson = answer.kind === "error" ? JSON.stringify({ error: answer.error }) : answer.resultJson;
   return create(CallToolResponseSchema, { event: { case: "result", value: { outputJson, isError } } });
-}
-
-function logLineFrom(
-  { timeMs, level, message, fieldsJson }: WrittenLine,
-  labels: Pick<LogLine, "source" | "function" | "callId" | "traceId">,
-): LogLine {
-  return { timeMs, level, message, fieldsJson, ...labels };
-}
-
-function checkedArguments(text: string): string {
-  if (text === "") return "{}";
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return text;
-  } catch (error) {
-    refuse("invalid_argument", `arguments_json is not JSON: ${messageFromUnknown(error)}`);
-  }
-  return refuse("invalid_argument", "arguments_json must be a JSON object");
 }

@@ -6,6 +6,8 @@ export interface StderrOptions {
   tailBytes?: number | undefined;
   /** Called for each line; one longer than 64 KiB comes in pieces. */
   onLine?: ((line: string) => void) | undefined;
+  /** Called for each piece as it comes. */
+  onChunk?: ((chunk: Buffer) => void) | undefined;
 }
 
 const MAX_PIECE_LENGTH = 64 * 1024;
@@ -15,12 +17,13 @@ const MAX_PIECE_LENGTH = 64 * 1024;
  * Gives a function that tells the tail as it is now.
  */
 export function drainStderr(stderr: Readable, options: StderrOptions = {}): () => string {
-  const { tailBytes = 16 * 1024, onLine } = options;
+  const { tailBytes = 16 * 1024, onLine, onChunk } = options;
   let tail = Buffer.alloc(0);
   const lines = onLine && splitLines(onLine);
   stderr.on("data", (chunk: Buffer) => {
     tail = Buffer.concat([tail, chunk]).subarray(-tailBytes);
     lines?.push(chunk);
+    onChunk?.(chunk);
   });
   stderr.once("close", () => lines?.end());
   stderr.on("error", () => {}); // what cannot be read of a dying child's last words is lost; its exit is reported anyway

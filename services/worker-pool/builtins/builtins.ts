@@ -1,0 +1,51 @@
+import type { BuiltinPolicy, Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
+import type { Answer } from "../worker/worker.ts";
+import type { Builtin, CommandSettings } from "./builtin.ts";
+import { fsRead } from "./fs-read.ts";
+import { fsWrite } from "./fs-write.ts";
+import { shellExec } from "./shell-exec.ts";
+
+const byName: ReadonlyMap<string, Builtin> = new Map(
+  [fsRead, fsWrite, shellExec].map((builtin) => [builtin.tool.name, builtin]),
+);
+
+/** What they are like; without a policy none of them can be called. */
+export const builtinTools: readonly Tool[] = [...byName.values()].map(({ tool }) => tool);
+
+export interface BuiltinRequest {
+  tool: string;
+  policy: BuiltinPolicy | undefined;
+  argumentsJson: string;
+  /** Undefined for the service's own time. */
+  timeoutMs: number | undefined;
+  signal: AbortSignal;
+}
+
+export interface Builtins extends Disposable {
+  /** Rejects with a Failure where nothing was started; what the tool refuses or fails at is its error. */
+  call(request: BuiltinRequest): Promise<Answer>;
+}
+
+export function createBuiltins(options: { commands: CommandSettings; callMs: number }): Builtins {
+  const closing = new AbortController();
+
+  return {
+    async call({ tool, policy, argumentsJson, timeoutMs = options.callMs, signal }) {
+      const builtin = byName.get(tool) ?? refuse("not_found", `there is no built-in ${JSON.stringify(tool)}`);
+      if (policy?.name !== tool)
+        return refuse("failed_precondition", `${tool} is called under a policy for ${policy?.name || "nothing"}`);
+      const ends = AbortSignal.any([signal, closing.signal]);
+      try {
+        const value = await builtin.run({ policy, timeoutMs, signal: ends }, argumentsJson, options.commands);
+        return { kind: "result", resultJson: JSON.stringify(value) };
+      } catch (error) {
+        if (ends.aborted || !(error instanceof Failure)) throw error;
+        return { kind: "error", error: error.message };
+      }
+    },
+    [Symbol.dispose]() {
+      closing.abort(new Failure("unavailable", "the worker pool stops"));
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import type { Stats } from "node:fs";
+import { Failure } from "#runtime/failure/failure.ts";
+
+const WORDS: Readonly<Record<string, string>> = {
+  EACCES: "the service has no permission for it",
+  EPERM: "the service has no permission for it",
+  EROFS: "it is on a file system that is read-only",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is used up",
+  EISDIR: "it is a directory",
+  ENOTDIR: "a part of the path is a file and not a directory",
+  ENOENT: "it is not there",
+  EEXIST: "it exists already",
+  ELOOP: "its links lead in a circle",
+  ENAMETOOLONG: "a name in it is too long",
+  ENOTEMPTY: "it is a directory",
+  ETXTBSY: "it is a program that runs",
+  EIO: "the disk failed",
+};
+
+export function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+}
+
+/** What the kernel refused, in words for a model: the kernel's own name our descriptors. */
+export function failureFromFileError(error: unknown, path: string): Failure {
+  if (error instanceof Failure) return error;
+  const code = codeOf(error);
+  const words = WORDS[code] ?? (code === "" ? "it failed" : `it failed with ${code}`);
+  return new Failure("failed_precondition", `${JSON.stringify(path)}: ${words}`, { cause: error });
+}
+
+export function kindOf(stats: Stats): string {
+  if (stats.isFile()) return "file";
+  if (stats.isDirectory()) return "directory";
+  if (stats.isFIFO()) return "FIFO";
+  if (stats.isSocket()) return "socket";
+  if (stats.isCharacterDevice() || stats.isBlockDevice()) return "device";
+  return "special file";
+}
+
+/** Throws unless it is a regular file. */
+export function refuseUnlessFile(stats: Stats, path: string): void {
+  if (!stats.isFile())
+    throw new Failure("failed_precondition", `${JSON.stringify(path)} is a ${kindOf(stats)}, not a file`);
+}

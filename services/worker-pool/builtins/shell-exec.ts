@@ -1,0 +1,173 @@
+// A command under a policy. There is no shell: `;`, `$()`, quotes and newlines are characters of an argument like any other.
+//
+// S1  `argv[0]` is an entry of the allow-list, letter by letter. An entry is a bare name, looked for in directories that the
+//     service knows, or an absolute path; where the command runs decides nothing.
+// S2  The environment holds what is listed in `environmentOf` and nothing of the service's own.
+// S3  When its time is over, its caller leaves, or it writes without end, its whole process group is killed, and whatever
+//     carries its mark: a process that has gone into a session of its own too. One that has also wiped its environment is
+//     out of reach.
+// S4  Its working directory was checked as files are, and is entered by its descriptor.
+
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { z } from "zod";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
+import { type ChildExit, type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { startTimer } from "#runtime/time/timer.ts";
+import { openAllowed } from "./allowed.ts";
+import { type CommandSettings, defineBuiltin } from "./builtin.ts";
+import { type Captured, createCaptured } from "./captured.ts";
+
+const DEFAULT_OUTPUT_BYTES = 64 * 1024;
+const MAX_OUTPUT_BYTES = 1024 * 1024;
+/** Of arguments together, below what the kernel takes. */
+const MAX_ARGUMENT_BYTES = 96 * 1024;
+/** A command that writes more is ended: reading it costs the service its time. */
+const FLOOD_BYTES = 64 * 1024 * 1024;
+const MARK = "TOOLBUS_COMMAND";
+
+export const shellExec = defineBuiltin({
+  name: "shell_exec",
+  description:
+    "Runs a command and gives its exit code and output. There is no shell: every element of argv is one argument as it stands, and pipes, wildcards and variables mean nothing. An exit code other than 0 is an answer, not an error.",
+  effect: "at_most_once",
+  arguments: z.strictObject({
+    argv: z
+      .array(z.string())
+      .min(1)
+      .max(1_000)
+      .describe("The command, letter by letter as it is allowed, and its arguments."),
+    cwd: z.string().min(1).optional().describe("Where to run it; the first allowed directory unless told."),
+    stdin: z.string().max(MAX_OUTPUT_BYTES).default("").describe("What the command reads; its input ends after it."),
+    maxOutputBytes: z
+      .number()
+      .int()
+      .min(256)
+      .max(MAX_OUTPUT_BYTES)
+      .default(DEFAULT_OUTPUT_BYTES)
+      .describe("How much of stdout, and of stderr, is given back: the begin and the end."),
+  }),
+  async run({ argv, cwd, stdin, maxOutputBytes }, call, commands) {
+    const command = allowedCommand(argv, call.policy.allowedCommands);
+    await using place = await openWorkingDirectory(cwd, call.policy.allowedPaths);
+    const stdout = createCaptured(maxOutputBytes);
+    const stderr = createCaptured(maxOutputBytes);
+    const floodsAfter = (one: Captured, chunk: Buffer) => {
+      one.add(chunk);
+      if (one.bytes > FLOOD_BYTES) stop({ kind: "flood" });
+    };
+    let stopped: Stop | undefined;
+    let child: ChildProcess | undefined;
+    const stop = (why: Stop) => {
+      stopped ??= why;
+      void child?.kill();
+    };
+    call.signal.throwIfAborted();
+    child = await openChildProcess({
+      command,
+      args: argv.slice(1),
+      cwd: place.link,
+      env: environmentOf(commands),
+      limits: commands.limits,
+      mark: { name: MARK, value: randomUUID() },
+      onStderr: (chunk) => floodsAfter(stderr, chunk),
+    }).catch((error: unknown) => {
+      throw failureFromStart(error, argv[0] ?? "");
+    });
+    const onAbort = () => stop({ kind: "left" });
+    call.signal.addEventListener("abort", onAbort, { once: true });
+    const limitMs = Math.min(call.policy.timeoutMs || Number.POSITIVE_INFINITY, call.timeoutMs);
+    const stopTimer = startTimer(limitMs, () => stop({ kind: "timeout", limitMs }));
+    if (call.signal.aborted) onAbort();
+    try {
+      child.write(stdin).catch(() => {}); // a command need not read what it is given
+      child.endInput();
+      for await (const chunk of child.output()) floodsAfter(stdout, chunk);
+      const exit = await child.exited;
+      if (call.signal.aborted) throw call.signal.reason;
+      return answerFrom({ exit, stopped, stdout, stderr, command: argv[0] ?? "" });
+    } finally {
+      stopTimer();
+      call.signal.removeEventListener("abort", onAbort);
+      await child.kill();
+    }
+  },
+});
+
+type Stop = { kind: "timeout"; limitMs: number } | { kind: "flood" } | { kind: "left" };
+
+/** S1. */
+function allowedCommand(argv: readonly string[], allowed: readonly string[]): string {
+  const [command = ""] = argv;
+  const list = allowed.length === 0 ? "none" : allowed.map((one) => JSON.stringify(one)).join(", ");
+  if (!allowed.includes(command))
+    refuse("permission_denied", `${JSON.stringify(command)} is not one of the allowed commands (${list})`);
+  if (command === "" || (command.includes("/") && !command.startsWith("/")))
+    refuse(
+      "permission_denied",
+      `the policy names ${JSON.stringify(command)}, which is neither a bare name nor an absolute path`,
+    );
+  if (argv.some((argument) => argument.includes("\0"))) refuse("invalid_argument", "an argument holds a NUL character");
+  const bytes = argv.reduce((sum, argument) => sum + Buffer.byteLength(argument) + 1, 0);
+  if (bytes > MAX_ARGUMENT_BYTES)
+    refuse("invalid_argument", `argv has ${bytes} bytes, over the limit of ${MAX_ARGUMENT_BYTES}: give it on stdin`);
+  return command;
+}
+
+/** S2. */
+function environmentOf({ searchPath }: CommandSettings): Record<string, string> {
+  return { PATH: searchPath, LANG: "C.UTF-8" };
+}
+
+interface WorkingDirectory extends AsyncDisposable {
+  readonly link: string;
+}
+
+/** S4. A policy without directories gives its commands an empty one, which goes with them. */
+async function openWorkingDirectory(
+  cwd: string | undefined,
+  allowedPaths: readonly string[],
+): Promise<WorkingDirectory> {
+  if (allowedPaths.length > 0 || cwd !== undefined) {
+    const held = await (await openAllowed(allowedPaths)).hold(cwd ?? allowedPaths[0] ?? "");
+    if (held.stats.isDirectory()) return held;
+    await held[Symbol.asyncDispose]();
+    return refuse("failed_precondition", `${JSON.stringify(cwd)} is not a directory`);
+  }
+  const link = await mkdtemp(join(tmpdir(), "toolbus-command-"));
+  return { link, [Symbol.asyncDispose]: () => rm(link, { recursive: true, force: true }) };
+}
+
+function failureFromStart(error: unknown, command: string): unknown {
+  if (!(error instanceof Failure) || error.code !== "not_found") return error;
+  return new Failure("not_found", `the command ${JSON.stringify(command)} is not installed where the service runs`);
+}
+
+function answerFrom({ exit, stopped, stdout, stderr, command }: Ended): object {
+  const output = { stdout: stdout.text(), stderr: stderr.text() };
+  if (stopped === undefined) {
+    const { code, signal } = exit;
+    const isCut = output.stdout.includes("bytes are left out") || output.stderr.includes("bytes are left out");
+    return { exitCode: code, ...(signal && { signal }), ...output, ...(isCut && { truncated: true }) };
+  }
+  const why =
+    stopped.kind === "timeout"
+      ? `timed out after ${Math.round(stopped.limitMs)}ms`
+      : `wrote more than ${FLOOD_BYTES} bytes`;
+  const text = `${command} ${why} and was ended with all that it had started. stdout: ${last(output.stdout)} stderr: ${last(output.stderr)}`;
+  return refuse("deadline_exceeded", text, { reason: "COMMAND_ENDED" });
+}
+
+interface Ended {
+  exit: ChildExit;
+  stopped: Stop | undefined;
+  stdout: Captured;
+  stderr: Captured;
+  command: string;
+}
+
+function last(text: string): string {
+  return JSON.stringify(text.slice(-2_000));
+}

@@ -1,0 +1,90 @@
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Client } from "@connectrpc/connect";
+import { CallToolRequestSchema, type CallToolResponse, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { createLogger } from "#runtime/lifecycle/logger.ts";
+import { clientFor } from "#runtime/rpc/client.ts";
+import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
+import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
+import { readConfig } from "../config.ts";
+import { openService } from "../service.ts";
+
+export interface Outcome {
+  /** The result, or the text of the tool's error. */
+  value: unknown;
+  isError: boolean;
+  events: CallToolResponse["event"][];
+}
+
+export interface CallInput {
+  tool: string;
+  args?: object;
+  callId?: string;
+  timeoutMs?: number;
+  source?: { name: string; config?: JsonObject };
+  builtinPolicy?: { name: string; allowedPaths?: string[]; allowedCommands?: string[]; timeoutMs?: number };
+  scope?: { sessionId: string; agent: string; agentRevision?: number; principal?: string };
+  config?: JsonObject;
+}
+
+/** The whole service on a real nats-server, and its provider's door. */
+export interface PoolOnBus extends AsyncDisposable {
+  bus: TestBus;
+  provider: Client<typeof ToolProviderService>;
+  /** A directory that goes with the service, by its real path. */
+  directory: string;
+  /** Throws what the RPC throws. */
+  call(input: CallInput, signal?: AbortSignal): Promise<Outcome>;
+}
+
+let lastCall = 0;
+
+export async function openPoolOnBus(
+  environment: (directory: string) => Record<string, string> = () => ({}),
+): Promise<PoolOnBus> {
+  await using stack = new AsyncDisposableStack();
+  const directory = await realpath(await mkdtemp(join(tmpdir(), "toolbus-pool-")));
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  const bus = stack.use(await openTestBus());
+  const { url, user, password } = bus.server;
+  const config = readConfig({
+    ...process.env,
+    NATS_URL: url,
+    NATS_USER: user,
+    NATS_PASSWORD: password,
+    TOOLBUS_WORKERS: join(directory, "workers"),
+    TOOLBUS_HOSTED: join(directory, "hosted"),
+    ...environment(directory),
+  });
+  const telemetry = await openTelemetry({ service: "worker-pool" });
+  const logger = createLogger({ name: "worker-pool", level: "silent" });
+  const signal = new AbortController().signal;
+  stack.use(await openService(config, { name: "worker-pool", instance: "one", logger, telemetry, signal }));
+  const provider = clientFor(bus, ToolProviderService, { room: "worker-pool" });
+  const owned = stack.move();
+  return {
+    bus,
+    provider,
+    directory,
+    async call({ args = {}, timeoutMs, callId = `call-${++lastCall}`, ...rest }, signal) {
+      const argumentsJson = JSON.stringify(args);
+      const deadline = timeoutMs === undefined ? undefined : timestampFromMs(Date.now() + timeoutMs);
+      const request = create(CallToolRequestSchema, { ...rest, callId, argumentsJson, ...(deadline && { deadline }) });
+      const events = provider.callTool(request, signal ? { signal } : {});
+      return outcomeFrom(await Array.fromAsync(events, ({ event }) => event));
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+function outcomeFrom(events: CallToolResponse["event"][]): Outcome {
+  const results = events.flatMap((event) => (event.case === "result" ? [event.value] : []));
+  const [result] = results;
+  if (results.length !== 1 || !result) throw new Error(`${results.length} results instead of one`);
+  const value: unknown = JSON.parse(result.outputJson);
+  const isError = result.isError;
+  return { value: isError ? (value as { error: string }).error : value, isError, events };
+}
