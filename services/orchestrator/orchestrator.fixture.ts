@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import pino from "pino";
-import type { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { type Agent, AgentSchema, type LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunService, type WatchRunResponse } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
 import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
@@ -19,6 +19,7 @@ import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestServer } from "../../test/harness/bus.ts";
 import { readConfig } from "./config.ts";
+import { createFakeSpaces, type FakeSpaces } from "./inbox/fake-spaces.fixture.ts";
 import type { FakeRouter } from "./loop/fake-router.fixture.ts";
 import type { Script } from "./model/scripted/script.ts";
 import { openOrchestrator } from "./service.ts";
@@ -39,6 +40,9 @@ export interface World extends AsyncDisposable {
 
 export interface WorldOptions {
   readonly router: FakeRouter;
+  readonly spaces?: FakeSpaces;
+  /** What else the agents have. */
+  readonly agent?: Partial<Omit<Agent, "$typeName" | "name">>;
   readonly limits?: MessageInitShape<typeof LimitsSchema>;
   /** The provider of the agents' models; the model is the agent's name. */
   readonly provider?: string;
@@ -50,6 +54,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
   const scripts = await mkdtemp(join(tmpdir(), "toolbus-scripts-"));
   stack.defer(() => rm(scripts, { recursive: true, force: true }));
   stack.use(await serveRouter(bus, options));
+  stack.use(await serveSpaces(bus, options.spaces ?? createFakeSpaces()));
   const telemetry = stack.use(await openTelemetry({ service: "orchestrator", instance: "test" }));
   const orchestrators = stack.use(new AsyncDisposableStack());
   const owned = stack.move();
@@ -82,10 +87,19 @@ export async function openWorld(options: WorldOptions): Promise<World> {
   };
 }
 
+async function serveSpaces(bus: Bus, { routes }: FakeSpaces): Promise<AsyncDisposable> {
+  return serveOnNats(bus, {
+    service: "spaces",
+    instance: "fake",
+    interceptors: serverInterceptors({ logger }),
+    routes,
+  });
+}
+
 /** Agents are all alike; the model's name is the agent's own. Sessions exist once they are named. */
 async function serveRouter(
   bus: Bus,
-  { router, limits, provider = "scripted" }: WorldOptions,
+  { router, limits, agent, provider = "scripted" }: WorldOptions,
 ): Promise<AsyncDisposable> {
   const sessionOf = (id: string) => {
     const agent = id.split("-")[0] ?? id;
@@ -99,7 +113,8 @@ async function serveRouter(
     routes: (connect) => {
       connect.service(AgentService, {
         getAgent({ name }) {
-          return { agent: { agent: { name, model: { provider, model: name }, ...(limits && { limits }) } } };
+          const model = { provider, model: name };
+          return { agent: { agent: create(AgentSchema, { name, model, ...(limits && { limits }), ...agent }) } };
         },
       });
       connect.service(SessionService, {

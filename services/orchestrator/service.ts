@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { openAuditTrail } from "#runtime/audit/trail.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import { Failure } from "#runtime/failure/failure.ts";
@@ -10,6 +11,7 @@ import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { delay } from "#runtime/time/delay.ts";
 import type { Config } from "./config.ts";
+import { startFromInbox } from "./inbox/self-wake.ts";
 import type { DeltaWriter } from "./loop/deltas.ts";
 import { createModelSource, type ModelSource } from "./model/model-source.ts";
 import { createRoutes } from "./routes.ts";
@@ -19,6 +21,7 @@ import { createSessionWorker } from "./session/worker.ts";
 import { createHolders, openHolderAnswers } from "./subscriptions/holders.ts";
 import { createLiveUpdates } from "./subscriptions/live-updates.ts";
 import { createRouterClients } from "./subscriptions/router-clients.ts";
+import { createInboxClient } from "./subscriptions/spaces-clients.ts";
 import { createStreamQueues } from "./subscriptions/stream-queues.ts";
 import { createStreamRunKeys, createStreamRunLog, readRunIds, tellLive } from "./subscriptions/stream-run-log.ts";
 import { openStreamWakes } from "./subscriptions/stream-wakes.ts";
@@ -51,11 +54,16 @@ export async function openOrchestrator(
   const heartbeatMs = config.takeoverMs / 4;
   const wakes = await openStreamWakes(bus, { ackWaitMs: config.takeoverMs, heartbeatMs, maxInHand: 100_000 });
   const holders = stack.use(createHolders(bus));
-  const clients = createRouterClients(bus, clientInterceptors({ telemetry }));
+  const interceptors = clientInterceptors({ telemetry });
+  const clients = { ...createRouterClients(bus, interceptors), inbox: createInboxClient(bus, interceptors) };
+  const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
+  const trail = stack.use(openAuditTrail(bus, name, { onLost }));
   const handover = new AbortController();
   const abandon = new AbortController();
   const deltasByRunId = new Map<string, DeltaWriter>();
 
+  const acceptance = { log, queues, wakes, clock, keys: createStreamRunKeys(bus) };
+  const selfWake = { ...clients, ...acceptance, logger, audit: trail.record };
   const loop = {
     ...clients,
     log,
@@ -79,6 +87,7 @@ export async function openOrchestrator(
     logger,
     instance: life,
     turnLoop: (run, active, ends) => turnLoop(loop, run, active, ends),
+    startFromInbox: (sessionId, ends) => startFromInbox(selfWake, sessionId, ends),
     handover: handover.signal,
     abandon: abandon.signal,
   });
@@ -100,11 +109,7 @@ export async function openOrchestrator(
     interceptors: serverInterceptors({ logger, telemetry }),
     routes: createRoutes({
       ...clients,
-      log,
-      queues,
-      wakes,
-      clock,
-      keys: createStreamRunKeys(bus),
+      ...acceptance,
       runIds: () => readRunIds(bus),
       live: createLiveUpdates(bus),
       askForSnapshot: holders.askForSnapshot,

@@ -2,6 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { Item, RunDelta } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import type { News } from "../inbox/take-news.ts";
 import type { DeltaWriter } from "./deltas.ts";
 import type { RunLimits } from "./limits.ts";
 import type { ToolRouter } from "./tool-router.ts";
@@ -13,6 +14,8 @@ export interface LoopContext {
   readonly limits: RunLimits;
   /** The conversation before this run. */
   readonly history: readonly Item[];
+  /** What the agent is told besides its instructions, and what waited in its inbox. */
+  readonly news: News;
   readonly router: ToolRouter;
   readonly clock: Clock;
   readonly publishDelta: (delta: RunDelta) => void;

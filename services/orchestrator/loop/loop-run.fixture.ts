@@ -16,6 +16,7 @@ import {
 } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
+import type { News } from "../inbox/take-news.ts";
 import type { ScriptTurn } from "../model/scripted/script.ts";
 import { createScriptedModel } from "../model/scripted/scripted-model.ts";
 import { submitOutputs } from "../run/answers.ts";
@@ -53,6 +54,8 @@ export interface Setting {
   context?: Partial<LoopContext>;
 }
 
+export const noNews: News = { instructions: "", events: [], takenEventIds: new Set(), acknowledge: async () => {} };
+
 let scripts = 0;
 
 export async function openRun(setting: Setting) {
@@ -88,6 +91,7 @@ export async function openRun(setting: Setting) {
       model,
       limits: limitsFrom(agent.limits, create(LimitsSchema, setting.limits)),
       history: [],
+      news: noNews,
       router,
       clock: systemClock,
       publishDelta: (delta) => deltas.push(delta),

@@ -17,6 +17,7 @@
 
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { startTimer } from "#runtime/time/timer.ts";
+import { takeNews } from "../inbox/take-news.ts";
 import { openCalls } from "../run/fold.ts";
 import { type ClaimedRun, Superseded } from "../run/journal.ts";
 import { isTooLarge } from "../run/too-large.ts";
@@ -37,6 +38,7 @@ export async function runLoop(run: ClaimedRun, context: LoopContext): Promise<Lo
   using deadline = openDeadline(run.state.acceptedAtMs + context.limits.deadlineMs - context.clock.now());
   const signal = AbortSignal.any([context.signal, deadline.signal]);
   let taken: TurnTaken | undefined;
+  await takeNews(run, context.news);
   for (;;) {
     const stop = decideStop(run.state, context.limits, context.clock.now());
     if (stop !== undefined) return end(run, stop);

@@ -3,6 +3,7 @@
  */
 
 import { RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { needsNews } from "../inbox/read-news.ts";
 import { openCalls, type RunState } from "../run/fold.ts";
 import { isFunctionToolCall } from "../run/view.ts";
 import type { RunLimits } from "./limits.ts";
@@ -16,6 +17,10 @@ export interface Stop {
 export type StopCondition = (state: RunState, limits: RunLimits, nowMs: number) => Stop | undefined;
 
 export const cancelled: StopCondition = ({ cancel }) => cancel && { status: RunStatus.CANCELLED, reason: "cancelled" };
+
+/** News started the run and another one took them. */
+export const nothingToSay: StopCondition = (state) =>
+  needsNews(state) ? { status: RunStatus.COMPLETED, reason: "no_news" } : undefined;
 
 export const deadlinePassed: StopCondition = ({ acceptedAtMs }, { deadlineMs }, nowMs) =>
   nowMs >= acceptedAtMs + deadlineMs ? { status: RunStatus.INCOMPLETE, reason: "deadline" } : undefined;
@@ -79,6 +84,7 @@ export const costUsedUp: StopCondition = (state, { maxCost }) =>
 
 const stopConditions: readonly StopCondition[] = [
   cancelled,
+  nothingToSay,
   skipped,
   answered,
   singleTurnTaken,

@@ -5,20 +5,18 @@
  * T2  Attempts under a later claim are numbered after all of an earlier one, whose number nobody knows any more.
  */
 
-import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { type Answer, type SpokenPart, takeAttempt } from "../model/attempt.ts";
 import { callOptionsFromModelOptions } from "../model/call-options.ts";
-import { promptFromItems, promptFromTurns } from "../model/prompt.ts";
 import { decideRetry } from "../model/retry.ts";
 import type { RunState } from "../run/fold.ts";
-import { itemsFromState, itemsFromTurns } from "../run/view.ts";
 import { callIdsOfTurn } from "./call-ids.ts";
 import type { LoopContext } from "./context.ts";
 import { createDeltaWriter, type DeltaWriter } from "./deltas.ts";
+import { promptOfRun } from "./prompt-of-run.ts";
 import { RunFailed } from "./run-failed.ts";
 import { meetsToolChoice, toolChoiceOfTurn } from "./tool-choice.ts";
 import type { ToolTable } from "./tool-table.ts";
@@ -84,7 +82,8 @@ interface Question {
   signal: AbortSignal;
 }
 
-async function ask({ agent, model, limits, history }: LoopContext, question: Question) {
+async function ask(context: LoopContext, question: Question) {
+  const { agent, model, limits } = context;
   const { state, table, turn, attempt, deltas, signal } = question;
   const options = state.accepted.options;
   const toolChoice = toolChoiceOfTurn(options, turn, table);
@@ -92,7 +91,7 @@ async function ask({ agent, model, limits, history }: LoopContext, question: Que
   const request = {
     ...callOptionsFromModelOptions(agent.model?.provider ?? "", agent.model?.options),
     ...tools,
-    prompt: promptOf(state, history, options?.instructions || agent.instructions),
+    prompt: promptOfRun(state, context),
     headers: { "idempotency-key": `${state.runId}-${turn}-${attempt}` },
   };
   const answer = await takeAttempt(model, request, {
@@ -101,15 +100,6 @@ async function ask({ agent, model, limits, history }: LoopContext, question: Que
     onPiece: (piece) => deltas.write(piece),
   });
   return { answer, obeys: meetsToolChoice(answer, toolChoice, table) };
-}
-
-/** Input that ends in the words of an assistant continues in the first turn: then the two are one message. */
-function promptOf(state: RunState, history: readonly Item[], instructions: string): LanguageModelV4Prompt {
-  const items = [...history, ...itemsFromState({ ...state, turns: [] })];
-  const last = items.at(-1)?.item;
-  if (last?.case === "functionCallOutput" || (last?.case === "message" && last.value.role !== Role.ASSISTANT))
-    return [...promptFromItems(instructions, items), ...promptFromTurns(state.turns)];
-  return promptFromItems(instructions, [...items, ...itemsFromTurns(state.turns)]);
 }
 
 function itemsFromAnswer(answer: Answer, turn: number, state: RunState): Item[] {

@@ -8,6 +8,7 @@ import { systemClock } from "#runtime/time/clock.ts";
 import { createFakeRouter } from "../loop/fake-router.fixture.ts";
 import { limitsFrom } from "../loop/limits.ts";
 import { runLoop } from "../loop/loop.ts";
+import { noNews } from "../loop/loop-run.fixture.ts";
 import { claimRun, createJournal } from "../run/journal.ts";
 import { createMemoryRunLog } from "../run/memory-log.fixture.ts";
 import { runFromState } from "../run/view.ts";
@@ -80,6 +81,7 @@ async function takeRun(url: string, limits = {}) {
     model: modelOf(agent.model!),
     limits: limitsFrom(undefined, create(LimitsSchema, limits)),
     history: [],
+    news: noNews,
     router: createFakeRouter([{ name: "double", answer: (args) => (args as { value: number }).value * 2 }]),
     clock: systemClock,
     publishDelta: () => {},

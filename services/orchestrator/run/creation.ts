@@ -5,7 +5,7 @@ import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.t
 import { refuse } from "#runtime/failure/failure.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import { createToolTable, faultsOfOptions } from "../loop/tool-table.ts";
-import { readHistory } from "../session/queue.ts";
+import { readHistory } from "../session/history.ts";
 import { type AcceptanceOptions, acceptRun } from "./acceptance.ts";
 import { foldLog, type RunState } from "./fold.ts";
 
@@ -35,7 +35,7 @@ export async function createRun(
     refuse("failed_precondition", `session ${session.id} is closed`, { reason: "SESSION_CLOSED" });
   }
   await refuseUnknownTools(options.router, session.id, request.options, by);
-  await refuseForeignPrevious(options, session.id, previousRunId);
+  await refuseForeignPrevious(options, session, previousRunId);
   await refuseUnknownCalls(options, session, request);
   const accepted = create(RunAcceptedSchema, {
     sessionId: session.id,
@@ -76,11 +76,12 @@ function refuseOptions(faults: string[]): void {
   if (faults.length > 0) refuse("invalid_argument", faults.join("; "), { reason: "TOOL_OPTIONS" });
 }
 
-async function refuseForeignPrevious({ log }: CreationOptions, sessionId: string, previousRunId: string) {
+/** ORCH-1: nothing of the session's former agents is shown to the one that is active. */
+async function refuseForeignPrevious({ log }: CreationOptions, { id, agent }: Session, previousRunId: string) {
   if (previousRunId === "") return;
-  const previous = foldLog((await log.read(previousRunId, 0)).map(({ event }) => event));
-  if (previous?.accepted.sessionId === sessionId) return;
-  refuse("not_found", `session ${sessionId} has no run ${previousRunId}`, { reason: "RUN_UNKNOWN" });
+  const previous = foldLog((await log.read(previousRunId, 0)).map(({ event }) => event))?.accepted;
+  if (previous?.sessionId === id && previous.agent === agent) return;
+  refuse("not_found", `session ${id} has no run ${previousRunId} of agent ${agent}`, { reason: "RUN_UNKNOWN" });
 }
 
 /** Input may answer calls that a former run left open, as one in single-turn mode does. */
@@ -92,9 +93,10 @@ async function refuseUnknownCalls(
   const answered = input.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value.callId] : []));
   if (answered.length === 0) return;
   const before = await queues.last(session.id);
-  const history = await readHistory(queues, log, { agent: session.agent, previousRunId, before });
+  const previous = { agent: session.agent, previousRunId, fork: undefined, before };
+  const { items } = await readHistory(queues, log, previous);
   const known = new Set(
-    [...history, ...input].flatMap(({ item }) => (item.case === "functionCall" ? [item.value.callId] : [])),
+    [...items, ...input].flatMap(({ item }) => (item.case === "functionCall" ? [item.value.callId] : [])),
   );
   const unknown = answered.find((callId) => !known.has(callId));
   if (unknown === undefined) return;

@@ -8,11 +8,10 @@
  */
 
 import { create } from "@bufbuild/protobuf";
-import { type Item, type QueuedRun, QueuedRunSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type QueuedRun, QueuedRunSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { foldLog, type RunState } from "../run/fold.ts";
+import type { RunState } from "../run/fold.ts";
 import { openJournal, type RunJournal, type RunLog } from "../run/journal.ts";
-import { itemsFromState } from "../run/view.ts";
 
 export interface QueueEntry {
   readonly queued: QueuedRun;
@@ -87,22 +86,4 @@ export async function findActiveRun(
     if (state.claim !== undefined) break; // Q2
   }
   return active;
-}
-
-/** The conversation before a run: the runs that it continues, as far as they are of the same agent. */
-export async function readHistory(
-  queues: SessionQueues,
-  log: RunLog,
-  run: { agent: string; previousRunId: string; before: QueueEntry | undefined },
-): Promise<Item[]> {
-  const parts: Item[][] = [];
-  let wanted = run.previousRunId;
-  for await (const { queued } of entriesBackward(queues, run.before)) {
-    if (wanted !== "" && queued.runId !== wanted) continue;
-    const state = foldLog((await log.read(queued.runId, 0)).map(({ event }) => event));
-    if (state === undefined) continue;
-    wanted = state.accepted.previousRunId;
-    if (state.accepted.agent === run.agent) parts.push(itemsFromState(state));
-  }
-  return parts.reverse().flat();
 }

@@ -4,6 +4,8 @@ import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import type { Inbox } from "../inbox/inbox.ts";
+import { readNews } from "../inbox/read-news.ts";
 import type { LoopContext } from "../loop/context.ts";
 import type { DeltaWriter } from "../loop/deltas.ts";
 import { limitsFrom } from "../loop/limits.ts";
@@ -12,7 +14,8 @@ import { RunFailed } from "../loop/run-failed.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import type { ModelSource } from "../model/model-source.ts";
 import type { ClaimedRun, RunLog } from "../run/journal.ts";
-import { type ActiveRun, readHistory, type SessionQueues } from "./queue.ts";
+import { readHistory } from "./history.ts";
+import type { ActiveRun, SessionQueues } from "./queue.ts";
 import type { Log } from "./worker-options.ts";
 
 export interface Agents {
@@ -24,6 +27,7 @@ export interface TurnLoopOptions {
   readonly log: RunLog;
   readonly queues: SessionQueues;
   readonly agents: Agents;
+  readonly inbox: Inbox;
   readonly router: ToolRouter;
   readonly modelOf: ModelSource;
   readonly clock: Clock;
@@ -64,13 +68,19 @@ async function openContext(
   const { log, queues, router, clock, logger, handover } = options;
   const { runId, accepted } = run.state;
   const before = await queues.before(entry);
-  const previous = { agent: accepted.agent, previousRunId: accepted.previousRunId, before };
-  const [agent, history] = await Promise.all([getAgent(options, run, signal), readHistory(queues, log, previous)]);
+  const { agent: name, previousRunId, fork } = accepted;
+  const previous = { agent: name, previousRunId, fork, before };
+  const [agent, { items: history, takenEventIds }, news] = await Promise.all([
+    getAgent(options, run, signal),
+    readHistory(queues, log, previous),
+    readNews(options, run.state, signal),
+  ]);
   return {
     agent,
     model: modelOfAgent(options, agent),
     limits: limitsFrom(agent.limits, accepted.options?.limits),
     history,
+    news: { ...news, takenEventIds },
     router,
     clock,
     signal,

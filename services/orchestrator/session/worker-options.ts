@@ -20,6 +20,8 @@ export interface WorkerOptions {
   readonly logger: Log;
   /** Turns the loop of a claimed run until it ends, parks, or is handed over. */
   readonly turnLoop: (run: ClaimedRun, active: ActiveRun, signal: AbortSignal) => Promise<LoopOutcome>;
+  /** Starts a run when something waits in the session's inbox; gives whether there is one to work on. */
+  readonly startFromInbox: (sessionId: string, signal: AbortSignal) => Promise<boolean>;
   /** Aborts when this process is to stop: no further run is claimed. */
   readonly handover: AbortSignal;
   /** Aborts when it has to stop at once: what is under way is dropped. */

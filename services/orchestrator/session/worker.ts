@@ -20,6 +20,8 @@
  *     repeated step and never a wrong event.
  * W5  An error that is nobody's fault (the bus is away) leaves the run as it is. Any other one ends it: a run that fails
  *     the same way in each process must not go round for ever.
+ * W6  A session at rest looks into its inbox, also when the wake-up was a run's: one of the inbox that came meanwhile was
+ *     answered for (W2), or found the session parked.
  */
 
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -80,7 +82,7 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
         hold.hasNews = false;
         const active = await findActiveRun(queues, log, sessionId, clock);
         const hasWork = active !== undefined && isRunnable(active.state);
-        const verdict: Verdict | undefined = hasWork ? await takeUp(active, hold) : { kind: "done" };
+        const verdict = await (hasWork ? takeUp(active, hold) : rest(active, wake));
         if (verdict === undefined || (verdict.kind === "done" && hold.hasNews)) continue;
         return verdict; // W1, W2: the session is given up in the same breath
       }
@@ -92,10 +94,26 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
   /** W3. An accepted run that its creator did not live to enqueue is enqueued here. */
   async function hasNews({ message, ageMs }: Wake): Promise<boolean> {
     const { runId, sessionId, eventCount } = message;
+    if (runId === "") return true; // news of the inbox stand there before the wake-up
     const [first, ...rest] = await log.read(runId, 0);
     if (first === undefined || rest.length + 1 < eventCount) return ageMs > wakeWaitsMs;
     await enqueue(queues, { sessionId, runId, acceptedPosition: first.position });
     return true;
+  }
+
+  /** W6. */
+  async function rest(active: ActiveRun | undefined, { message }: Wake): Promise<Verdict | undefined> {
+    if (active !== undefined) return { kind: "done" };
+    const isOfInbox = message.runId === "";
+    if (options.handover.aborted) return isOfInbox ? { kind: "later", delayMs: 0 } : { kind: "done" };
+    try {
+      return (await options.startFromInbox(message.sessionId, options.abandon)) ? undefined : { kind: "done" };
+    } catch (error) {
+      if (error instanceof Failure && error.code === "not_found") return { kind: "done" }; // a session that is gone
+      if (isOfInbox) throw error;
+      logger.warn({ err: error, sessionId: message.sessionId }, "an inbox could not be looked into");
+      return { kind: "done" }; // its own wake-ups stand for what waits in it
+    }
   }
 
   /** A verdict if another process answers for the session; undefined when it is time to look again. */

@@ -1,0 +1,60 @@
+/** Spaces for tests, as far as a run needs them: what is delivered waits until it is acknowledged. */
+
+import { create } from "@bufbuild/protobuf";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { type InboxEvent, InboxEventSchema, MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
+import { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
+import { MemoryService } from "#gen/toolbus/spaces/v1/memory_pb.ts";
+
+export interface FakeSpaces {
+  /** Goes behind the instructions of every run. */
+  instructions: string;
+  readonly waiting: InboxEvent[];
+  readonly acknowledged: string[];
+  routes(router: ConnectRouter): void;
+}
+
+export function createFakeSpaces(): FakeSpaces {
+  const waiting: InboxEvent[] = [];
+  const acknowledged: string[] = [];
+  const of = ({ sessionId, agent }: { sessionId: string; agent: string }) =>
+    waiting.filter((event) => event.sessionId === sessionId && event.agent === agent);
+  const spaces: FakeSpaces = {
+    instructions: "",
+    waiting,
+    acknowledged,
+    routes(router) {
+      router.service(MemoryService, {
+        getRunContext: (request) => ({ instructions: spaces.instructions, events: of(request) }),
+      });
+      router.service(InboxService, {
+        listInbox: (request) => ({ events: of(request) }),
+        acknowledgeInbox({ eventIds }) {
+          acknowledged.push(...eventIds);
+          for (const eventId of eventIds) {
+            const index = waiting.findIndex((event) => event.eventId === eventId);
+            if (index >= 0) waiting.splice(index, 1);
+          }
+          return {};
+        },
+      });
+    },
+  };
+  return spaces;
+}
+
+export interface Heard {
+  readonly sessionId: string;
+  readonly agent: string;
+  readonly eventId: string;
+  readonly text: string;
+  /** Whether a person said it; otherwise it is the late result of a call. */
+  readonly isFromPerson?: boolean;
+}
+
+export function inboxEvent({ sessionId, agent, eventId, text, isFromPerson = false }: Heard): InboxEvent {
+  const event = isFromPerson
+    ? { case: "message" as const, value: { author: "Ada", text, authorKind: MemberKind.PERSON } }
+    : { case: "toolResult" as const, value: { callId: eventId, tool: "slow" } };
+  return create(InboxEventSchema, { sessionId, agent, eventId, text, event });
+}

@@ -1,0 +1,67 @@
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { RunFailed } from "../loop/run-failed.ts";
+import type { RunState } from "../run/fold.ts";
+import type { Log } from "../session/worker-options.ts";
+import type { Inbox, Told } from "./inbox.ts";
+import type { News } from "./take-news.ts";
+
+export interface NewsOptions {
+  readonly inbox: Inbox;
+  readonly clock: Clock;
+  readonly logger: Log;
+}
+
+const patienceMs = 60_000;
+const nothing: Told = { instructions: "", events: [] };
+
+/**
+ * What a run is told. A run goes on without it when it cannot be had: memory is missed, news wait for the next run. Only one
+ * that the news started waits for them.
+ */
+export async function readNews(
+  options: NewsOptions,
+  state: RunState,
+  signal: AbortSignal,
+): Promise<Omit<News, "takenEventIds">> {
+  const { inbox, logger } = options;
+  const { sessionId, agent, principal } = state.accepted;
+  const recipient = { sessionId, agent, principal };
+  const told = await (needsNews(state)
+    ? tellPatiently(options, () => inbox.tell(recipient, signal), signal)
+    : inbox.tell(recipient, signal).catch((error: unknown) => {
+        signal.throwIfAborted();
+        logger.warn({ err: error, runId: state.runId }, "a run goes on without its inbox and memory");
+        return nothing;
+      }));
+  return {
+    ...told,
+    acknowledge: (eventIds) =>
+      inbox.acknowledge(recipient, eventIds, signal).catch((error: unknown) => {
+        logger.warn({ err: error, runId: state.runId, eventIds }, "news that joined a run still wait in the inbox");
+      }),
+  };
+}
+
+/** Whether there is nothing else that the run could be about. */
+export function needsNews({ accepted, inbox, turns }: RunState): boolean {
+  return accepted.input.length === 0 && accepted.fork === undefined && inbox === undefined && turns.length === 0;
+}
+
+async function tellPatiently({ clock }: NewsOptions, tell: () => Promise<Told>, signal: AbortSignal): Promise<Told> {
+  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
+  const givesUpAtMs = clock.now() + patienceMs;
+  for (;;) {
+    try {
+      return await tell();
+    } catch (error) {
+      signal.throwIfAborted();
+      const mayPass = error instanceof Failure && passingCodes.has(error.code) && clock.now() < givesUpAtMs;
+      if (!mayPass) throw new RunFailed("inbox_unavailable", `the inbox: ${messageFromUnknown(error)}`, error);
+      await clock.delay(backoff.next(), signal);
+    }
+  }
+}
+
+const passingCodes: ReadonlySet<string> = new Set(["unavailable", "deadline_exceeded"]);
