@@ -1,0 +1,97 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { ServiceMessage } from "#runtime/lifecycle/run-service.ts";
+import { until } from "#runtime/time/until.ts";
+
+/** A service in a process of its own, to be killed and frozen. It is started again whenever it ends. */
+export interface FaultyService extends AsyncDisposable {
+  readonly room: string;
+  readonly instance: string;
+  /** Its last lines. */
+  readonly lines: readonly string[];
+  readonly isReady: boolean;
+  /** Ends it as a crash does. Resolves when it has ended; it starts again meanwhile. */
+  kill(): Promise<void>;
+  freeze(): void;
+  thaw(): void;
+  /** Resolves when the process that runs at the moment can be used. */
+  ready(): Promise<void>;
+}
+
+export interface FaultyServiceOptions {
+  readonly tree: string;
+  readonly room: string;
+  readonly instance: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** It ended without having been killed here. */
+  readonly onUnaskedEnd: (how: string) => void;
+}
+
+const keptLines = 400;
+const startMs = 60_000;
+
+export function openFaultyService(options: FaultyServiceOptions): FaultyService {
+  const { tree, room, instance, env } = options;
+  const lines: string[] = [];
+  let child: ChildProcess | undefined;
+  let isReady = false;
+  let isClosed = false;
+  let isKilled = false;
+
+  function start(): void {
+    isReady = false;
+    isKilled = false;
+    const process = fork(join(tree, "services", room, "main.ts"), { env, stdio: ["ignore", "pipe", "pipe", "ipc"] });
+    child = process;
+    for (const stream of [process.stdout, process.stderr]) {
+      if (stream === null) continue;
+      createInterface({ input: stream }).on("line", (line) => {
+        lines.push(line);
+        if (lines.length > keptLines) lines.shift();
+      });
+    }
+    process.on("message", (message: ServiceMessage) => {
+      if (message.kind === "ready") isReady = true;
+    });
+    process.once("exit", (code, signal) => {
+      isReady = false;
+      child = undefined;
+      if (isClosed) return;
+      if (!isKilled) options.onUnaskedEnd(`${instance} ended by itself: ${signal ?? `exit code ${code}`}`);
+      start();
+    });
+  }
+
+  start();
+  return {
+    room,
+    instance,
+    lines,
+    get isReady() {
+      return isReady;
+    },
+    async kill() {
+      const victim = child;
+      if (victim === undefined) return;
+      isKilled = true;
+      const ended = once(victim, "exit");
+      victim.kill("SIGKILL");
+      await ended;
+    },
+    freeze: () => void child?.kill("SIGSTOP"),
+    thaw: () => void child?.kill("SIGCONT"),
+    async ready() {
+      await until(() => isReady, { timeoutMs: startMs, what: `${instance} to be ready` });
+    },
+    async [Symbol.asyncDispose]() {
+      isClosed = true;
+      const last = child;
+      if (last === undefined) return;
+      const ended = once(last, "exit");
+      last.kill("SIGKILL");
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import { create } from "@bufbuild/protobuf";
+import { FunctionCallOutputSchema, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { isPassing, persist } from "../persist.ts";
+import { functionTool } from "./script.ts";
+import type { World } from "./world.ts";
+
+/** What the creator of a run was told. Its requests are repeated until they are answered. */
+export interface RunClient {
+  readonly toldIds: string[];
+  readonly acknowledgedCallIds: string[];
+  cancelledAtMs: number | undefined;
+  create(): Promise<string>;
+  /** Answers calls of the function tool, each once. */
+  answer(runId: string, callIds: readonly string[]): Promise<void>;
+  cancel(runId: string): Promise<void>;
+  /** What was last asked for, asked for again. */
+  repeat(): Promise<void>;
+}
+
+export function createRunClient(
+  { runs }: World,
+  { token, sessionId, giveUpAtMs }: { token: string; sessionId: string; giveUpAtMs: number },
+): RunClient {
+  const answered = new Set<string>();
+  let last: () => Promise<unknown> = async () => {};
+
+  const persistently = <T>(call: () => Promise<T>): Promise<T> => {
+    last = call;
+    return persist(call, giveUpAtMs);
+  };
+  const options = { timeoutMs: 5_000 };
+
+  const client: RunClient = {
+    toldIds: [],
+    acknowledgedCallIds: [],
+    cancelledAtMs: undefined,
+    async create() {
+      const message = { role: Role.USER, text: `Do what is to be done for [${token}]` };
+      const input = [create(ItemSchema, { item: { case: "message", value: message } })];
+      const functionTools = [
+        { name: functionTool, executionType: ExecutionType.FUNCTION, inputSchemaJson: '{"type":"object"}' },
+      ];
+      const request = { sessionId, input, idempotencyKey: token, options: { functionTools } };
+      const ask = async () => {
+        const runId = (await runs.createRun(request, options)).run?.id ?? "";
+        client.toldIds.push(runId);
+        return runId;
+      };
+      return persistently(ask);
+    },
+    async answer(runId, callIds) {
+      const open = callIds.filter((callId) => !answered.has(callId));
+      for (const callId of open) answered.add(callId);
+      for (const callId of open) {
+        const result = { outputJson: JSON.stringify(`answer to ${callId}`) };
+        const outputs = [create(FunctionCallOutputSchema, { callId, result })];
+        const stored = await persistently(() => accepts(runs.submitOutputs({ runId, outputs }, options)));
+        if (stored) client.acknowledgedCallIds.push(callId);
+      }
+    },
+    async cancel(runId) {
+      const isCancelled = await persistently(() => accepts(runs.cancelRun({ runId, reason: "enough" }, options)));
+      if (isCancelled) client.cancelledAtMs ??= performance.now();
+    },
+    async repeat() {
+      try {
+        await last();
+      } catch (error) {
+        if (!isPassing(error)) throw error; // that nobody answered a repeated request means nothing
+      }
+    },
+  };
+  return client;
+}
+
+/** Whether it was stored: a run that has ended takes nothing. What was stored by an earlier try is. */
+async function accepts(request: Promise<unknown>): Promise<boolean> {
+  try {
+    await request;
+    return true;
+  } catch (error) {
+    const { reason } = failureFromConnectError(error);
+    if (reason === "CALL_ALREADY_RESOLVED") return true;
+    if (reason === "RUN_ENDED") return false;
+    throw error;
+  }
+}

@@ -1,0 +1,83 @@
+import type { Client } from "@connectrpc/connect";
+import type { RunService, WatchRunResponse } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { isPassing } from "../persist.ts";
+import type { Seen, Watched } from "./history/history.ts";
+
+export interface WatcherOptions {
+  readonly name: string;
+  readonly runs: Client<typeof RunService>;
+  readonly runId: string;
+  readonly fromSequence: number;
+  readonly includeDeltas: boolean;
+  /** It leaves after so many updates, and comes back where it stood. */
+  readonly leavesAfter: number;
+  readonly signal: AbortSignal;
+  readonly onSeen: (seen: Seen) => void;
+}
+
+/** A client that follows a run to its end over as many connections as that takes. Resolves when it ended, or was given up. */
+export async function watch(options: WatcherOptions): Promise<Watched> {
+  const { name, fromSequence, signal } = options;
+  const seen: Seen[] = [];
+  for (;;) {
+    try {
+      if (await watchOnce(options, seen)) return { name, fromSequence, seen, hasEnded: true };
+    } catch (error) {
+      if (signal.aborted) return { name, fromSequence, seen, hasEnded: false };
+      if (!isPassing(error)) throw error;
+      await delay(50);
+    }
+  }
+}
+
+/** Whether the stream came to its end. */
+async function watchOnce(options: WatcherOptions, seen: Seen[]): Promise<boolean> {
+  const { runs, runId, includeDeltas, leavesAfter, signal, onSeen } = options;
+  const leaving = new AbortController();
+  const ends = AbortSignal.any([signal, leaving.signal]);
+  const afterDelta = cursorOf(seen);
+  const fromSequence = nextSequence(options, seen);
+  let count = 0;
+  try {
+    const request = { runId, fromSequence, includeDeltas, ...(afterDelta && { afterDelta }) };
+    for await (const { update } of runs.watchRun(request, { signal: ends })) {
+      const entry = seenFrom(update);
+      if (entry === undefined) continue;
+      seen.push(entry);
+      onSeen(entry);
+      count += 1;
+      const isLast = entry.kind === "event" && entry.event.event.case === "ended";
+      if (count >= leavesAfter && !isLast) {
+        leaving.abort();
+        return false;
+      }
+    }
+    return true;
+  } finally {
+    leaving.abort();
+  }
+}
+
+function nextSequence({ fromSequence }: WatcherOptions, seen: readonly Seen[]): number {
+  return fromSequence + seen.filter(({ kind }) => kind === "event").length;
+}
+
+/** Where the client stands between two stored events: after a delta, or after the text that a reset told. */
+function cursorOf(seen: readonly Seen[]): { turn: number; attempt: number; n: number } | undefined {
+  const last = seen.findLast((entry) => !isAside(entry));
+  if (last?.kind === "delta") return { turn: last.delta.turn, attempt: last.delta.attempt, n: last.delta.n };
+  if (last?.kind !== "reset" || last.reset.deltas === 0) return undefined;
+  return { turn: last.reset.turn, attempt: last.reset.attempt, n: last.reset.deltas - 1 };
+}
+
+/** Progress and logs of calls are no speech. */
+function isAside(entry: Seen): boolean {
+  return entry.kind === "delta" && (entry.delta.delta.case === "progress" || entry.delta.delta.case === "log");
+}
+
+function seenFrom(update: WatchRunResponse["update"]): Seen | undefined {
+  if (update.case === "event") return { kind: "event", event: update.value };
+  if (update.case === "delta") return { kind: "delta", delta: update.value };
+  return update.case === "reset" ? { kind: "reset", reset: update.value } : undefined;
+}

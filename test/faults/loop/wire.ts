@@ -1,0 +1,46 @@
+/** What can be seen of runs on the wire between a process and the broker. */
+
+import { fromBinary } from "@bufbuild/protobuf";
+import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { NatsFrame } from "../../harness/nats-frames.ts";
+import type { Verdict } from "../../harness/nats-proxy.ts";
+
+export type WireMoment =
+  /** An event is on its way to the store, or the store's word that it stands is on its way back. */
+  | { readonly kind: "sent" | "stored"; readonly event: RunEvent }
+  /** A session's tools are asked for. */
+  | { readonly kind: "listing"; readonly request: Buffer };
+
+export interface WireEyes {
+  /** What a frame means, if anything, and what becomes of it. */
+  look(frame: NatsFrame, direction: "up" | "down"): Verdict | Promise<Verdict>;
+}
+
+const runLog = /^toolbus\.run\.run_[0-9a-z]+$/;
+
+/** Tells of each moment; frames without meaning pass. */
+export function createWireEyes(onMoment: (moment: WireMoment) => Verdict | Promise<Verdict>): WireEyes {
+  const eventsByReply = new Map<string, RunEvent>();
+  return {
+    look({ subject, reply, payload }, direction) {
+      if (direction === "up") {
+        if (subject.endsWith(".ToolRouterService.ListTools")) return onMoment({ kind: "listing", request: payload });
+        if (!runLog.test(subject) || reply === "") return "pass";
+        const event = fromBinary(RunEventSchema, payload);
+        eventsByReply.set(reply, event);
+        return onMoment({ kind: "sent", event });
+      }
+      const event = eventsByReply.get(subject);
+      if (event === undefined) return "pass";
+      eventsByReply.delete(subject);
+      const isStored = !payload.includes('"error"');
+      return isStored ? onMoment({ kind: "stored", event }) : "pass";
+    },
+  };
+}
+
+/** Which run's call, if any, is brought to a router. */
+export function callBrought({ subject, payload }: NatsFrame, direction: "up" | "down"): string | undefined {
+  if (direction !== "down" || !subject.endsWith(".ToolRouterService.CallTool")) return undefined;
+  return /run_[0-9a-z]{21}/.exec(payload.toString("latin1"))?.[0];
+}
