@@ -5,6 +5,7 @@ import { connect, errors, type NatsConnection, type Status } from "@nats-io/tran
 import { Failure, messageFromUnknown } from "../failure/failure.ts";
 import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
+import { coalesceWrites } from "./coalesced-writes.ts";
 import type { BucketName, ObjectStoreName } from "./declarations.ts";
 import { ensureDeclared } from "./ensure-declared.ts";
 import { type Link, openLink } from "./link.ts";
@@ -52,6 +53,7 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   await using stack = new AsyncDisposableStack();
   stack.defer(() => drain(connection));
   refuseUnfit(connection, options.url);
+  coalesceWrites(connection);
   const link = openLink(connection);
   void reportStatus(connection, onStatus);
   const manager = await jetstreamManager(connection, { checkAPI: false });
