@@ -29,7 +29,13 @@ export interface BucketDeclaration extends Limits {
 
 export type ObjectStoreDeclaration = Limits;
 
-export type StreamName = "TOOLBUS_RUNS" | "TOOLBUS_WAKES" | "TOOLBUS_SPACES" | "TOOLBUS_INBOX" | "TOOLBUS_AUDIT";
+export type StreamName =
+  | "TOOLBUS_RUNS"
+  | "TOOLBUS_WAKES"
+  | "TOOLBUS_OFFERS"
+  | "TOOLBUS_SPACES"
+  | "TOOLBUS_INBOX"
+  | "TOOLBUS_AUDIT";
 
 export type BucketName =
   | "toolbus_calls"
@@ -72,6 +78,17 @@ export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
     discard: "new",
     maxBytes: 256 * mib,
     maxMessageBytes: 64 * kib,
+    duplicateWindowMs: 2 * minutes,
+  },
+  TOOLBUS_OFFERS: {
+    description:
+      "Calls that wait for a watcher of their tool to take them, each handed to one at a time and then gone.",
+    subjects: ["toolbus.offer.>"],
+    retention: "workqueue",
+    discard: "new",
+    maxBytes: gib,
+    maxMessageBytes: largestMessage,
+    maxAgeMs: 30 * days,
     duplicateWindowMs: 2 * minutes,
   },
   TOOLBUS_SPACES: {
@@ -122,7 +139,7 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
     maxBytes: 512 * mib,
     maxMessageBytes: largestMessage,
   },
-  toolbus_sessions: { description: "Heads of sessions.", history: 1, maxBytes: gib, maxMessageBytes: 256 * kib },
+  toolbus_sessions: { description: "Heads of sessions.", history: 8, maxBytes: gib, maxMessageBytes: 256 * kib },
   toolbus_callers: {
     description: "The tools that callers have declared.",
     history: 1,

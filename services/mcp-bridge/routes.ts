@@ -32,6 +32,10 @@ export function createRoutes(parts: Routes) {
       listTools: (request, context) => provider.listTools(request, askerOf(context)),
       watchTools: (request, context) => watchTools(request, { ...askerOf(context), signal: lasting(context) }, parts),
       callTool: (request, context) => provider.callTool(request, askerOf(context)),
+      async releaseScope({ scope }, { signal }) {
+        const { sessionId = "", agent = "" } = scope ?? {};
+        return { closed: sessionId === "" ? 0 : await fleet.release({ sessionId, agent }, signal) };
+      },
     });
     router.service(McpServerService, {
       async applyServer({ server }, { signal }) {

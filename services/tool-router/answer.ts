@@ -1,6 +1,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Effect, ExecutionType, type Tool, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import { fitsRecord } from "./record-size.ts";
+import { AGENT_SWITCHED } from "./switching/failures.ts";
 import { isObject, type Validator } from "./validate.ts";
 
 /** What a call answered; a failure is `{"error":"<text>"}` with `isError`, whatever the kind (KIND-4). */
@@ -25,8 +27,9 @@ export function outcomeUnknown(why: string): Answer {
 }
 
 /** Nobody waits for the call any more; what must not be repeated may have happened. */
-export function canceled(effect: Effect): Answer {
-  return effect === Effect.AT_MOST_ONCE ? outcomeUnknown("the call was canceled") : failure("the call was canceled");
+export function canceled(effect: Effect, cause?: unknown): Answer {
+  const why = cause instanceof Failure && cause.reason === AGENT_SWITCHED ? cause.message : "the call was canceled";
+  return effect === Effect.AT_MOST_ONCE ? outcomeUnknown(why) : failure(why);
 }
 
 function answerFrom(init: MessageInitShape<typeof ToolResultSchema>): Answer {

@@ -2,11 +2,14 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { AdmissionDesk, AdmittedCall, Facts, IdentifiedCall } from "./admission.ts";
 import { type Answer, type Answers, failure } from "./answer.ts";
+import { openEnding } from "./ending.ts";
 import { decideDeadline } from "./execute/deadline.ts";
 import type { Execution } from "./execute/execute.ts";
 import type { CallEvent, FlightControl, Flights } from "./flights.ts";
 import type { Messages } from "./messages.ts";
 import type { Records } from "./record.ts";
+import type { Sessions } from "./sessions.ts";
+import type { SessionCalls } from "./switching/session-calls.ts";
 
 /*
  * The one way of every call (KIND-1):
@@ -25,6 +28,8 @@ export interface CallParts {
   answers: Answers;
   clock: Clock;
   flights: Flights;
+  sessions: Pick<Sessions, "whenSettled">;
+  present: Pick<SessionCalls, "enter">;
 }
 
 export interface CallOrigin {
@@ -37,11 +42,19 @@ export interface Calls {
 }
 
 export function createCalls(parts: CallParts): Calls {
-  const { admission, records, messages, execution, answers, clock, flights } = parts;
+  const { admission, records, messages, execution, answers, clock, flights, sessions, present } = parts;
 
   async function run(request: IdentifiedCall, control: FlightControl): Promise<Answer> {
     const known = request.recovering ? await records.recall(request, control.signal) : undefined;
     if (known !== undefined) return known;
+    return sessions.whenSettled(request.sessionId, control.signal, () => decided(request, control));
+  }
+
+  /** The call is present in its session from before the session is read until it has its answer. */
+  async function decided(request: IdentifiedCall, { signal, emit }: FlightControl): Promise<Answer> {
+    using stay = present.enter(request.sessionId, request.callId);
+    using ending = openEnding(signal, stay.signal);
+    const control = { signal: ending.signal, emit };
     const admitted = await admission.admit(request, control.signal);
     if (admitted.kind === "refused") return admitted.answer;
     control.signal.throwIfAborted();

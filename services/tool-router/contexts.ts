@@ -9,7 +9,8 @@ import type { Catalogue } from "./catalogue/catalogue.ts";
 import type { FindProvider } from "./offers/provider-client.ts";
 import { ScopeOffers, type ScopeOffersOptions } from "./offers/scope-offers.ts";
 import { type Resolution, resolve } from "./resolve.ts";
-import { refuseAgent, type Sessions } from "./sessions.ts";
+import { type ActiveSession, refuseAgent, type Sessions } from "./sessions.ts";
+import { refuseSwitching } from "./switching/failures.ts";
 import { CALLER_PROVIDER, createToolSet, type ToolSet } from "./tool-set.ts";
 
 /** An agent as it acts: in a session, by itself, or the catalogue as if one agent had it all. */
@@ -18,6 +19,8 @@ export interface AgentContext {
   readonly revision: number;
   readonly principal: string;
   readonly scope: Scope;
+  /** In a session: the stored revision since which its agent is the active one. */
+  readonly since: number;
 }
 
 export interface ContextsOptions extends ScopeOffersOptions {
@@ -40,21 +43,27 @@ interface Open {
 export class Contexts implements Disposable {
   readonly #options: ContextsOptions;
   readonly #open = new Map<string, Open>();
+  /** Sessions that drain, with the revision whose context is not opened any more. */
+  readonly #left = new Map<string, Session>();
 
   constructor(options: ContextsOptions) {
     this.#options = options;
   }
 
-  /** The context of a call, at least as recent as the one by which its caller decided. */
-  async ofCall(request: Pick<CallToolRequest, "sessionId" | "agentRevision">): Promise<AgentContext> {
+  /** The context of a call, at least as recent as the one by which its caller decided, and of the same agent. */
+  async ofCall({
+    sessionId,
+    agentRevision,
+  }: Pick<CallToolRequest, "sessionId" | "agentRevision">): Promise<AgentContext> {
     const { catalogue, sessions } = this.#options;
-    const session = await sessions.active(request.sessionId);
-    if (session.agentRevision >= request.agentRevision && catalogue.agent(session.agent))
-      return this.#ofSession(session);
+    const active = await sessions.active(sessionId, agentRevision);
+    const { session } = active;
+    if (session.agentRevision >= agentRevision && catalogue.agent(session.agent)) return this.#ofSession(active);
     await catalogue.caughtUp();
-    const again = await sessions.active(request.sessionId);
-    if (again.agentRevision >= request.agentRevision) return this.#ofSession(again);
-    const message = `the agent's context has revision ${again.agentRevision}, the call was decided by ${request.agentRevision}`;
+    const again = await sessions.active(sessionId, agentRevision);
+    const { agentRevision: standing } = again.session;
+    if (standing >= agentRevision) return this.#ofSession(again);
+    const message = `the agent's context has revision ${standing}, the call was decided by ${agentRevision}`;
     return refuse("aborted", message, { reason: "AGENT_REVISION_AHEAD" });
   }
 
@@ -63,15 +72,16 @@ export class Contexts implements Disposable {
     const { catalogue, sessions } = this.#options;
     await catalogue.caughtUp();
     if (request.sessionId !== "") return this.#ofSession(await sessions.active(request.sessionId));
-    if (request.agent === "") return contextOf(create(AgentSchema, { tools: { use: ["*"] } }), 0, "", "");
+    if (request.agent === "") return contextOf(create(AgentSchema, { tools: { use: ["*"] } }), { revision: 0 });
     const { agent, revision } = catalogue.agent(request.agent) ?? refuseAgent(request.agent);
-    return contextOf(agent, revision, "", "");
+    return contextOf(agent, { revision });
   }
 
   /** All tools, once every provider has answered, failed, or taken too long; the caller's as they are declared now. */
   async tools(context: AgentContext, signal: AbortSignal): Promise<ToolSet> {
     const open = this.#opened(context);
     await Promise.all([open.offers.settled(signal), open.offers.refresh(CALLER_PROVIDER, signal)]);
+    this.#refuseLeft(context);
     return this.#toolSet(open, context.agent);
   }
 
@@ -106,8 +116,20 @@ export class Contexts implements Disposable {
     return open.tools?.agent === agent ? { tools: this.#toolSet(open, agent), agentRevision } : undefined;
   }
 
-  closeSession(sessionId: string): void {
-    for (const [key, open] of this.#open) if (open.offers.scope.sessionId === sessionId) this.#close(key, open);
+  /** The context of a session that is being built for its agent. */
+  async ofBuilding(session: Session): Promise<AgentContext> {
+    const { catalogue, sessions } = this.#options;
+    await catalogue.caughtUp();
+    return this.#ofSession({ session: sessions.told(session), since: session.agentRevision });
+  }
+
+  leave(session: Session): void {
+    this.#left.set(session.id, session);
+    for (const [key, open] of this.#open) if (open.offers.scope.sessionId === session.id) this.#close(key, open);
+  }
+
+  mayReturn(sessionId: string): void {
+    this.#left.delete(sessionId);
   }
 
   /** Lets go of what nobody has asked for in a while. */
@@ -120,12 +142,20 @@ export class Contexts implements Disposable {
     for (const [key, open] of this.#open) this.#close(key, open);
   }
 
-  #ofSession(session: Session): AgentContext {
+  #ofSession({ session, since }: ActiveSession): AgentContext {
     const { agent } = this.#options.catalogue.agent(session.agent) ?? refuseAgent(session.agent);
-    return contextOf(agent, session.agentRevision, session.id, session.principal);
+    const { id: sessionId, principal, agentRevision: revision } = session;
+    return contextOf(agent, { revision, since, sessionId, principal });
+  }
+
+  /** The session was read before it began to drain. */
+  #refuseLeft({ scope, since }: AgentContext): void {
+    const left = this.#left.get(scope.sessionId);
+    if (left?.agentRevision === since) refuseSwitching(left);
   }
 
   #opened(context: AgentContext): Open {
+    this.#refuseLeft(context);
     const { catalogue, clock } = this.#options;
     const { sessionId, agent, agentRevision } = context.scope;
     const key = sessionId === "" ? `agent ${agent}` : `session ${sessionId}`;
@@ -171,7 +201,11 @@ export class Contexts implements Disposable {
   }
 }
 
-function contextOf(agent: Agent, revision: number, sessionId: string, principal: string): AgentContext {
+function contextOf(
+  agent: Agent,
+  of: { revision: number; since?: number; sessionId?: string; principal?: string },
+): AgentContext {
+  const { revision, since = 0, sessionId = "", principal = "" } = of;
   const scope = create(ScopeSchema, { sessionId, agent: agent.name, agentRevision: revision, principal });
-  return { agent, revision, principal, scope };
+  return { agent, revision, principal, scope, since };
 }

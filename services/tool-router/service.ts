@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { SessionSchema } from "#gen/toolbus/session/v1/session_pb.ts";
 import { followAudit, openAuditTrail, readAuditBackwards } from "#runtime/audit/trail.ts";
@@ -13,8 +14,8 @@ import { createCalls } from "./call.ts";
 import { openCatalogueFiles } from "./catalogue/files.ts";
 import type { Config } from "./config.ts";
 import { Contexts } from "./contexts.ts";
-import { createAddressGuard } from "./execute/gateway/address-guard.ts";
 import { createExecution } from "./execute/execute.ts";
+import { createAddressGuard } from "./execute/gateway/address-guard.ts";
 import { openGateway } from "./execute/gateway/gateway.ts";
 import { createOutside } from "./execute/outside.ts";
 import { createProviderExecution } from "./execute/provider.ts";
@@ -29,6 +30,9 @@ import { openCatalogue } from "./subscriptions/catalogue.ts";
 import { createDocuments } from "./subscriptions/documents.ts";
 import { createProviders } from "./subscriptions/providers.ts";
 import { createSpaces } from "./subscriptions/spaces.ts";
+import { openSwitching } from "./subscriptions/switching.ts";
+import { SessionCalls } from "./switching/session-calls.ts";
+import { SessionNews } from "./switching/session-news.ts";
 import { createValidator } from "./validate.ts";
 import { createWaiters } from "./waiters.ts";
 
@@ -54,12 +58,10 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const store = stack.use(await openCallStore(bus, { waiters, executing }));
   const messages = stack.use(openMessages(spaces, clock, (fault) => logger.warn(fault)));
   const answers = createAnswers({ validator, maxBytes: config.maxResultBytes, store: createResultStore(bus) });
-  const sessions: Sessions = new Sessions({
-    documents: createDocuments(bus, { bucket: "toolbus_sessions", prefix: "", schema: SessionSchema }),
-    catalogue,
-    clock,
-    onClosed: (sessionId) => contexts.closeSession(sessionId),
-  });
+  const news = new SessionNews();
+  const present = new SessionCalls();
+  const documents = createDocuments(bus, { bucket: "toolbus_sessions", prefix: "", schema: SessionSchema });
+  const sessions = new Sessions({ documents, catalogue, clock, news });
   const contexts = stack.use(
     new Contexts({
       catalogue,
@@ -83,6 +85,23 @@ export async function openService(config: Config, context: ServiceContext): Prom
     outside: createOutside(store, waiters, clock),
     providers: createProviderExecution({ find, graceMs }),
   });
+  const switching = stack.use(
+    await openSwitching(bus, {
+      self: `${instance}-${randomUUID().slice(0, 8)}`,
+      buildMs: config.providerStartupMs + PROVIDER_GRACE_MS,
+      catalogue,
+      sessions,
+      contexts,
+      news,
+      present,
+      find,
+      clock,
+      audit,
+      logger,
+      telemetry,
+      onFault,
+    }),
+  );
   const admission = createAdmission({ contexts, spaces, validator, audit });
   const records = createRecords(store, waiters, executing);
   const files = stack.use(
@@ -105,9 +124,21 @@ export async function openService(config: Config, context: ServiceContext): Prom
         catalogue,
         editor,
         files,
-        calls: createCalls({ admission, records, messages, execution, answers, clock, flights: new Flights() }),
+        calls: createCalls({
+          admission,
+          records,
+          messages,
+          execution,
+          answers,
+          clock,
+          flights: new Flights(),
+          sessions,
+          present,
+        }),
         contexts,
         sessions,
+        switching,
+        news,
         spaces,
         store,
         submissions: createSubmissions({ store, messages, validator, clock, answers }),

@@ -6,24 +6,43 @@ import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Catalogue } from "./catalogue/catalogue.ts";
 import type { Documents, Stored } from "./documents.ts";
+import {
+  isSettled,
+  isSwitching,
+  refuseClosed,
+  refuseMissing,
+  refuseSwitched,
+  refuseSwitching,
+} from "./switching/failures.ts";
+import type { SessionNews } from "./switching/session-news.ts";
 
 export interface SessionParts {
   documents: Documents<Session>;
   catalogue: Catalogue;
   clock: Clock;
-  /** Takes down what is open for a session. */
-  onClosed: (sessionId: string) => void;
+  news: SessionNews;
+}
+
+/** A session whose agent can be used. */
+export interface ActiveSession {
+  readonly session: Session;
+  /** The stored revision: what was told before its agent became the active one is at most that. */
+  readonly since: number;
 }
 
 /**
- * Sessions as they are stored. A stored session counts its switches in `agent_revision`; the revision that is told adds the
- * revision of the agent's configuration, so that it grows with each reload, too, and is the same on every router.
+ * Sessions as they are stored. The stored `agent_revision` grows with each switch; the revision that is told adds that of the
+ * agent's configuration, so that it grows with each reload, too, and is the same on every router.
  */
 export class Sessions {
   readonly #parts: SessionParts;
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
+  }
+
+  get documents(): Documents<Session> {
+    return this.#parts.documents;
   }
 
   /** An id that is taken by the same principal for the same agent is that session. */
@@ -35,10 +54,10 @@ export class Sessions {
     const id = request.sessionId || randomUUID();
     const createdAt = timestampFromMs(clock.now());
     const session = create(SessionSchema, { id, agent, principal, createdAt, state: SessionState.ACTIVE });
-    if ((await documents.create(id, session)) !== undefined) return this.#told(session);
+    if ((await documents.create(id, session)) !== undefined) return this.told(session);
     const standing = await this.#stored(id);
     const isSame = standing.agent === agent && standing.principal === principal;
-    if (isSame && standing.state === SessionState.ACTIVE) return this.#told(standing);
+    if (isSame && standing.state === SessionState.ACTIVE) return this.told(standing);
     return refuse("already_exists", `there is another session ${id}`, {
       reason: "SESSION_EXISTS",
       metadata: { session_id: id },
@@ -46,19 +65,32 @@ export class Sessions {
   }
 
   async get(id: string): Promise<Session> {
-    return this.#told(await this.#stored(id));
+    return this.told(await this.#stored(id));
   }
 
-  /** The session with its agent, if both can be used. */
-  async active(id: string): Promise<Session> {
+  /**
+   * The session if its agent can be used by who decided at that revision, or by anybody if it is 0. What another agent decided
+   * is refused; who is bound to none is told to wait while the session is on its way (`whenSettled`).
+   */
+  async active(id: string, revision = 0): Promise<ActiveSession> {
     const session = await this.#stored(id);
-    if (session.state === SessionState.CLOSED) {
-      refuse("failed_precondition", `session ${id} is closed`, {
-        reason: "SESSION_CLOSED",
-        metadata: { session_id: id },
-      });
+    if (session.state === SessionState.CLOSED) refuseClosed(id);
+    if (revision !== 0 && (!isSettled(session) || revision <= session.agentRevision)) refuseSwitched(session);
+    if (!isSettled(session)) refuseSwitching(session);
+    return { session: this.told(session), since: session.agentRevision };
+  }
+
+  /** Does something with the session's agent; while the session is on its way to another one, it is waited for. */
+  async whenSettled<T>(id: string, signal: AbortSignal, action: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await action();
+      } catch (error) {
+        if (!isSwitching(error)) throw error;
+      }
+      const settled = async () => (isSettled(await this.#stored(id)) ? true : undefined);
+      await this.#parts.news.until(id, settled, signal);
     }
-    return this.#told(session);
   }
 
   async list(
@@ -67,24 +99,14 @@ export class Sessions {
     signal: AbortSignal,
   ): Promise<{ sessions: Session[]; nextPageToken: string }> {
     const { items, nextPageToken } = await pageOf(this.#parts.documents.list(signal), pageSize || 100, pageToken);
-    return { sessions: items.map((session) => this.#told(session)), nextPageToken };
-  }
-
-  async close(id: string): Promise<Session> {
-    const update = await this.#parts.documents.update(id, (session) =>
-      session === undefined || session.state === SessionState.CLOSED
-        ? undefined
-        : { ...session, state: SessionState.CLOSED },
-    );
-    this.#parts.onClosed(id);
-    return this.#told(update.value ?? refuseMissing(id));
+    return { sessions: items.map((session) => this.told(session)), nextPageToken };
   }
 
   async #stored(id: string): Promise<Session> {
     return (await this.#parts.documents.read(id))?.value ?? refuseMissing(id);
   }
 
-  #told(session: Session): Session {
+  told(session: Session): Session {
     const revision = this.#parts.catalogue.agent(session.agent)?.revision ?? 0;
     return { ...session, agentRevision: session.agentRevision + revision };
   }
@@ -101,10 +123,6 @@ export async function pageOf<T>(
   found.sort((one, other) => (one.key < other.key ? -1 : 1));
   const page = found.slice(0, size);
   return { items: page.map(({ value }) => value), nextPageToken: found.length > size ? page.at(-1)!.key : "" };
-}
-
-function refuseMissing(id: string): never {
-  return refuse("not_found", `there is no session ${id}`, { reason: "SESSION_UNKNOWN", metadata: { session_id: id } });
 }
 
 export function refuseAgent(name: string): never {

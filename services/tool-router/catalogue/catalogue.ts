@@ -78,6 +78,11 @@ export class Catalogue {
     return found?.value.agent && { agent: found.value.agent, revision: found.revision };
   }
 
+  /** No agent that this router has read has a greater revision. */
+  get lastAgentRevision(): number {
+    return this.#parts.agents.shelf.reachedRevision;
+  }
+
   storedAgent(name: string): StoredAgent {
     const found = this.#parts.agents.shelf.get(name) ?? refuseMissing("agent", name);
     return this.#told(found.value, found.revision);

@@ -10,6 +10,11 @@ export class Shelf<T> {
     return this.#version;
   }
 
+  /** How far of the bucket is seen here. */
+  get reachedRevision(): number {
+    return this.#reached;
+  }
+
   get(key: string): { value: T; revision: number } | undefined {
     return this.#entries.get(key);
   }

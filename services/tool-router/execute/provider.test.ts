@@ -37,6 +37,7 @@ async function call(effect: Effect, attempts: Attempt[], signal = new AbortContr
     listTools: unused,
     watchTools: () => ({ [Symbol.asyncIterator]: () => ({ next: unused }) }),
     callTool: (_, options) => attempts[made++]!(options.signal),
+    releaseScope: unused,
   };
   const entry = entryFor(effect, timeoutMs);
   if (entry.executor.kind !== "provider") throw new Error(entry.executor.kind);

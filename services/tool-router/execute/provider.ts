@@ -48,7 +48,7 @@ export function createProviderExecution(options: ProvidersOptions) {
     try {
       return await attempt(client, call, ends);
     } catch (error) {
-      if (control.signal.aborted) return canceled(call.entry.effect);
+      if (control.signal.aborted) return canceled(call.entry.effect, control.signal.reason);
       if (limit.aborted)
         return failure(`Tool ${JSON.stringify(call.entry.reference)} timed out after ${call.deadline.timeoutMs}ms`);
       return await lost(client, call, ends, error); // under the same limit

@@ -26,6 +26,8 @@ export interface ProviderClient {
   listTools(request: ListRequest, options: CallOptions): Promise<ListToolsResponse>;
   watchTools(request: ListRequest, options: CallOptions): AsyncIterable<WatchToolsResponse>;
   callTool(request: CallToolRequest, options: CallOptions): AsyncIterable<CallToolResponse>;
+  /** The scope is over; gives how much was closed. */
+  releaseScope(scope: Scope, options: CallOptions): Promise<number>;
 }
 
 /** The client of a provider by name; undefined when the catalogue has none of that name. */

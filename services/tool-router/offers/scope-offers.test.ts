@@ -22,6 +22,7 @@ function providerOf(streams: Stream[]): ProviderClient & { opened: () => number 
     listTools: unused,
     watchTools: (_, { signal }) => streams[Math.min(opened++, streams.length - 1)]!(signal),
     callTool: () => ({ [Symbol.asyncIterator]: () => ({ next: unused }) }),
+    releaseScope: unused,
   };
 }
 

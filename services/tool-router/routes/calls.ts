@@ -1,9 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
 import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { principalOf } from "#runtime/rpc/identity.ts";
 import type { Calls } from "../call.ts";
 import type { Contexts } from "../contexts.ts";
 import { explainTool } from "../explain.ts";
@@ -20,8 +18,10 @@ export interface CallRoutes {
 
 export function routeCalls(router: ConnectRouter, { calls, contexts, sessions, spaces }: CallRoutes): void {
   router.service(ToolRouterService, {
-    listTools: (request, { signal }) => listTools(contexts, request, signal),
-    explainTool: (request, { signal }) => explainTool({ contexts, spaces }, request, signal),
+    listTools: (request, { signal }) =>
+      sessions.whenSettled(request.sessionId, signal, () => listTools(contexts, request, signal)),
+    explainTool: (request, { signal }) =>
+      sessions.whenSettled(request.sessionId, signal, () => explainTool({ contexts, spaces }, request, signal)),
     async *callTool(request, context) {
       const callId = request.callId || randomUUID();
       const origin = { signal: context.signal, isLost: () => isLost(context) };
@@ -29,18 +29,6 @@ export function routeCalls(router: ConnectRouter, { calls, contexts, sessions, s
         const isEnd = event.case === "result";
         yield { callId, event, ...(isEnd && { toolsRevision: toolsRevision(contexts, request.sessionId) }) };
       }
-    },
-  });
-  router.service(SessionService, {
-    async createSession({ agent, sessionId }, { requestHeader }) {
-      return { session: await sessions.open({ agent, sessionId, principal: principalOf(requestHeader) }) };
-    },
-    async getSession({ sessionId }) {
-      return { session: await sessions.get(sessionId) };
-    },
-    listSessions: ({ pageSize, pageToken }, { signal }) => sessions.list(pageSize, pageToken, signal),
-    async closeSession({ sessionId }) {
-      return { session: await sessions.close(sessionId) };
     },
   });
 }

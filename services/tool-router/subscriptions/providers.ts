@@ -56,6 +56,13 @@ function providerClient(address: string, client: Client<typeof ToolProviderServi
     },
     watchTools: (request, options) => translated(client.watchTools(request, options)),
     callTool: (request, options) => translated(client.callTool(request, options)),
+    async releaseScope(scope, { signal }) {
+      try {
+        return (await client.releaseScope({ scope }, { signal })).closed;
+      } catch (error) {
+        throw failureFrom(error);
+      }
+    },
   };
 }
 

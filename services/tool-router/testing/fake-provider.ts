@@ -16,6 +16,8 @@ type Event = MessageInitShape<typeof CallToolResponseSchema>;
 export class FakeProvider {
   readonly calls: CallToolRequest[] = [];
   readonly cancelled: string[] = [];
+  /** The scopes that it was told to let go of. */
+  readonly released: { sessionId: string; agent: string }[] = [];
   tools: Offered[] = [];
   sources: Status[] = [];
   /** Asked for tools, it stays silent. */
@@ -43,6 +45,11 @@ export class FakeProvider {
           signal,
         ),
       callTool: (request, { signal }) => this.#call(request, signal),
+      releaseScope: ({ scope }) => {
+        const { sessionId = "", agent = "" } = scope ?? {};
+        this.released.push({ sessionId, agent });
+        return { closed: 1 };
+      },
     });
   };
 

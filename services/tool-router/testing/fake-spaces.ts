@@ -6,6 +6,7 @@ import { FakeProvider } from "./fake-provider.ts";
 
 /** The spaces service as far as the router needs it: active spaces, messages of tools, the inbox, the built-ins. */
 export class FakeSpaces extends FakeProvider {
+  /** By session, for whatever agent, or by session and agent: `<session> <agent>`. */
   readonly activeSpaces = new Map<string, string>();
   readonly messages: ToolMessage[] = [];
   readonly inbox = new Map<string, InboxEvent>();
@@ -17,7 +18,9 @@ export class FakeSpaces extends FakeProvider {
   readonly spaceRoutes = (router: ConnectRouter): void => {
     this.routes(router);
     router.service(SpaceService, {
-      getActiveSpace: ({ sessionId }) => ({ spaceId: this.activeSpaces.get(sessionId) ?? "" }),
+      getActiveSpace: ({ sessionId, agent }) => ({
+        spaceId: this.activeSpaces.get(`${sessionId} ${agent}`) ?? this.activeSpaces.get(sessionId) ?? "",
+      }),
       recordToolMessage: ({ message }) => {
         this.messages.push(message!);
         return {};

@@ -1,0 +1,142 @@
+import type { Bus } from "#runtime/bus/bus.ts";
+import { delay } from "#runtime/time/delay.ts";
+
+/*
+ * The routers know each other by what they say of themselves, twice a second.
+ *
+ * F1  One that has said nothing for 2.5 s is taken for gone: its switches are taken over, which is safe if it is not (S1).
+ * F2  One that has said nothing for 10 s is not waited for when a session is left. A router that stops says so.
+ * F3  For a second after this router came, or came back to the bus, it does not know who else is there: silence means nothing.
+ */
+
+const HERE = "toolbus.session.routers";
+const LEFT = "toolbus.session.left";
+const WHO_LEFT = "toolbus.session.who_left";
+
+const SAY_MS = 500;
+const GONE_MS = 2_500;
+const FORGOTTEN_MS = 10_000;
+const SETTLING_MS = 1_000;
+const ASK_AGAIN_MS = 250;
+
+interface Said {
+  router: string;
+  /** Asks the others to say that they are there. */
+  asks?: boolean;
+  leaves?: boolean;
+}
+
+interface Place {
+  sessionId: string;
+  revision: number;
+}
+
+export interface Routers extends AsyncDisposable {
+  readonly self: string;
+  isAlive(router: string): boolean;
+  tellLeft(sessionId: string, revision: number): void;
+  /** Whether every router that lives has left the session, within that time. */
+  allLeft(sessionId: string, revision: number, limit: { ms: number; signal: AbortSignal }): Promise<boolean>;
+}
+
+/** `onAsked` answers for this router by `tellLeft`, if it has left. */
+export async function openRouters(
+  bus: Bus,
+  self: string,
+  onAsked: (sessionId: string, revision: number) => void,
+): Promise<Routers> {
+  const { connection } = bus;
+  const closing = new AbortController();
+  const heardAt = new Map<string, number>();
+  const waiting = new Map<string, { revision: number; left: Set<string>; news: PromiseWithResolvers<void> }>();
+  let settledAt = performance.now() + SETTLING_MS;
+
+  const say = (more: Partial<Said> = {}) => connection.publish(HERE, JSON.stringify({ router: self, ...more }));
+  const subscriptions = [
+    subscribed<Said>(HERE, hear),
+    subscribed<Place & Said>(LEFT, hearLeft),
+    subscribed<Place>(WHO_LEFT, ({ sessionId, revision }) => onAsked(sessionId, revision)),
+  ];
+
+  function subscribed<T>(subject: string, take: (said: T) => void) {
+    return connection.subscribe(subject, {
+      callback(error, message) {
+        if (error === null) take(message.json<T>());
+      },
+    });
+  }
+
+  function hear({ router, asks, leaves }: Said): void {
+    if (leaves) heardAt.delete(router);
+    else heardAt.set(router, performance.now());
+    if (asks && router !== self) say();
+    for (const { news } of waiting.values()) if (leaves) news.resolve();
+  }
+
+  function hearLeft({ sessionId, revision, router }: Place & Said): void {
+    const wait = waiting.get(sessionId);
+    if (wait === undefined || revision < wait.revision) return;
+    wait.left.add(router);
+    wait.news.resolve();
+  }
+
+  const endReturns = bus.link.onReturn(() => {
+    settledAt = performance.now() + SETTLING_MS;
+    for (const router of heardAt.keys()) heardAt.set(router, performance.now());
+    say({ asks: true });
+  });
+  async function goOnSaying(): Promise<void> {
+    while (!closing.signal.aborted) {
+      await delay(SAY_MS, closing.signal).catch(() => {}); // closing: the loop's condition sees it
+      if (!closing.signal.aborted && bus.link.isUp) say();
+    }
+  }
+  say({ asks: true });
+  await connection.flush();
+  const saying = goOnSaying();
+
+  function hasEverybodyLeft(left: ReadonlySet<string>): boolean {
+    const since = performance.now() - FORGOTTEN_MS; // F2
+    const missing = [...heardAt].filter(([router, at]) => at > since && !left.has(router));
+    return missing.length === 0 && left.has(self) && performance.now() >= settledAt; // F3
+  }
+
+  return {
+    self,
+    isAlive: (router) =>
+      performance.now() < settledAt + GONE_MS || performance.now() - (heardAt.get(router) ?? 0) < GONE_MS, // F1
+    tellLeft: (sessionId, revision) =>
+      connection.publish(LEFT, JSON.stringify({ sessionId, revision, router: self } satisfies Place & Said)),
+    async allLeft(sessionId, revision, { ms, signal }) {
+      const wait = { revision, left: new Set<string>(), news: Promise.withResolvers<void>() };
+      waiting.set(sessionId, wait);
+      const endsAt = performance.now() + ms;
+      try {
+        while (!hasEverybodyLeft(wait.left)) {
+          if (performance.now() >= endsAt || signal.aborted) return false;
+          connection.publish(WHO_LEFT, JSON.stringify({ sessionId, revision } satisfies Place));
+          await saidWithin(wait, Math.min(ASK_AGAIN_MS, endsAt - performance.now()));
+        }
+        return true;
+      } finally {
+        if (waiting.get(sessionId) === wait) waiting.delete(sessionId);
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      endReturns();
+      await saying;
+      for (const subscription of subscriptions) subscription.unsubscribe();
+      say({ leaves: true });
+    },
+  };
+}
+
+/** Resolves when there is news, or after that time. */
+async function saidWithin(wait: { news: PromiseWithResolvers<void> }, ms: number): Promise<void> {
+  const over = new AbortController();
+  const time = delay(Math.max(1, ms), over.signal).catch(() => {}); // there was news
+  await Promise.race([wait.news.promise, time]);
+  over.abort();
+  wait.news = Promise.withResolvers<void>();
+}

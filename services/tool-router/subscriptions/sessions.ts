@@ -1,0 +1,76 @@
+import { fromJsonString } from "@bufbuild/protobuf";
+import { type Session, SessionSchema } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { Stored } from "../documents.ts";
+import { isSettled } from "../switching/failures.ts";
+import type { SessionNews } from "../switching/session-news.ts";
+
+const BUCKET = "toolbus_sessions";
+const ALL = `$KV.${BUCKET}.>`;
+
+/**
+ * Tells what becomes of sessions from now on; of those that stand, the ones that are on their way from one agent to another,
+ * which are looked for in the background.
+ */
+export async function openSessionNews(
+  bus: Bus,
+  news: SessionNews,
+  onFault: (fault: string) => void,
+): Promise<AsyncDisposable> {
+  const closing = new AbortController();
+  const { signal } = closing;
+  const last = await lastSequenceOf(bus, ALL);
+  const told = new Map<string, number>();
+
+  async function follow(): Promise<void> {
+    for await (const message of followSubject(bus, ALL, { fromSequence: last + 1, signal })) {
+      const stored = storedFrom(message, onFault);
+      if (stored === undefined) continue;
+      if (!hasLooked) told.set(stored.key, stored.revision);
+      news.tell(stored);
+    }
+  }
+
+  let hasLooked = false;
+  async function look(): Promise<void> {
+    const standing = new Map<string, Stored<Session>>();
+    for await (const message of readSubject(bus, ALL, { signal })) {
+      const stored = message.sequence > last ? undefined : storedFrom(message, onFault);
+      if (stored === undefined) continue;
+      if (isSettled(stored.value)) standing.delete(stored.key);
+      else standing.set(stored.key, stored);
+    }
+    for (const stored of standing.values()) if (!told.has(stored.key)) news.tell(stored);
+    hasLooked = true;
+    told.clear();
+  }
+
+  const ended = (error: unknown) => {
+    if (!signal.aborted) onFault(`sessions are no longer followed: ${messageFromUnknown(error)}`);
+  };
+  const work = [follow().catch(ended), look().catch(ended)];
+  return {
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await Promise.all(work);
+    },
+  };
+}
+
+function storedFrom(message: StoredMessage, onFault: (fault: string) => void): Stored<Session> | undefined {
+  if (message.data.length === 0) return undefined; // a removal
+  const key = message.subject.slice(`$KV.${BUCKET}.`.length);
+  try {
+    const text = new TextDecoder().decode(message.data);
+    return {
+      key,
+      value: fromJsonString(SessionSchema, text, { ignoreUnknownFields: true }),
+      revision: message.sequence,
+    };
+  } catch (error) {
+    onFault(`${message.subject} cannot be read: ${messageFromUnknown(error)}`);
+    return undefined;
+  }
+}

@@ -1,0 +1,44 @@
+import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { Stored } from "../documents.ts";
+import { isSettled } from "./failures.ts";
+import type { SessionNews } from "./session-news.ts";
+import type { Switching } from "./switching.ts";
+
+export interface CustodyParts {
+  news: SessionNews;
+  switching: Pick<Switching, "adopt">;
+  fleet: { readonly self: string; isAlive(router: string): boolean };
+  clock: Clock;
+}
+
+const LOOK_MS = 500;
+
+/** Minds the sessions that are on their way: one whose router is gone is taken over here (S5 of switching.ts). */
+export function openCustody({ news, switching, fleet, clock }: CustodyParts): AsyncDisposable {
+  const underWay = new Map<string, Stored<Session>>();
+  const closing = new AbortController();
+  news.mind((told) => {
+    if (isSettled(told.value)) underWay.delete(told.key);
+    else underWay.set(told.key, told);
+  });
+
+  async function look(): Promise<void> {
+    while (!closing.signal.aborted) {
+      await clock.delay(LOOK_MS, closing.signal).catch(() => {}); // closing: the loop's condition sees it
+      if (closing.signal.aborted) return;
+      const orphans = [...underWay.values()].filter(
+        ({ value: { holder } }) => holder === fleet.self || !fleet.isAlive(holder),
+      );
+      await Promise.allSettled(orphans.map((orphan) => switching.adopt(orphan))); // looked at again soon
+    }
+  }
+
+  const looking = look();
+  return {
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await looking;
+    },
+  };
+}

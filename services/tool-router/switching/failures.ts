@@ -1,0 +1,49 @@
+import { type Session, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
+
+/** The session is on its way to another agent, or to its end: who is bound to no agent waits. */
+export const SESSION_SWITCHING = "SESSION_SWITCHING";
+/** What was decided by an agent that is not the session's any more, or will not be. */
+export const AGENT_SWITCHED = "AGENT_SWITCHED";
+export const SESSION_CLOSED = "SESSION_CLOSED";
+
+export function isSwitching(error: unknown): boolean {
+  return error instanceof Failure && error.reason === SESSION_SWITCHING;
+}
+
+export function isSettled({ state }: Session): boolean {
+  return state === State.ACTIVE || state === State.CLOSED;
+}
+
+export function refuseMissing(id: string): never {
+  return refuse("not_found", `there is no session ${id}`, { reason: "SESSION_UNKNOWN", metadata: { session_id: id } });
+}
+
+export function refuseClosed(id: string): never {
+  const metadata = { session_id: id };
+  return refuse("failed_precondition", `session ${id} is closed`, { reason: SESSION_CLOSED, metadata });
+}
+
+export function refuseSwitching(session: Session): never {
+  const { id, nextAgent } = session;
+  const metadata = { session_id: id, agent: nextAgent };
+  return refuse("aborted", `session ${id} ${wayOf(session)}`, { reason: SESSION_SWITCHING, metadata });
+}
+
+/** For a call that an agent decided which the session leaves, or has left. */
+export function refuseSwitched(session: Session): never {
+  const { id, agent } = session;
+  const standing = isSettled(session) ? `has agent ${JSON.stringify(agent)} now` : wayOf(session);
+  const message = `session ${id} ${standing}: what its former agent decided is not carried out`;
+  return refuse("failed_precondition", message, { reason: AGENT_SWITCHED, metadata: { session_id: id, agent } });
+}
+
+/** Why a call that was under way is given up. */
+export function cancelledBySwitch(session: Session): Failure {
+  const message = `the call was cancelled: session ${session.id} ${wayOf(session)}, and the call took too long`;
+  return new Failure("aborted", message, { reason: AGENT_SWITCHED });
+}
+
+function wayOf({ nextAgent }: Session): string {
+  return nextAgent === "" ? "is being closed" : `is being switched to agent ${JSON.stringify(nextAgent)}`;
+}

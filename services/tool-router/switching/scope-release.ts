@@ -1,0 +1,45 @@
+import { create } from "@bufbuild/protobuf";
+import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
+import { ScopeSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import type { FindProvider } from "../offers/provider-client.ts";
+
+export interface ScopeReleaseParts {
+  find: FindProvider;
+  /** The providers that may keep something for an agent; undefined for one that is gone from the catalogue. */
+  providersOf: (agent: Agent | undefined) => Iterable<string>;
+  agent: (name: string) => Agent | undefined;
+  logger: { warn(facts: object, message: string): void };
+}
+
+/** A provider that hangs holds up a switch no longer than this. */
+const RELEASE_MS = 5_000;
+
+/** Tells the providers that a session has left its agent, and says in words what they closed. */
+export function createScopeRelease({ find, providersOf, agent, logger }: ScopeReleaseParts) {
+  async function released(provider: string, session: Session): Promise<number> {
+    const { id: sessionId, principal } = session;
+    const scope = create(ScopeSchema, { sessionId, agent: session.agent, principal });
+    using limit = timeoutSignal(RELEASE_MS);
+    try {
+      return (await find(provider)?.releaseScope(scope, { signal: limit })) ?? 0;
+    } catch (error) {
+      const code = error instanceof Failure ? error.code : "unknown";
+      if (code === "unimplemented") return 0; // it keeps nothing by scope
+      logger.warn({ sessionId, provider, err: error }, "a provider does not let go of a scope");
+      throw error;
+    }
+  }
+
+  return async (session: Session): Promise<string> => {
+    const providers = [...new Set(providersOf(agent(session.agent)))];
+    const outcomes = await Promise.allSettled(providers.map((provider) => released(provider, session)));
+    const words = outcomes.flatMap((outcome, index) => {
+      if (outcome.status === "rejected") return [`${providers[index]}: ${messageFromUnknown(outcome.reason)}`];
+      return outcome.value > 0 ? [`${providers[index]}: ${outcome.value} closed`] : [];
+    });
+    return words.join("; ") || "nothing was open";
+  };
+}

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
+import { until } from "#runtime/time/until.ts";
+import { ended } from "../testing/fake-provider.ts";
+import { openSwitcher, type Switcher } from "../testing/switcher.ts";
+
+describe("switching a session's agent, on the bus", () => {
+  let suite: Switcher;
+  beforeAll(async () => {
+    suite = await openSwitcher();
+  });
+  afterAll(() => suite[Symbol.asyncDispose]());
+
+  test("ORCH-1 a session comes through its states in order, and has the other agent's tools and nothing else", async () => {
+    const sessionId = await suite.openSession("red");
+    const { sessions, router } = suite.clients;
+    const before = await router.listTools({ sessionId });
+    const watch = suite.watch(sessionId);
+    await until(() => watch.states.length === 1);
+    const { session } = await sessions.switchAgent({ sessionId, agent: "blue" });
+    expect(session).toMatchObject({ agent: "blue", state: State.ACTIVE, nextAgent: "", holder: "" });
+    await until(() => watch.states.at(-1)?.agent === "blue" && watch.states.at(-1)?.state === State.ACTIVE);
+    expect(watch.states.map(({ state, agent }) => [state, agent])).toEqual([
+      [State.ACTIVE, "red"],
+      [State.DRAINING, "red"],
+      [State.TEARING_DOWN, "red"],
+      [State.BUILDING, "blue"],
+      [State.ACTIVE, "blue"],
+    ]);
+    const after = await router.listTools({ sessionId });
+    expect(after.agent).toBe("blue");
+    expect(after.agentRevision).toBeGreaterThan(before.agentRevision);
+    expect(after.tools.map(({ reference }) => reference)).toEqual(["@blue_files/whose", "echo"]);
+    for (const { modelName, reference } of before.tools.filter((tool) => tool.reference !== "echo")) {
+      for (const name of [modelName, reference, "mine"]) {
+        for (let attempt = 0; attempt < 4; attempt++) {
+          const { output, isError } = await suite.clients.call({ sessionId, name });
+          const isOfBlue = name === "mine";
+          expect(isError).toBe(!isOfBlue);
+          if (isOfBlue) expect(output).toMatchObject({ agent: "blue", source: "blue_files" });
+        }
+      }
+    }
+    await sessions.closeSession({ sessionId });
+    await watch.ended;
+    expect(watch.states.slice(5).map(({ state }) => state)).toEqual([State.DRAINING, State.TEARING_DOWN, State.CLOSED]);
+    expect(suite.mcp.released).toEqual([
+      { sessionId, agent: "red" },
+      { sessionId, agent: "blue" },
+    ]);
+    const kinds = [AuditKind.BUILT, AuditKind.SWITCHED, AuditKind.TORN_DOWN];
+    const events = await until(async () => {
+      const { events } = await suite.clients.audit.listAuditEvents({ filter: { sessionId, kinds } });
+      return events.length === 4 && events;
+    });
+    expect(events.map(({ kind, agent }) => [kind, agent]).reverse()).toEqual([
+      [AuditKind.TORN_DOWN, "red"],
+      [AuditKind.BUILT, "blue"],
+      [AuditKind.SWITCHED, "blue"],
+      [AuditKind.TORN_DOWN, "blue"],
+    ]);
+  });
+
+  test("ORCH-1 an agent that does not exist or cannot be loaded is refused before anything is taken down", async () => {
+    const sessionId = await suite.openSession("red");
+    const { sessions } = suite.clients;
+    await expect(sessions.switchAgent({ sessionId, agent: "nobody" })).rejects.toThrow(/there is no agent "nobody"/);
+    await suite.breakAgent("broken");
+    await expect(sessions.switchAgent({ sessionId, agent: "broken" })).rejects.toThrow(
+      /agent "broken" cannot be loaded: .*there is no provider "gone"/,
+    );
+    expect((await sessions.getSession({ sessionId })).session).toMatchObject({ agent: "red", state: State.ACTIVE });
+    expect(suite.mcp.released.filter((scope) => scope.sessionId === sessionId)).toEqual([]);
+    expect((await sessions.switchAgent({ sessionId, agent: "red" })).session?.agent).toBe("red");
+    await sessions.closeSession({ sessionId });
+    await expect(sessions.switchAgent({ sessionId, agent: "blue" })).rejects.toThrow(/is closed/);
+    await expect(sessions.switchAgent({ sessionId: "none", agent: "blue" })).rejects.toThrow(/there is no session/);
+  });
+
+  test("ORCH-1 a call in flight ends in its time, and the switch waits for it; what comes meanwhile is the next agent's", async () => {
+    const sessionId = await suite.openSession("red");
+    const before = await suite.clients.router.listTools({ sessionId });
+    const release = Promise.withResolvers<void>();
+    suite.hold("held", release.promise);
+    const calling = suite.clients.call({ sessionId, name: "mine", callId: "held" });
+    await until(() => suite.mcp.calls.some(({ callId }) => callId === "held"));
+    const switching = suite.clients.sessions.switchAgent({ sessionId, agent: "blue", drainTimeoutMs: 60_000 });
+    await suite.reaches(sessionId, State.DRAINING);
+    const decided = { sessionId, name: "mine", agentRevision: before.agentRevision };
+    await expect(suite.clients.call(decided)).rejects.toThrow(/is being switched to agent "blue"/);
+    const unbound = suite.clients.call({ sessionId, name: "mine" });
+    const other = suite.clients.sessions.switchAgent({ sessionId, agent: "green" });
+    await expect(other).rejects.toThrow(/is being switched to agent "blue"/);
+    release.resolve();
+    expect((await calling).output).toMatchObject({ agent: "red" });
+    expect((await switching).session?.agent).toBe("blue");
+    expect((await unbound).output).toMatchObject({ agent: "blue" });
+    await expect(suite.clients.call(decided)).rejects.toThrow(/has agent "blue" now/);
+    const { tools } = await suite.clients.router.listTools({ sessionId });
+    expect(tools.map(({ reference }) => reference)).toContain("@blue_files/whose");
+  });
+
+  test("ORCH-1 calls that take too long are cancelled at their provider, told why, and are an audit event", async () => {
+    const sessionId = await suite.openSession("red");
+    suite.mcp.answer = async function* (_, signal) {
+      yield { event: { case: "log", value: { message: "working" } } };
+      await ended(signal);
+    };
+    const calling = suite.clients.call({ sessionId, name: "mine", callId: "slow" });
+    await until(() => suite.mcp.calls.some(({ callId }) => callId === "slow"));
+    await suite.clients.sessions.switchAgent({ sessionId, agent: "blue", drainTimeoutMs: 50 });
+    const { output, isError } = await calling;
+    expect(isError).toBe(true);
+    expect(JSON.stringify(output)).toMatch(/outcome_unknown: .*is being switched to agent .*blue.*took too long/);
+    await until(() => suite.mcp.cancelled.includes("slow"));
+    suite.answerWhose();
+    const filter = { sessionId, kinds: [AuditKind.SWITCH_TIMED_OUT] };
+    const { events } = await suite.clients.audit.listAuditEvents({ filter });
+    expect(events).toMatchObject([{ agent: "red", callId: "slow" }]);
+  });
+
+  test("ORCH-1 of many concurrent switches one wins, and the others are told", async () => {
+    const sessionId = await suite.openSession("red");
+    const release = Promise.withResolvers<void>();
+    suite.hold("first", release.promise);
+    const calling = suite.clients.call({ sessionId, name: "mine", callId: "first" });
+    await until(() => suite.mcp.calls.some(({ callId }) => callId === "first"));
+    const agents = ["blue", "green", "blue", "green", "blue", "green"];
+    const attempts = agents.map((agent) =>
+      suite.clients.sessions.switchAgent({ sessionId, agent, drainTimeoutMs: 60_000 }).then(
+        ({ session }) => session?.agent,
+        (error: unknown) => String(error),
+      ),
+    );
+    let told = 0;
+    for (const attempt of attempts) void attempt.then(() => told++);
+    await until(() => told === agents.length - 1);
+    release.resolve();
+    await calling;
+    const outcomes = await Promise.all(attempts);
+    const winners = outcomes.filter((outcome) => outcome === "blue" || outcome === "green");
+    expect(winners).toHaveLength(1);
+    for (const outcome of outcomes.filter((one) => one !== winners[0])) {
+      expect(outcome).toContain(`is being switched to agent "${winners[0]}"`);
+    }
+    expect((await suite.clients.sessions.getSession({ sessionId })).session?.agent).toBe(winners[0]);
+  });
+
+  test("ORCH-1 visible tools, shown calls and inbox events name the agent that is active", async () => {
+    const sessionId = await suite.openSession("red");
+    await suite.clients.sessions.switchAgent({ sessionId, agent: "green" });
+    suite.spaces.activeSpaces.set(`${sessionId} red`, "room");
+    expect(JSON.stringify((await suite.clients.call({ sessionId, name: "ask" })).output)).toMatch(/not in a space/);
+    suite.spaces.activeSpaces.set(`${sessionId} green`, "den");
+    const asking = suite.clients.call({ sessionId, name: "ask", callId: "shown" });
+    await until(() => suite.spaces.messages.some(({ callId }) => callId === "shown"));
+    await suite.clients.calls.submitToolResult({ callId: "shown", resultJson: "1" });
+    expect((await asking).output).toBe(1);
+    const isOfRed = (scope?: { sessionId: string; agent: string }) =>
+      scope?.sessionId === sessionId && scope.agent === "red";
+    expect(suite.mcp.calls.filter(({ scope }) => isOfRed(scope))).toEqual([]);
+  });
+});
