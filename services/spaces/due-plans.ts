@@ -102,7 +102,8 @@ export function openPlanClock({ follow, look, clock, logger }: PlanClockParts): 
 
   const lookAt = async (owner: Owner, atMs: number, ends: AbortSignal) => {
     for (let nextMs = atMs; ; nextMs = clock.now() + retryMs) {
-      await clock.delay(Math.max(nextMs - clock.now(), 0), ends);
+      const waitMs = nextMs - clock.now();
+      if (waitMs > 0) await clock.delay(waitMs, ends);
       try {
         return await look(owner);
       } catch (error) {

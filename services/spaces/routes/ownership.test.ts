@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MemoryKind, ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import { clientsOn, openTestSpaces, type TestSpaces, toolResult } from "../testing/test-spaces.ts";
+
+describe("whose session it is", () => {
+  const stack = new AsyncDisposableStack();
+  let room: TestSpaces;
+  let alice: TestSpaces["clients"];
+  let mallory: TestSpaces["clients"];
+  const owner = { sessionId: "alices", agent: "writer" };
+
+  beforeAll(async () => {
+    room = stack.use(await openTestSpaces());
+    room.sessions.set("alices", { principal: "alice", agent: "writer" });
+    alice = clientsOn(room.bus, "alice");
+    mallory = clientsOn(room.bus, "mallory");
+    await room.openSpace("hall");
+    await alice.spaces.enterSpace({ ...owner, spaceId: "hall" });
+  });
+  afterAll(() => stack.disposeAsync());
+
+  test("ORCH-1 nobody but its owner enters, leaves, speaks, reads or writes through a session", async () => {
+    const message = { callId: "c", tool: "t", status: ToolMessageStatus.RUNNING };
+    const entries = [{ kind: MemoryKind.GOAL, key: "g", text: "t" }];
+    const attempts = {
+      enterSpace: () => mallory.spaces.enterSpace({ ...owner, spaceId: "hall" }),
+      leaveSpace: () => mallory.spaces.leaveSpace(owner),
+      getActiveSpace: () => mallory.spaces.getActiveSpace(owner),
+      sendMessage: () => mallory.spaces.sendMessage({ ...owner, spaceId: "hall", text: "x" }),
+      recordToolMessage: () => mallory.spaces.recordToolMessage({ ...owner, spaceId: "hall", message }),
+      deliverEvent: () => mallory.inbox.deliverEvent({ event: toolResult(owner, "tr:x") }),
+      listInbox: () => mallory.inbox.listInbox(owner),
+      acknowledgeInbox: () => mallory.inbox.acknowledgeInbox({ ...owner, eventIds: ["x"] }),
+      watchInbox: () => first(mallory.inbox.watchInbox(owner)),
+      setEntries: () => mallory.memory.setEntries({ ...owner, entries }),
+      deleteEntries: () => mallory.memory.deleteEntries({ ...owner, kind: MemoryKind.GOAL, keys: ["g"] }),
+      listEntries: () => mallory.memory.listEntries(owner),
+      getRunContext: () => mallory.memory.getRunContext(owner),
+    };
+    for (const [name, attempt] of Object.entries(attempts)) {
+      await expect(attempt(), name).rejects.toThrow(/permission_denied.*session alices belongs to another caller/);
+    }
+    expect((await alice.spaces.getActiveSpace(owner)).spaceId).toBe("hall");
+    expect((await alice.inbox.listInbox(owner)).events).toEqual([]);
+    expect((await alice.memory.listEntries(owner)).entries).toEqual([]);
+  });
+
+  test("ORCH-1 a session that does not exist belongs to nobody", async () => {
+    await expect(alice.memory.listEntries({ sessionId: "nowhere", agent: "a" })).rejects.toThrow(/not_found/);
+  });
+
+  test("ORCH-1 who names no agent means the one that is active in the session", async () => {
+    room.sessions.set("switched", { principal: "alice", agent: "before" });
+    await alice.spaces.enterSpace({ sessionId: "switched", spaceId: "hall" });
+    expect((await alice.spaces.getActiveSpace({ sessionId: "switched" })).spaceId).toBe("hall");
+    room.sessions.set("switched", { principal: "alice", agent: "after" });
+    expect((await alice.spaces.getActiveSpace({ sessionId: "switched" })).spaceId).toBe("");
+    expect((await alice.spaces.getActiveSpace({ sessionId: "switched", agent: "before" })).spaceId).toBe("hall");
+  });
+
+  test("ORCH-1 two agents of a session share neither active space, memory nor inbox", async () => {
+    await room.openSpace("library");
+    const [old, young] = [
+      { sessionId: "pair", agent: "old" },
+      { sessionId: "pair", agent: "young" },
+    ];
+    const { spaces, inbox, memory } = room.clients;
+    await spaces.enterSpace({ ...old, spaceId: "hall" });
+    await spaces.enterSpace({ ...young, spaceId: "library" });
+    await memory.setEntries({ ...old, entries: [{ kind: MemoryKind.MEMORY, key: "m", text: "of the old" }] });
+    await inbox.deliverEvent({ event: toolResult(old, "tr:old") });
+    const [told, untold] = [await memory.getRunContext(old), await memory.getRunContext(young)];
+    expect([told.spaceId, told.events.length]).toEqual(["hall", 1]);
+    expect(told.instructions).toContain("of the old");
+    expect([untold.spaceId, untold.events.length]).toEqual(["library", 0]);
+    expect(untold.instructions).not.toContain("of the old");
+    await inbox.acknowledgeInbox({ ...young, eventIds: ["tr:old"] });
+    expect((await inbox.listInbox(old)).events).toHaveLength(1);
+    await spaces.leaveSpace(young);
+    expect((await spaces.getActiveSpace(old)).spaceId).toBe("hall");
+  });
+
+  test("TOOL-13 a person joins, speaks and leaves under the own name alone, and everybody may", async () => {
+    await room.openSpace("square");
+    const joined = await mallory.spaces.enterSpace({ spaceId: "square", authorName: "Mal" });
+    expect(joined.space?.members.map(({ id, name }) => [id, name])).toEqual([["mallory", "Mal"]]);
+    await alice.spaces.sendMessage({ spaceId: "square", text: "hello" });
+    expect((await alice.spaces.leaveSpace({ spaceId: "square" })).spaceId).toBe("square");
+    expect((await alice.spaces.leaveSpace({ spaceId: "square" })).spaceId).toBe("");
+    const { space } = await alice.spaces.getSpace({ spaceId: "square" });
+    expect(space?.members.map(({ name }) => name)).toEqual(["Mal"]);
+    await expect(mallory.spaces.enterSpace({ spaceId: "square", authorName: "Tool Result" })).rejects.toThrow(
+      /is no name for a person/,
+    );
+  });
+
+  test("TOOL-10 an agent changes the message of no other agent's call", async () => {
+    const message = { callId: "hers", tool: "ask", status: ToolMessageStatus.RUNNING };
+    await alice.spaces.recordToolMessage({ ...owner, spaceId: "hall", message });
+    room.sessions.set("mallorys", { principal: "mallory", agent: "bot" });
+    const forged = { ...message, status: ToolMessageStatus.COMPLETE };
+    const attempt = mallory.spaces.recordToolMessage({
+      ...{ sessionId: "mallorys", agent: "bot", spaceId: "hall" },
+      message: forged,
+    });
+    await expect(attempt).rejects.toThrow(/call of another agent/);
+  });
+});
+
+async function first<T>(stream: AsyncIterable<T>): Promise<T | undefined> {
+  for await (const value of stream) return value;
+  return undefined;
+}

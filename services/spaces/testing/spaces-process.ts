@@ -1,0 +1,15 @@
+import { fileURLToPath } from "node:url";
+import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import type { TestBus } from "../../../test/harness/bus.ts";
+
+/** An instance as a process of its own, which can be killed. */
+export async function openSpacesProcess(bus: TestBus, instance: string): Promise<ChildProcess> {
+  const main = fileURLToPath(new URL("../main.ts", import.meta.url));
+  const { url, user, password } = bus.server;
+  const own = { NATS_URL: url, NATS_USER: user, NATS_PASSWORD: password, TOOLBUS_INSTANCE: instance };
+  const child = await openChildProcess({ command: process.execPath, args: [main], env: { ...process.env, ...own } });
+  for await (const line of child.lines()) {
+    if (JSON.parse(line).msg === "ready") return child;
+  }
+  throw new Error(`spaces did not start: ${child.stderrTail()}`);
+}
