@@ -1,6 +1,7 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { OfferedTool, Source, SourceStatus } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { Effect, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { createDescriptions, isDescriptionOnly } from "./descriptions.ts";
 import { type Executor, executorOfCatalogueTool, isVisible } from "./execute/executor.ts";
 import { BUILT_IN_NAMES, modelNameFromReference, parseReference, referenceFrom } from "./names.ts";
 import { blockedAsOffered, createPolicy, type Decision, type Policy } from "./policy.ts";
@@ -68,10 +69,11 @@ export function createToolSet(
     byReference.set(entry.reference, entry);
     byModelName.set(entry.modelName, entry);
   };
+  const describe = createDescriptions(offers);
   const declaredNames = new Set(offers.flatMap((offer) => [...offer.declared.keys()]));
   const offered = offers.flatMap((offer) => candidatesOfOffer(offer, declaredNames));
   for (const one of offered.filter(({ standing }) => standing === "built-in")) add(one);
-  for (const tool of catalogue.values()) if (!BUILT_IN_NAMES.has(tool.name)) add(candidateOfCatalogue(tool));
+  for (const tool of catalogue.values()) if (!BUILT_IN_NAMES.has(tool.name)) add(candidateOfCatalogue(tool, describe));
   for (const one of offered.filter(({ isDeclared }) => isDeclared)) add(one);
   for (const one of offered.filter(({ standing }) => standing === "caller")) add(one);
   for (const one of offered) add(one);
@@ -105,9 +107,9 @@ interface Candidate {
   fault?: string | undefined;
 }
 
-function candidateOfCatalogue(tool: Tool): Candidate {
-  const executor = executorOfCatalogueTool(tool);
-  return { reference: tool.name, tool, executor, standing: "in use", isDeclared: false, unavailable: "" };
+function candidateOfCatalogue(entry: Tool, describe: ReturnType<typeof createDescriptions>): Candidate {
+  const executor = executorOfCatalogueTool(entry);
+  return { reference: entry.name, ...describe(entry, executor), executor, standing: "in use", isDeclared: false };
 }
 
 function candidatesOfOffer(offer: Offer, declaredNames: ReadonlySet<string>): Candidate[] {
@@ -120,7 +122,7 @@ function candidatesOfOffer(offer: Offer, declaredNames: ReadonlySet<string>): Ca
     const source = offer.declared.get(name);
     if (isDeclared && source === undefined) continue; // a source that this provider was not asked for
     const standing = standingOf(offer.provider, name, tool.name);
-    if (standing === undefined) continue;
+    if (standing === undefined || isDescriptionOnly(tool, offer.provider)) continue;
     const ownSource: Source | undefined = name === "" ? undefined : { $typeName: "toolbus.tool.v1.Source", name };
     candidates.push({
       reference: referenceFrom(name, tool.name),

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { catalogueOf, tool } from "../testing/tools.ts";
 import { decideAsks } from "./asks.ts";
 
@@ -10,7 +11,7 @@ const sources = [
   { name: "report", provider: "worker" },
 ];
 const options = {
-  catalogue: catalogueOf(tool("echo")),
+  catalogue: catalogueOf(tool("echo"), tool("notes", { executionType: ExecutionType.HOSTED })),
   providers: ["mcp", "worker", "caller", "spaces"],
   find: () => undefined,
   hasSession: true,
@@ -33,4 +34,9 @@ test("ORCH-6 only providers and sources that the agent uses are followed, and wh
 test("all providers are asked for their own offer when something is used that no source has", () => {
   expect(asked(["@elsewhere/tool"])).toEqual(["mcp", "worker", "caller", "spaces"]);
   expect(asked(["*"])).toEqual(["mcp files search", "worker report", "mcp", "worker", "caller", "spaces"]);
+});
+
+test("WORK-12 the provider that runs a tool of the catalogue is asked what it is like, when the tool is in use", () => {
+  expect(asked(["notes"])).toEqual(["worker", "caller", "spaces"]);
+  expect(asked(["@files/*", "no*"])).toEqual(expect.arrayContaining(["mcp files", "worker"]));
 });

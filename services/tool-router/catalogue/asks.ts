@@ -1,6 +1,7 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { executorOfCatalogueTool, PROVIDER_BY_KIND } from "../execute/executor.ts";
 import { createNameMatcher, parseReference } from "../names.ts";
 import type { Ask } from "../offers/offer-watch.ts";
 import type { FindProvider } from "../offers/provider-client.ts";
@@ -16,7 +17,7 @@ export interface AsksOptions {
 
 /**
  * Whom to ask for an agent's tools: the providers of those of its sources that `use` reaches into; spaces and the caller always; every provider for its own
- * offer only if `use` names something that the agent's sources and the catalogue do not have.
+ * offer only if `use` names something that the agent's sources and the catalogue do not have, or a tool of the catalogue that it runs.
  */
 export function decideAsks(agent: Pick<Agent, "sources" | "tools">, options: AsksOptions): Ask[] {
   const { catalogue, providers, find, hasSession } = options;
@@ -32,11 +33,20 @@ export function decideAsks(agent: Pick<Agent, "sources" | "tools">, options: Ask
   }));
   const names = new Set(agent.sources.map(({ name }) => name));
   const needsAll = use.some((pattern) => reachesFurther(pattern, names, catalogue));
+  const running = providersOfUsed(use, catalogue);
   const own = providers.filter((provider) => {
     if (provider === CALLER_PROVIDER) return hasSession;
-    return provider === SPACES_PROVIDER || needsAll;
+    return provider === SPACES_PROVIDER || needsAll || running.has(provider);
   });
   return [...declared, ...own.map((provider) => ({ provider, client: find(provider), sources: [] }))];
+}
+
+/** Those of the suite's providers that run tools of the catalogue that are in use: they describe them. */
+function providersOfUsed(use: readonly string[], catalogue: ReadonlyMap<string, Tool>): Set<string> {
+  const isInUse = createNameMatcher(use);
+  const used = [...catalogue.values()].filter((tool) => PROVIDER_BY_KIND.has(tool.executionType) && isInUse(tool.name));
+  const executors = used.map(executorOfCatalogueTool);
+  return new Set(executors.flatMap((executor) => (executor.kind === "provider" ? [executor.provider] : [])));
 }
 
 function reachesInto(pattern: string, source: string): boolean {

@@ -1,7 +1,8 @@
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { CATALOGUE_KINDS, UNOFFERED_KINDS } from "../execute/executor.ts";
+import { CATALOGUE_KINDS } from "../execute/executor.ts";
 import { BUILT_IN_NAMES } from "../names.ts";
 import type { Validator } from "../validate.ts";
+import { faultsOfProvided } from "./check-provided.ts";
 
 export interface ToolCheck {
   validator: Validator;
@@ -19,8 +20,7 @@ export function faultsOfTool(tool: Tool, { validator, hasProvider }: ToolCheck):
   if (!isLongEnough || !NAME.test(name))
     faults.push(`name: must be 1 to 64 letters, digits, _, - or single dots between them`);
   if (BUILT_IN_NAMES.has(name)) faults.push(`name: ${name} is a built-in of every agent`);
-  const isOffered = CATALOGUE_KINDS.has(kind) || (UNOFFERED_KINDS.has(kind) && url !== "");
-  if (!isOffered) faults.push(`executionType: ${faultOfKind(kind)}`);
+  if (!CATALOGUE_KINDS.has(kind)) faults.push(`executionType: ${faultOfKind(kind)}`);
   if (kind === ExecutionType.GATEWAY && url === "") faults.push("execution.url: a gateway tool needs a URL");
   if (url !== "" && !isWebUrl(url))
     faults.push("execution.url: must be an absolute http or https URL without user and password");
@@ -31,6 +31,7 @@ export function faultsOfTool(tool: Tool, { validator, hasProvider }: ToolCheck):
   if (url !== "" && tool.isAsync) faults.push("isAsync: a tool with a URL answers at once");
   if (kind === ExecutionType.SPACE && tool.visible === false) faults.push("visible: a space tool is always visible");
   if (kind === ExecutionType.CUSTOM) faults.push(...faultsOfCustomType(customType, hasProvider));
+  if (url === "") faults.push(...faultsOfProvided(tool));
   for (const [path, schema] of [
     ["inputSchema", tool.inputSchemaJson],
     ["outputSchema", tool.outputSchemaJson],
@@ -43,7 +44,6 @@ export function faultsOfTool(tool: Tool, { validator, hasProvider }: ToolCheck):
 
 function faultOfKind(kind: ExecutionType): string {
   if (kind === ExecutionType.UNSPECIFIED) return "is missing";
-  if (UNOFFERED_KINDS.has(kind)) return "hosted and builtin tools are not offered by this release";
   const name =
     Object.entries(ExecutionType)
       .find(([, number]) => number === kind)?.[0]

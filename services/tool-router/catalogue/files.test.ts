@@ -85,6 +85,8 @@ describe("tool files", () => {
 describe("tools of the catalogue", () => {
   const check = { validator: createValidator(), hasProvider: (name: string) => name === "acme" };
   const execution = { url: "https://example.org" };
+  const builtin = (builtinPolicy: { name: string; allowedPaths?: string[]; allowedCommands?: string[] }) =>
+    tool("t", { executionType: ExecutionType.BUILTIN, builtinPolicy });
 
   test.each([
     [tool("t", { executionType: ExecutionType.GATEWAY }), "execution.url: a gateway tool needs a URL"],
@@ -103,13 +105,24 @@ describe("tools of the catalogue", () => {
       "executionType: mcp tools come from sources, callers and runs, not from the catalogue",
     ],
     [
-      tool("t", { executionType: ExecutionType.HOSTED }),
-      "executionType: hosted and builtin tools are not offered by this release",
+      tool("t", { executionType: ExecutionType.HOSTED, isAsync: true }),
+      "isAsync: hosted and builtin tools answer at once",
     ],
     [
-      tool("t", { executionType: ExecutionType.BUILTIN }),
-      "executionType: hosted and builtin tools are not offered by this release",
+      tool("t", { executionType: ExecutionType.HOSTED, builtinPolicy: { name: "fs_read" } }),
+      "builtinPolicy: is for tools of kind builtin",
     ],
+    [tool("t", { executionType: ExecutionType.BUILTIN }), "builtinPolicy: a builtin tool is nothing without one"],
+    [builtin({ name: "fs_remove" }), "builtinPolicy.name: must be one of fs_read, fs_write, shell_exec"],
+    [
+      builtin({ name: "fs_read", allowedPaths: ["/data", "data"] }),
+      "builtinPolicy.allowedPaths[1]: must be an absolute path",
+    ],
+    [
+      builtin({ name: "shell_exec", allowedCommands: ["git", "/bin/ls", "./x"] }),
+      "builtinPolicy.allowedCommands[2]: must be a bare name or an absolute path",
+    ],
+    [builtin({ name: "fs_read", allowedCommands: ["cat"] }), "builtinPolicy.allowedCommands: is for shell_exec"],
     [
       tool("t", { executionType: ExecutionType.CUSTOM, customType: "nobody:x" }),
       'executionType: there is no provider "nobody"',
@@ -121,6 +134,12 @@ describe("tools of the catalogue", () => {
 
   test("TOOL-3 a tool of any kind may have a URL, which is what is called", () => {
     expect(faultsOfTool(tool("t", { executionType: ExecutionType.HOSTED, execution }), check)).toEqual([]);
+  });
+
+  test("ORCH-9 WORK-12 a built-in with its policy and a hosted tool are good", () => {
+    const policy = { name: "shell_exec", allowedPaths: ["/data"], allowedCommands: ["git", "/bin/ls"] };
+    expect(faultsOfTool(builtin(policy), check)).toEqual([]);
+    expect(faultsOfTool(tool("t", { executionType: ExecutionType.HOSTED }), check)).toEqual([]);
   });
 
   test("KIND-3 a custom kind of a known provider is good", () => {

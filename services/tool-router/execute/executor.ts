@@ -16,10 +16,15 @@ export const CATALOGUE_KINDS: ReadonlySet<ExecutionType> = new Set([
   ExecutionType.EXTERNAL,
   ExecutionType.SPACE,
   ExecutionType.CUSTOM,
+  ExecutionType.HOSTED,
+  ExecutionType.BUILTIN,
 ]);
 
-/** The kinds that nobody runs: such a tool can only have a URL, which decides before its kind. */
-export const UNOFFERED_KINDS: ReadonlySet<ExecutionType> = new Set([ExecutionType.HOSTED, ExecutionType.BUILTIN]);
+/** The providers of the suite that run the catalogue's tools of a kind (KIND-2). */
+export const PROVIDER_BY_KIND: ReadonlyMap<ExecutionType, string> = new Map([
+  [ExecutionType.HOSTED, "worker"],
+  [ExecutionType.BUILTIN, "worker"],
+]);
 
 /** TOOL-3: a URL decides before everything but `internal`. */
 export function executorOfCatalogueTool(tool: Tool): Executor {
@@ -29,7 +34,9 @@ export function executorOfCatalogueTool(tool: Tool): Executor {
     const [provider = "", type = ""] = splitOnce(tool.customType, ":");
     return { kind: "provider", provider, source: undefined, tool: type };
   }
-  return { kind: "outside" };
+  const provider = PROVIDER_BY_KIND.get(tool.executionType);
+  if (provider === undefined) return { kind: "outside" };
+  return { kind: "provider", provider, source: undefined, tool: tool.builtinPolicy?.name || tool.name };
 }
 
 /** TOOL-10: what a provider offers is visible only if it says so. */
