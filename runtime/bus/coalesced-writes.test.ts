@@ -16,7 +16,7 @@ test("what is sent in one turn of the event loop leaves in one write, in order",
     send(frame);
   };
   const heard: string[] = [];
-  bus.connection.subscribe("told", { callback: (_error, message) => heard.push(message.string()) });
+  bus.connection.subscribe("told", { callback: (_error, message) => void heard.push(message.string()) });
   await bus.connection.flush();
   frames.length = 0;
   for (const word of ["one", "two", "three"]) {

@@ -61,30 +61,53 @@ export async function takeAttempt(
   { stallMs, signal, onPiece }: AttemptOptions,
 ): Promise<Answer> {
   const stalled = new AbortController();
-  const watch = () => startTimer(stallMs, () => stalled.abort(new ModelStalled(stallMs))); // M1
-  let endWatch = watch();
+  const watchdog = openWatchdog(stallMs, () => stalled.abort(new ModelStalled(stallMs))); // M1
   const ends = AbortSignal.any([signal, stalled.signal]);
   const collector = createCollector(model.modelId, onPiece);
   try {
     const { stream } = await unlessAborted(model.doStream({ ...call, abortSignal: ends }), ends);
     const reader = stream.getReader();
+    // what closing says changes nothing: the answer is complete or given up. It ends a read that waits
+    const close = () => void reader.cancel().catch(() => {});
+    ends.addEventListener("abort", close, { once: true });
     try {
       for (;;) {
-        const { done, value } = await unlessAborted(reader.read(), ends);
+        ends.throwIfAborted();
+        const { done, value } = await reader.read();
+        ends.throwIfAborted();
         if (done) return collector.answer();
-        endWatch();
-        endWatch = watch();
+        watchdog.hear();
         collector.take(value);
       }
     } finally {
-      reader.cancel().catch(() => {}); // the answer is complete or given up: what closing says changes nothing
+      ends.removeEventListener("abort", close);
+      close();
     }
   } catch (error) {
     ends.throwIfAborted(); // the cause of the abort says more than what it made of the request
     throw error;
   } finally {
-    endWatch();
+    watchdog.stop();
   }
+}
+
+/** Barks after a silence. One timer, however often something is heard. */
+function openWatchdog(silenceMs: number, bark: () => void) {
+  let heardAtMs = performance.now();
+  let stop = startTimer(silenceMs, look);
+
+  function look(): void {
+    const leftMs = heardAtMs + silenceMs - performance.now();
+    if (leftMs <= 0) bark();
+    else stop = startTimer(leftMs, look);
+  }
+
+  return {
+    hear() {
+      heardAtMs = performance.now();
+    },
+    stop: () => stop(),
+  };
 }
 
 function createCollector(requestedModelId: string, onPiece: (piece: Piece) => void) {

@@ -22,13 +22,13 @@ export interface LiveUpdate {
 }
 
 export interface LiveSubscription extends AsyncDisposable {
-  /** The next update; undefined after a silence, and when updates may have been lost. Rejects when the signal aborts. */
-  next(signal: AbortSignal): Promise<LiveUpdate | undefined>;
+  /** The next update; undefined after a silence, and when updates may have been lost. Rejects once the signal has aborted. */
+  next(): Promise<LiveUpdate | undefined>;
 }
 
 export interface LiveUpdates {
   /** Resolves when the subscription stands. */
-  subscribe(runId: string): Promise<LiveSubscription>;
+  subscribe(runId: string, signal: AbortSignal): Promise<LiveSubscription>;
 }
 
 export interface WatchOptions {
@@ -52,7 +52,7 @@ export async function* watchRun(
 ): AsyncGenerator<WatchRunResponse> {
   const { log, live, askForSnapshot } = options;
   const { runId, includeDeltas } = request;
-  await using subscription = await live.subscribe(runId); // V2
+  await using subscription = await live.subscribe(runId, signal); // V2
   const view = createView(request);
   let position = 0;
   let mustRead = true;
@@ -66,7 +66,7 @@ export async function* watchRun(
       if (view.hasEnded) return; // V4
       if (includeDeltas && view.holder !== undefined) askForSnapshot(view.holder, runId);
     }
-    const news = await subscription.next(signal);
+    const news = await subscription.next();
     mustRead = news === undefined; // V3
     const update = news?.update.update;
     if (update?.case === "event") {

@@ -2,20 +2,19 @@ import { fromBinary } from "@bufbuild/protobuf";
 import type { Msg } from "@nats-io/transport-node";
 import { WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { delay } from "#runtime/time/delay.ts";
-import type { LiveSubscription, LiveUpdate, LiveUpdates } from "../run/watch.ts";
+import type { LiveUpdate, LiveUpdates } from "../run/watch.ts";
 import { runSubjects } from "./run-subjects.ts";
 import { positionHeader } from "./stream-run-log.ts";
 
-/** After this long without news a watcher reads the log, in case they were lost. */
-const silenceMs = 2_000;
+/** After this long without news, or twice that, a watcher reads the log, in case they were lost. */
+const silenceMs = 1_500;
 
 /** A watcher that falls behind by more than this is brought up to date from the log: it slows nobody else. */
 const maxWaiting = 2_048;
 
 export function createLiveUpdates(bus: Bus): LiveUpdates {
   return {
-    async subscribe(runId) {
+    async subscribe(runId, signal) {
       const inlet = createInlet();
       const subscription = bus.connection.subscribe(runSubjects.live(runId), {
         callback: (error, message) => {
@@ -23,10 +22,15 @@ export function createLiveUpdates(bus: Bus): LiveUpdates {
         },
       });
       const stopListening = bus.link.onReturn(inlet.lose);
+      const onAbort = () => inlet.end(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+      if (signal.aborted) onAbort();
       await bus.connection.flush();
       return {
         next: inlet.next,
         async [Symbol.asyncDispose]() {
+          signal.removeEventListener("abort", onAbort);
+          inlet.end(undefined);
           stopListening();
           subscription.unsubscribe();
         },
@@ -35,20 +39,30 @@ export function createLiveUpdates(bus: Bus): LiveUpdates {
   };
 }
 
-/** Holds what came until it is asked for, up to a limit. */
-function createInlet(): Pick<LiveSubscription, "next"> & { push: (message: Msg) => void; lose: () => void } {
+/** Holds what came until it is asked for, up to a limit. One timer watches for silence, however much comes. */
+function createInlet() {
   let waiting: Msg[] = [];
   let hasLost = false;
-  let arrival = Promise.withResolvers<void>();
+  let hasHeard = false;
+  let end: { reason: unknown } | undefined;
+  let reader: (() => void) | undefined;
+  const timer = setInterval(() => {
+    if (!hasHeard && waiting.length === 0) lose();
+    hasHeard = false;
+  }, silenceMs);
 
   function announce(): void {
-    arrival.resolve();
-    arrival = Promise.withResolvers();
+    reader?.();
+    reader = undefined;
   }
 
-  async function next(signal: AbortSignal): Promise<LiveUpdate | undefined> {
-    signal.throwIfAborted();
-    if (waiting.length === 0 && !hasLost) await arrivalOrSilence(arrival.promise, signal);
+  async function next(): Promise<LiveUpdate | undefined> {
+    while (end === undefined && waiting.length === 0 && !hasLost) {
+      await new Promise<void>((resolve) => {
+        reader = resolve;
+      });
+    }
+    if (end !== undefined) throw end.reason;
     if (hasLost) {
       hasLost = false;
       return undefined;
@@ -57,32 +71,32 @@ function createInlet(): Pick<LiveSubscription, "next"> & { push: (message: Msg) 
     return message && updateFromMessage(message);
   }
 
-  return {
-    next,
-    push(message) {
-      if (waiting.length >= maxWaiting) return lose();
+  function push(message: Msg): void {
+    hasHeard = true;
+    if (waiting.length >= maxWaiting) {
+      lose();
+    } else {
       waiting.push(message);
       announce();
-    },
-    lose,
-  };
+    }
+  }
 
   function lose(): void {
     waiting = [];
     hasLost = true;
     announce();
   }
-}
 
-async function arrivalOrSilence(arrival: Promise<void>, signal: AbortSignal): Promise<void> {
-  const over = new AbortController();
-  try {
-    const silence = delay(silenceMs, AbortSignal.any([signal, over.signal]));
-    await Promise.race([arrival, silence]);
-    silence.catch(() => {}); // cut short when news arrived
-  } finally {
-    over.abort();
-  }
+  return {
+    next,
+    push,
+    lose,
+    end(reason: unknown) {
+      clearInterval(timer);
+      end ??= { reason };
+      announce();
+    },
+  };
 }
 
 function updateFromMessage(message: Msg): LiveUpdate {

@@ -32,16 +32,18 @@ export function createRouterClients(bus: { connection: NatsConnection }, interce
         asFailures(principal, () => tools.listTools(request, { signal, timeoutMs: listTimeoutMs })),
       async *callTool(request, { signal, principal }) {
         const leaving = new AbortController(); // a stream that is left goes on until its signal aborts
+        let isRead = false;
         const leave = () => leaving.abort(signal.reason);
         signal.addEventListener("abort", leave, { once: true });
         if (signal.aborted) leave();
         try {
           yield* withPrincipal(principal, () => tools.callTool(request, { signal: leaving.signal }));
+          isRead = true;
         } catch (error) {
           throw failureFromConnectError(error);
         } finally {
           signal.removeEventListener("abort", leave);
-          leave();
+          if (!isRead) leave();
         }
       },
     },

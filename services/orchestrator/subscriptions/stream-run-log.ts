@@ -1,7 +1,8 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { headers } from "@nats-io/transport-node";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { QueuedRunSchema, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { QueuedRunSchema, type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { appendFenced, firstAfter } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { maxMessageBytes } from "#runtime/bus/message-size.ts";
@@ -22,11 +23,20 @@ const endReserveBytes = 16 * 1_024;
 
 /** The logs of runs in their stream. What was stored is told to the run's watchers. */
 export function createStreamRunLog(bus: Bus): RunLog {
+  const bytesByEvent = new WeakMap<RunEvent, Uint8Array>();
+
+  /** An event is checked, stored and told: it is encoded once. */
+  function bytesOf(event: RunEvent): Uint8Array {
+    const made = bytesByEvent.get(event) ?? toBinary(RunEventSchema, event);
+    bytesByEvent.set(event, made);
+    return made;
+  }
+
   return {
     check(event) {
       const reserveBytes = event.event.case === "ended" ? headerBytes : endReserveBytes;
       const limit = maxMessageBytes(bus, runSubjects.log(event.runId)) - reserveBytes;
-      refuseTooLargeEvent(event, toBinary(RunEventSchema, event).length, limit);
+      refuseTooLargeEvent(event, bytesOf(event).length, limit);
     },
     async read(runId, afterPosition) {
       const stored: StoredEvent[] = [];
@@ -40,19 +50,27 @@ export function createStreamRunLog(bus: Bus): RunLog {
       const outcome = await appendFenced(bus, {
         subject: runSubjects.log(event.runId),
         expectedLastSequence: position,
-        payload: toBinary(RunEventSchema, event),
+        payload: bytesOf(event),
       });
       if (outcome.kind === "conflict") return outcome;
-      const update = create(WatchRunResponseSchema, { update: { case: "event", value: event } });
-      tellLive(bus, event.runId, update, outcome.sequence);
+      publishLive(bus, event.runId, updateFromEventBytes(bytesOf(event)), outcome.sequence);
       return { kind: "appended", position: outcome.sequence };
     },
   };
 }
 
 /** Told once to whoever listens: what gets lost, or is too large to be told, is found in the log or asked for. */
-export function tellLive(bus: Bus, runId: string, update: WatchRunResponse, position?: number): void {
-  const payload = toBinary(WatchRunResponseSchema, update);
+export function tellLive(bus: Bus, runId: string, update: WatchRunResponse): void {
+  publishLive(bus, runId, toBinary(WatchRunResponseSchema, update));
+}
+
+/** The bytes of a `WatchRunResponse` with this event, whose bytes are there already. */
+function updateFromEventBytes(event: Uint8Array): Uint8Array {
+  const { number } = WatchRunResponseSchema.field.event;
+  return new BinaryWriter().tag(number, WireType.LengthDelimited).bytes(event).finish();
+}
+
+function publishLive(bus: Bus, runId: string, payload: Uint8Array, position?: number): void {
   if (payload.length > (bus.connection.info?.max_payload ?? Number.POSITIVE_INFINITY) - headerBytes) return;
   const fields = headers();
   if (position !== undefined) fields.set(positionHeader, String(position));
