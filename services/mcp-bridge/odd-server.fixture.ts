@@ -19,7 +19,7 @@ interface Message {
     cursor?: string;
     requestId?: number | string;
     arguments?: Record<string, unknown>;
-    _meta?: { progressToken?: number | string };
+    _meta?: { progressToken?: number | string; "toolbus/idempotency-key"?: string };
   };
 }
 
@@ -38,6 +38,7 @@ const names = [
   "structured",
   "fail",
   "image",
+  "key",
 ];
 const tools: unknown[] = names.map((name) => ({ name, description: `does ${name}`, inputSchema: objectSchema }));
 const cancelled: unknown[] = [];
@@ -95,6 +96,8 @@ function call({ id, params = {} }: Message): object | undefined {
       notify("notifications/progress", { progressToken: _meta?.progressToken, progress: 1, total: 2, message: "half" });
       notify("notifications/message", { level: "warning", logger: "odd", data: { message: "careful", n: 1 } });
       return text("reported");
+    case "key":
+      return text(_meta?.["toolbus/idempotency-key"] ?? "none");
     case "pids":
       return text([process.pid, ...children]);
     case "structured":

@@ -48,6 +48,11 @@ describe("a server over stdio", () => {
     expect(failed.result).toMatchObject({ isError: true, outputJson: '{"error":"it broke"}' });
   });
 
+  test("LOOP-14 tells the server the call's id, by which it knows a call that is repeated", async () => {
+    await using connection = openConnection(oddServerIn());
+    expect((await callThrough(connection, "key", {}, { callId: "run_1_call_1" })).output).toBe("run_1_call_1");
+  });
+
   test("tells progress and logs of a call, then one result", async () => {
     await using connection = openConnection(oddServerIn());
     const { progress, logs, output } = await callThrough(connection, "report");

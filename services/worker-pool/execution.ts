@@ -48,6 +48,7 @@ export function createExecution({ pool, builtins, secrets, logs }: ExecutionPart
       argumentsJson,
       configJson: JSON.stringify({ ...config, ...request.config }),
       secretsJson: secrets.jsonOf(source, names),
+      idempotencyKey: request.callId,
       timeoutMs,
       signal,
       listener: createListener(tell, logs, labels),

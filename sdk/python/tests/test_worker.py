@@ -206,6 +206,19 @@ class Context(unittest.TestCase):
             self.assertIn('is not given the secret "S"', worker.call("f") and worker.read()["error"])
 
 
+    def test_a_call_knows_the_key_by_which_it_is_one_with_its_repetition(self):
+        text = """
+        from toolbus_sdk import get_idempotency_key
+        def f():
+            return get_idempotency_key()
+        """
+        with Worker(text) as worker:
+            worker.read()
+            worker.send(id=1, function="f", idempotency_key="run_1_call_1")
+            self.assertEqual(worker.read()["result"], "run_1_call_1")
+            self.assertEqual(worker.call("f")["result"], "")
+
+
 class Cancelling(unittest.TestCase):
     TEXT = """
     import asyncio, time

@@ -23,6 +23,7 @@ class Call:
         self.kwargs = frame.get("kwargs") or {}
         self.config = frame.get("config") or {}
         self.secrets = frame.get("secrets") or {}
+        self.idempotency_key = frame.get("idempotency_key") or ""
         self.channel = channel
         self.log_lines = 0
         self._lock = threading.Lock()
@@ -101,6 +102,12 @@ def get_secret(name, default=MISSING):
     if default is MISSING:
         raise LookupError(f'this tool is not given the secret "{name}"; name it in `secrets` of the tool\'s entry')
     return default
+
+
+def get_idempotency_key():
+    """Equal for each execution of one call, which may be repeated after a crash: hand it to whoever does once what is asked
+    twice. Empty where the call has none."""
+    return running_call().idempotency_key
 
 
 def progress(done, total=0, message=""):

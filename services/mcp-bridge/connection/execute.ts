@@ -14,6 +14,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 export interface Execution {
   server: McpServer;
   tool: string;
+  callId: string;
   argumentsJson: string;
   deadlineMs: number;
   tell: (event: CallEvent) => void;
@@ -82,7 +83,11 @@ async function callOnce(
   const { link } = call.ready;
   const onProgress = (progress: Progress) => execution.tell({ case: "progress", value: progressFrom(progress) });
   try {
-    const answer = await link.call({ tool: call.listed, arguments: call.parsed, onProgress }, call.signal);
+    const { callId: idempotencyKey } = execution;
+    const answer = await link.call(
+      { tool: call.listed, idempotencyKey, arguments: call.parsed, onProgress },
+      call.signal,
+    );
     return { result: resultFromAnswer(answer) };
   } catch (error) {
     if (call.signal.aborted) return { outcome: { kind: "unknown", text: messageFromUnknown(call.signal.reason) } };

@@ -36,6 +36,8 @@ export interface Link extends AsyncDisposable {
 
 export interface LinkCall {
   tool: Tool;
+  /** Equal for each execution of one call, for servers that do once what they are asked twice (LOOP-14). */
+  idempotencyKey: string;
   arguments: Record<string, unknown>;
   onProgress: (progress: Progress) => void;
 }
@@ -50,6 +52,9 @@ export interface LinkOptions {
 }
 
 /** The SDK's own timeout is out of the way: the signal is the deadline. */
+/** Where the call's own id stands in its `_meta`. */
+const IDEMPOTENCY_META_KEY = "toolbus/idempotency-key";
+
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 /** The share of the time for starting that a local server may take to say which revision it speaks. */
 const PROBE_SHARE = 0.4;
@@ -166,7 +171,10 @@ function createLink(options: LinkOptions, opened: OpenTransport, client: Client,
         {
           name: request.tool.name,
           arguments: request.arguments,
-          ...(isModern && { _meta: { [LOG_LEVEL_META_KEY]: "info" } }),
+          _meta: {
+            [IDEMPOTENCY_META_KEY]: request.idempotencyKey,
+            ...(isModern && { [LOG_LEVEL_META_KEY]: "info" }),
+          },
         },
         {
           ...requestOptions(signal),

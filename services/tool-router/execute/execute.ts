@@ -43,7 +43,7 @@ export function createExecution({ gateway, outside, providers }: Executors): Exe
         case "gateway":
           return gateway.execute(
             entry,
-            { value: isObject(args) ? args : {}, json: call.argumentsJson },
+            { value: isObject(args) ? args : {}, json: call.argumentsJson, idempotencyKey: call.callId },
             deadline,
             control.signal,
           );

@@ -26,7 +26,8 @@ export function openTestGateway(options: { allow: string[]; resolveWith?: Resolv
       const json = call.argumentsJson ?? JSON.stringify(args);
       const deadline = { at: Date.now() + timeoutMs, timeoutMs };
       const signal = call.signal ?? new AbortController().signal;
-      return (await gateway.execute(entry, { value: args, json }, deadline, signal)).outputJson;
+      return (await gateway.execute(entry, { value: args, json, idempotencyKey: "call-1" }, deadline, signal))
+        .outputJson;
     },
     [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
   };

@@ -18,6 +18,7 @@ export interface PoolCall {
   argumentsJson: string;
   configJson: string;
   secretsJson: string;
+  idempotencyKey: string;
   /** How long it may take; undefined for the pool's own time. Installing and starting do not count. */
   timeoutMs: number | undefined;
   signal: AbortSignal;

@@ -9,7 +9,7 @@ test("WORK-4 a request is one line, whatever blanks its JSON has", () => {
         "\n",
         indent === "\r\n " ? "\r\n" : "\n",
       );
-      const request = { function: "f", argumentsJson, configJson: "{}", secretsJson: '{"A":"b"}' };
+      const request = { function: "f", argumentsJson, configJson: "{}", secretsJson: '{"A":"b"}', idempotencyKey: "k" };
       const line = lineFromRequest(id, request);
       expect(line.indexOf("\n")).toBe(line.length - 1);
       expect(JSON.parse(line)).toEqual({
@@ -18,6 +18,7 @@ test("WORK-4 a request is one line, whatever blanks its JSON has", () => {
         kwargs: JSON.parse(argumentsJson),
         config: {},
         secrets: { A: "b" },
+        idempotency_key: "k",
       });
     }),
   );

@@ -6,6 +6,8 @@ export interface CallRequest {
   argumentsJson: string;
   configJson: string;
   secretsJson: string;
+  /** Equal for each execution of one call, for tools that do once what they are asked twice (LOOP-14). */
+  idempotencyKey: string;
 }
 
 export interface Progress {
@@ -24,9 +26,10 @@ export type Frame =
 
 /** JSON text may hold line ends between its tokens, never inside of a string: as blanks they mean the same. */
 export function lineFromRequest(id: number, request: CallRequest): string {
-  const { argumentsJson, configJson, secretsJson } = request;
+  const { argumentsJson, configJson, secretsJson, idempotencyKey } = request;
   const words = `"function":${JSON.stringify(request.function)},"kwargs":${argumentsJson}`;
-  return `${`{"id":${id},${words},"config":${configJson},"secrets":${secretsJson}}`.replace(/[\r\n]+/g, " ")}\n`;
+  const surroundings = `"config":${configJson},"secrets":${secretsJson},"idempotency_key":${JSON.stringify(idempotencyKey)}`;
+  return `${`{"id":${id},${words},${surroundings}}`.replace(/[\r\n]+/g, " ")}\n`;
 }
 
 export function lineFromCancel(id: number): string {

@@ -46,6 +46,15 @@ describe("TOOL-3 gateway tools", () => {
     });
   });
 
+  test("LOOP-14 tell the call's id as their idempotency key, which the tool's own header replaces", async () => {
+    await call("/json");
+    expect(server.seen.at(-1)?.headers).toMatchObject({ "idempotency-key": "call-1" });
+    await call("/json", { headers: { "Idempotency-Key": "always the same" } });
+    expect(server.seen.at(-1)).toMatchObject({
+      headers: { "idempotency-key": "always the same" },
+    });
+  });
+
   const args = { q: "a b&c=d", list: [1, { x: 2 }], deep: { x: [1] }, none: null, empty: [], yes: true };
   const query = "/json?fixed=1&q=a+b%26c%3Dd&list=1&list=%7B%22x%22%3A2%7D&deep=%7B%22x%22%3A%5B1%5D%7D&yes=true";
   test.each([

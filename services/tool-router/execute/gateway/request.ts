@@ -13,6 +13,8 @@ export interface CallArguments {
   readonly value: Readonly<Record<string, unknown>>;
   /** The same as text, which goes out byte for byte. */
   readonly json: string;
+  /** The call's id, equal for each execution of one call; a tool that knows it does once what it is asked twice (LOOP-14). */
+  readonly idempotencyKey: string;
 }
 
 /** The methods whose arguments go into the query; every other method carries them as a JSON body. */
@@ -28,7 +30,7 @@ export function requestOfCall(tool: Tool, args: CallArguments, secrets: Readonly
   const url = new URL(text);
   refuseUnfit(url);
   const method = given || "POST";
-  const headers: Record<string, string> = { ...ACCEPTED };
+  const headers: Record<string, string> = { ...ACCEPTED, "idempotency-key": args.idempotencyKey };
   for (const [name, template] of Object.entries(templates)) {
     headers[name.toLowerCase()] = withSecrets(template, secrets);
   }
