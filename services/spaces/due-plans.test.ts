@@ -6,6 +6,7 @@ import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createDuePlans, openPlanClock } from "./due-plans.ts";
 import { createMemory } from "./memory.ts";
+import { immortal } from "./testing/memory-log.ts";
 import { createMemoryTable } from "./testing/memory-table.ts";
 
 const owner = { sessionId: "s", agent: "a" };
@@ -15,7 +16,8 @@ const plan = (key: string, dueMs: number, text = key) =>
 /** Plans with an inbox that takes each event once and dies where it is told to. */
 function createWorld() {
   const clock = createManualClock(1_000_000);
-  const records = createMemoryTable<MemoryRecord>();
+  const death = immortal();
+  const records = createMemoryTable<MemoryRecord>(death);
   const events = new Map<string, InboxEvent>();
   const world = {
     deliveriesLeft: Number.POSITIVE_INFINITY,
@@ -31,7 +33,7 @@ function createWorld() {
   };
   const look = createDuePlans({ records, inbox, clock });
   const open = () => openPlanClock({ follow: records.follow, look, clock, logger: { warn() {} } });
-  return Object.assign(world, { clock, records, memory: createMemory(records), look, open });
+  return Object.assign(world, { clock, death, records, memory: createMemory(records), look, open });
 }
 
 describe("plans with a time", () => {
@@ -77,18 +79,19 @@ describe("plans with a time", () => {
   });
 
   test("TOOL-12 a plan makes one event wherever whoever looked at it died, also if it was deleted afterwards", async () => {
-    for (const [writes, deliveries] of [[0], [1, 0], [1, 1], [2, 1]]) {
+    const deaths = [0, 1, 2].flatMap((writes) => [0, 1].flatMap((told) => [{ writes, told }]));
+    for (const { writes, told } of deaths) {
       const world = createWorld();
       await world.memory.set(owner, [plan("p", 1_000_000)]);
-      Object.assign(world.records, { writesLeft: writes });
-      world.deliveriesLeft = deliveries ?? Number.POSITIVE_INFINITY;
+      Object.assign(world.death, { writesLeft: writes, isAfterStoring: told === 1 });
+      world.deliveriesLeft = writes === 1 ? told : Number.POSITIVE_INFINITY;
       await world.look(owner).catch(() => {}); // the death that is tried
-      Object.assign(world.records, { writesLeft: Number.POSITIVE_INFINITY });
+      Object.assign(world.death, immortal());
       world.deliveriesLeft = Number.POSITIVE_INFINITY;
-      if (writes !== 0) await world.memory.delete(owner, MemoryKind.PLAN, ["p"]);
+      if (writes + told > 0) await world.memory.delete(owner, MemoryKind.PLAN, ["p"]);
       await world.look(owner);
       await world.look(owner);
-      expect(world.texts(), `${writes} writes, ${deliveries} deliveries`).toEqual(["p"]);
+      expect(world.texts(), `${writes} writes, ${told}`).toEqual(["p"]);
       expect((await world.records.read("s.a"))?.dueEvents).toEqual([]);
     }
   });
