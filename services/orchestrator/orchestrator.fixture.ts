@@ -128,7 +128,10 @@ async function serveRouter(
         },
       });
       connect.service(ToolRouterService, {
-        listTools: (request, { signal }) => router.listTools(request, { signal, principal: "" }),
+        async listTools(request, { signal }) {
+          const listed = await router.listTools(request, { signal, principal: "" });
+          return { ...listed, agent: sessionOf(request.sessionId).agent };
+        },
         callTool: (request, { signal }) => router.callTool(request, { signal, principal: "" }),
       });
     },

@@ -15,6 +15,7 @@ import { createBackoff } from "#runtime/time/backoff.ts";
 import { openCalls } from "../run/fold.ts";
 import type { ClaimedRun } from "../run/journal.ts";
 import { isTooLarge } from "../run/too-large.ts";
+import { AGENT_SWITCHED } from "./agent-switched.ts";
 import type { LoopContext } from "./context.ts";
 import type { DeltaWriter } from "./deltas.ts";
 import { inParallel } from "./in-parallel.ts";
@@ -79,6 +80,7 @@ async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext
       return await dispatch(run, call, context, { ...work, isRecovering });
     } catch (error) {
       work.signal.throwIfAborted();
+      if (error instanceof Failure && error.reason === AGENT_SWITCHED.toUpperCase()) work.table.hear(""); // list again
       const mayPass = error instanceof Failure && passingCodes.has(error.code) && clock.now() < givesUpAtMs; // C3
       if (!mayPass) return errorResult(`tool "${call.name}" could not be called: ${messageFromUnknown(error)}`);
       await clock.delay(backoff.next(), work.signal);

@@ -12,6 +12,7 @@ import {
   ListToolsResponseSchema,
 } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { type ToolResult, ToolResultSchema, type ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import type { ToolRouter } from "./tool-router.ts";
 
 export interface FakeTool {
@@ -25,6 +26,8 @@ export interface FakeTool {
 }
 
 export interface FakeRouter extends ToolRouter {
+  /** The agent of all sessions; calls that were decided before it was switched are refused. */
+  agent: string;
   /** Every request, also those that joined. */
   readonly requests: CallToolRequest[];
   /** The names of the tools that were executed, in order. */
@@ -43,6 +46,8 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
   const executed: string[] = [];
   const aborted: string[] = [];
   const readToEnd: string[] = [];
+  let agent = "helper";
+  let agentRevision = 1;
   let running = 0;
   let mostRunning = 0;
 
@@ -65,6 +70,13 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
   }
 
   return {
+    get agent() {
+      return agent;
+    },
+    set agent(next) {
+      agent = next;
+      agentRevision += 1;
+    },
     requests,
     executed,
     aborted,
@@ -84,11 +96,13 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
         available: true,
         tool: { ...tool, name },
       }));
-      return create(ListToolsResponseSchema, { tools: listed, agent: "helper", agentRevision: 1 });
+      return create(ListToolsResponseSchema, { tools: listed, agent, agentRevision });
     },
     async *callTool(init, { signal }): AsyncGenerator<CallToolResponse> {
       const request = create(CallToolRequestSchema, init);
       requests.push(request);
+      if (request.agentRevision < agentRevision)
+        refuse("failed_precondition", "switched", { reason: "AGENT_SWITCHED" });
       signal.addEventListener("abort", () => aborted.push(request.callId), { once: true });
       const result = resultsByCallId.get(request.callId) ?? execute(request, signal);
       resultsByCallId.set(request.callId, result);

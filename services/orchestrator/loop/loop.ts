@@ -22,6 +22,7 @@ import { openCalls } from "../run/fold.ts";
 import { type ClaimedRun, Superseded } from "../run/journal.ts";
 import { isTooLarge } from "../run/too-large.ts";
 import { outputTextFromState } from "../run/view.ts";
+import { AGENT_SWITCHED, AgentSwitched } from "./agent-switched.ts";
 import { executeCalls } from "./calls.ts";
 import type { LoopContext } from "./context.ts";
 import { createDeltaWriter, type DeltaWriter } from "./deltas.ts";
@@ -48,12 +49,18 @@ export async function runLoop(run: ClaimedRun, context: LoopContext): Promise<Lo
         taken = await model(run, context, signal, taken?.table);
       } else {
         await execute(run, context, signal, taken);
-        if (await parks(run)) return "parked";
+        if (await parks(run)) {
+          await refuseSwitched(run, context, signal);
+          return "parked";
+        }
       }
     } catch (error) {
       if (run.state.cancel !== undefined) continue; // the state itself throws when the run is no longer ours
       if (error instanceof Superseded || context.signal.aborted) throw error;
       if (context.handover.aborted || deadline.signal.aborted) continue;
+      if (error instanceof AgentSwitched) {
+        return end(run, { status: RunStatus.CANCELLED, reason: AGENT_SWITCHED, error: error.message });
+      }
       if (!(error instanceof RunFailed)) throw error;
       return end(run, { status: RunStatus.FAILED, reason: error.reason, error: error.message });
     }
@@ -107,6 +114,18 @@ async function parks(run: ClaimedRun): Promise<boolean> {
     return calls.length > 0 ? { case: "parked", value: { calls } } : undefined;
   });
   return run.state.phase.kind === "parked";
+}
+
+/**
+ * The router cancels what is parked after it has switched a session; a run that parks at the same time looks itself, so that
+ * one of the two sees the other, and no run of a former agent stands in the way of the session's next one.
+ */
+async function refuseSwitched(run: ClaimedRun, context: LoopContext, signal: AbortSignal): Promise<void> {
+  try {
+    await listTools(run.state, context, signal);
+  } catch (error) {
+    if (error instanceof AgentSwitched) throw error; // whatever else it is, the run waits for its client
+  }
 }
 
 async function end(run: ClaimedRun, { status, reason, error = "" }: Stop): Promise<LoopOutcome> {

@@ -3,6 +3,7 @@ import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { AGENT_SWITCHED } from "../loop/agent-switched.ts";
 import type { WakeQueue } from "../session/wake.ts";
 import type { RunState } from "./fold.ts";
 import { openJournal, type RunJournal, type RunLog } from "./journal.ts";
@@ -92,7 +93,8 @@ export async function cancelRun(
   await journal.append((state) => {
     if (state === undefined || state.phase.kind === "ended") return undefined;
     const outputText = outputTextFromState(state);
-    return { case: "ended", value: { status: RunStatus.CANCELLED, reason: "cancelled", outputText } };
+    const reason = by.reason === AGENT_SWITCHED ? AGENT_SWITCHED : "cancelled";
+    return { case: "ended", value: { status: RunStatus.CANCELLED, reason, outputText } };
   });
   const holder = journal.state?.claim;
   if (holder !== undefined) options.nudge(holder.instance, accepted.sessionId);

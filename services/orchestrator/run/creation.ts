@@ -39,7 +39,7 @@ export async function createRun(
   await refuseUnknownCalls(options, session, request);
   const accepted = create(RunAcceptedSchema, {
     sessionId: session.id,
-    agent: session.agent,
+    agent: session.nextAgent || session.agent, // a switch under way is waited for when the tools are listed
     input,
     principal: by.principal,
     idempotencyKey,
