@@ -34,6 +34,7 @@ export function createRoutes({ offer, onChange, calls, workers, stop, logs, stop
         for await (const response of offers) yield { tools: response.tools, sources: response.sources };
       },
       callTool: (request, { signal }) => calls.run(request, { traceId: currentTraceId(), signal }),
+      releaseScope: () => ({}), // a worker belongs to its file: what a scope needs comes with each request
     });
     router.service(WorkerService, {
       listWorkers: () => ({ workers: workers() }),

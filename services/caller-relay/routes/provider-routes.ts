@@ -36,6 +36,7 @@ export function providerRoutes(parts: ProviderRouteParts): ServiceImpl<typeof To
     async *callTool(request, context) {
       yield { event: { case: "result", value: await relay.call(request, context.signal) } };
     },
+    releaseScope: () => ({}), // the caller stays with its session, whatever agent that has
   };
 }
 

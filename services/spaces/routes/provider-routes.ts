@@ -5,11 +5,8 @@ import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Rooms } from "../built-ins/built-in.ts";
 import { builtInTools, callBuiltIn } from "../built-ins/built-ins.ts";
 
-/** Nothing is kept by scope, so there is nothing to release. */
-type Provider = Omit<ServiceImpl<typeof ToolProviderService>, "releaseScope">;
-
 /** The built-in tools as a provider like any other. They belong to no source and never change. */
-export function providerRoutes(rooms: Rooms, stopping: AbortSignal): Provider {
+export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl<typeof ToolProviderService> {
   return {
     listTools: (request) => offerFor(request.sources),
     async *watchTools(request, context) {
@@ -26,6 +23,7 @@ export function providerRoutes(rooms: Rooms, stopping: AbortSignal): Provider {
       const result = await callBuiltIn(rooms, request.tool, call, request.argumentsJson);
       yield { event: { case: "result", value: result } };
     },
+    releaseScope: () => ({}), // what belongs to a session and agent waits for the agent's return
   };
 }
 
