@@ -1,13 +1,13 @@
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { AdmissionDesk, AdmittedCall, Facts, IdentifiedCall } from "./admission.ts";
-import { type Answer, type Answers, failure } from "./answer.ts";
+import { type Answer, type Answers, canceled, failure } from "./answer.ts";
 import { openEnding } from "./ending.ts";
 import { decideDeadline } from "./execute/deadline.ts";
 import type { Execution } from "./execute/execute.ts";
 import type { CallEvent, FlightControl, Flights } from "./flights.ts";
 import type { Messages } from "./messages.ts";
-import type { Records } from "./record.ts";
+import { type Records, timesOf } from "./record.ts";
 import type { Sessions } from "./sessions.ts";
 import type { SessionCalls } from "./switching/session-calls.ts";
 
@@ -68,15 +68,13 @@ export function createCalls(parts: CallParts): Calls {
   /** record ─▶ execute ─▶ answer */
   async function carryOut(call: AdmittedCall, control: FlightControl): Promise<Answer> {
     const { entry, facts } = call;
-    const begun = await records.begin(entry, facts, clock.now(), control.signal);
+    const now = clock.now();
+    const deadline = decideDeadline(entry, now, call.runDeadline);
+    const begun = await records.begin(entry, { ...facts, ...timesOf(entry, deadline, now) }, now, control.signal);
     if (begun.kind === "resolved") return begun.answer;
+    if (begun.kind === "unrecorded" && flights.wasCanceled(facts.callId)) return canceled(entry.effect);
     const fault = begun.kind === "open" && !begun.isMine ? undefined : await shown(facts, begun.kind === "open");
-    const prepared = {
-      ...call,
-      callId: facts.callId,
-      begun,
-      deadline: decideDeadline(entry, clock.now(), call.runDeadline),
-    };
+    const prepared = { ...call, callId: facts.callId, begun, deadline };
     if (begun.kind === "open") {
       return fault ? records.abandon(facts.callId, fault) : execution.execute(prepared, control);
     }

@@ -1,5 +1,5 @@
 import type { CallToolResponse } from "#gen/toolbus/router/v1/tool_router_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
 import type { Answer } from "./answer.ts";
 
 /** What happens in a call: progress, logs, then its one result. */
@@ -30,10 +30,25 @@ interface Flight {
 }
 
 const MAX_UNREAD = 1_000;
+const MAX_CANCELED = 10_000;
 
 /** The calls in flight in this process. Who calls under an id that is in flight joins that call. */
 export class Flights {
   readonly #flights = new Map<string, Flight>();
+  readonly #canceled = new Set<string>();
+
+  /** Ends a call for all who wait for it; whether it was in flight here. It is remembered for a while. */
+  cancel(callId: string): boolean {
+    this.#canceled.add(callId);
+    if (this.#canceled.size > MAX_CANCELED) this.#canceled.delete(this.#canceled.keys().next().value ?? "");
+    const flight = this.#flights.get(callId);
+    flight?.control.abort(new Failure("canceled", "the call was canceled", { reason: "CALL_CANCELED" }));
+    return flight !== undefined;
+  }
+
+  wasCanceled(callId: string): boolean {
+    return this.#canceled.has(callId);
+  }
 
   async *join(passenger: Passenger, start: (control: FlightControl) => Promise<Answer>): AsyncGenerator<CallEvent> {
     const { callId, identity, signal } = passenger;

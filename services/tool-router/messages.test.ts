@@ -53,7 +53,7 @@ test("TOOL-10 a result is shown as soon as spaces are back, and their absence is
 
 test("closing tries a last time and waits for nobody who is not there", async () => {
   const { clock, messages, asked } = open(...Array<FailureCode>(10).fill("unavailable"));
-  messages.deliver(call, success("late"));
+  messages.showResult(call, success("late"));
   await until(() => clock.sleeping === 1);
   await messages[Symbol.asyncDispose]();
   expect(asked()).toBe(2);

@@ -28,8 +28,10 @@ export interface Messages extends AsyncDisposable {
   show(call: Shown, status: "running" | "requires action"): Promise<void>;
   /** Shows the result, in the background, until it is shown or refused for good: the result itself waits for nobody. */
   showResult(call: Shown, answer: Answer): void;
-  /** TOOL-9: a result for which nobody waits any more goes to the inbox, likewise in the background. */
-  deliver(call: Shown, answer: Answer): void;
+  /** Shows the result once, or fails; what spaces refuse for good is done with. */
+  tellResult(call: Shown, answer: Answer): Promise<void>;
+  /** TOOL-9: a result for which nobody waits any more goes to the inbox, likewise once. */
+  deliver(call: Shown, answer: Answer): Promise<void>;
 }
 
 const STATUSES = { running: Status.RUNNING, "requires action": Status.REQUIRES_ACTION };
@@ -70,6 +72,19 @@ export function openMessages(spaces: Spaces, clock: Clock, onFault: OnFault): Me
     }
   }
 
+  async function once(what: string, action: () => Promise<void>): Promise<void> {
+    try {
+      await action();
+    } catch (error) {
+      if (!(error instanceof Failure && REFUSALS.has(error.code))) throw error;
+      onFault(`${what} is refused: ${error.message}`);
+    }
+  }
+
+  function recordResult(call: Shown, answer: Answer): Promise<void> {
+    return record(call, { status: answer.isError ? Status.ERROR : Status.COMPLETE, result: answer });
+  }
+
   function inBackground(what: string, action: () => Promise<void>): void {
     const task = persist(what, action).finally(() => underWay.delete(task));
     underWay.add(task);
@@ -79,13 +94,15 @@ export function openMessages(spaces: Spaces, clock: Clock, onFault: OnFault): Me
     show: (call, status) => record(call, { status: STATUSES[status] }),
     showResult(call, answer) {
       if (call.spaceId === "") return;
-      const status = answer.isError ? Status.ERROR : Status.COMPLETE;
-      inBackground(`the message of call ${call.callId}`, () => record(call, { status, result: answer }));
+      inBackground(`the message of call ${call.callId}`, () => recordResult(call, answer));
+    },
+    async tellResult(call, answer) {
+      if (call.spaceId !== "") await once(`the message of call ${call.callId}`, () => recordResult(call, answer));
     },
     deliver({ callId, sessionId, agent, tool }, result) {
       const event = { case: "toolResult", value: { callId, tool, result } } as const;
       const request = { event: { eventId: `tr:${callId}`, sessionId, agent, event } };
-      inBackground(`the inbox event of call ${callId}`, () => spaces.deliverEvent(request));
+      return once(`the inbox event of call ${callId}`, () => spaces.deliverEvent(request));
     },
     async [Symbol.asyncDispose]() {
       closing.abort();

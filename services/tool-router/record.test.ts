@@ -1,14 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { ToolCallState as State } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Clock } from "#runtime/time/clock.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { success } from "./answer.ts";
 import { createOutside } from "./execute/outside.ts";
 import { type CallStore, createRecords } from "./record.ts";
 import { createMemoryCalls } from "./testing/memory-calls.ts";
+import { MemoryOffers, MemoryPresence } from "./testing/memory-watching.ts";
 import { entryOf, tool } from "./testing/tools.ts";
 import { createWaiters } from "./waiters.ts";
+import { createAbsence } from "./watch/absence.ts";
 
 const signal = new AbortController().signal;
 const facts = { callId: "c1", sessionId: "s1", runId: "r1", tool: "risky" };
@@ -108,6 +111,10 @@ describe("recorded calls", () => {
 });
 
 describe("calls that somebody outside answers", () => {
+  function outsideOf({ store, waiters }: ReturnType<typeof open>, clock: Clock) {
+    const absence = createAbsence(new MemoryPresence(), clock);
+    return createOutside({ store, waiters, offers: new MemoryOffers(), absence, audit: () => {}, clock });
+  }
   async function begin(parts: ReturnType<typeof open>) {
     const begun = await parts.records.begin(asked, { ...facts, tool: "asked" }, 0, signal);
     if (begun.kind !== "open") throw new Error(begun.kind);
@@ -121,7 +128,7 @@ describe("calls that somebody outside answers", () => {
     const parts = open();
     const record = await begin(parts);
     await resolve(parts); // and no news of it goes out
-    const outside = createOutside(parts.store, parts.waiters, createManualClock());
+    const outside = outsideOf(parts, createManualClock());
     expect((await outside.execute(record, false, deadline, signal)).outputJson).toBe('"yes"');
   });
 
@@ -130,7 +137,7 @@ describe("calls that somebody outside answers", () => {
       const parts = open();
       const clock = createManualClock();
       const record = await begin(parts);
-      const waiting = createOutside(parts.store, parts.waiters, clock).execute(record, false, deadline, signal);
+      const waiting = outsideOf(parts, clock).execute(record, false, deadline, signal);
       await until(() => clock.sleeping === 1);
       if (isAnswered) await resolve(parts); // its news is lost
       await clock.advance(1_000);
@@ -142,7 +149,7 @@ describe("calls that somebody outside answers", () => {
   test("TOOL-4 a call whose time went by before anybody could wait leaves nobody waiting", async () => {
     const parts = open();
     const clock = createManualClock(5_000);
-    const outside = createOutside(parts.store, parts.waiters, clock);
+    const outside = outsideOf(parts, clock);
     const answer = await outside.execute(await begin(parts), false, deadline, signal);
     expect(answer.outputJson).toBe('{"error":"Tool timed out after 1000ms"}');
     expect(parts.standing.get("c1")?.state).toBe(State.PENDING);
@@ -151,7 +158,7 @@ describe("calls that somebody outside answers", () => {
   test("a caller that went away and comes back within the call's time waits for the same call", async () => {
     const parts = open();
     const clock = createManualClock();
-    const outside = createOutside(parts.store, parts.waiters, clock);
+    const outside = outsideOf(parts, clock);
     const record = await begin(parts);
     const leaving = new AbortController();
     const left = outside.execute(record, false, deadline, leaving.signal);

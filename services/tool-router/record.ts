@@ -8,8 +8,10 @@ import {
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { type Answer, outcomeUnknown } from "./answer.ts";
+import { isTombstone } from "./cancellation.ts";
 import type { Stored } from "./documents.ts";
 import { openEnding } from "./ending.ts";
+import type { Deadline } from "./execute/deadline.ts";
 import { refuseForeign } from "./flights.ts";
 import type { ToolEntry } from "./tool-set.ts";
 import type { Waiters } from "./waiters.ts";
@@ -30,6 +32,8 @@ import type { Waiters } from "./waiters.ts";
 /** The bucket of recorded calls. `update` writes what `decide` gives, again if somebody else wrote; undefined keeps. */
 export interface CallStore {
   read(callId: string): Promise<ToolCallRecord | undefined>;
+  /** What the news said last, as good as a reading for who listens to them: what is open may have moved on. */
+  glance(callId: string): Promise<ToolCallRecord | undefined>;
   create(record: ToolCallRecord): Promise<boolean>;
   update(callId: string, decide: (record: ToolCallRecord) => ToolCallRecord | undefined): Promise<Updated | undefined>;
   list(signal: AbortSignal): AsyncIterable<Stored<ToolCallRecord>>;
@@ -91,6 +95,7 @@ export function createRecords(store: CallStore, waiters: Waiters, executing: Set
     }
     const standing = await store.read(record.callId);
     if (standing === undefined) return begin(entry, facts, now, signal); // it aged out between the two
+    if (isTombstone(standing) && standing.result) return { kind: "resolved", answer: standing.result };
     if (!isSameCall(standing, record)) refuseForeign(record.callId);
     if (standing.state === State.STARTED) return { kind: "resolved", answer: await follow(standing.callId, signal) };
     if (standing.result !== undefined) return { kind: "resolved", answer: standing.result };
@@ -143,6 +148,7 @@ export function createRecords(store: CallStore, waiters: Waiters, executing: Set
 
   async function recall(call: CallIdentity, signal: AbortSignal): Promise<Answer | undefined> {
     const standing = await store.read(call.callId);
+    if (standing && isTombstone(standing)) return standing.result;
     const isSame = standing?.sessionId === call.sessionId && standing.runId === call.runId;
     if (!isSame) return undefined;
     return standing.state === State.STARTED ? follow(call.callId, signal) : standing.result;
@@ -154,6 +160,19 @@ export function createRecords(store: CallStore, waiters: Waiters, executing: Set
     finish,
     abandon,
     release: (callId) => void executing.delete(callId),
+  };
+}
+
+/** Until when somebody waits for a call that is answered from outside, and takes its result. */
+export function timesOf(
+  { executor, tool }: ToolEntry,
+  { at }: Deadline,
+  now: number,
+): Pick<CallFacts, "waitsUntil" | "expiresAt"> {
+  if (executor.kind !== "outside") return {};
+  return {
+    ...(!tool.isAsync && { waitsUntil: timestampFromMs(Math.ceil(at)) }),
+    ...(tool.expiresMs > 0 && { expiresAt: timestampFromMs(now + tool.expiresMs) }),
   };
 }
 

@@ -17,7 +17,6 @@ import { Contexts } from "./contexts.ts";
 import { createExecution } from "./execute/execute.ts";
 import { createAddressGuard } from "./execute/gateway/address-guard.ts";
 import { openGateway } from "./execute/gateway/gateway.ts";
-import { createOutside } from "./execute/outside.ts";
 import { createProviderExecution } from "./execute/provider.ts";
 import { Flights } from "./flights.ts";
 import { openMessages } from "./messages.ts";
@@ -25,10 +24,11 @@ import { createRecords } from "./record.ts";
 import { createRoutes } from "./routes.ts";
 import { Sessions } from "./sessions.ts";
 import { createSubmissions } from "./submissions.ts";
-import { createResultStore, openCallStore } from "./subscriptions/call-store.ts";
+import { createResultStore } from "./subscriptions/call-store.ts";
 import { openCatalogue } from "./subscriptions/catalogue.ts";
 import { createDocuments } from "./subscriptions/documents.ts";
 import { createProviders } from "./subscriptions/providers.ts";
+import { openRecordedCalls } from "./subscriptions/recorded-calls.ts";
 import { createSpaces } from "./subscriptions/spaces.ts";
 import { openSwitching } from "./subscriptions/switching.ts";
 import { SessionCalls } from "./switching/session-calls.ts";
@@ -55,8 +55,19 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const spaces = createSpaces(bus, telemetry);
   const waiters = createWaiters();
   const executing = new Set<string>();
-  const store = stack.use(await openCallStore(bus, { waiters, executing }));
+  const flights = new Flights();
   const messages = stack.use(openMessages(spaces, clock, (fault) => logger.warn(fault)));
+  const recorded = stack.use(
+    await openRecordedCalls(bus, {
+      waiters,
+      executing,
+      flights,
+      messages,
+      audit,
+      onFault: (fault) => logger.warn(fault),
+    }),
+  );
+  const { store } = recorded;
   const answers = createAnswers({ validator, maxBytes: config.maxResultBytes, store: createResultStore(bus) });
   const news = new SessionNews();
   const present = new SessionCalls();
@@ -82,7 +93,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const graceMs = (provider: string) => PROVIDER_GRACE_MS + (provider === "worker" ? workerStartupMs : 0);
   const execution = createExecution({
     gateway,
-    outside: createOutside(store, waiters, clock),
+    outside: recorded.outside,
     providers: createProviderExecution({ find, graceMs }),
   });
   const switching = stack.use(
@@ -131,7 +142,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
           execution,
           answers,
           clock,
-          flights: new Flights(),
+          flights,
           sessions,
           present,
         }),
@@ -140,8 +151,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
         switching,
         news,
         spaces,
-        store,
-        submissions: createSubmissions({ store, messages, validator, clock, answers }),
+        ...recorded,
+        submissions: createSubmissions({ store, validator, clock, answers }),
         audit: {
           follow: (from, ends) => followAudit(bus, from, ends),
           backwards: (before, ends) => readAuditBackwards(bus, before, ends),

@@ -1,4 +1,3 @@
-import { timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   ToolCallState as State,
   type SubmitToolResultRequest,
@@ -7,25 +6,27 @@ import {
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type Answer, type Answers, failure, successJson } from "./answer.ts";
-import type { Messages } from "./messages.ts";
+import { hasExpired, isOpen } from "./duty.ts";
 import type { CallStore } from "./record.ts";
 import type { Validator } from "./validate.ts";
 
 export interface Submissions {
-  /** TOOL-7: exactly one submission wins; the others are told why theirs did not. */
-  submit(request: SubmitToolResultRequest): Promise<ToolCallRecord>;
+  /**
+   * TOOL-7: exactly one submission wins; the others are told why theirs did not. A call that a watcher has taken is answered
+   * on behalf of the principal that watches, or of the one that calls.
+   */
+  submit(request: SubmitToolResultRequest, principal: string): Promise<ToolCallRecord>;
 }
 
 export interface SubmissionParts {
   store: CallStore;
-  messages: Messages;
   validator: Validator;
   clock: Clock;
   answers: Pick<Answers, "bound" | "recorded">;
 }
 
 export function createSubmissions(parts: SubmissionParts): Submissions {
-  const { store, messages, validator, clock, answers } = parts;
+  const { store, validator, clock, answers } = parts;
 
   function answerFrom(request: SubmitToolResultRequest, record: ToolCallRecord): Answer {
     if (request.error !== "") return failure(request.error);
@@ -39,44 +40,52 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
   }
 
   return {
-    async submit(request) {
+    async submit(request, principal) {
       const { callId, runId } = request;
-      const found = (await store.read(callId)) ?? refuseUnknown(callId);
+      const found = (await store.glance(callId)) ?? refuseUnknown(callId);
       if (runId !== "" && found.runId !== runId) refuseUnknown(callId, runId);
       refuseUnlessOpen(found, clock.now());
       const result = await answers.recorded(await answers.bound(answerFrom(request, found)));
       const updated = await store.update(callId, (record) => {
-        if (!isOpen(record)) return undefined;
+        if (!isOpen(record) || hasExpired(record, clock.now()) || isStranger(record, principal)) return undefined;
         return { ...record, state: State.RESOLVED, result, resolvedLate: record.state === State.PENDING };
       });
-      const { record, hasChanged, before } = updated ?? refuseUnknown(callId);
-      if (!hasChanged) refuseUnlessOpen(record, clock.now());
+      const { record, hasChanged } = updated ?? refuseUnknown(callId);
+      if (!hasChanged) {
+        refuseUnlessOpen(record, clock.now());
+        refuseStranger(record);
+      }
       store.announce(callId);
-      messages.showResult(record, result);
-      if (before.state === State.PENDING) messages.deliver(record, result);
       return record;
     },
   };
 }
 
-function isOpen(record: ToolCallRecord): boolean {
-  return record.state === State.WAITING || record.state === State.PENDING;
+function isStranger({ taken, watcherPrincipal, principal: owner }: ToolCallRecord, principal: string): boolean {
+  return taken && principal !== watcherPrincipal && principal !== owner;
 }
 
-function refuseUnlessOpen(record: ToolCallRecord, now: number): void {
-  const { callId, state, expiresAt } = record;
-  const hasExpired = state === State.EXPIRED || (expiresAt !== undefined && timestampMs(expiresAt) <= now);
+function refuseStranger({ callId }: ToolCallRecord): never {
+  return refuse("permission_denied", `call ${callId} has been taken by a watcher of somebody else`, {
+    reason: "CALL_TAKEN",
+    metadata: { call_id: callId },
+  });
+}
+
+export function refuseUnlessOpen(record: ToolCallRecord, now: number): void {
+  const { callId, state } = record;
   const metadata = { call_id: callId };
   if (state === State.RESOLVED) {
     refuse("failed_precondition", `call ${callId} is already resolved`, { reason: "CALL_ALREADY_RESOLVED", metadata });
   }
-  if (hasExpired) refuse("failed_precondition", `call ${callId} has expired`, { reason: "CALL_EXPIRED", metadata });
+  if (state === State.EXPIRED || hasExpired(record, now))
+    refuse("failed_precondition", `call ${callId} has expired`, { reason: "CALL_EXPIRED", metadata });
   if (!isOpen(record)) {
     refuse("failed_precondition", `call ${callId} is not answered from outside`, { reason: "CALL_NOT_OPEN", metadata });
   }
 }
 
-function refuseUnknown(callId: string, runId?: string): never {
+export function refuseUnknown(callId: string, runId?: string): never {
   const ofRun = runId === undefined ? "" : ` of run ${runId}`;
   return refuse("not_found", `there is no call ${callId}${ofRun}`, {
     reason: "CALL_UNKNOWN",

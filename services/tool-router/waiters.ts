@@ -1,6 +1,7 @@
 /** Who waits for news of a call in this process, woken by the bus. */
 export interface Waiters {
   wake(callId: string): void;
+  has(callId: string): boolean;
   /** After a loss of the bus, in which news may have been missed. */
   wakeAll(): void;
   /**
@@ -27,6 +28,7 @@ export function createWaiters(): Waiters {
 
   return {
     wake,
+    has: (callId) => waiting.has(callId),
     wakeAll() {
       for (const callId of [...waiting.keys()]) wake(callId);
     },

@@ -37,6 +37,7 @@ const TOOL = {
       visible: { type: "boolean" },
       isAsync: { type: "boolean" },
       timeout: MILLISECONDS,
+      expires: MILLISECONDS,
       effect: { enum: Object.keys(EFFECTS) },
       config: { type: "object" },
       builtinPolicy: object({
@@ -62,6 +63,7 @@ interface ToolFile {
   visible?: boolean;
   isAsync?: boolean;
   timeout?: number;
+  expires?: number;
   effect?: keyof typeof EFFECTS;
   config?: JsonObject;
   builtinPolicy?: { name?: string; allowedPaths?: string[]; allowedCommands?: string[]; timeout?: number };
@@ -77,7 +79,7 @@ export function parseToolFile(text: string): Parsed<Tool> {
 }
 
 function toolFromFile(file: ToolFile): Tool {
-  const { name, description = "", inputSchema, outputSchema, isAsync = false, timeout = 0, effect } = file;
+  const { name, description = "", inputSchema, outputSchema, isAsync = false, timeout = 0, expires = 0, effect } = file;
   const kind = file.executionType ?? file.kind ?? "";
   const policy = file.builtinPolicy;
   return create(ToolSchema, {
@@ -89,6 +91,7 @@ function toolFromFile(file: ToolFile): Tool {
     customType: kind.includes(":") ? kind : "",
     isAsync,
     timeoutMs: timeout,
+    expiresMs: expires,
     effect: effect === undefined ? Effect.UNSPECIFIED : EFFECTS[effect],
     ...(file.visible !== undefined && { visible: file.visible }),
     ...(file.config && { config: file.config }),

@@ -1,10 +1,16 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ToolCallState as State, type ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type Answer, failure, success } from "../answer.ts";
+import type { Audit } from "../audit.ts";
+import { isExternal } from "../duty.ts";
 import { openEnding } from "../ending.ts";
+import { endWait } from "../keeper.ts";
 import type { CallStore } from "../record.ts";
 import type { Waiters } from "../waiters.ts";
+import { ABSENCE_GRACE_MS, type Absence } from "../watch/absence.ts";
+import type { Offers } from "../watch/watching.ts";
 import type { Deadline } from "./deadline.ts";
 
 /** TOOL-4 and TOOL-8: calls that somebody outside answers, a person in the space or an external service. */
@@ -12,19 +18,47 @@ export interface Outside {
   execute(record: ToolCallRecord, isAsync: boolean, deadline: Deadline, signal: AbortSignal): Promise<Answer>;
 }
 
-export function createOutside(store: CallStore, waiters: Waiters, clock: Clock): Outside {
-  /** The winner's answer when there is one; else nobody waits from here on, and a result goes to the inbox. */
-  async function giveUp(callId: string, otherwise: Answer): Promise<Answer> {
-    const updated = await store.update(callId, (record) =>
-      record.state === State.WAITING ? { ...record, state: State.PENDING } : undefined,
-    );
-    store.announce(callId); // who waits for it elsewhere takes it back
-    return updated?.record.result ?? otherwise;
+export interface OutsideParts {
+  store: CallStore;
+  waiters: Waiters;
+  offers: Offers;
+  absence: Absence;
+  audit: Audit;
+  clock: Clock;
+}
+
+export function createOutside({ store, waiters, offers, absence, audit, clock }: OutsideParts): Outside {
+  /** Ends a call that nobody has taken; gives whether it did. */
+  async function dismiss(record: ToolCallRecord, result: Answer): Promise<boolean> {
+    const updated = await store.update(record.callId, (standing) => {
+      const isOpen = standing.state === State.WAITING || standing.state === State.PENDING;
+      return isOpen && !standing.taken ? { ...standing, state: State.RESOLVED, result } : undefined;
+    });
+    if (!updated?.hasChanged) return false;
+    store.announce(record.callId);
+    await offers.withdraw(record).catch(() => {}); // whoever finds it there reads that it is resolved
+    return true;
+  }
+
+  async function offer(record: ToolCallRecord): Promise<void> {
+    if (!isExternal(record) || record.taken) return;
+    try {
+      await offers.offer(record);
+    } catch (error) {
+      await dismiss(record, failure(`the call could not be offered to a watcher: ${messageFromUnknown(error)}`));
+    }
+  }
+
+  /** TOOL-6: a service that is down is said to be down, as long as nobody has taken the call. */
+  async function dismissUnwatched(record: ToolCallRecord, signal: AbortSignal): Promise<void> {
+    const text = `Tool "${record.tool}" has no watcher: no service that executes it was there within ${ABSENCE_GRACE_MS}ms`;
+    do await absence.lasts(record.tool, signal);
+    while (!(await dismiss(record, failure(text))));
   }
 
   /** The answer, if there is one; else the record says that somebody waits. */
   async function read(callId: string): Promise<Answer | undefined> {
-    const record = await store.read(callId);
+    const record = await store.glance(callId);
     if (record?.state !== State.PENDING) return record?.result;
     const updated = await store.update(callId, (standing) =>
       standing.state === State.PENDING ? { ...standing, state: State.WAITING } : undefined,
@@ -32,34 +66,43 @@ export function createOutside(store: CallStore, waiters: Waiters, clock: Clock):
     return updated?.record.result;
   }
 
-  async function wait(callId: string, deadline: Deadline, leftMs: number, signal: AbortSignal): Promise<Answer> {
+  async function wait(record: ToolCallRecord, deadline: Deadline, leftMs: number, signal: AbortSignal) {
     using ending = openEnding(signal);
     const ends = ending.signal;
+    const end = (reason: unknown) => ending.end(reason);
     void clock.delay(leftMs, ends).then(
-      () => ending.end(new Error("the time is over")),
-      () => {}, // the wait has ended
-    );
+      () => end(new Error("the time is over")),
+      () => {},
+    ); // the wait has ended
+    const offered = offer(record);
+    offered.catch(end);
+    if (isExternal(record)) dismissUnwatched(record, ends).catch(end);
     const otherwise = timedOut(deadline);
     try {
-      return await waiters.until(callId, () => read(callId), ends);
+      return await waiters.until(record.callId, () => read(record.callId), ends);
     } catch (error) {
-      const answer = await giveUp(callId, otherwise);
+      await offered.catch(() => {}); // the duty of the record offers it once more
+      const answer = (await endWait(store, record.callId, audit))?.result ?? otherwise;
       if (signal.aborted && answer === otherwise) throw signal.reason;
       if (!ends.aborted) throw error;
       return answer;
     } finally {
-      ending.end();
+      end(new Error("the wait is over"));
     }
   }
 
   return {
     async execute(record, isAsync, deadline, signal) {
       const { callId } = record;
-      if (isAsync) return success({ status: "pending", pendingToolCallId: callId });
+      if (isAsync) {
+        await offer(record);
+        const refused = (await store.glance(callId))?.result;
+        return refused ?? success({ status: "pending", pendingToolCallId: callId });
+      }
       const createdAt = record.createdAt === undefined ? clock.now() : timestampMs(record.createdAt);
       const leftMs = Math.min(deadline.at, createdAt + deadline.timeoutMs) - clock.now();
-      if (leftMs <= 0) return giveUp(callId, timedOut(deadline));
-      return wait(callId, deadline, leftMs, signal);
+      if (leftMs <= 0) return (await endWait(store, callId, audit))?.result ?? timedOut(deadline);
+      return wait(record, deadline, leftMs, signal);
     },
   };
 }

@@ -1,31 +1,42 @@
+import { randomUUID } from "node:crypto";
 import type { ConnectRouter } from "@connectrpc/connect";
-import type { AuditEvent } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { type AuditFilter, AuditService } from "#gen/toolbus/router/v1/audit_pb.ts";
 import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { principalOf } from "#runtime/rpc/identity.ts";
+import type { Cancellation } from "../cancellation.ts";
 import { openEnding } from "../ending.ts";
 import type { CallStore } from "../record.ts";
 import { pageOf } from "../sessions.ts";
 import type { Submissions } from "../submissions.ts";
-
-/** The audit trail, read. */
-export interface AuditReader {
-  follow(fromSequence: number, signal: AbortSignal): AsyncIterable<AuditEvent>;
-  backwards(beforeSequence: number, signal: AbortSignal): AsyncIterable<AuditEvent>;
-}
+import { tokenFrom } from "../subscriptions/subject-token.ts";
+import type { Acknowledgements } from "../watch/acknowledgements.ts";
+import type { Desk } from "../watch/desk.ts";
 
 export interface RecordRoutes {
   store: CallStore;
   submissions: Submissions;
-  audit: AuditReader;
+  acknowledgements: Acknowledgements;
+  cancellation: Cancellation;
+  desk: Desk;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
 }
 
-export function routeRecords(router: ConnectRouter, { store, submissions, audit, stopping }: RecordRoutes): void {
+const IN_FLIGHT = 64;
+
+export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void {
+  const { store, submissions, acknowledgements, cancellation, desk, stopping } = routes;
   router.service(ToolCallService, {
-    async submitToolResult(request) {
-      return { call: await submissions.submit(request) };
+    async *watchToolCalls({ tools, watcherId, maxInFlight }, { signal, requestHeader }) {
+      using ending = openEnding(signal, stopping);
+      const token = tokenFrom(principalOf(requestHeader), watcherId || randomUUID());
+      yield* desk.watch({ token, tools, limit: maxInFlight || IN_FLIGHT }, ending.signal);
+    },
+    async acknowledgeToolCall(request, { requestHeader }) {
+      return { call: await acknowledgements.acknowledge(request, principalOf(requestHeader)) };
+    },
+    async submitToolResult(request, { requestHeader }) {
+      return { call: await submissions.submit(request, principalOf(requestHeader)) };
     },
     async getToolCall({ callId }) {
       const missing = `there is no call ${callId}`;
@@ -42,34 +53,8 @@ export function routeRecords(router: ConnectRouter, { store, submissions, audit,
       const { items, nextPageToken } = await pageOf(wanted(), pageSize || 100, pageToken);
       return { calls: items, nextPageToken };
     },
-  });
-  router.service(AuditService, {
-    async *watchAudit({ filter, fromSequence }, { signal }) {
-      using ending = openEnding(signal, stopping);
-      for await (const event of audit.follow(Number(fromSequence), ending.signal)) {
-        if (fits(event, filter)) yield { event };
-      }
-    },
-    async listAuditEvents({ filter, pageSize, pageToken }, { signal }) {
-      const events: AuditEvent[] = [];
-      for await (const event of audit.backwards(Number(pageToken || 0), signal)) {
-        if (!fits(event, filter)) continue;
-        if (events.length === (pageSize || 100)) return { events, nextPageToken: String(events.at(-1)!.sequence) };
-        events.push(event);
-      }
-      return { events, nextPageToken: "" };
+    async cancelToolCall(request) {
+      return { started: await cancellation.cancel(request) };
     },
   });
-}
-
-function fits(event: AuditEvent, filter: AuditFilter | undefined): boolean {
-  if (filter === undefined) return true;
-  const { kinds, agent, sessionId, tool, service } = filter;
-  return (
-    (kinds.length === 0 || kinds.includes(event.kind)) &&
-    (agent === "" || agent === event.agent) &&
-    (sessionId === "" || sessionId === event.sessionId) &&
-    (tool === "" || tool === event.tool) &&
-    (service === "" || service === event.service)
-  );
 }

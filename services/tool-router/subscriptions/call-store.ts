@@ -1,43 +1,119 @@
 import { createHash } from "node:crypto";
-import { ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { toJsonString } from "@bufbuild/protobuf";
+import { type ToolCallRecord, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { type AppendOutcome, appendFenced } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { StoreResult } from "../answer.ts";
+import { decideDuty } from "../duty.ts";
 import type { CallStore } from "../record.ts";
 import type { Waiters } from "../waiters.ts";
+import { dutyHeader } from "./call-duties.ts";
 import { openCallHolders } from "./call-holders.ts";
+import { type CallNews, openCallNews } from "./call-news.ts";
 import { createDocuments } from "./documents.ts";
+import { type RecentCall, RecentCalls } from "./recent-calls.ts";
 
-const CHANGED = "toolbus.call.changed";
+const PLACE = { bucket: "toolbus_calls", prefix: "", schema: ToolCallRecordSchema } as const;
+
+/** Larger records are read by those who need them instead of being told. */
+const MAX_TOLD_CHARACTERS = 8_192;
 
 export interface CallBus {
   waiters: Waiters;
   /** The calls that this router executes. */
   executing: ReadonlySet<string>;
+  /** Whether this router has to do with a call beyond those that it waits for. */
+  isConcerned?: (news: CallNews) => boolean;
+  /** Told what stands of such a call; undefined when news may have been missed. */
+  onNews?: (record: ToolCallRecord | undefined) => void;
+}
+
+export interface OpenCallStore extends CallStore, Disposable {
+  /** Tells that a call has changed, whatever this router knows of it: who waits for it reads. */
+  tellAgain(callId: string): void;
 }
 
 /** The recorded calls, with the news and the questions about them that go between routers. */
-export async function openCallStore(bus: Bus, { waiters, executing }: CallBus): Promise<CallStore & Disposable> {
+export async function openCallStore(bus: Bus, calls: CallBus): Promise<OpenCallStore> {
   using stack = new DisposableStack();
-  const { connection } = bus;
-  const documents = createDocuments(bus, { bucket: "toolbus_calls", prefix: "", schema: ToolCallRecordSchema });
-  const news = connection.subscribe(CHANGED, {
-    callback: (error, message) => (error ? waiters.wakeAll() : waiters.wake(message.string())),
-  });
+  const { waiters, executing, isConcerned = () => false, onNews = () => {} } = calls;
+  const documents = createDocuments(bus, PLACE);
+  const recent = new RecentCalls();
+  const news = stack.use(
+    await openCallNews(bus, (one) => {
+      if (one === undefined) forgetAll();
+      else void take(one);
+    }),
+  );
   const holders = stack.use(openCallHolders(bus, executing));
-  stack.defer(() => news.unsubscribe());
-  stack.defer(bus.link.onReturn(() => waiters.wakeAll()));
-  await connection.flush();
+
+  function forgetAll(): void {
+    recent.forgetAll();
+    onNews(undefined);
+    waiters.wakeAll();
+  }
+
+  async function take(one: CallNews): Promise<void> {
+    const { callId } = one;
+    const isWanted = isConcerned(one);
+    if (!isWanted && !waiters.has(callId) && !recent.has(callId)) return;
+    const stands = one.stands();
+    if (stands) recent.put(stands.record, stands.revision);
+    else recent.forget(callId);
+    waiters.wake(callId);
+    const record = isWanted ? await glance(callId) : undefined;
+    if (record) onNews(record);
+  }
+
+  async function glance(callId: string): Promise<ToolCallRecord | undefined> {
+    return recent.get(callId)?.record ?? (await readFresh(callId))?.record;
+  }
+
+  async function readFresh(callId: string): Promise<RecentCall | undefined> {
+    const found = await documents.read(callId);
+    if (found === undefined) return undefined;
+    const { value: record, revision } = found;
+    keep(record, revision);
+    return { record, revision };
+  }
+
+  function keep(record: ToolCallRecord, revision: number, json?: string): void {
+    const characters = json?.length ?? record.argumentsJson.length + (record.result?.outputJson.length ?? 0);
+    if (characters <= MAX_TOLD_CHARACTERS) recent.put(record, revision);
+    else recent.forget(record.callId);
+  }
+
+  async function write(record: ToolCallRecord, before: RecentCall | undefined): Promise<AppendOutcome> {
+    const json = toJsonString(ToolCallRecordSchema, record);
+    const outcome = await appendFenced(bus, {
+      subject: `$KV.${PLACE.bucket}.${record.callId}`,
+      expectedLastSequence: before?.revision ?? 0,
+      payload: json,
+      headers: dutyHeader(decideDuty(record, before?.record, Date.now())),
+    });
+    if (outcome.kind === "appended") keep(record, outcome.sequence, json);
+    return outcome;
+  }
+
   const owned = stack.move();
   return {
-    read: async (callId) => (await documents.read(callId))?.value,
-    create: async (record) => (await documents.create(record.callId, record)) !== undefined,
+    read: async (callId) => (await readFresh(callId))?.record,
+    glance,
+    create: async (record) => (await write(record, undefined)).kind === "appended",
     async update(callId, decide) {
-      const update = await documents.update(callId, (record) => record && decide(record));
-      const { before, value, hasChanged } = update;
-      return before && value && { before, record: value, hasChanged };
+      for (let guess = recent.get(callId); ; guess = undefined) {
+        const before = guess ?? (await readFresh(callId));
+        if (before === undefined) return undefined;
+        const after = decide(before.record);
+        if (after === undefined && guess !== undefined) continue; // a guess may be refuted
+        if (after === undefined) return { before: before.record, record: before.record, hasChanged: false };
+        const outcome = await write(after, before);
+        if (outcome.kind === "appended") return { before: before.record, record: after, hasChanged: true };
+      }
     },
     list: (signal) => documents.list(signal),
-    announce: (callId) => connection.publish(CHANGED, callId),
+    announce: (callId) => news.tell(callId, recent.get(callId)),
+    tellAgain: (callId) => news.tell(callId, undefined),
     isHeld: holders.isHeld,
     [Symbol.dispose]: () => owned.dispose(),
   };

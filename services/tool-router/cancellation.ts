@@ -1,0 +1,83 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import {
+  type CancelToolCallRequest,
+  ToolCallState as State,
+  type ToolCallRecord,
+  ToolCallRecordSchema,
+} from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { type Answer, canceled, failure } from "./answer.ts";
+import type { Audit } from "./audit.ts";
+import { isExternal, isOpen } from "./duty.ts";
+import { auditedFacts } from "./keeper.ts";
+import type { CallStore } from "./record.ts";
+import type { Offers } from "./watch/watching.ts";
+
+/*
+ * C1  A call that has not begun gets a record that says so: whoever is to begin it creates its record first, finds this one,
+ *     and gives its answer. So a process that was frozen cannot begin it later, on any router.
+ * C2  What is not recorded, since it may be repeated, is refused by the routers that have heard of the cancellation.
+ * C3  A call that waits for somebody outside is resolved by compare-and-set; its watcher is told by the news.
+ * C4  A call that a router executes is ended there, and so at its provider; what came of it is told as always.
+ */
+
+/** The calls under way on all routers. */
+export interface RunningCalls {
+  /** Ends a call wherever it runs, and keeps it from being begun; whether it ran. */
+  cancel(callId: string): Promise<boolean>;
+}
+
+export interface Cancellation {
+  /** Gives whether the execution may have begun before. */
+  cancel(request: CancelToolCallRequest): Promise<boolean>;
+}
+
+export interface CancellationParts {
+  store: CallStore;
+  running: RunningCalls;
+  offers: Offers;
+  audit: Audit;
+  clock: Clock;
+}
+
+export function createCancellation({ store, running, offers, audit, clock }: CancellationParts): Cancellation {
+  async function bury(callId: string, result: Answer): Promise<boolean> {
+    const createdAt = timestampFromMs(clock.now());
+    const tombstone = { callId, state: State.RESOLVED, canceled: true, result, createdAt };
+    return store.create(create(ToolCallRecordSchema, tombstone));
+  }
+
+  async function end(callId: string, why: string): Promise<ToolCallRecord | undefined> {
+    const updated = await store.update(callId, (record) => {
+      if (!isOpen(record)) return undefined;
+      const result = record.taken ? canceled(record.effect) : failure(why);
+      return { ...record, state: State.RESOLVED, result, canceled: true };
+    });
+    if (updated?.hasChanged) {
+      store.announce(callId);
+      if (isExternal(updated.record)) await offers.withdraw(updated.record);
+    }
+    return updated?.record;
+  }
+
+  return {
+    async cancel({ callId, reason }) {
+      const why = reason === "" ? "the call was canceled" : `the call was canceled: ${reason}`;
+      const isBuried = await bury(callId, failure(why)); // C1
+      const record = isBuried ? undefined : await end(callId, why); // C3
+      audit({ kind: AuditKind.CANCELED, callId, message: why, ...(record && auditedFacts(record)) });
+      if (record === undefined || record.state === State.STARTED) {
+        const isRunning = await running.cancel(callId); // C2, C4
+        return isRunning || record !== undefined;
+      }
+      return record.canceled ? record.taken : true;
+    },
+  };
+}
+
+/** C1: what stands for a call that was canceled before it began. */
+export function isTombstone({ canceled: isCanceled, tool }: ToolCallRecord): boolean {
+  return isCanceled && tool === "";
+}

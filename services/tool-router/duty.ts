@@ -1,0 +1,60 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { ToolCallState as State, type ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+
+/**
+ * What has to be done about a record that was written, by whichever router is there when it is time: nothing, tell that it
+ * has changed, or look at it.
+ */
+export type Duty = { kind: "none" } | { kind: "tell" } | { kind: "look"; at: number };
+
+/** A caller that waits acts at the end of its time; a little later somebody else does. */
+const BACKSTOP_MS = 1_000;
+const FIRST_LOOK_MS = 1_000;
+const SHORTEST_LOOK_MS = 2_000;
+const LONGEST_LOOK_MS = 60_000;
+
+/** `before` is what the written record replaces. */
+export function decideDuty(record: ToolCallRecord, before: ToolCallRecord | undefined, now: number): Duty {
+  if (isOpen(record)) {
+    const isOffered = before !== undefined && isOpen(before) && before.taken === record.taken;
+    const next = isExternal(record) && !isOffered ? now + FIRST_LOOK_MS : dueAt(record);
+    return next === undefined ? { kind: "none" } : { kind: "look", at: next };
+  }
+  if (before === undefined || !isOpen(before)) return { kind: "none" };
+  return record.spaceId === "" && !record.resolvedLate ? { kind: "tell" } : { kind: "look", at: now };
+}
+
+/** When an open call is to be looked at again, after a look that changed nothing; undefined when it can rest. */
+export function nextLookAt(record: ToolCallRecord, now: number): number | undefined {
+  const due = dueAt(record);
+  if (!record.taken) return due;
+  const ageMs = now - (record.createdAt === undefined ? now : timestampMs(record.createdAt));
+  const soon = now + Math.min(Math.max(ageMs / 4, SHORTEST_LOOK_MS), LONGEST_LOOK_MS);
+  return due === undefined ? soon : Math.min(due, soon);
+}
+
+export function isOpen({ state }: ToolCallRecord): boolean {
+  return state === State.WAITING || state === State.PENDING;
+}
+
+/** Whether services watch for it; the others are answered by people. */
+export function isExternal({ executionType }: ToolCallRecord): boolean {
+  return executionType === ExecutionType.EXTERNAL;
+}
+
+export function hasExpired({ expiresAt }: ToolCallRecord, now: number): boolean {
+  return expiresAt !== undefined && timestampMs(expiresAt) <= now;
+}
+
+/** Whether its caller's time is over and nobody said so. */
+export function isForsaken({ state, waitsUntil }: ToolCallRecord, now: number): boolean {
+  return state === State.WAITING && waitsUntil !== undefined && timestampMs(waitsUntil) + BACKSTOP_MS <= now;
+}
+
+function dueAt({ state, waitsUntil, expiresAt }: ToolCallRecord): number | undefined {
+  const ends = [];
+  if (state === State.WAITING && waitsUntil !== undefined) ends.push(timestampMs(waitsUntil) + BACKSTOP_MS);
+  if (expiresAt !== undefined) ends.push(timestampMs(expiresAt));
+  return ends.length === 0 ? undefined : Math.min(...ends);
+}

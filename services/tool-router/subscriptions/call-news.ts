@@ -1,0 +1,53 @@
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { headers, type Msg } from "@nats-io/transport-node";
+import { type ToolCallRecord, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import type { RecentCall } from "./recent-calls.ts";
+
+const CHANGED = "toolbus.call.changed";
+const CALL = "Toolbus-Call";
+const REVISION = "Toolbus-Revision";
+const WATCHER = "Toolbus-Watcher";
+
+/** A call has changed. The news carries what stands when that is small; `watcher` has taken it, or had before. */
+export interface CallNews {
+  readonly callId: string;
+  readonly watcher: string;
+  /** What stands; read it where this is undefined. */
+  readonly stands: () => RecentCall | undefined;
+}
+
+/** News of calls, told to all routers at once. `onNews` of undefined says that some was lost. */
+export async function openCallNews(bus: Bus, onNews: (news: CallNews | undefined) => void) {
+  const { connection } = bus;
+  const subscription = connection.subscribe(CHANGED, {
+    callback: (error, message) => onNews(error ? undefined : newsFrom(message)),
+  });
+  const endReturns = bus.link.onReturn(() => onNews(undefined));
+  await connection.flush();
+  return {
+    tell(callId: string, stands: RecentCall | undefined): void {
+      const fields = headers();
+      fields.set(CALL, callId);
+      if (stands) fields.set(REVISION, String(stands.revision));
+      if (stands?.record.taken) fields.set(WATCHER, watcherOf(stands.record));
+      const payload = stands ? toBinary(ToolCallRecordSchema, stands.record) : undefined;
+      connection.publish(CHANGED, payload, { headers: fields });
+    },
+    [Symbol.dispose]() {
+      endReturns();
+      subscription.unsubscribe();
+    },
+  };
+}
+
+/** The watcher whose delivery it was. */
+export function watcherOf({ deliveryId }: Pick<ToolCallRecord, "deliveryId">): string {
+  return deliveryId.slice(0, deliveryId.lastIndexOf("."));
+}
+
+function newsFrom({ headers: fields, data }: Msg): CallNews {
+  const revision = Number(fields?.get(REVISION) ?? 0);
+  const stands = () => (revision > 0 ? { record: fromBinary(ToolCallRecordSchema, data), revision } : undefined);
+  return { callId: fields?.get(CALL) ?? "", watcher: fields?.get(WATCHER) ?? "", stands };
+}

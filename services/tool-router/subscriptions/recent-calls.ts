@@ -1,0 +1,43 @@
+import type { ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+
+export interface RecentCall {
+  record: ToolCallRecord;
+  revision: number;
+}
+
+const MOST = 4_096;
+
+/**
+ * The calls that this router has to do with, as the news has them. What is here is a guess, never older than it was: a write
+ * that follows from it is fenced by its revision, and only a reading refutes it.
+ */
+export class RecentCalls {
+  readonly #calls = new Map<string, RecentCall>();
+
+  has(callId: string): boolean {
+    return this.#calls.has(callId);
+  }
+
+  get(callId: string): RecentCall | undefined {
+    return this.#calls.get(callId);
+  }
+
+  /** Gives whether it is news. */
+  put(record: ToolCallRecord, revision: number): boolean {
+    const { callId } = record;
+    const standing = this.#calls.get(callId);
+    if (standing !== undefined && standing.revision >= revision) return false;
+    this.#calls.delete(callId); // the youngest stands last
+    this.#calls.set(callId, { record, revision });
+    if (this.#calls.size > MOST) this.#calls.delete(this.#calls.keys().next().value ?? "");
+    return true;
+  }
+
+  forget(callId: string): void {
+    this.#calls.delete(callId);
+  }
+
+  forgetAll(): void {
+    this.#calls.clear();
+  }
+}

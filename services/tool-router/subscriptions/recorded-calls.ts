@@ -1,0 +1,81 @@
+import type { Bus } from "#runtime/bus/bus.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { systemClock as clock } from "#runtime/time/clock.ts";
+import type { Audit } from "../audit.ts";
+import { createCancellation } from "../cancellation.ts";
+import { createOutside } from "../execute/outside.ts";
+import type { Flights } from "../flights.ts";
+import { createKeeper } from "../keeper.ts";
+import type { Messages } from "../messages.ts";
+import type { Waiters } from "../waiters.ts";
+import { createAbsence } from "../watch/absence.ts";
+import { createAcknowledgements } from "../watch/acknowledgements.ts";
+import { Desk } from "../watch/desk.ts";
+import { createLostWatchers } from "../watch/lost-watchers.ts";
+import type { Offers } from "../watch/watching.ts";
+import { openCallDuties } from "./call-duties.ts";
+import { openCallStore } from "./call-store.ts";
+import { openOffers } from "./offers.ts";
+import { openRunningCalls } from "./running-calls.ts";
+import { openWatchPresence } from "./watch-presence.ts";
+
+export interface RecordedCallParts {
+  waiters: Waiters;
+  /** The calls that this router executes. */
+  executing: ReadonlySet<string>;
+  flights: Flights;
+  messages: Messages;
+  audit: Audit;
+  onFault(fault: string): void;
+}
+
+/** Recorded calls with all that happens to them between routers, watchers and those who answer. */
+export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
+  const { waiters, executing, flights, messages, audit, onFault } = parts;
+  await using stack = new AsyncDisposableStack();
+  const closing = new AbortController();
+  const presence = stack.use(openWatchPresence(bus));
+  const offers: Offers & Disposable = stack.use(openOffers(bus, { onOffer: (offer) => desk.receive(offer), onFault }));
+  const onUndecided = (error: unknown) => {
+    if (!closing.signal.aborted) onFault(`the calls of a lost watcher wait: ${messageFromUnknown(error)}`);
+  };
+  const desk = new Desk({
+    offers,
+    presence,
+    store: { read: (callId) => store.read(callId) },
+    onLeft(taken) {
+      for (const record of taken) lostWatchers.check(record, closing.signal).catch(onUndecided); // its duty decides later
+    },
+  });
+  const store = stack.use(
+    await openCallStore(bus, {
+      waiters,
+      executing,
+      isConcerned: ({ callId, watcher }) => desk.isConcerned(callId, watcher),
+      onNews: (record) => (record ? desk.hear(record) : void desk.recheck()),
+    }),
+  );
+  const lostWatchers = createLostWatchers({ store, offers, presence, audit, clock });
+  const keeper = createKeeper({ store, messages, offers, lostWatchers, audit, clock });
+  stack.use(
+    await openCallDuties(bus, {
+      tell: store.tellAgain,
+      look: (callId) => keeper.look(callId, closing.signal),
+      onFault,
+    }),
+  );
+  const running = stack.use(openRunningCalls(bus, (callId) => flights.cancel(callId)));
+  stack.defer(() => closing.abort());
+  const outside = createOutside({ store, waiters, offers, absence: createAbsence(presence, clock), audit, clock });
+  const acknowledgements = createAcknowledgements(store, clock);
+  const cancellation = createCancellation({ store, running, offers, audit, clock });
+  const owned = stack.move();
+  return {
+    store,
+    desk,
+    outside,
+    acknowledgements,
+    cancellation,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}

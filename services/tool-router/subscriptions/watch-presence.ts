@@ -1,0 +1,103 @@
+import { randomUUID } from "node:crypto";
+import { errors } from "@nats-io/transport-node";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import type { Presence } from "../watch/watching.ts";
+import { tokenFrom } from "./subject-token.ts";
+
+/*
+ * P1  A router has interest in the subjects of its watchers and their tools for as long as their streams live, and answers.
+ * P2  No interest, and no answer, mean that nobody is there: a frozen router keeps its interest.
+ * P3  Both mean nothing around a loss of the bus: the others return a little later, too.
+ */
+
+const ANSWER_MS = 1_000;
+const SETTLING_MS = 1_000;
+
+const toolSubject = (tool: string) => `toolbus.watch.tool.${tokenFrom(tool)}`;
+const watcherSubject = (watcher: string) => `toolbus.watch.watcher.${watcher}`;
+
+export function openWatchPresence(bus: Bus): Presence & Disposable {
+  const { connection } = bus;
+  const shown = new Map<string, { count: number; end: () => void }>();
+  let returnedAt = Number.NEGATIVE_INFINITY;
+  const endReturns = bus.link.onReturn(() => {
+    returnedAt = performance.now();
+  });
+
+  async function isThere(subject: string, signal: AbortSignal): Promise<boolean> {
+    for (;;) {
+      await bus.link.whenUp(signal);
+      const askedAt = performance.now();
+      const answer = await askOnce(bus, subject, signal);
+      if (answer === "there") return true;
+      if (answer === "nobody" && askedAt - returnedAt >= SETTLING_MS) return false;
+      await delay(50, signal); // P3
+    }
+  }
+
+  function showTool(tool: string): () => void {
+    const subject = toolSubject(tool);
+    const standing = shown.get(subject) ?? { count: 0, end: answering(bus, subject) };
+    standing.count += 1;
+    shown.set(subject, standing);
+    return () => {
+      standing.count -= 1;
+      if (standing.count > 0) return;
+      shown.delete(subject);
+      standing.end();
+    };
+  }
+
+  return {
+    isWatched: (tool, signal) => isThere(toolSubject(tool), signal),
+    isWatching: (watcher, signal) => isThere(watcherSubject(watcher), signal),
+    show(watcher, tools, onReplaced) {
+      const subject = watcherSubject(watcher);
+      const stream = randomUUID();
+      const onQuestion = (successor: string) => {
+        if (successor !== "" && successor !== stream) onReplaced();
+      };
+      const ends = [answering(bus, subject, onQuestion), ...[...new Set(tools)].map(showTool)];
+      connection.publish(subject, stream);
+      return {
+        [Symbol.dispose]() {
+          for (const end of ends) end();
+        },
+      };
+    },
+    [Symbol.dispose]: endReturns,
+  };
+}
+
+function answering(bus: Bus, subject: string, onQuestion: (text: string) => void = () => {}): () => void {
+  const subscription = bus.connection.subscribe(subject, {
+    callback: (error, message) => {
+      if (error !== null) return;
+      message.respond();
+      onQuestion(message.string());
+    },
+  });
+  return () => subscription.unsubscribe();
+}
+
+async function askOnce(bus: Bus, subject: string, signal: AbortSignal): Promise<"there" | "nobody" | "lost"> {
+  const { down } = bus.link;
+  try {
+    await unlessAborted(
+      unlessAborted(bus.connection.request(subject, undefined, { timeout: ANSWER_MS }), down),
+      signal,
+    );
+    return "there";
+  } catch (error) {
+    signal.throwIfAborted();
+    if (down.aborted) return "lost";
+    const isNobody =
+      error instanceof errors.TimeoutError ||
+      error instanceof errors.NoRespondersError ||
+      (error instanceof errors.RequestError && error.isNoResponders());
+    if (isNobody) return "nobody";
+    throw error;
+  }
+}

@@ -1,0 +1,67 @@
+import type { ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import type { Offer, Offers, Presence } from "../watch/watching.ts";
+
+/** The queues in memory, with the same promises as those of the bus: a call stands once, and is in one pair of hands. */
+export class MemoryOffers implements Offers {
+  readonly standing = new Map<string, ToolCallRecord>();
+  /** What was handed out and has neither been settled nor handed on. */
+  readonly inHands = new Set<string>();
+  readonly demands = new Map<string, number>();
+  onOffer: (offer: Offer) => void = () => {};
+  /** How often each call was handed out. */
+  readonly #times = new Map<string, number>();
+
+  async offer(record: ToolCallRecord): Promise<void> {
+    if (!this.standing.has(record.callId)) this.standing.set(record.callId, record);
+    this.#handOut();
+  }
+
+  async withdraw({ callId }: ToolCallRecord): Promise<void> {
+    this.standing.delete(callId);
+  }
+
+  demand(tool: string, count: number): void {
+    this.demands.set(tool, count);
+    queueMicrotask(() => this.#handOut());
+  }
+
+  leave(tool: string): void {
+    this.demands.delete(tool);
+  }
+
+  #handOut(): void {
+    for (const [callId, record] of [...this.standing]) {
+      if (this.inHands.has(callId) || (this.demands.get(record.tool) ?? 0) === 0) continue;
+      const times = (this.#times.get(callId) ?? 0) + 1;
+      this.#times.set(callId, times);
+      this.inHands.add(callId);
+      const end = (isDone: boolean) => {
+        if (!this.inHands.delete(callId)) return;
+        if (isDone) this.standing.delete(callId);
+        else queueMicrotask(() => this.#handOut());
+      };
+      this.onOffer({ record, isOld: times > 1, settle: () => end(true), handOn: () => end(false) });
+    }
+  }
+}
+
+/** Who watches, as a test says or a desk shows. */
+export class MemoryPresence implements Presence {
+  readonly tools = new Set<string>();
+  readonly watchers = new Map<string, () => void>();
+
+  isWatched = async (tool: string): Promise<boolean> => this.tools.has(tool);
+  isWatching = async (watcher: string): Promise<boolean> => this.watchers.has(watcher);
+
+  show(watcher: string, tools: readonly string[], onReplaced: () => void): Disposable {
+    this.watchers.get(watcher)?.();
+    this.watchers.set(watcher, onReplaced);
+    for (const tool of tools) this.tools.add(tool);
+    return {
+      [Symbol.dispose]: () => {
+        for (const tool of tools) this.tools.delete(tool);
+        if (this.watchers.get(watcher) === onReplaced) this.watchers.delete(watcher);
+      },
+    };
+  }
+}

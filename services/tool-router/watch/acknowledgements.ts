@@ -1,0 +1,31 @@
+import type { AcknowledgeToolCallRequest, ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { isOpen } from "../duty.ts";
+import type { CallStore } from "../record.ts";
+import { refuseUnknown, refuseUnlessOpen } from "../submissions.ts";
+
+export interface Acknowledgements {
+  /** TOOL-6: the call is this watcher's; of two who hold it, one is told that it is too late. Again is the same as once. */
+  acknowledge(request: AcknowledgeToolCallRequest, principal: string): Promise<ToolCallRecord>;
+}
+
+export function createAcknowledgements(store: CallStore, clock: Clock): Acknowledgements {
+  return {
+    async acknowledge({ callId, deliveryId }, principal) {
+      const updated = await store.update(callId, (record) =>
+        isOpen(record) && !record.taken
+          ? { ...record, taken: true, deliveryId, watcherPrincipal: principal }
+          : undefined,
+      );
+      const { record, hasChanged } = updated ?? refuseUnknown(callId);
+      if (hasChanged) store.announce(callId);
+      if (record.deliveryId === deliveryId) return record;
+      refuseUnlessOpen(record, clock.now());
+      return refuse("failed_precondition", `call ${callId} has been handed to another watcher`, {
+        reason: "CALL_TAKEN",
+        metadata: { call_id: callId },
+      });
+    },
+  };
+}

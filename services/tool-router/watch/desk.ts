@@ -1,0 +1,180 @@
+import { randomUUID } from "node:crypto";
+import { ToolCallState as State, type ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { isOpen } from "../duty.ts";
+import type { CallStore } from "../record.ts";
+import { type Delivery, type Handed, Watcher } from "./watcher.ts";
+import type { Offer, Offers, Presence } from "./watching.ts";
+
+/*
+ * How a call that an external service executes comes to one of the watchers of its tool, and back.
+ *
+ *   caller's router      the bus                          watcher's router        watcher
+ *   create record ─────▶ toolbus_calls
+ *   offer ─────────────▶ TOOLBUS_OFFERS, a queue a tool ─▶ desk.receive ─────────▶ WatchToolCalls
+ *                        toolbus_calls ◀─── compare-and-set, on any router ─────── AcknowledgeToolCall, SubmitToolResult
+ *   waiter ◀──────────── news, with what stands ─────────▶ desk.hear
+ *
+ * W1  Created before shown: the record stands before the call is offered, and is offered once.
+ * W2  Resolved by compare-and-set: whoever acknowledges or answers writes the record as it follows from what stands. What this
+ *     desk, its queue or a watcher believes decides nothing: of two who both hold a call, one is told that it is too late.
+ * W3  Woken by the bus: who waits listens before the record is created, and the news carries the result. It is read again
+ *     after each loss of the bus, and the news of a resolved call is told once more by whoever has its duty (duty.ts), so that
+ *     a router which dies between writing and telling leaves nobody waiting.
+ * W4  In one pair of hands: the queue gives a call to one router at a time, and that to one watcher. An unacknowledged call
+ *     goes back when the watcher's stream ends, and by itself when the router dies. What came back is read before it is handed on.
+ * W5  Acknowledged means taken: the call leaves the queue. What then becomes of it when the watcher is lost is decided by
+ *     lost-watchers.ts, never here.
+ * W6  A watcher has at most its limit in its hands, and no more is asked for than all of them can take.
+ */
+
+export interface WatchRequest {
+  /** Who watches: the same for a stream that replaces a broken one. */
+  token: string;
+  tools: readonly string[];
+  limit: number;
+}
+
+export interface DeskParts {
+  offers: Offers;
+  presence: Presence;
+  store: Pick<CallStore, "read">;
+  /** A watcher left that had taken these calls. */
+  onLeft: (taken: ToolCallRecord[]) => void;
+}
+
+export class Desk {
+  readonly #parts: DeskParts;
+  readonly #watchers = new Set<Watcher>();
+  /** By call: who has it. */
+  readonly #held = new Map<string, Watcher>();
+
+  constructor(parts: DeskParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether the news of a call, or of one that this watcher took, is of interest. */
+  isConcerned(callId: string, token: string): boolean {
+    return this.#held.has(callId) || (token !== "" && this.#ofToken(token) !== undefined);
+  }
+
+  /** Hands calls to a watcher until the signal aborts; another stream of the same watcher ends this one. */
+  async *watch(request: WatchRequest, signal: AbortSignal): AsyncGenerator<Handed> {
+    const watcher = new Watcher(request);
+    const onAbort = () => watcher.end(signal.reason);
+    const message = "this watcher has opened another stream";
+    const replaced = () => watcher.end(new Failure("aborted", message, { reason: "WATCHER_REPLACED" }));
+    this.#ofToken(request.token)?.end(new Failure("aborted", message, { reason: "WATCHER_REPLACED" }));
+    signal.addEventListener("abort", onAbort, { once: true });
+    using _ = this.#parts.presence.show(request.token, request.tools, replaced);
+    this.#watchers.add(watcher);
+    try {
+      this.#demand(watcher.tools);
+      if (signal.aborted) onAbort();
+      for (;;) yield await watcher.next();
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      this.#leave(watcher);
+    }
+  }
+
+  /** W4: an offer from the queue of a tool. */
+  receive(offer: Offer): void {
+    if (offer.isOld) void this.#receiveOld(offer);
+    else this.#assign(offer, offer.record);
+  }
+
+  async #receiveOld(offer: Offer): Promise<void> {
+    try {
+      const standing = await this.#parts.store.read(offer.record.callId);
+      if (standing && isOpen(standing) && !standing.taken) this.#assign(offer, standing);
+      else offer.settle();
+    } catch {
+      offer.handOn(); // another router may be able to read it
+    }
+  }
+
+  #assign(offer: Offer, record: ToolCallRecord): void {
+    const { callId, tool } = record;
+    const holder = this.#held.get(callId);
+    const held = holder?.delivered.get(callId);
+    if (held) {
+      held.offer = offer; // the queue took this router for lost: what it holds, it holds by the new offer
+      return;
+    }
+    const watcher = this.#freest(tool);
+    if (watcher === undefined) {
+      offer.handOn();
+      return;
+    }
+    const delivery: Delivery = { id: `${watcher.token}.${randomUUID()}`, record, offer };
+    watcher.delivered.set(callId, delivery);
+    this.#held.set(callId, watcher);
+    watcher.hand({ call: record, deliveryId: delivery.id, withdrawn: false });
+    this.#demand(watcher.tools);
+  }
+
+  /** What stands of a call that this desk has to do with. */
+  hear(record: ToolCallRecord): void {
+    const watcher = this.#held.get(record.callId) ?? this.#ofToken(record.deliveryId.split(".")[0] ?? "");
+    if (watcher === undefined) return;
+    const { callId } = record;
+    const delivery = watcher.delivered.get(callId);
+    const isOver = !isOpen(record);
+    if (!isOver && !record.taken) return;
+    const isOwn = record.taken && record.deliveryId.startsWith(`${watcher.token}.`);
+    const knows = isOwn || (delivery !== undefined && !watcher.unhand(callId));
+    const isWithdrawn = isOver ? record.canceled || record.state === State.EXPIRED : !isOwn;
+    delivery?.offer.settle();
+    watcher.delivered.delete(callId);
+    if (isOver || !isOwn) watcher.taken.delete(callId);
+    else watcher.taken.set(callId, record);
+    if (isOver || !isOwn) this.#held.delete(callId);
+    if (isWithdrawn && knows) {
+      watcher.hand({ call: record, deliveryId: delivery?.id ?? record.deliveryId, withdrawn: true });
+    }
+    this.#demand(watcher.tools);
+  }
+
+  /** After a loss of news: what is held is looked at again. */
+  async recheck(): Promise<void> {
+    for (const callId of [...this.#held.keys()]) {
+      const record = await this.#parts.store.read(callId).catch(() => undefined); // the next news says it
+      if (record) this.hear(record);
+    }
+  }
+
+  #leave(watcher: Watcher): void {
+    watcher.end(new Error("the watcher has left"));
+    this.#watchers.delete(watcher);
+    for (const callId of [...watcher.delivered.keys(), ...watcher.taken.keys()]) this.#held.delete(callId);
+    this.#demand(watcher.tools);
+    for (const { offer } of watcher.delivered.values()) offer.handOn();
+    if (watcher.taken.size > 0) this.#parts.onLeft([...watcher.taken.values()]);
+  }
+
+  #demand(tools: ReadonlySet<string>): void {
+    for (const tool of tools) {
+      const watchers = [...this.#watchers].filter((one) => one.tools.has(tool));
+      if (watchers.length === 0) this.#parts.offers.leave(tool);
+      else
+        this.#parts.offers.demand(
+          tool,
+          watchers.reduce((sum, { free }) => sum + free, 0),
+        );
+    }
+  }
+
+  #freest(tool: string): Watcher | undefined {
+    let best: Watcher | undefined;
+    for (const one of this.#watchers) {
+      if (one.tools.has(tool) && one.free > 0 && one.free > (best?.free ?? 0)) best = one;
+    }
+    return best;
+  }
+
+  #ofToken(token: string): Watcher | undefined {
+    for (const one of this.#watchers) if (one.token === token) return one;
+    return undefined;
+  }
+}

@@ -1,0 +1,34 @@
+import type { ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+
+/** Who watches is known by interest, whichever router holds the watcher. Errors mean that it cannot be told at the moment. */
+export interface Presence {
+  /** Whether some router holds a watcher of the tool. */
+  isWatched(tool: string, signal: AbortSignal): Promise<boolean>;
+  /** Whether some router holds this watcher. */
+  isWatching(watcher: string, signal: AbortSignal): Promise<boolean>;
+  /** Says that a watcher of these tools is here; `onReplaced` that it came back elsewhere, and this stream is its old one. */
+  show(watcher: string, tools: readonly string[], onReplaced: () => void): Disposable;
+}
+
+/** The queues in which calls wait for a watcher of their tool. What stands there is handed to one router at a time. */
+export interface Offers {
+  /** The call stands in its tool's queue when this resolves; once, however often it is offered. */
+  offer(record: ToolCallRecord): Promise<void>;
+  /** Takes it out of the queue. */
+  withdraw(record: ToolCallRecord): Promise<void>;
+  /** This router takes so many calls of the tool at the moment; they come to whoever opened the queues. */
+  demand(tool: string, count: number): void;
+  /** Nobody here watches the tool any more. */
+  leave(tool: string): void;
+}
+
+/** A call from its tool's queue, in this router's hands until it says what became of it. */
+export interface Offer {
+  readonly record: ToolCallRecord;
+  /** Whether it stood there a while, or was in other hands before: then the record may have moved on. */
+  readonly isOld: boolean;
+  /** The call needs no further offer. */
+  settle(): void;
+  /** Somebody else may have it. */
+  handOn(): void;
+}
