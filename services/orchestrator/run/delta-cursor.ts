@@ -51,8 +51,9 @@ export function stepFromSnapshot(cursor: DeltaCursor | undefined, reset: RunRese
   return { cursor: { turn, attempt, next: deltas }, shown: [{ kind: "reset", value: reset }], isGap: false };
 }
 
-/** What a committed turn means: text of another attempt, shown before, is replaced. */
+/** What a committed turn means: text of another attempt, shown before, is replaced. Who stands in a later turn stays there. */
 export function stepFromCommit(cursor: DeltaCursor | undefined, turn: number, attempt: number, text: string): Step {
+  if (cursor !== undefined && cursor.turn > turn) return { cursor, shown: [], isGap: false };
   if (cursor?.turn !== turn || cursor.attempt === attempt) return { cursor: undefined, shown: [], isGap: false };
   const reset = create(RunResetSchema, { turn, attempt, text });
   return { cursor: undefined, shown: [{ kind: "reset", value: reset }], isGap: false };

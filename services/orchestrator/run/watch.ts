@@ -107,8 +107,8 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor }: WatchR
     if (body.case === "turnCommitted") {
       committedTurns = body.value.turn;
       const step = stepFromCommit(cursor, body.value.turn, body.value.attempt, textOfTurn(body.value));
-      if (includeDeltas) yield* take(step);
-      cursor = undefined;
+      if (includeDeltas && stored.sequence >= fromSequence) yield* take(step);
+      else cursor = step.cursor;
     }
     if (stored.sequence >= fromSequence) yield responseFrom("event", stored);
   }

@@ -1,0 +1,81 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { createMemoryRunLog } from "./memory-log.fixture.ts";
+import { type LiveUpdate, type WatchRequest, watchRun } from "./watch.ts";
+
+type Body = NonNullable<MessageInitShape<typeof RunEventSchema>["event"]>;
+
+const turn = (number: number, attempt: number, text: string): Body => ({
+  case: "turnCommitted",
+  value: { turn: number, attempt, items: [{ item: { case: "message", value: { text } } }] },
+});
+const claimed = (epoch: number): Body => ({ case: "claimed", value: { epoch, instance: `i${epoch}` } });
+const ended: Body = { case: "ended", value: {} };
+
+function delta(place: { turn: number; attempt: number; n: number }, text: string): LiveUpdate {
+  const value = { ...place, delta: { case: "text" as const, value: text } };
+  return { update: create(WatchRunResponseSchema, { update: { case: "delta", value } }) };
+}
+
+/** What a watcher is shown of a log, then of deltas, then of what the log has got meanwhile. */
+async function shown(
+  stored: { before: Body[]; after: Body[] },
+  deltas: LiveUpdate[],
+  request: Partial<WatchRequest>,
+): Promise<string[]> {
+  const log = createMemoryRunLog();
+  let position = 0;
+  let sequence = 0;
+  const write = async (bodies: Body[]) => {
+    for (const event of bodies) {
+      const appended = await log.append(create(RunEventSchema, { runId: "r", sequence, event }), position);
+      if (appended.kind === "appended") position = appended.position;
+      sequence += 1;
+    }
+  };
+  await write(stored.before);
+  const next = async () => {
+    const update = deltas.shift();
+    if (update === undefined) await write(stored.after.splice(0));
+    return update;
+  };
+  const live = { subscribe: async () => ({ next, [Symbol.asyncDispose]: async () => {} }) };
+  const options = { log, live, askForSnapshot: () => {} };
+  const full = { runId: "r", fromSequence: 0, includeDeltas: true, cursor: undefined, ...request };
+  const updates = await Array.fromAsync(watchRun(options, full, new AbortController().signal));
+  return updates.map(({ update }) => {
+    if (update.case === "event") return `${update.value.sequence} ${update.value.event.case}`;
+    return update.case === "reset" ? `reset ${update.value.text}` : `delta ${update.value?.delta.value}`;
+  });
+}
+
+describe("a watcher that comes back", () => {
+  const before = [{ case: "accepted" as const, value: {} }, claimed(1), turn(1, 1, "one"), claimed(2)];
+
+  test("LOOP-10 in mid-turn is reset when another attempt has begun, also after turns that it saw whole", async () => {
+    const after = [turn(2, 129, "anew"), ended];
+    const seen = { fromSequence: 3, cursor: { turn: 2, attempt: 1, next: 4 } };
+    expect(await shown({ before, after }, [delta({ turn: 2, attempt: 129, n: 0 }, "anew")], seen)).toEqual([
+      "3 claimed",
+      "reset ",
+      "delta anew",
+      "4 turnCommitted",
+      "5 ended",
+    ]);
+  });
+
+  test("LOOP-10 in mid-turn goes on where it stood when the attempt still goes on", async () => {
+    const after = [turn(2, 1, "on and on"), ended];
+    const seen = { fromSequence: 4, cursor: { turn: 2, attempt: 1, next: 1 } };
+    const deltas = [delta({ turn: 2, attempt: 1, n: 0 }, "on"), delta({ turn: 2, attempt: 1, n: 1 }, " and on")];
+    expect(await shown({ before, after }, deltas, seen)).toEqual(["delta  and on", "4 turnCommitted", "5 ended"]);
+  });
+
+  test("LOOP-10 is not reset for a turn whose commit it has seen", async () => {
+    const later = [...before.slice(0, 2), turn(1, 129, "one"), claimed(2)];
+    const seen = { fromSequence: 3, cursor: { turn: 1, attempt: 1, next: 4 } };
+    expect(await shown({ before: later, after: [ended] }, [], seen)).toEqual(["3 claimed", "4 ended"]);
+  });
+});
