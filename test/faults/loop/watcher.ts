@@ -63,17 +63,22 @@ function nextSequence({ fromSequence }: WatcherOptions, seen: readonly Seen[]): 
   return fromSequence + seen.filter(({ kind }) => kind === "event").length;
 }
 
-/** Where the client stands between two stored events: after a delta, or after the text that a reset told. */
+/** Where the client stands in a turn that is not committed: after a delta, or after the text that a reset told. */
 function cursorOf(seen: readonly Seen[]): { turn: number; attempt: number; n: number } | undefined {
-  const last = seen.findLast((entry) => !isAside(entry));
+  const last = seen.findLast((entry) => isSpeech(entry) || isCommit(entry));
   if (last?.kind === "delta") return { turn: last.delta.turn, attempt: last.delta.attempt, n: last.delta.n };
   if (last?.kind !== "reset" || last.reset.deltas === 0) return undefined;
   return { turn: last.reset.turn, attempt: last.reset.attempt, n: last.reset.deltas - 1 };
 }
 
-/** Progress and logs of calls are no speech. */
-function isAside(entry: Seen): boolean {
-  return entry.kind === "delta" && (entry.delta.delta.case === "progress" || entry.delta.delta.case === "log");
+/** Progress and logs of calls are none. */
+function isSpeech(entry: Seen): boolean {
+  if (entry.kind === "delta") return entry.delta.delta.case !== "progress" && entry.delta.delta.case !== "log";
+  return entry.kind === "reset";
+}
+
+function isCommit(entry: Seen): boolean {
+  return entry.kind === "event" && entry.event.event.case === "turnCommitted";
 }
 
 function seenFrom(update: WatchRunResponse["update"]): Seen | undefined {
