@@ -8,6 +8,7 @@ import { type Agent, AgentSchema, type LimitsSchema } from "#gen/toolbus/agent/v
 import { RunService, type WatchRunResponse } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
 import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
@@ -125,6 +126,12 @@ async function serveRouter(
         getSession({ sessionId }) {
           if (sessionId.startsWith("missing")) refuse("not_found", `there is no session ${sessionId}`);
           return { session: sessionOf(sessionId) };
+        },
+      });
+      connect.service(ToolCallService, {
+        async cancelToolCall({ callId, reason }, { signal }) {
+          await router.cancelCall(callId, reason, { signal, principal: "" });
+          return {};
         },
       });
       connect.service(ToolRouterService, {

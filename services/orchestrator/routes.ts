@@ -1,13 +1,14 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { type CancelRunRequest, RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
-import { type CancelOptions, cancelRun, notFound, openExisting, submitOutputs } from "./run/answers.ts";
+import { notFound, openExisting, submitOutputs } from "./run/answers.ts";
+import { type CancelOptions, cancelRun } from "./run/cancellation.ts";
 import { type CreationOptions, createRun } from "./run/creation.ts";
 import { type ListingOptions, listRuns } from "./run/listing.ts";
 import { runFromState } from "./run/view.ts";
 import { type WatchOptions, watchRun } from "./run/watch.ts";
 
-export interface RouteOptions extends CreationOptions, CancelOptions, ListingOptions, WatchOptions {
+export interface RouteOptions extends CreationOptions, Omit<CancelOptions, "router">, ListingOptions, WatchOptions {
   /** Aborts when the service stops: watches end, and their clients resume elsewhere. */
   readonly stopping: AbortSignal;
 }
@@ -33,8 +34,8 @@ export function createRoutes(options: RouteOptions): (router: ConnectRouter) => 
       async submitOutputs({ runId, outputs }) {
         return { run: runFromState(await submitOutputs(options, runId, outputs)) };
       },
-      async cancelRun({ runId, reason }: CancelRunRequest, { requestHeader }) {
-        const by = { principal: principalOf(requestHeader), reason };
+      async cancelRun({ runId, reason }: CancelRunRequest, { requestHeader, signal }) {
+        const by = { principal: principalOf(requestHeader), reason, signal };
         return { run: runFromState(await cancelRun(options, runId, by)) };
       },
     });

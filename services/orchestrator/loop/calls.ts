@@ -5,13 +5,15 @@
  * C2  What was committed is dispatched, also again by a later claim: under the same call id, `recovering`, so that the
  *     router joins the first execution, gives its result, or says that the outcome is unknown.
  * C3  A router that cannot be reached is asked again for a while under C2; then its failure is the result.
+ * C4  When an attempt that failed may have begun what must not happen twice, the model is told that the outcome is unknown.
  */
 
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Effect, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
+import { routerCallId } from "../run/cancellation.ts";
 import { openCalls } from "../run/fold.ts";
 import type { ClaimedRun } from "../run/journal.ts";
 import { isTooLarge } from "../run/too-large.ts";
@@ -75,20 +77,48 @@ async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext
   const { clock } = context;
   const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
   const givesUpAtMs = clock.now() + patienceMs;
+  let mayHaveBegun = work.isRecovering;
   for (let isRecovering = work.isRecovering; ; isRecovering = true) {
     try {
       return await dispatch(run, call, context, { ...work, isRecovering });
     } catch (error) {
       work.signal.throwIfAborted();
       if (error instanceof Failure && error.reason === AGENT_SWITCHED.toUpperCase()) work.table.hear(""); // list again
+      mayHaveBegun ||= leavesUnknown(error);
       const mayPass = error instanceof Failure && passingCodes.has(error.code) && clock.now() < givesUpAtMs; // C3
-      if (!mayPass) return errorResult(`tool "${call.name}" could not be called: ${messageFromUnknown(error)}`);
+      if (!mayPass) return givenUp(call, error, mayHaveBegun && work.table.effectOf(call.name) === Effect.AT_MOST_ONCE);
       await clock.delay(backoff.next(), work.signal);
     }
   }
 }
 
 const passingCodes: ReadonlySet<string> = new Set(["unavailable", "aborted"]);
+
+/** C4. */
+function givenUp({ name }: FunctionCall, error: unknown, isUnknown: boolean): ToolResult {
+  const why = messageFromUnknown(error);
+  if (!isUnknown) return errorResult(`tool "${name}" could not be called: ${why}`);
+  return errorResult(
+    `outcome_unknown: tool "${name}" may have been executed, and must not be repeated blindly: ${why}`,
+  );
+}
+
+/** Whether a call that failed so may have begun all the same: not when it was never sent, nor when the router refused it. */
+function leavesUnknown(error: unknown): boolean {
+  if (!(error instanceof Failure)) return true;
+  return error.reason !== "NOT_SENT" && !refusingCodes.has(error.code);
+}
+
+const refusingCodes: ReadonlySet<string> = new Set([
+  "invalid_argument",
+  "not_found",
+  "already_exists",
+  "failed_precondition",
+  "permission_denied",
+  "unauthenticated",
+  "unimplemented",
+  "resource_exhausted",
+]);
 
 async function dispatch(
   run: ClaimedRun,
@@ -99,7 +129,7 @@ async function dispatch(
   const { runId, accepted, acceptedAtMs } = run.state;
   const { callId } = call;
   const request = {
-    callId: `${runId}_${callId}`,
+    callId: routerCallId(runId, callId),
     sessionId: accepted.sessionId,
     name: call.name,
     argumentsJson: call.argumentsJson.trim() === "" ? "{}" : call.argumentsJson,

@@ -33,6 +33,8 @@ export interface FakeRouter extends ToolRouter {
   /** The names of the tools that were executed, in order. */
   readonly executed: string[];
   readonly aborted: string[];
+  /** The ids of the calls that were cancelled, begun or not. */
+  readonly cancelled: string[];
   /** The ids of the calls whose answers were read to the end. */
   readonly readToEnd: string[];
   /** How many calls are in execution. */
@@ -40,11 +42,14 @@ export interface FakeRouter extends ToolRouter {
   readonly mostRunning: number;
 }
 
+const canceledResult = create(ToolResultSchema, { outputJson: '{"error":"the call was canceled"}', isError: true });
+
 export function createFakeRouter(tools: FakeTool[]): FakeRouter {
   const resultsByCallId = new Map<string, Promise<ToolResult>>();
   const requests: CallToolRequest[] = [];
   const executed: string[] = [];
   const aborted: string[] = [];
+  const cancelled: string[] = [];
   const readToEnd: string[] = [];
   let agent = "helper";
   let agentRevision = 1;
@@ -80,6 +85,7 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
     requests,
     executed,
     aborted,
+    cancelled,
     readToEnd,
     get running() {
       return running;
@@ -98,12 +104,22 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
       }));
       return create(ListToolsResponseSchema, { tools: listed, agent, agentRevision });
     },
+    async cancelCall(callId) {
+      cancelled.push(callId);
+    },
     async *callTool(init, { signal }): AsyncGenerator<CallToolResponse> {
       const request = create(CallToolRequestSchema, init);
       requests.push(request);
       if (request.agentRevision < agentRevision)
         refuse("failed_precondition", "switched", { reason: "AGENT_SWITCHED" });
       signal.addEventListener("abort", () => aborted.push(request.callId), { once: true });
+      if (cancelled.includes(request.callId)) {
+        yield create(CallToolResponseSchema, {
+          event: { case: "result", value: canceledResult },
+          callId: request.callId,
+        });
+        return;
+      }
       const result = resultsByCallId.get(request.callId) ?? execute(request, signal);
       resultsByCallId.set(request.callId, result);
       const { promise, reject } = Promise.withResolvers<never>();

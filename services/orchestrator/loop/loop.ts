@@ -16,8 +16,11 @@
  */
 
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { takeNews } from "../inbox/take-news.ts";
+import { buryCalls } from "../run/cancellation.ts";
 import { openCalls } from "../run/fold.ts";
 import { type ClaimedRun, Superseded } from "../run/journal.ts";
 import { isTooLarge } from "../run/too-large.ts";
@@ -42,7 +45,10 @@ export async function runLoop(run: ClaimedRun, context: LoopContext): Promise<Lo
   await takeNews(run, context.news);
   for (;;) {
     const stop = decideStop(run.state, context.limits, context.clock.now());
-    if (stop !== undefined) return end(run, stop);
+    if (stop !== undefined) {
+      if (run.state.cancel !== undefined) await buryPatiently(run, context);
+      return end(run, stop);
+    }
     if (context.handover.aborted) return "handed_over";
     try {
       if (openCalls(run.state).length === 0) {
@@ -125,6 +131,21 @@ async function refuseSwitched(run: ClaimedRun, context: LoopContext, signal: Abo
     await listTools(run.state, context, signal);
   } catch (error) {
     if (error instanceof AgentSwitched) throw error; // whatever else it is, the run waits for its client
+  }
+}
+
+const buryingMs = 30_000;
+
+/** LOOP-15: a router that stays away cannot begin a call either; its absence does not keep a run open for ever. */
+async function buryPatiently(run: ClaimedRun, { router, clock, signal }: LoopContext): Promise<void> {
+  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
+  for (const givesUpAtMs = clock.now() + buryingMs; ; await clock.delay(backoff.next(), signal)) {
+    try {
+      return await buryCalls(router, run.state, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (clock.now() >= givesUpAtMs || !(error instanceof Failure && error.code === "unavailable")) return;
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 
 import { RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { needsNews } from "../inbox/read-news.ts";
+import { endOfCancelled } from "../run/cancellation.ts";
 import { openCalls, type RunState } from "../run/fold.ts";
 import { isFunctionToolCall } from "../run/view.ts";
 import type { RunLimits } from "./limits.ts";
@@ -16,7 +17,7 @@ export interface Stop {
 
 export type StopCondition = (state: RunState, limits: RunLimits, nowMs: number) => Stop | undefined;
 
-export const cancelled: StopCondition = ({ cancel }) => cancel && { status: RunStatus.CANCELLED, reason: "cancelled" };
+export const cancelled: StopCondition = (state) => (state.cancel === undefined ? undefined : endOfCancelled(state));
 
 /** News started the run and another one took them. */
 export const nothingToSay: StopCondition = (state) =>

@@ -6,6 +6,8 @@ import type {
   ListToolsResponse,
 } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 
+import type { CallGrave } from "../run/cancellation.ts";
+
 export interface RouterCallOptions {
   readonly signal: AbortSignal;
   /** On whose behalf. */
@@ -13,7 +15,7 @@ export interface RouterCallOptions {
 }
 
 /** The router as the loop needs it: `ToolRouterService`, its failures as `Failure`. */
-export interface ToolRouter {
+export interface ToolRouter extends CallGrave {
   listTools(
     request: MessageInitShape<typeof ListToolsRequestSchema>,
     options: RouterCallOptions,

@@ -1,7 +1,7 @@
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import type { ListToolsResponse, ModelTool } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
-import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { modelToolFromTool } from "../model/call-options.ts";
 
 /** What a name that the model uses leads to. */
@@ -17,6 +17,8 @@ export interface ToolTable {
   isAllowed(name: string): boolean;
   /** Whether it is a tool of every agent (TOOL-12), which `allowed_tools` does not narrow (ORCH-2). */
   isBuiltIn(name: string): boolean;
+  /** What a repeated execution may do; for a tool that says nothing, or is not known, that it must not happen twice. */
+  effectOf(name: string): Effect;
   /** The name under which the model knows the tool. */
   modelNameOf(name: string): string | undefined;
   /** Takes what the end of a call told of the router's list. */
@@ -47,6 +49,12 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     return target?.kind === "router" && isToolOfEveryAgent(target.tool);
   }
 
+  function effectOf(name: string): Effect {
+    const target = find(name);
+    const effect = target?.kind === "router" ? target.tool.tool?.effect : undefined;
+    return effect || Effect.AT_MOST_ONCE;
+  }
+
   function modelNameOf(name: string): string | undefined {
     return functionNames.has(name) ? name : toolsByName.get(name)?.modelName;
   }
@@ -64,6 +72,7 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     find,
     isAllowed: (name) => allowed.size === 0 || isBuiltIn(name) || allowed.has(modelNameOf(name) ?? name),
     isBuiltIn,
+    effectOf,
     modelNameOf,
     hear: (toolsRevision) => heard.add(toolsRevision),
     isStillCurrent() {

@@ -1,13 +1,11 @@
 import type { FunctionCallOutput } from "#gen/toolbus/run/v1/run_pb.ts";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { AGENT_SWITCHED } from "../loop/agent-switched.ts";
 import type { WakeQueue } from "../session/wake.ts";
 import type { RunState } from "./fold.ts";
 import { openJournal, type RunJournal, type RunLog } from "./journal.ts";
-import { isFunctionToolCall, outputTextFromState } from "./view.ts";
+import { isFunctionToolCall } from "./view.ts";
 
 export interface AnswerOptions {
   readonly log: RunLog;
@@ -69,44 +67,13 @@ function refuseCall(
   return refuse(code, `call ${callId} ${what}`, { reason, metadata: { call_id: callId } });
 }
 
-export interface CancelOptions extends AnswerOptions {
-  /** Makes the process that works on the run look at its log. */
-  readonly nudge: (instance: string, sessionId: string) => void;
-}
-
-/** LOOP-15: the end is written here; who works on the run is told, and its next append is refused in any case. */
-export async function cancelRun(
-  options: CancelOptions,
-  runId: string,
-  by: { principal: string; reason: string },
-): Promise<RunState> {
-  const journal = await openExisting(options, runId);
-  const { phase, accepted } = journal.state ?? notFound(runId);
-  if (phase.kind === "ended" && phase.ended.status !== RunStatus.CANCELLED) {
-    refuse("failed_precondition", `run ${runId} has ended`, { reason: "RUN_ENDED" });
-  }
-  await journal.append(
-    (state) =>
-      state?.phase.kind === "ended" || state?.cancel !== undefined ? undefined : { case: "cancelRequested", value: by },
-    { announce: announcer(options, journal) },
-  );
-  await journal.append((state) => {
-    if (state === undefined || state.phase.kind === "ended") return undefined;
-    const outputText = outputTextFromState(state);
-    const reason = by.reason === AGENT_SWITCHED ? AGENT_SWITCHED : "cancelled";
-    return { case: "ended", value: { status: RunStatus.CANCELLED, reason, outputText } };
-  });
-  const holder = journal.state?.claim;
-  if (holder !== undefined) options.nudge(holder.instance, accepted.sessionId);
-  return journal.state ?? notFound(runId);
-}
-
 export async function openExisting({ log, clock }: AnswerOptions, runId: string): Promise<RunJournal> {
   const journal = await openJournal(log, runId, clock);
   return journal.state === undefined ? notFound(runId) : journal;
 }
 
-function announcer({ wakes }: AnswerOptions, { state }: RunJournal) {
+/** Wakes the session for what is to be appended. */
+export function announcer({ wakes }: AnswerOptions, { state }: RunJournal) {
   return (eventCount: number) =>
     wakes.send({ sessionId: state?.accepted.sessionId ?? "", runId: state?.runId ?? "", eventCount });
 }

@@ -2,11 +2,13 @@ import type { Interceptor } from "@connectrpc/connect";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
 import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { clientFor } from "#runtime/rpc/client.ts";
 import { withPrincipal } from "#runtime/rpc/identity.ts";
+import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import type { SessionSource } from "../run/creation.ts";
 import type { Agents } from "../session/turn-loop.ts";
@@ -15,6 +17,8 @@ import type { Agents } from "../session/turn-loop.ts";
 const lookTimeoutMs = 10_000;
 /** Tools are listed at their sources, some of which start first. */
 const listTimeoutMs = 120_000;
+/** Whoever asked for the cancellation waits for it. */
+const cancelTimeoutMs = 2_000;
 
 export interface RouterClients {
   readonly router: ToolRouter;
@@ -24,12 +28,17 @@ export interface RouterClients {
 
 export function createRouterClients(bus: { connection: NatsConnection }, interceptors: Interceptor[]): RouterClients {
   const tools = clientFor(bus, ToolRouterService, { interceptors });
+  const calls = clientFor(bus, ToolCallService, { interceptors });
   const agents = clientFor(bus, AgentService, { interceptors });
   const sessions = clientFor(bus, SessionService, { interceptors });
   return {
     router: {
       listTools: (request, { signal, principal }) =>
         asFailures(principal, () => tools.listTools(request, { signal, timeoutMs: listTimeoutMs })),
+      async cancelCall(callId, reason, { signal, principal }) {
+        const cancel = () => calls.cancelToolCall({ callId, reason }, { signal, timeoutMs: cancelTimeoutMs });
+        await asFailures(principal, cancel);
+      },
       async *callTool(request, { signal, principal }) {
         const leaving = new AbortController(); // a stream that is left goes on until its signal aborts
         let isRead = false;
@@ -40,7 +49,7 @@ export function createRouterClients(bus: { connection: NatsConnection }, interce
           yield* withPrincipal(principal, () => tools.callTool(request, { signal: leaving.signal }));
           isRead = true;
         } catch (error) {
-          throw failureFromConnectError(error);
+          throw failureFrom(error);
         } finally {
           signal.removeEventListener("abort", leave);
           if (!isRead) leave();
@@ -71,6 +80,13 @@ async function asFailures<T>(principal: string, call: () => Promise<T>): Promise
   try {
     return await withPrincipal(principal, call);
   } catch (error) {
-    throw failureFromConnectError(error);
+    throw failureFrom(error);
   }
+}
+
+/** What was not sent has not been begun by anybody, and is told as that. */
+function failureFrom(error: unknown): Failure {
+  const failure = failureFromConnectError(error);
+  if (deliveryOf(error) !== "NOT_SENT") return failure;
+  return new Failure(failure.code, failure.message, { reason: "NOT_SENT", cause: error });
 }

@@ -1,0 +1,87 @@
+/**
+ * LOOP-15: a run that is cancelled.
+ *
+ *   cancelRequested ──▶ its calls are buried ──▶ ended
+ *
+ * C1  From `cancelRequested` on, whoever works on the run appends nothing but its end (journal J6), and lets go of its model
+ *     and its calls; it is told, and finds out by its next append in any case.
+ * C2  Before the end, the router is told of each call that has no result, begun or not: it ends the ones that run, wherever
+ *     they run, and refuses the others for good. So a process that was frozen with a call in its hand cannot make it later.
+ * C3  A router that is away keeps the end from being written here. The request is in the log and the session is woken:
+ *     whoever takes the run up buries its calls and ends it.
+ */
+
+import { RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { AGENT_SWITCHED } from "../loop/agent-switched.ts";
+import { type AnswerOptions, announcer, notFound, openExisting } from "./answers.ts";
+import { openCalls, type RunState } from "./fold.ts";
+import { isFunctionToolCall, outputTextFromState } from "./view.ts";
+
+/** Where calls are buried: the router. */
+export interface CallGrave {
+  /** The call is begun by nobody any more, and ended where it runs. */
+  cancelCall(callId: string, reason: string, options: { signal: AbortSignal; principal: string }): Promise<void>;
+}
+
+export interface CancelOptions extends AnswerOptions {
+  readonly router: CallGrave;
+  /** Makes the process that works on the run look at its log. */
+  readonly nudge: (instance: string, sessionId: string) => void;
+}
+
+export async function cancelRun(
+  options: CancelOptions,
+  runId: string,
+  by: { principal: string; reason: string; signal: AbortSignal },
+): Promise<RunState> {
+  const journal = await openExisting(options, runId);
+  const { phase, accepted } = journal.state ?? notFound(runId);
+  if (phase.kind === "ended" && phase.ended.status !== RunStatus.CANCELLED) {
+    refuse("failed_precondition", `run ${runId} has ended`, { reason: "RUN_ENDED" });
+  }
+  const { principal, reason } = by;
+  const requested = await journal.append(
+    (state) =>
+      state?.phase.kind === "ended" || state?.cancel !== undefined
+        ? undefined
+        : { case: "cancelRequested", value: { principal, reason } },
+    { announce: announcer(options, journal) },
+  );
+  const holder = journal.state?.claim;
+  if (holder !== undefined && requested !== undefined) options.nudge(holder.instance, accepted.sessionId); // C1
+  const state = journal.state ?? notFound(runId);
+  const isBuried = await buryCalls(options.router, state, by.signal).then(
+    () => true,
+    () => false, // C3
+  );
+  if (!isBuried) return state;
+  await journal.append((current) =>
+    current === undefined || current.phase.kind === "ended"
+      ? undefined
+      : { case: "ended", value: endOfCancelled(current) },
+  );
+  return journal.state ?? notFound(runId);
+}
+
+/** C2. Throws what the router fails with. */
+export async function buryCalls(router: CallGrave, state: RunState, signal: AbortSignal): Promise<void> {
+  const { runId, accepted, cancel } = state;
+  if (accepted.options?.mode === RunMode.SINGLE_TURN || state.phase.kind === "ended") return; // nothing is ever dispatched
+  const { principal } = accepted;
+  const reason = cancel?.reason || "its run was cancelled";
+  const calls = openCalls(state).filter((call) => !isFunctionToolCall(state, call));
+  await Promise.all(
+    calls.map(({ callId }) => router.cancelCall(routerCallId(runId, callId), reason, { signal, principal })),
+  );
+}
+
+/** The id under which the router knows a call of a run. */
+export function routerCallId(runId: string, callId: string): string {
+  return `${runId}_${callId}`;
+}
+
+export function endOfCancelled(state: RunState) {
+  const reason = state.cancel?.reason === AGENT_SWITCHED ? AGENT_SWITCHED : "cancelled";
+  return { status: RunStatus.CANCELLED, reason, outputText: outputTextFromState(state) };
+}
