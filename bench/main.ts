@@ -1,8 +1,9 @@
 import { parseArgs } from "node:util";
 import { measureBus } from "./bus.ts";
+import { measureLoop } from "./loop.ts";
 import type { BenchResult } from "./result.ts";
 
-const benches: Record<string, () => AsyncIterable<BenchResult>> = { bus: measureBus };
+const benches: Record<string, () => AsyncIterable<BenchResult>> = { bus: measureBus, loop: measureLoop };
 
 const USAGE = `usage: npm run bench -- <${Object.keys(benches).join("|")}> [--json]`;
 

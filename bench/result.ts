@@ -27,6 +27,6 @@ export function comparedResult(
   return { ...name, value: rounded(value), baseline: baseline === null ? null : rounded(baseline), ratio };
 }
 
-function rounded(value: number): number {
+export function rounded(value: number): number {
   return Number(value.toPrecision(4));
 }

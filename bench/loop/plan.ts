@@ -29,3 +29,16 @@ export interface Sample {
   readonly askedAtMs: number;
   readonly answeredAtMs: number;
 }
+
+/** A piece of text that tells when it was due, so that whoever reads it knows how late it is. */
+export function pieceDueAt(ms: number): string {
+  return `${ms.toString(36)} `;
+}
+
+/** When the pieces of a text were due. */
+export function dueTimesOf(text: string): number[] {
+  return text
+    .trim()
+    .split(" ")
+    .map((piece) => Number.parseInt(piece, 36));
+}

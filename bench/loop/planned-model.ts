@@ -1,5 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4Prompt, LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import type { Plan, Sample } from "./plan.ts";
+import { type Plan, pieceDueAt, type Sample } from "./plan.ts";
 
 /** A model that does what the run's input says, and remembers when it was asked. It costs the same at every turn. */
 export function createPlannedModel(samplesByPlan: Map<string, Sample[]>): LanguageModelV4 {
@@ -38,9 +38,11 @@ async function* partsOfTurn(
 ): AsyncGenerator<LanguageModelV4StreamPart> {
   yield { type: "stream-start", warnings: [] };
   yield { type: "text-start", id: "text" };
+  const startedAtMs = Date.now();
   for (let index = 0; index < plan.deltas; index += 1) {
-    if (plan.deltaMs > 0) await new Promise((resolve) => setTimeout(resolve, plan.deltaMs));
-    yield { type: "text-delta", id: "text", delta: "word " };
+    const dueAtMs = startedAtMs + index * plan.deltaMs;
+    while (plan.deltaMs > 0 && Date.now() < dueAtMs) await nextTick();
+    yield { type: "text-delta", id: "text", delta: pieceDueAt(dueAtMs) };
   }
   yield { type: "text-end", id: "text" };
   const calls = turn < plan.turns ? plan.calls : 0;
@@ -59,4 +61,18 @@ async function* partsOfTurn(
       outputTokens: { total: plan.deltas, text: plan.deltas, reasoning: undefined },
     },
   };
+}
+
+const tickMs = 5;
+let tick: Promise<void> | undefined;
+
+/** One timer for all streams: the model is not what is measured. */
+function nextTick(): Promise<void> {
+  tick ??= new Promise((resolve) => {
+    setTimeout(() => {
+      tick = undefined;
+      resolve();
+    }, tickMs);
+  });
+  return tick;
 }

@@ -1,0 +1,29 @@
+/** The AI SDK's loop in memory, with the model and the tool of the measurement: what there is to compare with. */
+import { isStepCount, jsonSchema, ToolLoopAgent, tool } from "ai";
+import type { Plan } from "./plan.ts";
+import { createPlannedModel } from "./planned-model.ts";
+
+const repeat = tool({
+  description: "Gives its arguments back",
+  inputSchema: jsonSchema<{ text: string }>({
+    type: "object",
+    properties: { text: { type: "string" } },
+    required: ["text"],
+  }),
+  execute: (args) => ({ success: true, args }),
+});
+
+process.on("message", async (plan: Plan) => {
+  const agent = new ToolLoopAgent({
+    model: createPlannedModel(new Map()),
+    tools: { repeat },
+    stopWhen: isStepCount(plan.turns + 1),
+  });
+  const startedAtMs = performance.now();
+  const { stream } = await agent.stream({ prompt: JSON.stringify(plan) });
+  let deltas = 0;
+  for await (const part of stream) if (part.type === "text-delta") deltas += 1;
+  process.send?.({ ms: performance.now() - startedAtMs, deltas });
+});
+process.on("disconnect", () => process.exit());
+process.send?.({ kind: "ready" });

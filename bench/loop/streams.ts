@@ -1,0 +1,100 @@
+/*
+ * Runs that all speak at fifty tokens a second, each with a watcher. Every token tells when it was due, so that a watcher knows
+ * how late it is.
+ *
+ * `delta_cpu_us`: CPU time of orchestrator, nats-server and client together, by token.
+ * `streams_held`: how many such runs the orchestrator and the nats-server hold on one core, which both are bound to; held means
+ * that 98 of 100 tokens are there on time: within a quarter of a second.
+ */
+
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { type BenchResult, rounded } from "../result.ts";
+import { cpuMicrosecondsOf } from "./cpu.ts";
+import { dueTimesOf, quiet } from "./plan.ts";
+import { startRun, type World } from "./world.ts";
+
+const bench = "loop";
+const deltaMs = 20;
+const spokenMs = 8_000;
+const onTimeMs = 250;
+const shareOnTime = 0.98;
+const trials = [100, 200, 300, 400, 500, 600, 800];
+
+interface Trial {
+  readonly tokens: number;
+  readonly onTime: number;
+  readonly cpuMicroseconds: number;
+}
+
+export async function* measureStreams(world: World): AsyncIterable<BenchResult> {
+  const { tokens, cpuMicroseconds } = await speak(world, 50);
+  yield result("delta_cpu_us", cpuMicroseconds / tokens, "us");
+  const pids = [world.server.pid, ...world.orchestrators.map(({ pid }) => pid)];
+  await Promise.all(pids.map((pid) => bindToCore(pid, "0")));
+  let held = 0;
+  for (const count of trials) {
+    const trial = await speak(world, count);
+    if (trial.onTime < trial.tokens * shareOnTime) break;
+    held = count;
+  }
+  yield result("streams_held", held, "runs");
+}
+
+/** Lets so many runs speak at once, and counts from the time when all of them do to the time when the first is done. */
+async function speak(world: World, count: number): Promise<Trial> {
+  const plan = { ...quiet, turns: 0, deltas: (spokenMs + count * 20) / deltaMs, deltaMs };
+  const latenesses: number[] = [];
+  let isCounting = false;
+  let speaking = 0;
+  let startedAt = 0;
+  const allSpeak = Promise.withResolvers<void>();
+
+  async function watch(): Promise<void> {
+    const { id } = await startRun(world, { ...plan, id: crypto.randomUUID() });
+    let hasSpoken = false;
+    for await (const { update } of world.runs.watchRun({ runId: id, includeDeltas: true })) {
+      if (update.case !== "delta" || update.value.delta.case !== "text") continue;
+      if (!hasSpoken) {
+        hasSpoken = true;
+        speaking += 1;
+        if (speaking === count) allSpeak.resolve();
+      }
+      if (!isCounting) continue;
+      const now = Date.now();
+      for (const dueAt of dueTimesOf(update.value.delta.value)) if (dueAt >= startedAt) latenesses.push(now - dueAt);
+    }
+  }
+
+  const cpu = () => cpuOfAll(world);
+  const watches = Array.from({ length: count }, watch);
+  await Promise.race([allSpeak.promise, Promise.all(watches)]);
+  startedAt = Date.now() + 500;
+  isCounting = true;
+  const before = cpu();
+  const counted = new Promise((resolve) => setTimeout(resolve, spokenMs / 2));
+  await counted;
+  const cpuMicroseconds = cpu() - before;
+  isCounting = false;
+  const heard = latenesses.length;
+  const tokens = Math.round((count * (spokenMs / 2 - 500)) / deltaMs);
+  await Promise.all(watches);
+  return {
+    tokens: Math.max(tokens, heard),
+    onTime: latenesses.filter((ms) => ms <= onTimeMs).length,
+    cpuMicroseconds: (cpuMicroseconds * (spokenMs / 2 - 500)) / (spokenMs / 2),
+  };
+}
+
+function cpuOfAll(world: World): number {
+  const pids = [process.pid, world.server.pid, ...world.orchestrators.map(({ pid }) => pid)];
+  return pids.reduce((sum, pid) => sum + cpuMicrosecondsOf(pid), 0);
+}
+
+async function bindToCore(pid: number, core: string): Promise<void> {
+  await promisify(execFile)("taskset", ["-a", "-p", "-c", core, String(pid)]);
+}
+
+function result(metric: string, value: number, unit: string): BenchResult {
+  return { bench, metric, value: rounded(value), unit, baseline: null, ratio: null };
+}

@@ -1,0 +1,61 @@
+/*
+ * What a turn costs beside the model and the tool, and what a tool call adds. The model tells when it had answered and when it
+ * was asked again: between the two stand the commit, the calls with their results, and the next request. In runs of one call
+ * a turn that is a turn and a call; in runs of two, one after the other, a turn and two calls.
+ */
+
+import { type BenchResult, rounded } from "../result.ts";
+import { type Plan, quiet } from "./plan.ts";
+import { quantileOf } from "./quantile.ts";
+import { followToEnd, startRun, type World } from "./world.ts";
+
+const bench = "loop";
+const rounds = 5;
+const turnsOfRound = 200;
+const inOrder = { options: { parallelToolCalls: false } };
+
+/** Between each answer of the model and the next request to it, in milliseconds. */
+export async function gapsOfRun(world: World, plan: Partial<Plan>, more: object = {}): Promise<number[]> {
+  const id = crypto.randomUUID();
+  const run = await startRun(world, { ...quiet, ...plan, id }, more);
+  await followToEnd(world, run.id, false);
+  const samples = (await world.orchestrators[0]?.samples(id)) ?? [];
+  return samples.slice(1).map(({ askedAtMs }, index) => askedAtMs - (samples[index]?.answeredAtMs ?? Number.NaN));
+}
+
+export async function* measureTurns(world: World): AsyncIterable<BenchResult> {
+  await gapsOfRun(world, { turns: turnsOfRound }); // warms up
+  const one: number[] = [];
+  const two: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    one.push(...(await gapsOfRun(world, { turns: turnsOfRound, calls: 1 }, inOrder)));
+    two.push(...(await gapsOfRun(world, { turns: turnsOfRound, calls: 2 }, inOrder)));
+  }
+  const callMs = quantileOf(two, 0.5) - quantileOf(one, 0.5);
+  const turns = one.map((gapMs) => gapMs - callMs);
+  yield plainResult("turn_p50_ms", quantileOf(turns, 0.5));
+  yield plainResult("turn_p99_ms", quantileOf(turns, 0.99));
+  yield plainResult("tool_call_p50_ms", callMs);
+}
+
+const longTurns = 1_000;
+const atEnds = 25;
+
+/** A run of a thousand turns: its last ones compared with its first ones. */
+export async function measureLength(world: World): Promise<BenchResult> {
+  const gaps = await gapsOfRun(world, { turns: longTurns });
+  const first = quantileOf(gaps.slice(0, atEnds), 0.5);
+  const last = quantileOf(gaps.slice(-atEnds), 0.5);
+  return {
+    bench,
+    metric: "turn_1000_ms",
+    value: rounded(last),
+    unit: "ms",
+    baseline: rounded(first),
+    ratio: rounded(last / first),
+  };
+}
+
+function plainResult(metric: string, ms: number): BenchResult {
+  return { bench, metric, value: rounded(ms), unit: "ms", baseline: null, ratio: null };
+}
