@@ -140,25 +140,62 @@ describe("spaces", () => {
     await until(async () => (await clients.inbox.listInbox(other)).events.length === 1);
   });
 
-  test("TOOL-7 of ten people who answer a waiting call at once, one wins, and its answer is shown", async () => {
-    const spaceId = await room.openSpace("asked", "asker");
-    const message = { callId: "q1", tool: "ask", status: ToolMessageStatus.REQUIRES_ACTION };
-    await clients.spaces.recordToolMessage({ spaceId, sessionId: "asked-asker", agent: "asker", message });
-    const answers = await Promise.allSettled(
-      Array.from({ length: 10 }, (_, index) =>
-        clients.spaces.answerToolCall({ spaceId, callId: "q1", resultJson: `${index}` }),
-      ),
-    );
-    expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  test("TOOL-10 partial arguments of a call that runs are streamed, and its message says the last of them", async () => {
+    const spaceId = await room.openSpace("partial", "doer");
+    const { nextSequence } = await firstOf(clients.spaces.watchSpace({ spaceId }));
+    for (const argumentsJson of ['{"te', '{"text":"h', '{"text":"hi"}']) {
+      await clients.spaces.recordToolMessage({
+        ...{ spaceId, sessionId: "partial-doer", agent: "doer" },
+        message: { callId: "p1", tool: "say", status: ToolMessageStatus.RUNNING, argumentsJson },
+      });
+    }
+    const events = await collect(clients.spaces.watchSpace({ spaceId, fromSequence: nextSequence }), 3);
+    expect(events.map(({ event }) => event.case)).toEqual(["toolStarted", "toolStreaming", "toolStreaming"]);
     const { messages } = await clients.spaces.listMessages({ spaceId });
-    const tool = messages[0]?.content.case === "tool" ? messages[0].content.value : undefined;
-    expect(tool).toMatchObject({
-      status: ToolMessageStatus.COMPLETE,
-      result: { outputJson: room.submissions.get("q1") },
+    expect(messages.map(({ content }) => content.value)).toMatchObject([{ argumentsJson: '{"text":"hi"}' }]);
+  });
+
+  test("TOOL-13 a watch from now on says first where it begins, so that nothing is missed before its first event", async () => {
+    const spaceId = await room.openSpace("quiet");
+    await clients.spaces.sendMessage({ spaceId, text: "before" });
+    const begun = await firstOf(clients.spaces.watchSpace({ spaceId }));
+    expect(begun.event).toBeUndefined();
+    await clients.spaces.sendMessage({ spaceId, text: "while nobody watched" });
+    const [event] = await collect(clients.spaces.watchSpace({ spaceId, fromSequence: begun.nextSequence }), 1);
+    expect(event?.event.case === "messagePosted" && event.event.value.content.value).toMatchObject({
+      text: "while nobody watched",
     });
-    await expect(clients.spaces.answerToolCall({ spaceId, callId: "q1", error: "no" })).rejects.toThrow(
-      /has its answer/,
-    );
-    await expect(clients.spaces.answerToolCall({ spaceId, callId: "q2" })).rejects.toThrow(/shows no call q2/);
+  });
+
+  test("TOOL-13 pages go on from their token though messages come in between; a token of nobody's is refused", async () => {
+    const spaceId = await room.openSpace("paged");
+    const texts = Array.from({ length: 10 }, (_, index) => `${index}`);
+    for (const text of texts) await clients.spaces.sendMessage({ spaceId, text });
+    const read: unknown[] = [];
+    for (let pageToken = "", pages = 0; pages === 0 || pageToken !== ""; pages++) {
+      const page = await clients.spaces.listMessages({ spaceId, limit: 4, pageToken });
+      read.unshift(...page.messages.map(({ content }) => content.case === "text" && content.value.text));
+      await clients.spaces.sendMessage({ spaceId, text: `in between ${pages}` });
+      pageToken = page.nextPageToken;
+    }
+    expect(read).toEqual(texts);
+    await expect(clients.spaces.listMessages({ spaceId, pageToken: "x" })).rejects.toThrow(/invalid_argument/);
+  });
+
+  test("TOOL-13 spaces are listed by id, in pages", async () => {
+    const ids: string[] = [];
+    for (let pageToken = "", pages = 0; pages === 0 || pageToken !== ""; pages++) {
+      const page = await clients.spaces.listSpaces({ pageSize: 2, pageToken });
+      ids.push(...page.spaces.map(({ id }) => id));
+      pageToken = page.nextPageToken;
+    }
+    expect(ids.length).toBeGreaterThan(2);
+    expect(ids).toEqual((await clients.spaces.listSpaces({})).spaces.map(({ id }) => id));
+    expect(ids).toEqual(ids.toSorted());
   });
 });
+
+async function firstOf<T>(stream: AsyncIterable<T>): Promise<T> {
+  for await (const value of stream) return value;
+  throw new Error("the stream ended");
+}

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ToolMessageStatus as Status } from "#gen/toolbus/space/v1/space_pb.ts";
+import { clientsOn, openTestSpaces, type TestSpaces } from "../testing/test-spaces.ts";
+
+describe("answers of people", () => {
+  const stack = new AsyncDisposableStack();
+  let room: TestSpaces;
+  let ann: TestSpaces["clients"];
+  let bob: TestSpaces["clients"];
+  const spaceId = "asked";
+
+  beforeAll(async () => {
+    room = stack.use(await openTestSpaces());
+    ann = clientsOn(room.bus, "ann");
+    bob = clientsOn(room.bus, "bob");
+    await room.openSpace(spaceId, "asker");
+    await room.openSpace("elsewhere");
+  });
+  afterAll(() => stack.disposeAsync());
+
+  const show = (callId: string, status: Status = Status.REQUIRES_ACTION) =>
+    room.clients.spaces.recordToolMessage({
+      ...{ spaceId, sessionId: "asked-asker", agent: "asker" },
+      message: { callId, tool: "ask", status },
+    });
+  const shown = async (callId: string) => {
+    const { messages } = await ann.spaces.listMessages({ spaceId });
+    const found = messages.find(({ id }) => id === `tool:${callId}`)?.content;
+    return found?.case === "tool" ? found.value : undefined;
+  };
+
+  test("TOOL-7 of ten people who answer at once one wins, and its answer is shown", async () => {
+    await show("raced");
+    const answer = (index: number) =>
+      clientsOn(room.bus, `person${index}`).spaces.answerToolCall({ spaceId, callId: "raced", resultJson: `${index}` });
+    const answers = await Promise.allSettled(Array.from({ length: 10 }, (_, index) => answer(index)));
+    expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    const outputJson = room.submissions.get("raced");
+    expect(await shown("raced")).toMatchObject({ status: Status.COMPLETE, result: { outputJson } });
+    await expect(ann.spaces.answerToolCall({ spaceId, callId: "raced", resultJson: "1" })).rejects.toThrow(
+      /failed_precondition.*has its answer/,
+    );
+  });
+
+  test("TOOL-7 who answers takes part in the space", async () => {
+    await show("joined");
+    await bob.spaces.answerToolCall({ spaceId, callId: "joined", resultJson: "{}" });
+    const { space } = await bob.spaces.getSpace({ spaceId });
+    expect(space?.members.map(({ id }) => id)).toContain("bob");
+  });
+
+  test("TOOL-7 a call that nobody knows, or that another space shows, has no answer", async () => {
+    await show("here");
+    await expect(ann.spaces.answerToolCall({ spaceId, callId: "nothing", resultJson: "1" })).rejects.toThrow(
+      /not_found.*shows no call nothing/,
+    );
+    await expect(ann.spaces.answerToolCall({ spaceId: "elsewhere", callId: "here", resultJson: "1" })).rejects.toThrow(
+      /not_found.*"elsewhere" shows no call here/,
+    );
+    await show("forgotten1");
+    await expect(ann.spaces.answerToolCall({ spaceId, callId: "forgotten1", resultJson: "1" })).rejects.toThrow(
+      /not_found.*there is no call forgotten1/,
+    );
+    expect((await shown("here"))?.status).toBe(Status.REQUIRES_ACTION);
+  });
+
+  test("TOOL-5 a call that has expired takes no answer, and what the router shows of it stays", async () => {
+    await show("expired1");
+    await expect(ann.spaces.answerToolCall({ spaceId, callId: "expired1", resultJson: "1" })).rejects.toThrow(
+      /failed_precondition.*has expired/,
+    );
+    await show("expired1", Status.ERROR);
+    await expect(ann.spaces.answerToolCall({ spaceId, callId: "expired1", resultJson: "1" })).rejects.toThrow(
+      /has its answer/,
+    );
+    expect((await shown("expired1"))?.status).toBe(Status.ERROR);
+  });
+
+  test("TOOL-7 an answer that does not fit its schema, or is no JSON, is refused and the call waits on", async () => {
+    await show("strict1");
+    await expect(ann.spaces.answerToolCall({ spaceId, callId: "strict1", resultJson: "[1]" })).rejects.toThrow(
+      /invalid_argument.*must be object/,
+    );
+    await expect(ann.spaces.answerToolCall({ spaceId, callId: "strict1", resultJson: "{" })).rejects.toThrow(
+      /invalid_argument.*is no JSON text/,
+    );
+    expect((await shown("strict1"))?.status).toBe(Status.REQUIRES_ACTION);
+    await ann.spaces.answerToolCall({ spaceId, callId: "strict1", resultJson: '{"yes":true}' });
+    expect((await shown("strict1"))?.status).toBe(Status.COMPLETE);
+  });
+
+  test("KIND-4 a refusal wins over a result and is shown as an error", async () => {
+    await show("refused");
+    await ann.spaces.answerToolCall({ spaceId, callId: "refused", resultJson: "1", error: "not today" });
+    expect(await shown("refused")).toMatchObject({
+      status: Status.ERROR,
+      result: { isError: true, outputJson: '{"error":"not today"}' },
+    });
+  });
+
+  test("TOOL-10 a call that runs waits for nobody", async () => {
+    await show("running", Status.RUNNING);
+    await expect(ann.spaces.answerToolCall({ spaceId, callId: "running", resultJson: "1" })).rejects.toThrow(
+      /waits for nobody: it is running/,
+    );
+  });
+
+  test("TOOL-10 a result that is too large is shown shortened, and does not leave its call running", async () => {
+    await show("large", Status.RUNNING);
+    const outputJson = JSON.stringify("x".repeat(3 * 1_024 * 1_024));
+    await room.clients.spaces.recordToolMessage({
+      ...{ spaceId, sessionId: "asked-asker", agent: "asker" },
+      message: { callId: "large", tool: "ask", status: Status.COMPLETE, result: { outputJson } },
+    });
+    const message = await shown("large");
+    expect(message?.status).toBe(Status.COMPLETE);
+    const results = await room.bus.objectStore("toolbus_results");
+    const whole = await results.getBlob(message?.result?.storedReference ?? "");
+    expect(Buffer.from(whole ?? []).toString()).toBe(outputJson);
+  });
+});
