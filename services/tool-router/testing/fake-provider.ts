@@ -22,6 +22,8 @@ export class FakeProvider {
   sources: Status[] = [];
   /** Asked for tools, it stays silent. */
   isHanging = false;
+  /** It tells of the sources that it is asked for, and of no others. */
+  isCandid = true;
   answer: (request: CallToolRequest, signal: AbortSignal) => AsyncIterable<Event> = echo;
   #changed = Promise.withResolvers<void>();
 
@@ -70,7 +72,7 @@ export class FakeProvider {
 
   #offerFor(sources: string[]) {
     const isAsked = ({ source = "" }: { source?: string }) =>
-      sources.length === 0 ? source === "" : sources.includes(source);
+      !this.isCandid || (sources.length === 0 ? source === "" : sources.includes(source));
     return { tools: this.tools.filter(isAsked), sources: this.sources.filter(isAsked) };
   }
 }

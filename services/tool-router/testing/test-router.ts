@@ -23,6 +23,7 @@ import { readConfig } from "../config.ts";
 import { openService } from "../service.ts";
 import { FakeProvider } from "./fake-provider.ts";
 import { FakeSpaces } from "./fake-spaces.ts";
+import { openRouterProcess } from "./router-process.ts";
 
 const logger = createLogger({ name: "tool-router", level: "silent" });
 
@@ -44,9 +45,9 @@ export async function openTestRouter(env: Record<string, string> = {}) {
   stack.use(await serve(bus, "spaces", spaces.spaceRoutes));
   stack.use(await serve(bus, "caller-relay", caller.routes));
   const startMcp = () => serve(bus, "mcp-bridge", mcp.routes);
-  const startRouter = async (instance: string) => {
-    const telemetry = await openTelemetry({ service: "tool-router" });
-    const context = { name: "tool-router", instance, logger, telemetry, signal: new AbortController().signal };
+  const startRouter = async (instance: string, name = "tool-router") => {
+    const telemetry = await openTelemetry({ service: name });
+    const context = { name, instance, logger, telemetry, signal: new AbortController().signal };
     return openService(readConfig({ ...variables, TOOLBUS_INSTANCE: instance }), context);
   };
   const owned = stack.move();
@@ -58,7 +59,11 @@ export async function openTestRouter(env: Record<string, string> = {}) {
     agentsDirectory,
     toolsDirectory,
     startMcp,
+    /** Under a name of its own, a router is reached by `clientsOf(name)`, and by nobody else. */
     startRouter,
+    /** A router as a process, which can be killed. */
+    startRouterProcess: (name: string) => openRouterProcess({ ...variables, TOOLBUS_INSTANCE: name }, name),
+    clientsOf: (room: string) => clientsOn(bus, room),
     clients: clientsOn(bus),
     use: <T extends AsyncDisposable>(part: T): T => owned.use(part),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
@@ -69,15 +74,15 @@ function serve(bus: TestBus, service: string, routes: (router: ConnectRouter) =>
   return serveOnNats(bus, { service, routes, drainTimeoutMs: 1, interceptors: serverInterceptors({ logger }) });
 }
 
-function clientsOn(bus: TestBus) {
-  const router = clientFor(bus, ToolRouterService);
+function clientsOn(bus: TestBus, room = "tool-router") {
+  const router = clientFor(bus, ToolRouterService, { room });
   return {
     router,
-    agents: clientFor(bus, AgentService),
-    catalogue: clientFor(bus, CatalogueService),
-    sessions: clientFor(bus, SessionService),
-    calls: clientFor(bus, ToolCallService),
-    audit: clientFor(bus, AuditService),
+    agents: clientFor(bus, AgentService, { room }),
+    catalogue: clientFor(bus, CatalogueService, { room }),
+    sessions: clientFor(bus, SessionService, { room }),
+    calls: clientFor(bus, ToolCallService, { room }),
+    audit: clientFor(bus, AuditService, { room }),
     /** A whole call: its events, and its result as a value. */
     async call(request: MessageInitShape<typeof CallToolRequestSchema>, signal?: AbortSignal) {
       const events: CallToolResponse["event"][] = [];

@@ -1,0 +1,74 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Client } from "@connectrpc/connect";
+import type {
+  ToolCallService,
+  WatchToolCallsRequestSchema,
+  WatchToolCallsResponse,
+} from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+
+type Calls = Client<typeof ToolCallService>;
+type Handed = WatchToolCallsResponse;
+
+/** Takes the call, then answers with its arguments. */
+export async function takeAndAnswer(calls: Calls, { call, deliveryId }: Handed): Promise<void> {
+  const { callId = "", argumentsJson = "" } = call ?? {};
+  await calls.acknowledgeToolCall({ callId, deliveryId });
+  await calls.submitToolResult({ callId, resultJson: argumentsJson });
+}
+
+/** Answers without taking the call first. */
+export async function answerAtOnce(calls: Calls, { call }: Handed): Promise<void> {
+  await calls.submitToolResult({ callId: call?.callId ?? "", resultJson: call?.argumentsJson ?? "" });
+}
+
+export async function takeOnly(calls: Calls, { call, deliveryId }: Handed): Promise<void> {
+  await calls.acknowledgeToolCall({ callId: call?.callId ?? "", deliveryId });
+}
+
+export async function neither(): Promise<void> {}
+
+/** A service outside that watches for calls and does with each what it is told to. */
+export class ExternalService implements AsyncDisposable {
+  readonly handed: Handed[] = [];
+  /** What went wrong with a call that it was handed. */
+  readonly faults: unknown[] = [];
+  /** What ended its stream, if it was not its own leaving. */
+  end: unknown;
+  readonly #leaving = new AbortController();
+  readonly #watching: Promise<void>;
+
+  constructor(
+    calls: Calls,
+    request: MessageInitShape<typeof WatchToolCallsRequestSchema>,
+    act: (calls: Calls, handed: Handed) => Promise<void> = takeAndAnswer,
+    headers: Record<string, string> = {},
+  ) {
+    this.#watching = this.#watch(calls, request, { act, headers });
+  }
+
+  get callIds(): string[] {
+    return this.handed.filter(({ withdrawn }) => !withdrawn).map(({ call }) => call?.callId ?? "");
+  }
+
+  async #watch(
+    calls: Calls,
+    request: MessageInitShape<typeof WatchToolCallsRequestSchema>,
+    how: { act: (calls: Calls, handed: Handed) => Promise<void>; headers: Record<string, string> },
+  ): Promise<void> {
+    const { signal } = this.#leaving;
+    try {
+      for await (const handed of calls.watchToolCalls(request, { signal, headers: how.headers })) {
+        this.handed.push(handed);
+        if (!handed.withdrawn) void how.act(calls, handed).catch((error) => this.faults.push(error));
+      }
+    } catch (error) {
+      if (!signal.aborted) this.end = error;
+    }
+  }
+
+  /** Its stream ends, as when it dies. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#leaving.abort();
+    await this.#watching;
+  }
+}
