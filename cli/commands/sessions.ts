@@ -1,0 +1,97 @@
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { type Command, InvalidArgumentError } from "commander";
+import {
+  CloseSessionResponseSchema,
+  ListSessionsResponseSchema,
+  SessionService,
+  SwitchAgentResponseSchema,
+  WatchSessionResponseSchema,
+} from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { type Session, SessionStateSchema } from "#gen/toolbus/session/v1/session_pb.ts";
+import { globalOptionsOf, openConnection } from "../connection.ts";
+import { colors, nameOfValue, printLine, printMessage, printNote, printTable } from "../print.ts";
+
+export function addSessionsCommand(program: Command): void {
+  const sessions = program.command("sessions").description("List, switch, watch or close sessions");
+  sessions
+    .command("list", { isDefault: true })
+    .description("List sessions, by id")
+    .option("-n, --limit <count>", "at most so many", countFrom, 100)
+    .option("--after <token>", "go on where the last list ended")
+    .action(listSessions);
+  sessions
+    .command("switch")
+    .description("Give a session another agent; its calls in flight may end first")
+    .argument("<id>")
+    .argument("<agent>")
+    .option("--drain <ms>", "how long calls in flight may take until they are cancelled (5000)", countFrom)
+    .action(switchAgent);
+  sessions.command("watch").description("Follow the states of a session").argument("<id>").action(watchSession);
+  sessions
+    .command("close")
+    .description("Close a session for good and release what is open for it")
+    .argument("<id>")
+    .option("--drain <ms>", "how long calls in flight may take until they are cancelled (5000)", countFrom)
+    .action(closeSession);
+}
+
+async function listSessions(options: { limit: number; after?: string }, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const request = { pageSize: options.limit, pageToken: options.after ?? "" };
+  const response = await openConnection(global).client(SessionService).listSessions(request);
+  if (global.json) return printMessage(ListSessionsResponseSchema, response);
+  const rows = response.sessions.map((session) => [session.id, ...cellsOf(session), openedAt(session)]);
+  printTable(["ID", "AGENT", "STATE", "OWNER", "OPENED"], rows);
+  if (response.nextPageToken !== "") printNote(`more: toolbus sessions --after ${response.nextPageToken}`);
+}
+
+async function switchAgent(sessionId: string, agent: string, options: Drain, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const request = { sessionId, agent, ...drainOf(options) };
+  const response = await openConnection(global).client(SessionService).switchAgent(request);
+  if (global.json) return printMessage(SwitchAgentResponseSchema, response);
+  printLine(`${sessionId} has agent ${response.session?.agent}`);
+}
+
+async function watchSession(sessionId: string, _options: object, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  for await (const response of openConnection(global).client(SessionService).watchSession({ sessionId })) {
+    if (global.json) printMessage(WatchSessionResponseSchema, response);
+    else if (response.session) printLine(lineOf(response.session));
+  }
+}
+
+async function closeSession(sessionId: string, options: Drain, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const request = { sessionId, ...drainOf(options) };
+  const response = await openConnection(global).client(SessionService).closeSession(request);
+  if (global.json) return printMessage(CloseSessionResponseSchema, response);
+  printLine(`${sessionId} closed`);
+}
+
+interface Drain {
+  drain?: number;
+}
+
+const drainOf = ({ drain }: Drain) => (drain === undefined ? {} : { drainTimeoutMs: drain });
+
+function cellsOf(session: Session): string[] {
+  const { agent, nextAgent, principal } = session;
+  return [nextAgent === "" ? agent : `${agent} → ${nextAgent}`, stateOf(session), principal];
+}
+
+const stateOf = ({ state }: Session) => nameOfValue(SessionStateSchema, state);
+
+function lineOf(session: Session): string {
+  const [agent] = cellsOf(session);
+  return `${colors.cyan(stateOf(session))} ${agent} (revision ${session.agentRevision})`;
+}
+
+function openedAt({ createdAt }: Session): string {
+  return createdAt === undefined ? "" : timestampDate(createdAt).toISOString();
+}
+
+function countFrom(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("expected a whole number");
+  return Number(text);
+}
