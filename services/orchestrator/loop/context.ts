@@ -1,16 +1,16 @@
-import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { Item, RunDelta } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { News } from "../inbox/take-news.ts";
 import type { DeltaWriter } from "./deltas.ts";
 import type { RunLimits } from "./limits.ts";
+import type { ModelRow } from "./models.ts";
 import type { ToolRouter } from "./tool-router.ts";
 
 /** What one run's loop works with while a process holds it. */
 export interface LoopContext {
   readonly agent: Agent;
-  readonly model: LanguageModelV4;
+  readonly models: ModelRow;
   readonly limits: RunLimits;
   /** The conversation before this run. */
   readonly history: readonly Item[];
@@ -22,6 +22,7 @@ export interface LoopContext {
   /** Names the writer that a watcher who joins in mid-turn is answered from. */
   readonly setDeltas: (deltas: DeltaWriter) => void;
   readonly onRetry: (error: unknown, afterMs: number) => void;
+  readonly onFailover: (error: unknown, toModelId: string) => void;
   /** Aborts when the run is cancelled or held by another: nothing that is under way counts any more. */
   readonly signal: AbortSignal;
   /** Aborts when this process is to stop: the run is put down at the next boundary, for another process to take up. */

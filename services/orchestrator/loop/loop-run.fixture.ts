@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll } from "vitest";
-import { AgentSchema, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { AgentSchema, LimitsSchema, ModelSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import {
   FunctionCallOutputSchema,
   Role,
@@ -27,6 +27,7 @@ import type { LoopContext } from "./context.ts";
 import { createFakeRouter, type FakeTool } from "./fake-router.fixture.ts";
 import { limitsFrom } from "./limits.ts";
 import { runLoop } from "./loop.ts";
+import { createModelRow } from "./models.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "toolbus-loop-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -88,7 +89,7 @@ export async function openRun(setting: Setting) {
     const agent = create(AgentSchema, { name: "helper", instructions: "Help.", ...setting.agent });
     return runLoop(run, {
       agent,
-      model,
+      models: createModelRow({ language: model, config: agent.model ?? create(ModelSchema) }),
       limits: limitsFrom(agent.limits, create(LimitsSchema, setting.limits)),
       history: [],
       news: noNews,
@@ -97,6 +98,7 @@ export async function openRun(setting: Setting) {
       publishDelta: (delta) => deltas.push(delta),
       setDeltas: () => {},
       onRetry: () => {},
+      onFailover: () => {},
       signal: given.signal,
       handover: handover.signal,
       ...setting.context,

@@ -82,8 +82,8 @@ async function model(
   const ends = AbortSignal.any([signal, context.handover]);
   const table = known?.isStillCurrent() ? known : await listTools(run.state, context, ends);
   const taken = await takeTurn(context, run.state, table, ends);
-  const { turn, attempt, items, answer } = taken;
-  const { usage, modelId, finishReason } = answer;
+  const { turn, attempt, items, answer, usage } = taken;
+  const { modelId, finishReason } = answer;
   try {
     await run.append(() => ({
       case: "turnCommitted",

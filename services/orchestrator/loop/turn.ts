@@ -7,22 +7,21 @@
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
-import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
 import { type Answer, type SpokenPart, takeAttempt } from "../model/attempt.ts";
 import { callOptionsFromModelOptions } from "../model/call-options.ts";
-import { decideRetry } from "../model/retry.ts";
 import type { RunState } from "../run/fold.ts";
+import { askModels } from "./ask-models.ts";
 import { callIdsOfTurn } from "./call-ids.ts";
 import type { LoopContext } from "./context.ts";
 import { createDeltaWriter, type DeltaWriter } from "./deltas.ts";
+import { type AgentModel, pricedUsage } from "./models.ts";
 import { promptOfRun } from "./prompt-of-run.ts";
 import { RunFailed } from "./run-failed.ts";
 import { meetsToolChoice, toolChoiceOfTurn } from "./tool-choice.ts";
 import type { ToolTable } from "./tool-table.ts";
 
-/** The largest number of attempts that one claim may need: `model_retries` is at most 100. */
-const attemptsOfClaim = 128;
+/** The largest number of attempts that one claim may need: `model_retries` is at most 100, and there are two models. */
+const attemptsOfClaim = 256;
 
 /** T2. */
 export function firstAttemptOfClaim({ claimsInTurn }: RunState): number {
@@ -32,6 +31,7 @@ export function firstAttemptOfClaim({ claimsInTurn }: RunState): number {
 export interface TurnTaken {
   readonly table: ToolTable;
   readonly answer: Answer;
+  readonly usage: ReturnType<typeof pricedUsage>;
   readonly turn: number;
   readonly attempt: number;
   readonly items: Item[];
@@ -44,36 +44,29 @@ export async function takeTurn(
   table: ToolTable,
   signal: AbortSignal,
 ): Promise<TurnTaken> {
-  const { clock, limits } = context;
   const turn = state.turns.length + 1;
-  const backoff = createBackoff({ initialMs: 250, maxMs: 10_000, jitter: 0.5 });
-  let attempt = firstAttemptOfClaim(state);
+  let attempt = firstAttemptOfClaim(state) - 1;
   let hasDisobeyed = false;
-  for (let failures = 0; ; attempt += 1) {
-    const deltas = createDeltaWriter({ turn, attempt }, context.publishDelta);
-    context.setDeltas(deltas);
-    try {
-      const { answer, obeys } = await ask(context, { state, table, turn, attempt, deltas, signal });
-      if (obeys) return { table, answer, turn, attempt, deltas, items: itemsFromAnswer(answer, turn, state) };
-      if (hasDisobeyed) throw new RunFailed("tool_choice_unmet", "the model did not obey tool_choice, twice"); // LOOP-2
-      hasDisobeyed = true;
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof RunFailed) throw error;
-      const retry = decideRetry(error, backoff, clock.now());
-      if (retry.kind === "give_up" || failures >= limits.modelRetries) {
-        throw new RunFailed("model_error", messageFromUnknown(error), error);
+  for (;;) {
+    const { answer, model, deltas, obeys } = await askModels(context, signal, async (model) => {
+      attempt += 1; // T1
+      const deltas = createDeltaWriter({ turn, attempt }, context.publishDelta);
+      context.setDeltas(deltas);
+      try {
+        return { ...(await ask(context, { model, state, table, turn, attempt, deltas, signal })), model, deltas };
+      } finally {
+        deltas.flush();
       }
-      failures += 1;
-      context.onRetry(error, retry.afterMs);
-      await clock.delay(retry.afterMs, signal);
-    } finally {
-      deltas.flush();
-    }
+    });
+    const usage = pricedUsage(model.config, answer.usage);
+    if (obeys) return { table, answer, usage, turn, attempt, deltas, items: itemsFromAnswer(answer, turn, state) };
+    if (hasDisobeyed) throw new RunFailed("tool_choice_unmet", "the model did not obey tool_choice, twice"); // LOOP-2
+    hasDisobeyed = true;
   }
 }
 
 interface Question {
+  model: AgentModel;
   state: RunState;
   table: ToolTable;
   turn: number;
@@ -83,18 +76,18 @@ interface Question {
 }
 
 async function ask(context: LoopContext, question: Question) {
-  const { agent, model, limits } = context;
-  const { state, table, turn, attempt, deltas, signal } = question;
+  const { limits } = context;
+  const { model, state, table, turn, attempt, deltas, signal } = question;
   const options = state.accepted.options;
   const toolChoice = toolChoiceOfTurn(options, turn, table);
   const tools = table.modelTools.length > 0 ? { tools: table.modelTools, toolChoice } : {};
   const request = {
-    ...callOptionsFromModelOptions(agent.model?.provider ?? "", agent.model?.options),
+    ...callOptionsFromModelOptions(model.config.provider, model.config.options),
     ...tools,
     prompt: promptOfRun(state, context),
     headers: { "idempotency-key": `${state.runId}-${turn}-${attempt}` },
   };
-  const answer = await takeAttempt(model, request, {
+  const answer = await takeAttempt(model.language, request, {
     stallMs: limits.modelStallMs,
     signal,
     onPiece: (piece) => deltas.write(piece),
@@ -104,8 +97,8 @@ async function ask(context: LoopContext, question: Question) {
 
 function itemsFromAnswer(answer: Answer, turn: number, state: RunState): Item[] {
   const modelIds = answer.parts.flatMap((part) => (part.kind === "call" ? [part.id] : []));
-  const taken = new Set(state.turns.flatMap(({ calls }) => calls.map(({ callId }) => callId)));
-  const callIds = callIdsOfTurn(turn, modelIds, taken).values();
+  const isTaken = (id: string) => state.turns.some(({ calls }) => calls.some(({ callId }) => callId === id));
+  const callIds = callIdsOfTurn(turn, modelIds, isTaken).values();
   return answer.parts.map((part) => create(ItemSchema, { item: itemFromPart(part, () => callIds.next().value ?? "") }));
 }
 

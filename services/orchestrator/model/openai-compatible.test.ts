@@ -9,6 +9,7 @@ import { createFakeRouter } from "../loop/fake-router.fixture.ts";
 import { limitsFrom } from "../loop/limits.ts";
 import { runLoop } from "../loop/loop.ts";
 import { noNews } from "../loop/loop-run.fixture.ts";
+import { createModelRow } from "../loop/models.ts";
 import { claimRun, createJournal } from "../run/journal.ts";
 import { createMemoryRunLog } from "../run/memory-log.fixture.ts";
 import { runFromState } from "../run/view.ts";
@@ -70,15 +71,15 @@ async function takeRun(url: string, limits = {}) {
   const log = createMemoryRunLog();
   const journal = createJournal(log, "r", systemClock);
   const input = [{ item: { case: "message" as const, value: { role: Role.USER, text: "go" } } }];
-  await journal.append(() => ({ case: "accepted", value: { sessionId: "s", agent: "a", input } }));
+  await journal.append(() => ({ case: "accepted", value: { sessionId: "s", agent: "helper", input } }));
   const run = (await claimRun(journal, "process"))!;
   const modelOf = createModelSource({ openaiBaseUrl: url, openaiApiKey: "key-1", scripts: "." });
   const model = { provider: "openai-compatible", model: "tiny", options: { temperature: 0.5, top_k_only_here: 4 } };
-  const agent = create(AgentSchema, { name: "a", model });
+  const agent = create(AgentSchema, { name: "helper", model });
   const retries: number[] = [];
   await runLoop(run, {
     agent,
-    model: modelOf(agent.model!),
+    models: createModelRow({ language: modelOf(agent.model!), config: agent.model! }),
     limits: limitsFrom(undefined, create(LimitsSchema, limits)),
     history: [],
     news: noNews,
@@ -87,6 +88,7 @@ async function takeRun(url: string, limits = {}) {
     publishDelta: () => {},
     setDeltas: () => {},
     onRetry: (_, afterMs) => retries.push(afterMs),
+    onFailover: () => {},
     signal: new AbortController().signal,
     handover: new AbortController().signal,
   });

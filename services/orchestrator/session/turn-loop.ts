@@ -1,4 +1,4 @@
-import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { Agent, Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { RunDelta } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
@@ -10,6 +10,7 @@ import type { LoopContext } from "../loop/context.ts";
 import type { DeltaWriter } from "../loop/deltas.ts";
 import { limitsFrom } from "../loop/limits.ts";
 import { type LoopOutcome, runLoop } from "../loop/loop.ts";
+import { type AgentModel, createModelRow, type ModelRow } from "../loop/models.ts";
 import { RunFailed } from "../loop/run-failed.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import type { ModelSource } from "../model/model-source.ts";
@@ -77,7 +78,7 @@ async function openContext(
   ]);
   return {
     agent,
-    model: modelOfAgent(options, agent),
+    models: modelsOfAgent(options, agent),
     limits: limitsFrom(agent.limits, accepted.options?.limits),
     history,
     news: { ...news, takenEventIds },
@@ -88,13 +89,15 @@ async function openContext(
     publishDelta: (delta) => options.publishDelta(runId, delta),
     setDeltas: (deltas) => options.setDeltas(runId, deltas),
     onRetry: (error, afterMs) => logger.warn({ err: error, runId, afterMs }, "the model is asked again"),
+    onFailover: (error, modelId) => logger.warn({ err: error, runId, modelId }, "the fallback model is asked"),
   };
 }
 
-function modelOfAgent({ modelOf }: TurnLoopOptions, agent: Agent) {
-  if (agent.model === undefined) throw new RunFailed("model_error", `agent ${agent.name} names no model`);
+function modelsOfAgent({ modelOf }: TurnLoopOptions, { name, model, fallbackModel }: Agent): ModelRow {
+  if (model === undefined) throw new RunFailed("model_error", `agent ${name} names no model`);
+  const open = (config: Model): AgentModel => ({ language: modelOf(config), config });
   try {
-    return modelOf(agent.model);
+    return fallbackModel === undefined ? createModelRow(open(model)) : createModelRow(open(model), open(fallbackModel));
   } catch (error) {
     throw new RunFailed("model_error", messageFromUnknown(error), error);
   }
