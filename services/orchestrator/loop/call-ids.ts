@@ -7,15 +7,20 @@ const duplicateMark = "duplicate_";
 const maxLength = 64;
 
 /** The ids of one turn's calls, in order. */
-export function callIdsOfTurn(turn: number, modelIds: readonly string[], taken: ReadonlySet<string>): string[] {
-  const inRun = new Set(taken);
+export function callIdsOfTurn(
+  turn: number,
+  modelIds: readonly string[],
+  isTaken: (callId: string) => boolean,
+): string[] {
+  const given = new Set<string>();
+  const isGone = (id: string) => given.has(id) || isTaken(id);
   const inTurn = new Set<string>();
   return modelIds.map((modelId, index) => {
     const isDuplicate = inTurn.has(modelId);
     inTurn.add(modelId);
     const fitting = fittingId(modelId, turn, index);
-    const id = unique(isDuplicate ? `${duplicateMark}${fitting}` : fitting, inRun);
-    inRun.add(id);
+    const id = unique(isDuplicate ? `${duplicateMark}${fitting}` : fitting, isGone);
+    given.add(id);
     return id;
   });
 }
@@ -30,8 +35,8 @@ function fittingId(modelId: string, turn: number, index: number): string {
   return isDuplicateCallId(fitting) ? `_${fitting}`.slice(0, maxLength) : fitting;
 }
 
-function unique(id: string, taken: ReadonlySet<string>): string {
+function unique(id: string, isTaken: (callId: string) => boolean): string {
   let candidate = id;
-  for (let number = 2; taken.has(candidate); number += 1) candidate = `${id}_${number}`;
+  for (let number = 2; isTaken(candidate); number += 1) candidate = `${id}_${number}`;
   return candidate;
 }

@@ -1,5 +1,5 @@
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
-import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { promptFromItems, promptFromTurns } from "../model/prompt.ts";
 import { conversationFromState } from "../run/conversation.ts";
 import type { RunState } from "../run/fold.ts";
@@ -19,6 +19,30 @@ export function promptOfRun(
   // input that ends in the words of an assistant continues in the first turn: then the two are one message
   const isClosed =
     last?.case === "functionCallOutput" || (last?.case === "message" && last.value.role !== Role.ASSISTANT);
-  if (isClosed) return [...promptFromItems(instructions, items), ...promptFromTurns(turns)];
+  if (isClosed) return [...promptOfOpening(state, history, instructions, items), ...promptFromTurns(turns)];
   return promptFromItems(instructions, [...items, ...itemsFromTurns(turns)]);
+}
+
+interface Opening {
+  readonly state: Pick<RunState, "inbox" | "compaction">;
+  readonly instructions: string;
+  readonly prompt: LanguageModelV4Prompt;
+}
+
+const openingByHistory = new WeakMap<readonly Item[], Opening>();
+
+/** What stands before the first turn is the same for all turns between two compactions: it is put into words once. */
+function promptOfOpening(
+  state: RunState,
+  history: readonly Item[],
+  instructions: string,
+  items: readonly Item[],
+): LanguageModelV4Prompt {
+  const { inbox, compaction } = state;
+  const made = openingByHistory.get(history);
+  const isSame = made?.state.inbox === inbox && made?.state.compaction === compaction;
+  if (made !== undefined && isSame && made.instructions === instructions) return made.prompt;
+  const prompt = promptFromItems(instructions, items);
+  openingByHistory.set(history, { state: { inbox, compaction }, instructions, prompt });
+  return prompt;
 }

@@ -48,17 +48,35 @@ export function promptFromItems(instructions: string, items: readonly Item[]): L
   return prompt;
 }
 
-const messagesByTurn = new WeakMap<Turn, LanguageModelV4Message[]>();
+interface Said {
+  readonly first: Turn | undefined;
+  readonly count: number;
+  readonly messages: LanguageModelV4Message[];
+}
 
-/** The same for turns whose calls have their results, of a run that goes on; each turn is put into words once. */
+/** What was said up to a turn, by that turn; it moves on with the run. */
+const saidByLastTurn = new WeakMap<Turn, Said>();
+
+/**
+ * The same for turns whose calls have their results, of a run that goes on. Each turn is put into words once, and what it adds
+ * does not depend on how many went before.
+ */
 export function promptFromTurns(turns: readonly Turn[]): LanguageModelV4Prompt {
-  return turns.flatMap((turn) => {
-    const said = messagesByTurn.get(turn);
-    if (said !== undefined) return said;
-    const messages = promptFromItems("", itemsFromTurns([turn]));
-    messagesByTurn.set(turn, messages);
-    return messages;
-  });
+  const last = turns.at(-1);
+  if (last === undefined) return [];
+  const said = saidBefore(turns, turns.length) ?? saidBefore(turns, turns.length - 1);
+  const messages = said?.messages ?? [];
+  for (const turn of turns.slice(said?.count ?? 0)) messages.push(...promptFromItems("", itemsFromTurns([turn])));
+  saidByLastTurn.set(last, { first: turns[0], count: turns.length, messages });
+  return messages.slice();
+}
+
+function saidBefore(turns: readonly Turn[], count: number): Said | undefined {
+  const last = turns[count - 1];
+  const said = last && saidByLastTurn.get(last);
+  if (last === undefined || said?.count !== count || said.first !== turns[0]) return undefined;
+  saidByLastTurn.delete(last); // its messages are about to be another turn's
+  return said;
 }
 
 function messageFromText(role: Role, text: string): LanguageModelV4Message {
