@@ -38,7 +38,7 @@ export function createAdmission({ contexts, spaces, validator, audit: record }: 
     if (decision.kind === "blocked") {
       return refused(request, context, entry.reference, withAlternatives(decision, tools, request.name));
     }
-    const spaceId = entry.isVisible ? await spaces.activeSpace(request.sessionId) : "";
+    const spaceId = entry.isVisible ? await spaces.activeSpace(request.sessionId, context.agent.name) : "";
     if (entry.isVisible && spaceId === "") {
       return refused(request, context, entry.reference, blockedOutsideSpace(entry.tool.name));
     }

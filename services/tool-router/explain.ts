@@ -26,7 +26,7 @@ export async function explainTool(
   const tools = await contexts.tools(context, signal);
   const { sessionId } = request;
   return explain(tools, request.name, {
-    activeSpace: sessionId === "" ? undefined : () => spaces.activeSpace(sessionId),
+    activeSpace: sessionId === "" ? undefined : () => spaces.activeSpace(sessionId, context.agent.name),
   });
 }
 

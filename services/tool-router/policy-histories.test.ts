@@ -128,7 +128,10 @@ function namesIn(world: World, set: ToolSet): string[] {
 
 test("ORCH-2 no history of aliases, patterns, renames and additions lets a tool outside of use be called", () => {
   const history = fc.array(fc.oneof(addition, change, configuration), { minLength: 1, maxLength: 12 });
-  const narrowing = fc.oneof({ weight: 4, arbitrary: fc.constant([]) }, fc.array(reference, { maxLength: 2 }));
+  const narrowing = fc.oneof(
+    { weight: 4, arbitrary: fc.constant<string[]>([]) },
+    fc.array(reference, { maxLength: 2 }),
+  );
   let callable = 0;
   fc.assert(
     fc.property(history, narrowing, (steps, allowedTools) => {

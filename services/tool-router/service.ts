@@ -20,6 +20,7 @@ import { openGateway } from "./execute/gateway/gateway.ts";
 import { createProviderExecution } from "./execute/provider.ts";
 import { Flights } from "./flights.ts";
 import { openMessages } from "./messages.ts";
+import { createOfferJudge } from "./offers/fitness.ts";
 import { createRecords } from "./record.ts";
 import { createRoutes } from "./routes.ts";
 import { Sessions } from "./sessions.ts";
@@ -81,8 +82,12 @@ export async function openService(config: Config, context: ServiceContext): Prom
       clock,
       startupMs: config.providerStartupMs,
       idleMs: config.contextIdleMs,
+      judge: createOfferJudge(validator.faultOfShape),
       onUnavailable: ({ agent, sessionId }, source, reason) => {
         audit({ kind: AuditKind.UNAVAILABLE, agent, sessionId, tool: source, message: reason });
+      },
+      onAvailable: ({ agent, sessionId }, source) => {
+        audit({ kind: AuditKind.AVAILABLE, agent, sessionId, tool: source });
       },
     }),
   );

@@ -20,6 +20,8 @@ export interface Offer {
   readonly failure: string;
   /** What makes a tool of it unfit for being called, for those that are. */
   readonly faults?: ReadonlyMap<OfferedTool, string>;
+  /** The same for people, with what was left out; empty when all is well. */
+  readonly unfit?: string;
 }
 
 /** A tool of an agent: its names, who runs it, and what policy says. */

@@ -13,6 +13,8 @@ export interface Validator {
   parseResult(schemaJson: string, outputJson: string): Validation;
   /** What is wrong with a schema; undefined for a good one. */
   faultOfSchema(schemaJson: string): string | undefined;
+  /** The same by the dialect's own schema alone, which costs little: for many schemas, of which few are ever used. */
+  faultOfShape(schema: object | boolean): string | undefined;
 }
 
 type Compiled =
@@ -35,10 +37,7 @@ export function createValidator(maxSchemas = 10_000): Validator {
       const schema: unknown = JSON.parse(text);
       if (typeof schema !== "boolean" && !isObject(schema))
         return { kind: "faulty", fault: "a JSON Schema is an object" };
-      const isDraft07 = isObject(schema) && /draft-0[67]/.test(String(schema.$schema ?? ""));
-      const ajv = isDraft07 ? draft07 : draft2020;
-      // a dialect that is named in another spelling, or that only its vocabulary sets apart, is read by the nearest draft
-      const plain = isObject(schema) ? withoutDialect(schema) : schema;
+      const { ajv, plain } = readBy(schema);
       return {
         kind: "compiled",
         validate: ajv.compile(plain),
@@ -47,6 +46,12 @@ export function createValidator(maxSchemas = 10_000): Validator {
     } catch (error) {
       return { kind: "faulty", fault: messageFromUnknown(error) };
     }
+  }
+
+  /** A dialect that is named in another spelling, or that only its vocabulary sets apart, is read by the nearest draft. */
+  function readBy(schema: Record<string, unknown> | boolean) {
+    const isDraft07 = isObject(schema) && /draft-0[67]/.test(String(schema.$schema ?? ""));
+    return { ajv: isDraft07 ? draft07 : draft2020, plain: isObject(schema) ? withoutDialect(schema) : schema };
   }
 
   function compiled(text: string): Compiled {
@@ -86,6 +91,16 @@ export function createValidator(maxSchemas = 10_000): Validator {
     faultOfSchema(schemaJson) {
       const schema = compiled(schemaJson);
       return schema.kind === "faulty" ? schema.fault : undefined;
+    },
+    faultOfShape(schema) {
+      const { ajv, plain } = readBy(isObject(schema) ? schema : schema === true);
+      try {
+        return ajv.validateSchema(plain)
+          ? undefined
+          : ajv.errorsText(ajv.errors?.slice(0, MAX_TOLD), { dataVar: "schema" });
+      } catch (error) {
+        return messageFromUnknown(error);
+      }
     },
   };
 }

@@ -3,6 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { CallToolRequestSchema, type CallToolResponse, type Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { delay } from "#runtime/time/delay.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { type Answer, canceled, failure, outcomeUnknown } from "../answer.ts";
@@ -115,8 +116,16 @@ async function attempt(client: ProviderClient, call: ProviderCall, control: Flig
   }
 }
 
+/** So many events of one call are heard in so long; a provider that tells more waits on its side of the stream. */
+const PACE = { events: 100, perMs: 50 };
+
 async function resultOf(messages: Messages, control: FlightControl): Promise<Answer> {
-  for (;;) {
+  let startedAt = performance.now();
+  for (let heard = 1; ; heard++) {
+    if (heard % PACE.events === 0) {
+      await delay(Math.max(0, PACE.perMs - (performance.now() - startedAt)), control.signal);
+      startedAt = performance.now();
+    }
     const next = await messages.next();
     if (next.done) throw new Failure("data_loss", "the call ended without a result");
     const { event } = next.value;

@@ -5,6 +5,7 @@ import type { Clock } from "#runtime/time/clock.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { openEnding } from "../ending.ts";
 import type { Offer } from "../tool-set.ts";
+import type { JudgeOffer } from "./fitness.ts";
 import type { ProviderClient } from "./provider-client.ts";
 
 export interface Ask {
@@ -20,9 +21,13 @@ export interface OfferWatchOptions {
   clock: Clock;
   /** How long the first answer may take until the provider counts as unavailable. It is still heard when it comes later. */
   startupMs: number;
+  judge: JudgeOffer;
   signal: AbortSignal;
   onChange: () => void;
 }
+
+/** Who tells of changes without end is heard so often; the rest waits on its side of the stream. */
+const BETWEEN_CHANGES_MS = 50;
 
 /** A stream that lived this long was a good one. */
 const LASTING_MS = 1_000;
@@ -83,6 +88,7 @@ export class OfferWatch {
         for await (const told of client.watchTools({ scope, sources: [...this.ask.sources] }, { signal })) {
           hasAnswered = true;
           this.#take(told);
+          await clock.delay(BETWEEN_CHANGES_MS, signal);
         }
       } catch (error) {
         if (signal.aborted) return;
@@ -100,7 +106,8 @@ export class OfferWatch {
   }
 
   #take(told: ListToolsResponse | WatchToolsResponse): void {
-    this.#settle({ ...this.#offer, tools: told.tools, sources: told.sources, failure: "" });
+    const { tools, faults, told: unfit } = this.#options.judge(told.tools);
+    this.#settle({ ...this.#offer, tools, faults, unfit, sources: told.sources, failure: "" });
   }
 
   #fail(reason: string): void {

@@ -5,6 +5,8 @@ import { Failure } from "#runtime/failure/failure.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { ended } from "../testing/fake-provider.ts";
+import { createValidator } from "../validate.ts";
+import { createOfferJudge } from "./fitness.ts";
 import type { ProviderClient } from "./provider-client.ts";
 import { ScopeOffers } from "./scope-offers.ts";
 
@@ -49,7 +51,10 @@ function open(providers: Record<string, Stream[]>) {
   const clients = new Map(Object.entries(providers).map(([name, streams]) => [name, providerOf(streams)]));
   const asks = [...clients].map(([provider, client]) => ({ provider, client, sources: [] }));
   const onUnavailable = (_: unknown, source: string, reason: string) => told.push(`${source}: ${reason}`);
-  const offers = new ScopeOffers(create(ScopeSchema), asks, { clock, startupMs: 5_000, onUnavailable });
+  const onAvailable = (_: unknown, source: string) => told.push(`${source} is back`);
+  const judge = createOfferJudge(createValidator().faultOfShape);
+  const options = { clock, startupMs: 5_000, judge, onUnavailable, onAvailable };
+  const offers = new ScopeOffers(create(ScopeSchema), asks, options);
   const offerOf = (name: string) => offers.offers.find(({ provider }) => provider === name)!;
   return { clock, told, clients, offers, offerOf };
 }
@@ -73,5 +78,5 @@ test("a stream that ends is opened again within a second, and its tools stay kno
   expect(clients.get("shaky")?.opened()).toBe(4);
   expect(offerOf("shaky").tools).toHaveLength(2);
   expect(offerOf("shaky").failure).toBe("");
-  expect(told).toEqual(["shaky: nobody serves it"]);
+  expect(told).toEqual(["shaky: nobody serves it", "shaky is back"]);
 });

@@ -1,13 +1,17 @@
 import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Offer } from "../tool-set.ts";
+import type { JudgeOffer } from "./fitness.ts";
 import { type Ask, OfferWatch } from "./offer-watch.ts";
 
 export interface ScopeOffersOptions {
   clock: Clock;
   startupMs: number;
-  /** Told of each provider or source that turns unavailable, with its reason. */
+  judge: JudgeOffer;
+  /** Told of each provider or source that turns unavailable, or some of whose tools do, with the reason. */
   onUnavailable: (scope: Scope, source: string, reason: string) => void;
+  /** Told of each that is well again. */
+  onAvailable: (scope: Scope, source: string) => void;
 }
 
 /** What all providers of one agent in one session offer, each followed by itself, so that none delays another. */
@@ -23,11 +27,13 @@ export class ScopeOffers implements Disposable {
   constructor(scope: Scope, asks: readonly Ask[], options: ScopeOffersOptions) {
     this.scope = scope;
     this.#options = options;
-    const { clock, startupMs } = options;
+    const { clock, startupMs, judge } = options;
     this.#watches = [];
     const onChange = () => this.#change();
     for (const ask of asks) {
-      this.#watches.push(new OfferWatch(ask, { scope, clock, startupMs, signal: this.#closing.signal, onChange }));
+      this.#watches.push(
+        new OfferWatch(ask, { scope, clock, startupMs, judge, signal: this.#closing.signal, onChange }),
+      );
     }
   }
 
@@ -75,16 +81,26 @@ export class ScopeOffers implements Disposable {
   }
 
   #tellUnavailable(): void {
-    for (const offer of this.offers) {
-      const failing = offer.sources.filter(({ available }) => !available).map(({ source, reason }) => [source, reason]);
-      const reasons = new Map<string, string>(
-        offer.failure === "" ? (failing as [string, string][]) : [[offer.provider, offer.failure]],
-      );
-      for (const [source, reason] of reasons) {
-        if (this.#told.get(source) === reason) continue;
-        this.#told.set(source, reason);
-        this.#options.onUnavailable(this.scope, source, reason);
-      }
+    const reasons = new Map(this.offers.flatMap(complaintsOf));
+    for (const [source, reason] of reasons) {
+      if (this.#told.get(source) === reason) continue;
+      this.#told.set(source, reason);
+      this.#options.onUnavailable(this.scope, source, reason);
+    }
+    for (const source of this.#told.keys()) {
+      if (reasons.has(source)) continue;
+      this.#told.delete(source);
+      this.#options.onAvailable(this.scope, source);
     }
   }
+}
+
+function complaintsOf({ provider, declared, sources, failure, unfit = "" }: Offer): [source: string, reason: string][] {
+  if (failure !== "") return [[provider, failure]];
+  const failing = sources.flatMap(({ source, available, reason }): [string, string][] =>
+    available ? [] : [[source, reason]],
+  );
+  if (unfit === "") return failing;
+  const [only = provider] = declared.size === 1 ? declared.keys() : [];
+  return [[only, `not all of its tools can be called: ${unfit}`], ...failing];
 }

@@ -11,6 +11,11 @@ import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import type { FindProvider, ProviderClient } from "../offers/provider-client.ts";
 
+const MAX_MESSAGE_BYTES = 64 * 2 ** 20;
+
+/** A peer that is frozen, or whose machine is gone, closes nothing: HTTP/2 can ask. */
+const SIGNS_OF_LIFE = { pingIntervalMs: 5_000, pingTimeoutMs: 3_000 };
+
 /** Clients of providers, made when they are first asked for and kept while their address stands. */
 export function createProviders(
   bus: Bus,
@@ -28,8 +33,9 @@ export function createProviders(
 
   /** `grpc://` and `grpcs://` speak gRPC, `http://` and `https://` the Connect protocol. */
   function transportTo(url: string): Transport {
-    if (!url.startsWith("grpc")) return createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors });
-    return createGrpcTransport({ baseUrl: url.replace(/^grpc/, "http"), interceptors });
+    const options = { interceptors, readMaxBytes: MAX_MESSAGE_BYTES };
+    if (!url.startsWith("grpc")) return createConnectTransport({ ...options, baseUrl: url, httpVersion: "1.1" });
+    return createGrpcTransport({ ...options, ...SIGNS_OF_LIFE, baseUrl: url.replace(/^grpc/, "http") });
   }
 
   return (name) => {
@@ -76,6 +82,19 @@ async function* translated<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
 
 function failureFrom(error: unknown): Failure {
   const failure = failureFromConnectError(error);
-  if (deliveryOf(error) !== "NOT_SENT") return failure;
-  return new Failure(failure.code, failure.message, { reason: "NOT_SENT", cause: error });
+  const wasNotSent = deliveryOf(error) === "NOT_SENT" || isUnreached(error);
+  if (wasNotSent) return new Failure(failure.code, failure.message, { reason: "NOT_SENT", cause: error });
+  // the client's own refusal of what came says nothing of whether the call was started
+  const isOversized = failure.code === "resource_exhausted" && failure.message.includes("readMaxBytes");
+  return isOversized ? new Failure("data_loss", failure.message, { cause: error }) : failure;
+}
+
+/** Nobody took the connection, so that nothing was sent on it. */
+const UNREACHED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
+
+function isUnreached(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if ("code" in cause && UNREACHED.has(String(cause.code))) return true;
+  }
+  return false;
 }

@@ -1,0 +1,70 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { type OfferedTool, OfferedToolSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { createValidator } from "../validate.ts";
+import { createOfferJudge, MAX_TOOLS } from "./fitness.ts";
+
+const judge = createOfferJudge(createValidator().faultOfShape);
+
+function offered(name: string, more: object = {}): OfferedTool {
+  return create(OfferedToolSchema, { source: "shop", tool: { name, ...more } });
+}
+
+const good = offered("buy", { inputSchemaJson: '{"type":"object","properties":{"n":{"type":"integer"}}}' });
+
+test.each([
+  ["no JSON", "{", /^its input schema is no JSON$/],
+  ["a list", "[]", /a JSON Schema is an object/],
+  ["a type that there is none", '{"type":"objekt"}', /not one of objects/],
+  ["a property of no type", '{"type":"object","properties":{"n":{"type":"nummer"}}}', /schema\/properties\/n\/type/],
+  ["one of texts", '{"type":"string"}', /not one of objects/],
+  ["true", "true", /not one of objects/],
+  ["too long", `{"description":"${"x".repeat(300_000)}"}`, /longer than 262144/],
+])(
+  "KIND-2 a tool whose input schema is %s cannot be called, and the one beside it can",
+  (_, inputSchemaJson, fault) => {
+    const bad = offered("bad", { inputSchemaJson });
+    const fitness = judge([bad, good]);
+    expect(fitness.tools).toEqual([bad, good]);
+    expect([...fitness.faults.keys()]).toEqual([bad]);
+    expect(fitness.faults.get(bad)).toMatch(fault);
+    expect(fitness.told).toContain('"bad": its input schema');
+  },
+);
+
+test("KIND-2 an output schema is judged likewise, but for MCP, whose client checks it", () => {
+  const bad = offered("bad", { outputSchemaJson: '{"type":"nummer"}' });
+  const ofMcp = offered("mcp", { outputSchemaJson: '{"type":"nummer"}', executionType: ExecutionType.MCP });
+  expect([...judge([bad, ofMcp]).faults.keys()]).toEqual([bad]);
+});
+
+test("KIND-2 names that are none, and tools that are offered twice, are left out and told", () => {
+  const names = ["", "x".repeat(257), "a\nb", "\u0000", "\ud800", "buy"];
+  const fitness = judge([good, ...names.map((name) => offered(name))]);
+  expect(fitness.tools).toEqual([good]);
+  expect(fitness.told).toMatch(/"" is no name; "x{64}" is longer than 256 characters; .*; and 3 more$/);
+  expect(judge([offered("läs das"), offered("@x/y"), offered("ключ")]).told).toBe("");
+});
+
+test("KIND-2 of a hundred thousand tools, the first few thousand are taken, in little time", () => {
+  const many = Array.from({ length: 100_000 }, (_, n) =>
+    offered(`t${n}`, { inputSchemaJson: `{"title":"${n % 10}"}` }),
+  );
+  const startedAt = performance.now();
+  const fitness = judge(many);
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
+  expect(fitness.tools).toHaveLength(MAX_TOOLS);
+  expect(fitness.told).toBe(`it offers 100000 tools, of which ${MAX_TOOLS} are taken`);
+});
+
+test("one schema is judged once", () => {
+  let judged = 0;
+  const counting = createOfferJudge(() => {
+    judged += 1;
+    return undefined;
+  });
+  counting([good]);
+  counting([good]);
+  expect(judged).toBe(1);
+});
