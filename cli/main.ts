@@ -4,8 +4,11 @@ import { addAgentsCommand } from "./commands/agents.ts";
 import { addAnswerCommand } from "./commands/answer.ts";
 import { addCallCommand } from "./commands/call.ts";
 import { addExplainCommand } from "./commands/explain.ts";
+import { addInboxCommand } from "./commands/inbox.ts";
 import { addRunCommand } from "./commands/run.ts";
 import { addServeCommand } from "./commands/serve.ts";
+import { addSessionsCommand } from "./commands/sessions.ts";
+import { addSpacesCommand } from "./commands/spaces.ts";
 import { addToolsCommand } from "./commands/tools.ts";
 import { addUpCommand } from "./commands/up.ts";
 import { addWatchCommand } from "./commands/watch.ts";
@@ -38,6 +41,7 @@ Examples:
   toolbus run demo "hello"                         run an agent and watch it
   toolbus tools --agent demo                       what it can call
   toolbus call @qr/encode '{"text":"hi"}' -a demo  call one tool as it would
+  toolbus spaces send demo "hello"                 speak to the people and agents in a space
   toolbus watch audit                              what the suite decides`,
   );
 
@@ -48,7 +52,10 @@ for (const addCommand of [
   addCallCommand,
   addWatchCommand,
   addAgentsCommand,
+  addSessionsCommand,
   addAnswerCommand,
+  addSpacesCommand,
+  addInboxCommand,
   addExplainCommand,
   addServeCommand,
 ]) {

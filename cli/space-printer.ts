@@ -25,7 +25,8 @@ export function textOfSpaceEvent({ event }: SpaceEvent): string {
   }
 }
 
-function textOfMessage({ author, content }: SpaceMessage): string {
+/** One line for one message. */
+export function textOfMessage({ author, content }: SpaceMessage): string {
   const name = author?.name ?? "";
   if (content.case === "text") return `${name}: ${content.value.text}`;
   if (content.case !== "tool") return name;

@@ -2,13 +2,12 @@ import type { Command } from "commander";
 import { AuditKindSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { AuditService, WatchAuditResponseSchema } from "#gen/toolbus/router/v1/audit_pb.ts";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
-import { SpaceService, WatchSpaceResponseSchema } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { exitCodes } from "../fault.ts";
 import { colors, nameOfValue, printLine, printMessage } from "../print.ts";
 import { followRun } from "../run-follower.ts";
 import { createJsonRunPrinter, createRunPrinter } from "../run-printer.ts";
-import { textOfSpaceEvent } from "../space-printer.ts";
+import { watchSpace } from "./spaces.ts";
 
 export function addWatchCommand(program: Command): void {
   const watch = program.command("watch").description("Follow a run, a space or the audit trail as it happens");
@@ -28,15 +27,6 @@ async function watchRun(id: string, _options: object, command: Command): Promise
   const printer = global.json ? createJsonRunPrinter(write) : createRunPrinter(write);
   const status = await followRun(openConnection(global), id, { printer });
   if (status !== RunStatus.COMPLETED) process.exitCode = exitCodes.failure;
-}
-
-async function watchSpace(id: string, _options: object, command: Command): Promise<void> {
-  const global = globalOptionsOf(command);
-  const spaces = openConnection(global).client(SpaceService);
-  for await (const response of spaces.watchSpace({ spaceId: id, fromSequence: 1n })) {
-    if (global.json) printMessage(WatchSpaceResponseSchema, response);
-    else if (response.event !== undefined) printLine(textOfSpaceEvent(response.event));
-  }
 }
 
 async function watchAudit(options: { agent?: string; session?: string }, command: Command): Promise<void> {

@@ -10,6 +10,7 @@ import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { CreateRunResponseSchema, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { ListAgentsResponseSchema, StoredAgentSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
 import { WatchAuditResponseSchema } from "#gen/toolbus/router/v1/audit_pb.ts";
+import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
 import { ExplainToolResponseSchema, ListToolsResponseSchema } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SpaceService, WatchSpaceResponseSchema } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
@@ -265,6 +266,28 @@ describe("what happens, as it happens", () => {
       return seen.includes("toolDone") && seen;
     });
     expect(kinds).toContain("toolRequiresAction");
+  });
+
+  it("`spaces` creates, lists, shows and speaks in spaces, and `inbox` shows what an agent will read of it", async () => {
+    expect(await toolbus("spaces", "create", "hall", "--title", "The hall")).toMatchObject({ exitCode: 0 });
+    await suite.connection.client(SessionService).createSession({ sessionId: "listener", agent: "plain" });
+    await suite.connection.client(SpaceService).enterSpace({ sessionId: "listener", agent: "former", spaceId: "hall" });
+    await using inbox = follow("inbox", "listener", "--agent", "former", "--follow"); // which no run of it takes away
+    await using space = follow("spaces", "watch", "hall");
+    const sent = await toolbus("spaces", "send", "hall", "Is anybody here?", "--as", "Eve");
+    expect(sent).toMatchObject({ exitCode: 0, stdout: "Eve: Is anybody here?\n", stderr: "" });
+    await until(() => inbox.written.stdout.startsWith('[Eve: "Is anybody here?"] msg:hall:'), { what: "the inbox" });
+    await until(() => space.written.stdout.includes("Eve joined\nEve: Is anybody here?\n"), { what: "the space" });
+    expect((await toolbus("spaces")).stdout).toMatch(/^hall +former, Eve +The hall$/m);
+    const shown = await toolbus("spaces", "show", "hall");
+    expect(shown.stdout).toBe("hall The hall\nformer, Eve · 1 of 1 messages\nEve: Is anybody here?\n");
+    const unknown = await toolbus("spaces", "show", "nowhere");
+    expect(unknown).toMatchObject({
+      exitCode: 1,
+      stdout: "",
+      stderr: expect.stringMatching(/no space "nowhere".*hall/),
+    });
+    expect(await toolbus("inbox", "listener")).toMatchObject({ exitCode: 0, stdout: "" });
   });
 
   it("a person may refuse, which is the tool's error", async () => {

@@ -1,0 +1,48 @@
+import type { Command } from "commander";
+import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import type { InboxEvent } from "#gen/toolbus/space/v1/space_pb.ts";
+import { InboxService, ListInboxResponseSchema, WatchInboxResponseSchema } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
+import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
+import { colors, printLine, printMessage } from "../print.ts";
+import { resumedStream } from "../resumed-stream.ts";
+
+interface InboxOptions {
+  agent?: string;
+  follow?: boolean;
+}
+
+export function addInboxCommand(program: Command): void {
+  program
+    .command("inbox")
+    .description("Show what waits for an agent's next run")
+    .argument("<session>", "the session")
+    .option("-a, --agent <name>", "an agent of the session; the active one unless told")
+    .option("-f, --follow", "go on with what comes")
+    .action(showInbox);
+}
+
+async function showInbox(sessionId: string, options: InboxOptions, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const connection = openConnection(global);
+  const agent = options.agent ?? (await activeAgent(connection, sessionId));
+  const inbox = connection.client(InboxService);
+  if (!options.follow) {
+    const response = await inbox.listInbox({ sessionId, agent });
+    if (global.json) return printMessage(ListInboxResponseSchema, response);
+    return response.events.forEach(printEvent);
+  }
+  const open = (fromSequence: bigint) => inbox.watchInbox({ sessionId, agent, fromSequence });
+  for await (const response of resumedStream(0n, open, ({ event }) => (event?.sequence ?? 0n) + 1n)) {
+    if (global.json) printMessage(WatchInboxResponseSchema, response);
+    else if (response.event !== undefined) printEvent(response.event);
+  }
+}
+
+async function activeAgent(connection: Connection, sessionId: string): Promise<string> {
+  const { session } = await connection.client(SessionService).getSession({ sessionId });
+  return session?.agent ?? "";
+}
+
+function printEvent({ text, eventId }: InboxEvent): void {
+  printLine(`${text} ${colors.dim(eventId)}`);
+}

@@ -1,0 +1,100 @@
+import { type Command, InvalidArgumentError } from "commander";
+import {
+  GetSpaceResponseSchema,
+  ListMessagesResponseSchema,
+  ListSpacesResponseSchema,
+  SendMessageResponseSchema,
+  SpaceService,
+  WatchSpaceResponseSchema,
+} from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { globalOptionsOf, openConnection } from "../connection.ts";
+import { colors, oneLine, printLine, printMessage, printTable } from "../print.ts";
+import { resumedStream } from "../resumed-stream.ts";
+import { textOfMessage, textOfSpaceEvent } from "../space-printer.ts";
+
+export function addSpacesCommand(program: Command): void {
+  const spaces = program.command("spaces").description("List, create, show, speak in and watch spaces");
+  spaces.command("list", { isDefault: true }).description("List all spaces").action(listSpaces);
+  spaces
+    .command("create")
+    .description("Create a space; one that exists stays as it is")
+    .argument("<id>")
+    .option("-t, --title <title>", "its title", "")
+    .action(createSpace);
+  spaces
+    .command("show")
+    .description("Show who is in a space and what was said last")
+    .argument("<id>")
+    .option("-n, --limit <count>", "how many messages", wholeNumber, 20)
+    .option("--offset <count>", "how many of the latest to pass over", wholeNumber, 0)
+    .action(showSpace);
+  spaces
+    .command("send")
+    .description("Say something in a space; agents in it find it in their inboxes")
+    .argument("<id>")
+    .argument("<text>")
+    .option("--as <name>", "your name as others see it; your principal unless told", "")
+    .action(sendMessage);
+  spaces.command("watch").description("Follow a space").argument("<id>").action(watchSpace);
+}
+
+async function listSpaces(_options: object, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const response = await openConnection(global).client(SpaceService).listSpaces({});
+  if (global.json) return printMessage(ListSpacesResponseSchema, response);
+  const rows = response.spaces.map(({ id, title, members }) => [
+    id,
+    members.map(({ name }) => name).join(", "),
+    oneLine(title),
+  ]);
+  printTable(["SPACE", "MEMBERS", "TITLE"], rows);
+}
+
+async function createSpace(spaceId: string, options: { title: string }, command: Command): Promise<void> {
+  await openConnection(globalOptionsOf(command)).client(SpaceService).createSpace({ spaceId, title: options.title });
+  printLine(`${spaceId} is there`);
+}
+
+async function showSpace(
+  spaceId: string,
+  { limit, offset }: { limit: number; offset: number },
+  command: Command,
+): Promise<void> {
+  const global = globalOptionsOf(command);
+  const spaces = openConnection(global).client(SpaceService);
+  const found = await spaces.getSpace({ spaceId });
+  const page = await spaces.listMessages({ spaceId, limit, offset });
+  if (global.json) {
+    printMessage(GetSpaceResponseSchema, found);
+    return printMessage(ListMessagesResponseSchema, page);
+  }
+  const { title = "", members = [] } = found.space ?? {};
+  const names = members.map(({ name }) => name).join(", ") || "nobody";
+  printLine(`${colors.bold(spaceId)} ${oneLine(title)}`.trim());
+  printLine(colors.dim(`${names} · ${page.messages.length} of ${page.total} messages`));
+  for (const message of page.messages) printLine(textOfMessage(message));
+}
+
+async function sendMessage(spaceId: string, text: string, options: { as: string }, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const spaces = openConnection(global).client(SpaceService);
+  const response = await spaces.sendMessage({ spaceId, text, authorName: options.as });
+  if (global.json) printMessage(SendMessageResponseSchema, response);
+  else if (response.message !== undefined) printLine(textOfMessage(response.message));
+}
+
+export async function watchSpace(spaceId: string, _options: object, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const spaces = openConnection(global).client(SpaceService);
+  const open = (fromSequence: bigint) => spaces.watchSpace({ spaceId, fromSequence });
+  for await (const response of resumedStream(1n, open, ({ nextSequence }) => nextSequence)) {
+    if (response.event === undefined) continue;
+    if (global.json) printMessage(WatchSpaceResponseSchema, response);
+    else printLine(textOfSpaceEvent(response.event));
+  }
+}
+
+function wholeNumber(text: string): number {
+  if (!/^[0-9]{1,7}$/.test(text)) throw new InvalidArgumentError("expected a whole number");
+  return Number(text);
+}
