@@ -3,17 +3,16 @@
  * An id that comes twice in one turn marks the second call, which is refused wherever the run goes on.
  */
 
+import type { TurnCommitted } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { Turn } from "../run/fold.ts";
+
 const duplicateMark = "duplicate_";
 const maxLength = 64;
 
 /** The ids of one turn's calls, in order. */
-export function callIdsOfTurn(
-  turn: number,
-  modelIds: readonly string[],
-  isTaken: (callId: string) => boolean,
-): string[] {
+export function callIdsOfTurn(turn: number, modelIds: readonly string[], taken: ReadonlySet<string>): string[] {
   const given = new Set<string>();
-  const isGone = (id: string) => given.has(id) || isTaken(id);
+  const isGone = (id: string) => given.has(id) || taken.has(id);
   const inTurn = new Set<string>();
   return modelIds.map((modelId, index) => {
     const isDuplicate = inTurn.has(modelId);
@@ -23,6 +22,26 @@ export function callIdsOfTurn(
     given.add(id);
     return id;
   });
+}
+
+/** The ids of a run's calls up to a turn, by that turn; they move on with the run. */
+const takenByLastTurn = new WeakMap<TurnCommitted, Set<string>>();
+
+/** The ids of all calls of a run; what it costs does not depend on how many they are. */
+export function takenCallIds(turns: readonly Turn[]): ReadonlySet<string> {
+  const last = turns.at(-1);
+  if (last === undefined) return new Set();
+  const before = turns.at(-2);
+  const moved = before && takenByLastTurn.get(before.committed);
+  const taken = takenByLastTurn.get(last.committed) ?? moved ?? new Set(turns.flatMap(idsOfTurn));
+  for (const id of idsOfTurn(last)) taken.add(id);
+  if (before !== undefined) takenByLastTurn.delete(before.committed);
+  takenByLastTurn.set(last.committed, taken);
+  return taken;
+}
+
+function idsOfTurn({ calls }: Turn): string[] {
+  return calls.map(({ callId }) => callId);
 }
 
 export function isDuplicateCallId(callId: string): boolean {

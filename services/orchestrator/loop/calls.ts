@@ -22,7 +22,6 @@ import type { LoopContext } from "./context.ts";
 import type { DeltaWriter } from "./deltas.ts";
 import { inParallel } from "./in-parallel.ts";
 import { decideRefusal, errorResult } from "./refusal.ts";
-import { countCalls } from "./stop-condition.ts";
 import type { ToolTable } from "./tool-table.ts";
 
 export interface CallWork {
@@ -36,7 +35,7 @@ export interface CallWork {
 /** Gives every open call its result, but those that wait for the client of the run. */
 export async function executeCalls(run: ClaimedRun, context: LoopContext, work: CallWork): Promise<void> {
   const { options } = run.state.accepted;
-  const firstNumber = countCalls(run.state) - (run.state.turns.at(-1)?.calls.length ?? 0);
+  const firstNumber = run.state.callCount - (run.state.turns.at(-1)?.calls.length ?? 0);
   const numbersByCallId = new Map(
     run.state.turns.at(-1)?.calls.map(({ callId }, index) => [callId, firstNumber + index]),
   );

@@ -63,7 +63,7 @@ export function hasSkipped({ turns }: RunState): boolean {
 
 /** The calls over the limit were refused: the run ends with the results of the others. */
 export const toolCallsExceeded: StopCondition = (state, { maxToolCalls }) =>
-  openCalls(state).length === 0 && countCalls(state) > maxToolCalls
+  openCalls(state).length === 0 && state.callCount > maxToolCalls
     ? { status: RunStatus.INCOMPLETE, reason: "max_tool_calls" }
     : undefined;
 
@@ -103,9 +103,4 @@ export function decideStop(state: RunState, limits: RunLimits, nowMs: number): S
     if (stop !== undefined) return stop;
   }
   return undefined;
-}
-
-/** How many calls the model made in this run. */
-export function countCalls({ turns }: RunState): number {
-  return turns.reduce((count, { calls }) => count + calls.length, 0);
 }

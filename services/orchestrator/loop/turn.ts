@@ -11,7 +11,7 @@ import { type Answer, type SpokenPart, takeAttempt } from "../model/attempt.ts";
 import { callOptionsFromModelOptions } from "../model/call-options.ts";
 import type { RunState } from "../run/fold.ts";
 import { askModels } from "./ask-models.ts";
-import { callIdsOfTurn } from "./call-ids.ts";
+import { callIdsOfTurn, takenCallIds } from "./call-ids.ts";
 import type { LoopContext } from "./context.ts";
 import { createDeltaWriter, type DeltaWriter } from "./deltas.ts";
 import { type AgentModel, pricedUsage } from "./models.ts";
@@ -97,8 +97,7 @@ async function ask(context: LoopContext, question: Question) {
 
 function itemsFromAnswer(answer: Answer, turn: number, state: RunState): Item[] {
   const modelIds = answer.parts.flatMap((part) => (part.kind === "call" ? [part.id] : []));
-  const isTaken = (id: string) => state.turns.some(({ calls }) => calls.some(({ callId }) => callId === id));
-  const callIds = callIdsOfTurn(turn, modelIds, isTaken).values();
+  const callIds = callIdsOfTurn(turn, modelIds, takenCallIds(state.turns)).values();
   return answer.parts.map((part) => create(ItemSchema, { item: itemFromPart(part, () => callIds.next().value ?? "") }));
 }
 

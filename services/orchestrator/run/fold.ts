@@ -55,6 +55,8 @@ export interface RunState {
   /** Claims since the last turn was committed: attempts of a later claim are numbered after those of an earlier one. */
   readonly claimsInTurn: number;
   readonly turns: readonly Turn[];
+  /** How many calls the model made. */
+  readonly callCount: number;
   /** What joined from the inbox, before the first turn. */
   readonly inbox: InboxTaken | undefined;
   /** The summary that stands for the older part of the conversation, once there is one. */
@@ -96,6 +98,7 @@ function stateFromAccepted(event: RunEvent): RunState {
     claim: undefined,
     claimsInTurn: 0,
     turns: [],
+    callCount: 0,
     inbox: undefined,
     compaction: undefined,
     spent: { inputTokens: 0n, outputTokens: 0n, cost: 0 },
@@ -110,12 +113,15 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
       if (epoch <= (state.claim?.epoch ?? 0)) broken(envelope, `epoch ${epoch} is claimed a second time`); // F3
       return { claim: { epoch, instance }, claimsInTurn: state.claimsInTurn + 1, phase: { kind: "working" } };
     }
-    case "turnCommitted":
+    case "turnCommitted": {
+      const turn = turnFromCommitted(event.value, envelope.sequence);
       return {
-        turns: [...state.turns, turnFromCommitted(event.value, envelope.sequence)],
+        turns: [...state.turns, turn],
+        callCount: state.callCount + turn.calls.length,
         spent: plus(state.spent, event.value.usage), // F5
         claimsInTurn: 1,
       };
+    }
     case "callFinished": {
       const turns = withResult(state.turns, event.value.callId, event.value.result);
       return turns === state.turns ? {} : { turns, spent: plus(state.spent, event.value.result?.usage) }; // F5
