@@ -7,7 +7,7 @@ import { refuse } from "../failure/failure.ts";
  * Throws `invalid_argument` for a short way that holds no list of objects, and an `Error` for what the contract's form
  * does not know.
  */
-export function agentFromFile(file: JsonObject): Agent {
+export function agentFromFile(file: JsonObject, options: { ignoreUnknownFields?: boolean } = {}): Agent {
   const { $schema: _, mcp = {}, workers = [], sources = [], ...rest } = file;
   if (!isObject(mcp)) return refuse("invalid_argument", "mcp: expected an object with servers");
   const servers = objectsOf(mcp.servers ?? [], "mcp.servers").map((config) => ({
@@ -16,7 +16,7 @@ export function agentFromFile(file: JsonObject): Agent {
     config,
   }));
   const files = objectsOf(workers, "workers").map(({ name = "", ...config }) => ({ name, provider: "worker", config }));
-  return fromJson(AgentSchema, { ...rest, sources: [...servers, ...files, ...objectsOf(sources, "sources")] });
+  return fromJson(AgentSchema, { ...rest, sources: [...servers, ...files, ...objectsOf(sources, "sources")] }, options);
 }
 
 function objectsOf(value: JsonValue, path: string): JsonObject[] {

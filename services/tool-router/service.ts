@@ -126,6 +126,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
       {
         ...config,
         onFaults: (faults) => logger.warn({ faults }, faults.length > 0 ? "files are refused" : "all files are good"),
+        onWarnings: (agent, warnings) => logger.warn({ agent, warnings }, "an agent was loaded with warnings"),
       },
     ),
   );

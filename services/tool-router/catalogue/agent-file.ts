@@ -6,7 +6,17 @@ import { createFileForm, NAME, object, type Parsed, STRINGS, TEXT, TEXTS } from 
 const SOURCE_NAME = { type: "string", pattern: "^[a-zA-Z0-9_.-]{1,64}$" };
 const COUNT = { type: "integer", minimum: 0, maximum: 4_294_967_295 };
 const ANY_OBJECT = { type: "object" };
-const MODEL = object({ provider: NAME, model: { ...TEXT, minLength: 1 }, options: ANY_OBJECT }, ["provider", "model"]);
+const AMOUNT = { type: "number", minimum: 0 };
+const MODEL = object(
+  {
+    provider: NAME,
+    model: { ...TEXT, minLength: 1 },
+    options: ANY_OBJECT,
+    contextWindow: COUNT,
+    price: object({ inputPerMillion: AMOUNT, outputPerMillion: AMOUNT }),
+  },
+  ["provider", "model"],
+);
 
 const LIMITS = object({
   maxTurns: { ...COUNT, maximum: 100_000 },
@@ -16,6 +26,9 @@ const LIMITS = object({
   maxTokens: { type: "integer", minimum: 0 },
   modelStallMs: COUNT,
   modelRetries: { ...COUNT, maximum: 100 },
+  maxCost: AMOUNT,
+  maxSelfWakes: { ...COUNT, maximum: 100_000 },
+  maxDepth: { ...COUNT, maximum: 32 },
 });
 
 /** TOOL-14. */
@@ -68,5 +81,15 @@ const form = createFileForm<JsonObject>(AGENT);
 /** An agent's file; `mcp.servers` and `workers` are a short way to write sources. */
 export function parseAgentFile(text: string): Parsed<Agent> {
   const parsed = form(text);
-  return parsed.kind === "faulty" ? parsed : { kind: "parsed", value: agentFromFile(parsed.value) };
+  if (parsed.kind === "parsed") return { kind: "parsed", value: agentFromFile(parsed.value) };
+  const { faults, readable } = parsed;
+  try {
+    return {
+      kind: "faulty",
+      faults,
+      ...(readable && { readable: agentFromFile(readable, { ignoreUnknownFields: true }) }),
+    };
+  } catch {
+    return { kind: "faulty", faults }; // of a form that nothing can be read from
+  }
 }

@@ -5,6 +5,7 @@ import type { Provider, StoredTool } from "#gen/toolbus/router/v1/catalogue_pb.t
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Documents } from "../documents.ts";
+import type { NameMatcher } from "../names.ts";
 import { type AgentFindings, checkAgent } from "./check-agent.ts";
 import type { Shelf } from "./shelf.ts";
 
@@ -104,7 +105,8 @@ export class Catalogue {
   /** What is wrong with an agent, or doubtful, as the catalogue stands. */
   findings(agent: Agent): AgentFindings {
     const hasProvider = (name: string) => this.provider(name) !== undefined;
-    return checkAgent(agent, { hasTool: (tool) => this.tools.has(tool), hasProvider });
+    const hasToolLike = (matches: NameMatcher) => this.tools.keys().some(matches);
+    return checkAgent(agent, { hasTool: (tool) => this.tools.has(tool), hasToolLike, hasProvider });
   }
 
   #told(stored: StoredAgent, revision: number): StoredAgent {

@@ -1,9 +1,11 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { BUILT_IN_NAMES, parseReference } from "../names.ts";
+import { BUILT_IN_NAMES, createNameMatcher, type NameMatcher, parseReference } from "../names.ts";
 import { createPolicy, followAlias } from "../policy.ts";
 
 export interface AgentCheck {
   hasTool: (name: string) => boolean;
+  /** Whether the catalogue has a tool that fits. */
+  hasToolLike: (matches: NameMatcher) => boolean;
   hasProvider: (name: string) => boolean;
 }
 
@@ -57,20 +59,26 @@ function faultsOfReferences(agent: Agent): string[] {
   );
 }
 
-function warningsOf(agent: Agent, { hasTool }: AgentCheck): string[] {
+/** Why an entry of `tools.use` names nothing that the catalogue or the agent's sources could have; undefined when it does. */
+function missingOf(entry: string, agent: Agent, { hasTool, hasToolLike }: AgentCheck): string | undefined {
+  const { source, tool } = parseReference(entry);
+  if (source !== undefined) {
+    const isDeclared = agent.sources.map(({ name }) => name).some(createNameMatcher([source]));
+    return isDeclared ? undefined : `no source ${JSON.stringify(source)} is declared`;
+  }
+  if (!entry.includes("*")) return hasTool(tool) ? undefined : `there is no tool ${JSON.stringify(tool)}`;
+  const isFilled = (entry === "*" && agent.sources.length > 0) || hasToolLike(createNameMatcher([entry]));
+  return isFilled ? undefined : `no tool is like ${JSON.stringify(entry)}`;
+}
+
+function warningsOf(agent: Agent, check: AgentCheck): string[] {
   const { use = [], allowed = [] } = agent.tools ?? {};
-  const sources = new Set(agent.sources.map(({ name }) => name));
   const policy = createPolicy(agent.name, agent.tools);
   const warnings = use.flatMap((entry, index) => {
-    const { source, tool } = parseReference(entry);
-    const isKnown = source === undefined ? hasTool(tool) : sources.has(source);
-    if (entry.includes("*") || isKnown) return [];
-    const missing =
-      source === undefined
-        ? `there is no tool ${JSON.stringify(tool)}`
-        : `no source ${JSON.stringify(source)} is declared`;
-    return [`tools.use[${index}]: ${missing}; only a provider's own offer can fill it`];
+    const missing = missingOf(entry, agent, check);
+    return missing === undefined ? [] : [`tools.use[${index}]: ${missing}; only a provider's own offer can fill it`];
   });
+  if (use.length > 0 && warnings.length === use.length) warnings.push("tools.use: no tool resolves");
   const isEmpty = use.length === 0 && (agent.sources.length > 0 || allowed.length > 0);
   if (isEmpty) warnings.push("tools.use: is empty, so that no tool of a source or the catalogue can be called");
   for (const [index, entry] of allowed.entries()) {

@@ -4,14 +4,25 @@ import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { type StoredAgent, StoredAgentSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
 import { type Provider, type StoredTool, StoredToolSchema } from "#gen/toolbus/router/v1/catalogue_pb.ts";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
 import type { Audit } from "../audit.ts";
 import type { Validator } from "../validate.ts";
 import { type Catalogue, type Collection, refuseMissing } from "./catalogue.ts";
 import { faultsOfTool } from "./check-tool.ts";
+import { faultsByContract } from "./contract-faults.ts";
 
 /** The origin of what was applied by RPC; of everything else it is the file's name. */
 export const BY_RPC = "rpc";
+
+/** What was to be applied has faults; each stands by itself, with its path. */
+export class ConfigurationRefused extends Failure {
+  readonly faults: readonly string[];
+
+  constructor(message: string, name: string, faults: readonly string[]) {
+    super("invalid_argument", message, { reason: "CONFIGURATION_REFUSED", metadata: { name } });
+    this.faults = faults;
+  }
+}
 
 export interface EditorParts {
   catalogue: Catalogue;
@@ -36,13 +47,19 @@ export class CatalogueEditor {
   async applyAgent(agent: Agent, origin: string, validateOnly = false): Promise<StoredAgent> {
     const { catalogue } = this.#parts;
     await catalogue.caughtUp();
-    const { faults, warnings } = catalogue.findings(agent);
+    const faults = this.faultsOfAgent(agent);
     if (faults.length > 0) this.#refuse("agent", agent.name, faults);
+    const { warnings } = catalogue.findings(agent);
     const stored = create(StoredAgentSchema, { agent, origin });
     if (validateOnly) return { ...stored, warnings };
     const same = (other: StoredAgent) => !!other.agent && equals(AgentSchema, other.agent, agent);
     await this.#write("agent", this.#parts.agents, { name: agent.name, stored, same });
     return catalogue.storedAgent(agent.name);
+  }
+
+  /** Everything that is wrong with an agent, by the contract and as the catalogue stands; the same for files and RPC. */
+  faultsOfAgent(agent: Agent): string[] {
+    return [...faultsByContract(AgentSchema, agent), ...this.#parts.catalogue.findings(agent).faults];
   }
 
   async applyTool(tool: Tool, origin: string): Promise<StoredTool> {
@@ -121,7 +138,7 @@ export class CatalogueEditor {
   #refuse(what: string, name: string, faults: string[]): never {
     const message = `${what} ${JSON.stringify(name)} is refused: ${faults.join("; ")}`;
     this.#tell(name, message);
-    return refuse("invalid_argument", message, { reason: "CONFIGURATION_REFUSED", metadata: { name } });
+    throw new ConfigurationRefused(message, name, faults);
   }
 
   #tell(name: string, message: string): void {

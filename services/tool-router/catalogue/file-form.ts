@@ -2,8 +2,11 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { messageFromError } from "../validate.ts";
 
-/** What a file holds, or everything that is wrong with it, each fault with its path. */
-export type Parsed<T> = { kind: "parsed"; value: T } | { kind: "faulty"; faults: string[] };
+/**
+ * What a file holds, or everything that is wrong with its form, each fault with its path; and where it could be read all the same,
+ * what it seems to hold, so that the rest of its faults can be told with these.
+ */
+export type Parsed<T> = { kind: "parsed"; value: T } | { kind: "faulty"; faults: string[]; readable?: T };
 
 type Schema = Record<string, unknown>;
 
@@ -33,6 +36,7 @@ export function createFileForm<T>(schema: Schema): (text: string) => Parsed<T> {
       return { kind: "faulty", faults: [`is no JSON: ${messageFromUnknown(error)}`] };
     }
     if (validate(value)) return { kind: "parsed", value };
-    return { kind: "faulty", faults: (validate.errors ?? []).map((error) => messageFromError(error, "")) };
+    const faults = (validate.errors ?? []).map((error) => messageFromError(error, ""));
+    return { kind: "faulty", faults, readable: value as T };
   };
 }

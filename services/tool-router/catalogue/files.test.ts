@@ -1,4 +1,6 @@
+import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { AgentSourceSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { agent, tool } from "../testing/tools.ts";
 import { createValidator } from "../validate.ts";
@@ -9,6 +11,8 @@ import { parseToolFile } from "./tool-file.ts";
 
 const parsed = <T>(of: { kind: "parsed"; value: T } | { kind: "faulty"; faults: string[] }): T | string[] =>
   of.kind === "parsed" ? of.value : of.faults;
+
+const source = (name: string) => create(AgentSourceSchema, { name, provider: "mcp" });
 
 describe("agent files", () => {
   test("TOOL-14 servers and workers are sources, whole as they were written", () => {
@@ -148,7 +152,11 @@ describe("tools of the catalogue", () => {
 });
 
 describe("agents", () => {
-  const check = { hasTool: (name: string) => name === "echo", hasProvider: () => true };
+  const check = {
+    hasTool: (name: string) => name === "echo",
+    hasToolLike: (matches: (name: string) => boolean) => matches("echo"),
+    hasProvider: () => true,
+  };
 
   test("ORCH-5 say which of their tools do not exist", () => {
     const { faults, warnings } = checkAgent(
@@ -162,6 +170,38 @@ describe("agents", () => {
       'tools.allowed[0]: "other" is not in tools.use',
     ]);
   });
+
+  test.each([
+    [
+      ["@files/*", "get_*"],
+      ['tools.use[0]: no source "files" is declared', 'tools.use[1]: no tool is like "get_*"'],
+    ],
+    [["nothing"], ['tools.use[0]: there is no tool "nothing"']],
+  ])("ORCH-5 say that none of their tools resolves: %j", (use, missing) => {
+    expect(checkAgent(agent({ use }), check).warnings).toEqual([
+      ...missing.map((words) => `${words}; only a provider's own offer can fill it`),
+      "tools.use: no tool resolves",
+    ]);
+  });
+
+  test("ORCH-5 patterns that something fits are no matter", () => {
+    const withSource = { ...agent({ use: ["@files/*", "@fi*/x", "ec*", "*"] }), sources: [source("files")] };
+    expect(checkAgent(withSource, check)).toEqual({ faults: [], warnings: [] });
+  });
+
+  test.each([
+    [{ it: "nowhere" }, 'tools.aliases.it: points to "nowhere", which does not exist'],
+    [{ it: "@files/x" }, 'tools.aliases.it: points to "@files/x", which does not exist'],
+    [{ a: "b", b: "a" }, "tools.aliases.a: leads in a circle (a → b → a)"],
+    [{ a: "a" }, "tools.aliases.a: leads in a circle (a → a)"],
+    [{ skip: "echo" }, "tools.aliases.skip: skip is a built-in of every agent"],
+    [{ echo: "skip" }, "tools.aliases.echo: echo is the name of a tool"],
+  ])(
+    "ORCH-3 an alias that points nowhere, in a circle, or is named like another tool is refused: %j",
+    (aliases, fault) => {
+      expect(checkAgent(agent({ use: ["echo"], aliases }), check).faults).toContain(fault);
+    },
+  );
 
   test("ORCH-3 aliases may lead through each other to a tool", () => {
     expect(checkAgent(agent({ use: ["echo"], aliases: { one: "two", two: "echo" } }), check).faults).toEqual([]);

@@ -1,19 +1,21 @@
 import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { create } from "@bufbuild/protobuf";
 import { watch } from "chokidar";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { parseAgentFile } from "./agent-file.ts";
 import type { Catalogue } from "./catalogue.ts";
-import type { CatalogueEditor } from "./editor.ts";
+import { type CatalogueEditor, ConfigurationRefused } from "./editor.ts";
 import type { Parsed } from "./file-form.ts";
 import { parseToolFile } from "./tool-file.ts";
 
 /** The catalogue's files: loaded at the start and after each change. */
 export interface CatalogueFiles extends AsyncDisposable {
-  /** What is wrong with files, each fault with file and path. The last good content of a faulty file stays in force. */
-  readonly faults: readonly string[];
+  /** The files that are refused, with what is wrong with them. The last good content of a faulty file stays in force. */
+  readonly refused: readonly RefusedFile[];
   /** Resolves when the files have been loaded the next time. */
   readonly loaded: Promise<void>;
 }
@@ -21,7 +23,10 @@ export interface CatalogueFiles extends AsyncDisposable {
 export interface FilesOptions {
   agentsDirectory: string;
   toolsDirectory: string;
+  /** Told of the refused files whenever they are others. */
   onFaults: (faults: readonly string[]) => void;
+  /** Told of what an operator should know of an agent whenever a file of it is loaded. */
+  onWarnings: (agent: string, warnings: readonly string[]) => void;
 }
 
 /** Files of one directory and the part of the catalogue that they fill. */
@@ -29,6 +34,8 @@ interface FileShelf<T extends { name: string }> {
   directory: string;
   parse: (text: string) => Parsed<T>;
   apply: (value: T, file: string) => Promise<unknown>;
+  /** What further is wrong with what a faulty file seems to hold. */
+  faultsOf: (value: T) => string[];
   remove: (name: string, file: string) => Promise<void>;
   standing: () => { name: string; origin: string }[];
 }
@@ -39,21 +46,29 @@ export async function openCatalogueFiles(
   { catalogue, editor }: { catalogue: Catalogue; editor: CatalogueEditor },
   options: FilesOptions,
 ): Promise<CatalogueFiles> {
+  const warned = new Map<string, string>();
   const tools: FileShelf<Tool> = {
     directory: options.toolsDirectory,
     parse: parseToolFile,
     apply: (tool, file) => editor.applyTool(tool, file),
+    faultsOf: () => [],
     remove: (name, file) => editor.removeTool(name, file),
     standing: () => catalogue.storedTools.map(({ tool, origin }) => ({ name: tool?.name ?? "", origin })),
   };
   const agents: FileShelf<Agent> = {
     directory: options.agentsDirectory,
     parse: parseAgentFile,
-    apply: (agent, file) => editor.applyAgent(agent, file),
+    async apply(agent, file) {
+      const { revision, warnings } = await editor.applyAgent(agent, file);
+      const told = `${revision} ${warnings.join("; ")}`;
+      if (warnings.length > 0 && warned.get(agent.name) !== told) options.onWarnings(agent.name, warnings);
+      warned.set(agent.name, told);
+    },
+    faultsOf: (agent) => editor.faultsOfAgent(agent),
     remove: (name, file) => editor.removeAgent(name, file),
     standing: () => catalogue.agents.map(({ agent, origin }) => ({ name: agent?.name ?? "", origin })),
   };
-  let faults: readonly string[] = [];
+  let refused: readonly RefusedFile[] = [];
   let loaded = Promise.withResolvers<void>();
 
   /** Tools stand before the agents that name them, and go after them. */
@@ -61,9 +76,9 @@ export async function openCatalogueFiles(
     const found = [...(await applyFiles(tools)), ...(await applyFiles(agents))];
     await removeOrphans(agents);
     await removeOrphans(tools);
-    const isNews = found.join("\n") !== faults.join("\n");
-    faults = found;
-    if (isNews) options.onFaults(faults);
+    const isNews = linesFrom(found).join("\n") !== linesFrom(refused).join("\n");
+    refused = found;
+    if (isNews) options.onFaults(linesFrom(refused));
     loaded.resolve();
     loaded = Promise.withResolvers();
   }
@@ -82,13 +97,13 @@ export async function openCatalogueFiles(
     while (!closing.signal.aborted) {
       const { version } = catalogue;
       await catalogue.agentsChanged;
-      if (catalogue.version !== version && faults.length > 0 && !closing.signal.aborted) reload();
+      if (catalogue.version !== version && refused.length > 0 && !closing.signal.aborted) reload();
     }
   }
 
   return {
-    get faults() {
-      return faults;
+    get refused() {
+      return refused;
     },
     get loaded() {
       return loaded.promise;
@@ -135,34 +150,54 @@ async function parsedFile<T extends { name: string }>(shelf: FileShelf<T>, file:
   }
 }
 
-async function applyFiles<T extends { name: string }>(shelf: FileShelf<T>): Promise<string[]> {
-  const faults: string[] = [];
-  const fileByName = new Map<string, string>();
-  for (const file of (await filesOf(shelf.directory)) ?? []) {
-    const parsed = await parsedFile(shelf, file);
-    const told =
-      parsed.kind === "faulty" ? parsed.faults : await faultsOfApplying(shelf, parsed.value, file, fileByName);
-    faults.push(...told.map((fault) => `${basename(shelf.directory)}/${file}: ${fault}`));
+/** A fault a line, with its file. */
+export function linesFrom(refused: readonly RefusedFile[]): string[] {
+  return refused.flatMap(({ file, faults }) => faults.map((fault) => `${file}: ${fault}`));
+}
+
+async function applyFiles<T extends { name: string }>(shelf: FileShelf<T>): Promise<RefusedFile[]> {
+  const names = (await filesOf(shelf.directory)) ?? [];
+  const files = await Promise.all(names.map(async (file) => ({ file, parsed: await parsedFile(shelf, file) })));
+  const filesByName = Map.groupBy(
+    files.flatMap(({ file, parsed }) => (parsed.kind === "parsed" ? [{ file, name: parsed.value.name }] : [])),
+    ({ name }) => name,
+  );
+  const refused: RefusedFile[] = [];
+  for (const { file, parsed } of files) {
+    const name = parsed.kind === "parsed" ? parsed.value.name : "";
+    const others = (filesByName.get(name) ?? []).map((one) => one.file).filter((other) => other !== file);
+    const faults = others.length > 0 ? [faultOfDuplicate(name, others)] : await faultsOfApplying(shelf, parsed, file);
+    if (faults.length > 0) {
+      refused.push(create(RefusedFileSchema, { file: `${basename(shelf.directory)}/${file}`, faults }));
+    }
   }
-  return faults;
+  return refused;
+}
+
+/** None of them is applied: which one is meant, only their author knows. */
+function faultOfDuplicate(name: string, others: string[]): string {
+  return `name: ${JSON.stringify(name)} is defined in ${others.join(" and ")}, too`;
 }
 
 async function faultsOfApplying<T extends { name: string }>(
   shelf: FileShelf<T>,
-  value: T,
+  parsed: Parsed<T>,
   file: string,
-  fileByName: Map<string, string>,
 ): Promise<string[]> {
-  const other = fileByName.get(value.name);
-  if (other !== undefined) return [`name: ${JSON.stringify(value.name)} is defined in ${other}, too`];
-  fileByName.set(value.name, file);
+  if (parsed.kind === "faulty") {
+    const { faults, readable } = parsed;
+    const paths = new Set(faults.map(pathOf));
+    return [...faults, ...(readable ? shelf.faultsOf(readable).filter((fault) => !paths.has(pathOf(fault))) : [])];
+  }
   try {
-    await shelf.apply(value, file);
+    await shelf.apply(parsed.value, file);
     return [];
   } catch (error) {
-    return [messageFromUnknown(error)];
+    return error instanceof ConfigurationRefused ? [...error.faults] : [messageFromUnknown(error)];
   }
 }
+
+const pathOf = (fault: string) => fault.slice(0, fault.indexOf(": "));
 
 /** What came from a file that is gone, or that defines something else by now. A directory that is missing says nothing. */
 async function removeOrphans<T extends { name: string }>(shelf: FileShelf<T>): Promise<void> {

@@ -75,7 +75,9 @@ const form = createFileForm<ToolFile>(TOOL);
 /** TOOL-1: a tool's file. */
 export function parseToolFile(text: string): Parsed<Tool> {
   const parsed = form(text);
-  return parsed.kind === "faulty" ? parsed : { kind: "parsed", value: toolFromFile(parsed.value) };
+  return parsed.kind === "faulty"
+    ? { kind: "faulty", faults: parsed.faults }
+    : { kind: "parsed", value: toolFromFile(parsed.value) };
 }
 
 function toolFromFile(file: ToolFile): Tool {

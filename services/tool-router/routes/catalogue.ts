@@ -3,13 +3,13 @@ import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
 import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { BY_RPC, type CatalogueEditor } from "../catalogue/editor.ts";
-import type { CatalogueFiles } from "../catalogue/files.ts";
+import { type CatalogueFiles, linesFrom } from "../catalogue/files.ts";
 import { openEnding } from "../ending.ts";
 
 export interface CatalogueRoutes {
   catalogue: Catalogue;
   editor: CatalogueEditor;
-  files: Pick<CatalogueFiles, "faults" | "loaded">;
+  files: Pick<CatalogueFiles, "refused" | "loaded">;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
 }
@@ -26,7 +26,7 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
     },
     async listAgents() {
       await catalogue.caughtUp();
-      return { agents: catalogue.agents };
+      return { agents: catalogue.agents, refusedFiles: [...files.refused] };
     },
     async deleteAgent({ name }) {
       await editor.removeAgent(name, BY_RPC);
@@ -39,7 +39,7 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
       await catalogue.caughtUp();
       while (!ends.aborted) {
         const changed = Promise.race([catalogue.agentsChanged, files.loaded, ended]);
-        yield { agents: catalogue.agents, faults: [...files.faults] };
+        yield { agents: catalogue.agents, faults: linesFrom(files.refused) };
         await changed;
       }
     },
