@@ -3,11 +3,13 @@ import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo, Server } from "node:net";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { FakeProvider } from "./testing/fake-provider.ts";
+import { until } from "#runtime/time/until.ts";
+import { ended, FakeProvider } from "./testing/fake-provider.ts";
 import { openReader, type Reader } from "./testing/reader.ts";
 
 let suite: Reader;
 const provider = new FakeProvider();
+const echo = provider.answer;
 const servers: { server: Server; close: () => void }[] = [];
 
 beforeAll(async () => {
@@ -43,6 +45,17 @@ test.each(["http", "grpc"])(
     const { events, output } = await suite.clients.call({ sessionId, name: "shop__buy", argumentsJson: '{"n":1}' });
     expect(events.map((event) => event.case)).toEqual(["progress", "result"]);
     expect(output).toEqual({ n: 1 });
+    provider.answer = async function* (_request, signal) {
+      yield { event: { case: "progress", value: { progress: 1, total: 2 } } };
+      await ended(signal);
+    };
+    const leaving = new AbortController();
+    const calling = suite.clients.call({ sessionId, name: "shop__buy", callId: `left-${scheme}` }, leaving.signal);
+    await until(() => provider.calls.some(({ callId }) => callId === `left-${scheme}`));
+    leaving.abort();
+    await expect(calling).rejects.toThrow(/abort|cancel/);
+    await until(() => provider.cancelled.includes(`left-${scheme}`), { what: "the provider to be told" });
+    provider.answer = echo;
     await expect(suite.clients.catalogue.applyProvider({ provider: { name: "mcp", service: "mine" } })).rejects.toThrow(
       /belongs to the suite/,
     );

@@ -1,0 +1,47 @@
+import { createServer } from "node:net";
+import { fileURLToPath } from "node:url";
+import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
+import { type ChildProcess, openChildProcess, textFromExit } from "#runtime/lifecycle/child-process.ts";
+
+export type ProviderName = "python" | "go" | "typescript";
+
+export interface Places {
+  /** What TOOLBUS_PROVIDERS has to say of them. */
+  readonly variable: string;
+  readonly ports: Readonly<Record<"python" | "go", number>>;
+}
+
+/** Where the three will be: two at a URL, one on the bus. */
+export async function findPlaces(): Promise<Places> {
+  const ports = { python: await freePort(), go: await freePort() };
+  const urls = [`python=grpc://127.0.0.1:${ports.python}`, `go=http://127.0.0.1:${ports.go}`];
+  return { ports, variable: [...urls, "typescript=dice"].join(",") };
+}
+
+const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+/** Starts a provider and waits until it says that it is ready, which takes a while where its dependencies are fetched first. */
+export async function startProvider(
+  name: ProviderName,
+  { ports }: Places,
+  nats: { url: string; user?: string; password?: string },
+): Promise<ChildProcess> {
+  const bus = { NATS_URL: nats.url, NATS_USER: nats.user, NATS_PASSWORD: nats.password };
+  const commands = {
+    python: async () => ({ command: await findUv(), args: ["run", "provider.py", `${ports.python}`] }),
+    go: async () => ({ command: "go", args: ["run", ".", `${ports.go}`] }),
+    typescript: async () => ({ command: process.execPath, args: ["provider.ts"], env: { ...process.env, ...bus } }),
+  };
+  const child = await openChildProcess({ ...(await commands[name]()), cwd: here(name) });
+  for await (const line of child.lines()) if (line.startsWith("ready")) return child;
+  throw new Error(`the ${name} provider ${textFromExit(await child.exited)}`);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new TypeError("a TCP server has a port");
+  return address.port;
+}

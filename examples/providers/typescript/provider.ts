@@ -1,0 +1,77 @@
+// A provider of tools in TypeScript, on the bus: `npx node examples/providers/typescript/provider.ts`, with NATS_URL and,
+// if the server asks for them, NATS_USER and NATS_PASSWORD. Start it twice, and the two share the work.
+
+import { randomInt } from "node:crypto";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type CallToolRequest,
+  type CallToolResponseSchema,
+  type Source,
+  ToolProviderService,
+} from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { openBus } from "#runtime/bus/bus.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { createLogger } from "#runtime/lifecycle/logger.ts";
+import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { delay } from "#runtime/time/delay.ts";
+
+const roll = {
+  name: "roll",
+  description: "Rolls dice, one after the other.",
+  inputSchemaJson: JSON.stringify({
+    type: "object",
+    properties: { sides: { type: "integer", minimum: 2 }, times: { type: "integer", minimum: 1 } },
+    required: ["sides", "times"],
+  }),
+  executionType: ExecutionType.CUSTOM,
+};
+
+function offerFor(sources: Source[]) {
+  return {
+    tools: sources.map(({ name }) => ({ source: name, tool: roll })),
+    sources: sources.map(({ name }) => ({ source: name, available: true })),
+  };
+}
+
+type Event = MessageInitShape<typeof CallToolResponseSchema>;
+
+async function* call({ tool, argumentsJson }: CallToolRequest, signal: AbortSignal): AsyncGenerator<Event> {
+  if (tool !== roll.name) refuse("not_found", `there is no tool ${tool}`);
+  const { sides, times } = JSON.parse(argumentsJson) as { sides: number; times: number };
+  const rolled: number[] = [];
+  if (times > 100) {
+    yield resultOf({ error: "nobody rolls so many dice" }, true); // a tool's failure is a result for the model
+    return;
+  }
+  for (let n = 0; n < times; n++) {
+    rolled.push(randomInt(1, sides + 1));
+    yield { event: { case: "progress" as const, value: { progress: n + 1, total: times } } };
+    await delay(10, signal); // a cancelled call ends here
+  }
+  yield resultOf({ rolled }, false);
+}
+
+function resultOf(output: object, isError: boolean): Event {
+  return { event: { case: "result", value: { outputJson: JSON.stringify(output), isError } } };
+}
+
+const { NATS_URL: url = "nats://127.0.0.1:4222", NATS_USER: user, NATS_PASSWORD: password } = process.env;
+const logger = createLogger({ name: "dice", level: "warn" });
+await using bus = await openBus({ url, name: "dice", ...(user && password && { user, password }) });
+await using _ = await serveOnNats(bus, {
+  service: "dice",
+  interceptors: serverInterceptors({ logger }),
+  routes: (router) =>
+    router.service(ToolProviderService, {
+      listTools: ({ sources }) => offerFor(sources),
+      async *watchTools({ sources }, { signal }) {
+        yield offerFor(sources);
+        await new Promise((resolve) => signal.addEventListener("abort", resolve)); // nothing changes meanwhile
+      },
+      callTool: (request, { signal }) => call(request, signal),
+    }),
+});
+process.stdout.write("ready on the bus as dice\n");
+await new Promise((resolve) => process.once("SIGTERM", resolve).once("SIGINT", resolve));
