@@ -51,7 +51,7 @@ export async function openOrchestrator(
   const life = `${instance}-${randomBytes(4).toString("hex")}`; // a successor under this name holds nothing of ours
   const log = createStreamRunLog(bus);
   const queues = createStreamQueues(bus);
-  const heartbeatMs = config.takeoverMs / 4;
+  const heartbeatMs = config.takeoverMs / 3;
   const wakes = await openStreamWakes(bus, { ackWaitMs: config.takeoverMs, heartbeatMs, maxInHand: 100_000 });
   const holders = stack.use(createHolders(bus));
   const interceptors = clientInterceptors({ telemetry });

@@ -1,11 +1,12 @@
 /**
  * What streams between two stored events, numbered within an attempt, so that a watcher knows a gap when it sees one.
- * Pieces of one kind that come within a few milliseconds travel together.
+ * Pieces of one kind that come within one beat travel together.
  */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type RunDelta, RunDeltaSchema, type RunReset, RunResetSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Piece } from "../model/attempt.ts";
+import { forgetAtBeat, sendAtBeat } from "./delta-beat.ts";
 
 type DeltaBody = NonNullable<MessageInitShape<typeof RunDeltaSchema>["delta"]>;
 
@@ -20,7 +21,6 @@ export interface DeltaWriter {
   snapshot(): RunReset;
 }
 
-const batchMs = 10;
 const batchCharacters = 1_024;
 
 export function createDeltaWriter(
@@ -30,7 +30,6 @@ export function createDeltaWriter(
   let n = 0;
   let sentText = "";
   let waiting: Piece | undefined;
-  let timer: NodeJS.Timeout | undefined;
 
   function tell(delta: DeltaBody): void {
     flush();
@@ -43,8 +42,7 @@ export function createDeltaWriter(
   }
 
   function flush(): void {
-    clearTimeout(timer);
-    timer = undefined;
+    forgetAtBeat(flush);
     const piece = waiting;
     waiting = undefined;
     if (piece === undefined) return;
@@ -56,7 +54,7 @@ export function createDeltaWriter(
     if (waiting !== undefined && !isContinued(waiting, piece)) flush();
     waiting = waiting === undefined ? piece : { ...piece, text: waiting.text + piece.text };
     if (waiting.text.length >= batchCharacters) flush();
-    else timer ??= setTimeout(flush, batchMs);
+    else sendAtBeat(flush);
   }
 
   return {

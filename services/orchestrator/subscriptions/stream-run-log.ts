@@ -72,11 +72,9 @@ function updateFromEventBytes(event: Uint8Array): Uint8Array {
 
 function publishLive(bus: Bus, runId: string, payload: Uint8Array, position?: number): void {
   if (payload.length > (bus.connection.info?.max_payload ?? Number.POSITIVE_INFINITY) - headerBytes) return;
-  const fields = headers();
-  if (position !== undefined) fields.set(positionHeader, String(position));
-  bus.connection.publish(runSubjects.live(runId), payload, {
-    ...(position !== undefined && { headers: fields }),
-  });
+  const fields = position === undefined ? undefined : headers();
+  fields?.set(positionHeader, String(position));
+  bus.connection.publish(runSubjects.live(runId), payload, fields && { headers: fields });
 }
 
 export function createStreamRunKeys(bus: Bus): RunKeys {

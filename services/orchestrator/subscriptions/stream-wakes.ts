@@ -30,6 +30,7 @@ export interface StreamWakesOptions {
 
 export async function openStreamWakes(bus: Bus, options: StreamWakesOptions): Promise<WakeQueue> {
   const consumer = await openConsumer(bus, options);
+  const inHand = openHeartbeat(options.heartbeatMs);
 
   async function fetchOne(signal: AbortSignal): Promise<JsMsg | undefined> {
     signal.throwIfAborted();
@@ -56,7 +57,7 @@ export async function openStreamWakes(bus: Bus, options: StreamWakesOptions): Pr
     async next(signal) {
       const message = await fetchOne(signal);
       signal.throwIfAborted();
-      return message && wakeFromMessage(message, options.heartbeatMs);
+      return message && wakeFromMessage(message, inHand);
     },
   };
 }
@@ -79,22 +80,45 @@ async function openConsumer(bus: Bus, { ackWaitMs, maxInHand }: StreamWakesOptio
 /** The server's code for a consumer that stands with other settings. */
 const consumerExists = 10148;
 
-function wakeFromMessage(message: JsMsg, heartbeatMs: number): Wake {
-  const heartbeat = setInterval(() => message.working(), heartbeatMs);
+/** Tells the server of all wake-ups in hand at once, so that one write carries it. There is no timer while there are none. */
+function openHeartbeat(intervalMs: number) {
+  const messages = new Set<JsMsg>();
+  let timer: NodeJS.Timeout | undefined;
+
+  function beat(): void {
+    for (const message of messages) message.working();
+  }
+
+  return {
+    add(message: JsMsg) {
+      messages.add(message);
+      timer ??= setInterval(beat, intervalMs);
+    },
+    remove(message: JsMsg) {
+      messages.delete(message);
+      if (messages.size > 0) return;
+      clearInterval(timer);
+      timer = undefined;
+    },
+  };
+}
+
+function wakeFromMessage(message: JsMsg, inHand: ReturnType<typeof openHeartbeat>): Wake {
+  inHand.add(message);
   return {
     message: fromBinary(SessionWakeSchema, message.data),
     id: message.seq,
     ageMs: Date.now() - message.time.getTime(),
     done() {
-      clearInterval(heartbeat);
+      inHand.remove(message);
       message.ack();
     },
     later(delayMs) {
-      clearInterval(heartbeat);
+      inHand.remove(message);
       message.nak(delayMs);
     },
     leave() {
-      clearInterval(heartbeat);
+      inHand.remove(message);
     },
   };
 }
