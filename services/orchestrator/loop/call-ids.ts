@@ -10,7 +10,11 @@ const duplicateMark = "duplicate_";
 const maxLength = 64;
 
 /** The ids of one turn's calls, in order. */
-export function callIdsOfTurn(turn: number, modelIds: readonly string[], taken: ReadonlySet<string>): string[] {
+export function callIdsOfTurn(
+  turn: number,
+  modelIds: readonly string[],
+  taken: Pick<ReadonlySet<string>, "has">,
+): string[] {
   const given = new Set<string>();
   const isGone = (id: string) => given.has(id) || taken.has(id);
   const inTurn = new Set<string>();

@@ -4,9 +4,9 @@
  * however much is in it.
  */
 
-const shortestMs = 10;
+const shortestMs = 20;
 const longestMs = 80;
-const msForEach = 0.15;
+const msForEach = 0.2;
 
 let waiting = new Set<() => void>();
 let isRunning = false;

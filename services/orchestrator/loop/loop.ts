@@ -12,6 +12,7 @@
  *      │      left for the client? ──── yes ───▶ park: nobody holds the run until the outputs are there
  *      └──────────┘ no
  *
+ * Before the model is asked, a conversation that has outgrown its window is summarised, with an append of its own.
  * The next step follows from the log alone, so that a run that is taken over goes on in the middle of any of them.
  */
 
@@ -27,6 +28,7 @@ import { isTooLarge } from "../run/too-large.ts";
 import { outputTextFromState } from "../run/view.ts";
 import { AGENT_SWITCHED, AgentSwitched } from "./agent-switched.ts";
 import { executeCalls } from "./calls.ts";
+import { compactIfFull } from "./compaction.ts";
 import type { LoopContext } from "./context.ts";
 import { createDeltaWriter, type DeltaWriter } from "./deltas.ts";
 import { listTools } from "./list-tools.ts";
@@ -52,6 +54,7 @@ export async function runLoop(run: ClaimedRun, context: LoopContext): Promise<Lo
     if (context.handover.aborted) return "handed_over";
     try {
       if (openCalls(run.state).length === 0) {
+        if (await compactIfFull(run, context, AbortSignal.any([signal, context.handover]))) continue;
         taken = await model(run, context, signal, taken?.table);
       } else {
         await execute(run, context, signal, taken);

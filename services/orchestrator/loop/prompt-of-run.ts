@@ -3,7 +3,7 @@ import { type Item, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { promptFromItems, promptFromTurns } from "../model/prompt.ts";
 import { conversationFromState } from "../run/conversation.ts";
 import type { RunState } from "../run/fold.ts";
-import { itemsFromTurns } from "../run/view.ts";
+import { itemsFromTurns, openingItems } from "../run/view.ts";
 import type { LoopContext } from "./context.ts";
 
 /** What the model is asked with: the fold of the log, behind the instructions. */
@@ -45,4 +45,19 @@ function promptOfOpening(
   const prompt = promptFromItems(instructions, items);
   openingByHistory.set(history, { state: { inbox, compaction }, instructions, prompt });
   return prompt;
+}
+
+const callIdsByHistory = new WeakMap<readonly Item[], ReadonlySet<string>>();
+
+/** The ids that calls have in the prompt before a run's first turn: no call of the run may have one of them. */
+export function callIdsBefore(state: RunState, history: readonly Item[]): ReadonlySet<string> {
+  const known = callIdsByHistory.get(history);
+  if (known !== undefined) return known;
+  const prompt = promptFromItems("", [...history, ...openingItems(state)]);
+  const ids = prompt.flatMap(({ role, content }) =>
+    role === "assistant" ? content.flatMap((part) => (part.type === "tool-call" ? [part.toolCallId] : [])) : [],
+  );
+  const found = new Set(ids);
+  callIdsByHistory.set(history, found);
+  return found;
 }

@@ -15,7 +15,7 @@ import { callIdsOfTurn, takenCallIds } from "./call-ids.ts";
 import type { LoopContext } from "./context.ts";
 import { createDeltaWriter, type DeltaWriter } from "./deltas.ts";
 import { type AgentModel, pricedUsage } from "./models.ts";
-import { promptOfRun } from "./prompt-of-run.ts";
+import { callIdsBefore, promptOfRun } from "./prompt-of-run.ts";
 import { RunFailed } from "./run-failed.ts";
 import { meetsToolChoice, toolChoiceOfTurn } from "./tool-choice.ts";
 import type { ToolTable } from "./tool-table.ts";
@@ -59,7 +59,16 @@ export async function takeTurn(
       }
     });
     const usage = pricedUsage(model.config, answer.usage);
-    if (obeys) return { table, answer, usage, turn, attempt, deltas, items: itemsFromAnswer(answer, turn, state) };
+    if (obeys)
+      return {
+        table,
+        answer,
+        usage,
+        turn,
+        attempt,
+        deltas,
+        items: itemsFromAnswer(answer, turn, state, context.history),
+      };
     if (hasDisobeyed) throw new RunFailed("tool_choice_unmet", "the model did not obey tool_choice, twice"); // LOOP-2
     hasDisobeyed = true;
   }
@@ -95,9 +104,12 @@ async function ask(context: LoopContext, question: Question) {
   return { answer, obeys: meetsToolChoice(answer, toolChoice, table) };
 }
 
-function itemsFromAnswer(answer: Answer, turn: number, state: RunState): Item[] {
+function itemsFromAnswer(answer: Answer, turn: number, state: RunState, history: readonly Item[]): Item[] {
   const modelIds = answer.parts.flatMap((part) => (part.kind === "call" ? [part.id] : []));
-  const callIds = callIdsOfTurn(turn, modelIds, takenCallIds(state.turns)).values();
+  const inRun = takenCallIds(state.turns);
+  const before = callIdsBefore(state, history);
+  const taken = { has: (id: string) => inRun.has(id) || before.has(id) };
+  const callIds = callIdsOfTurn(turn, modelIds, taken).values();
   return answer.parts.map((part) => create(ItemSchema, { item: itemFromPart(part, () => callIds.next().value ?? "") }));
 }
 
@@ -105,14 +117,15 @@ function itemFromPart(
   part: SpokenPart,
   nextCallId: () => string,
 ): NonNullable<MessageInitShape<typeof ItemSchema>["item"]> {
+  const { metadataJson: providerMetadataJson } = part;
   switch (part.kind) {
     case "text":
-      return { case: "message", value: { role: Role.ASSISTANT, text: part.text } };
+      return { case: "message", value: { role: Role.ASSISTANT, text: part.text, providerMetadataJson } };
     case "reasoning":
-      return { case: "reasoning", value: { text: part.text, providerMetadataJson: part.metadataJson } };
+      return { case: "reasoning", value: { text: part.text, providerMetadataJson } };
     case "call": {
       const { name, argumentsJson } = part;
-      return { case: "functionCall", value: { callId: nextCallId(), name, argumentsJson } };
+      return { case: "functionCall", value: { callId: nextCallId(), name, argumentsJson, providerMetadataJson } };
     }
   }
 }

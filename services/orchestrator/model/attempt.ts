@@ -5,21 +5,15 @@
  * M2  What does not end with a finish is no turn: the provider's errors, also those inside a stream, are thrown.
  */
 
-import type {
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  LanguageModelV4FinishReason,
-  LanguageModelV4StreamPart,
-  LanguageModelV4Usage,
-} from "@ai-sdk/provider";
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4FinishReason } from "@ai-sdk/provider";
 import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import { createCollector } from "./collector.ts";
 
 /** What the model said, in order; nothing of it is judged yet. */
 export type SpokenPart =
-  | { kind: "text"; text: string }
-  | { kind: "reasoning"; text: string; metadataJson: string }
-  | { kind: "call"; id: string; name: string; argumentsJson: string };
+  | { kind: "text" | "reasoning"; text: string; metadataJson: string }
+  | { kind: "call"; id: string; name: string; argumentsJson: string; metadataJson: string };
 
 export interface Answer {
   readonly parts: readonly SpokenPart[];
@@ -108,85 +102,4 @@ function openWatchdog(silenceMs: number, bark: () => void) {
     },
     stop: () => stop(),
   };
-}
-
-function createCollector(requestedModelId: string, onPiece: (piece: Piece) => void) {
-  const parts: SpokenPart[] = [];
-  const openById = new Map<string, Extract<SpokenPart, { kind: "text" | "reasoning" }>>();
-  const namesByCallId = new Map<string, string>();
-  let modelId = requestedModelId;
-  let finish: Extract<LanguageModelV4StreamPart, { type: "finish" }> | undefined;
-
-  function open(kind: "text" | "reasoning", id: string) {
-    const part = kind === "text" ? { kind, text: "" } : { kind, text: "", metadataJson: "" };
-    openById.set(`${kind} ${id}`, part);
-    parts.push(part);
-    return part;
-  }
-
-  function extend(kind: "text" | "reasoning", id: string, text: string): void {
-    const part = openById.get(`${kind} ${id}`) ?? open(kind, id);
-    part.text += text;
-    if (text !== "") onPiece({ kind, text });
-  }
-
-  function take(part: LanguageModelV4StreamPart): void {
-    switch (part.type) {
-      case "text-delta":
-        extend("text", part.id, part.delta);
-        return;
-      case "reasoning-delta":
-        extend("reasoning", part.id, part.delta);
-        return;
-      case "reasoning-end": {
-        const thought = openById.get(`reasoning ${part.id}`);
-        if (thought?.kind === "reasoning" && part.providerMetadata)
-          thought.metadataJson = JSON.stringify(part.providerMetadata);
-        return;
-      }
-      case "tool-input-start":
-        namesByCallId.set(part.id, part.toolName);
-        return;
-      case "tool-input-delta":
-        onPiece({
-          kind: "arguments",
-          callId: part.id,
-          name: namesByCallId.get(part.id) ?? "",
-          text: part.delta,
-        });
-        return;
-      case "tool-call":
-        parts.push({ kind: "call", id: part.toolCallId, name: part.toolName, argumentsJson: part.input });
-        return;
-      case "response-metadata":
-        modelId = part.modelId ?? modelId;
-        return;
-      case "finish":
-        finish = part;
-        return;
-      case "error":
-        throw part.error; // M2
-      default:
-        return; // sources, files and warnings are not part of the conversation
-    }
-  }
-
-  function answer(): Answer {
-    const reason = finish?.finishReason.unified;
-    if (finish === undefined || reason === undefined || reason === "interrupted" || reason === "error") {
-      throw new ModelInterrupted(`the model's stream ended without an end (${finish?.finishReason.raw ?? "cut"})`); // M2
-    }
-    const spoken = parts.filter((part) => part.kind === "call" || part.text !== "");
-    return { parts: spoken, finishReason: reason, usage: usageFrom(finish.usage), modelId };
-  }
-
-  return { take, answer };
-}
-
-function usageFrom(usage: LanguageModelV4Usage): Answer["usage"] {
-  return { inputTokens: tokens(usage.inputTokens.total), outputTokens: tokens(usage.outputTokens.total) };
-}
-
-function tokens(count: number | undefined): bigint {
-  return BigInt(Math.max(0, Math.trunc(count || 0)));
 }

@@ -3,25 +3,37 @@
  *
  * P1  Each call is followed by its result, in the order of the calls: one that has none gets a result that says so.
  * P2  What the model wrote in one turn is one assistant message, which ends with its calls.
+ * P3  No provider refuses it for what the model wrote: names fit, arguments are objects, no text is empty.
+ * P4  No two calls have the same id, also where runs of one conversation gave the same one.
  */
 
-import type {
-  JSONValue,
-  LanguageModelV4Message,
-  LanguageModelV4Prompt,
-  LanguageModelV4ToolResultOutput,
+import {
+  isJSONObject,
+  type JSONObject,
+  type JSONValue,
+  type LanguageModelV4Message,
+  type LanguageModelV4Prompt,
+  type LanguageModelV4ToolResultOutput,
+  type SharedV4ProviderMetadata,
 } from "@ai-sdk/provider";
 import { type FunctionCall, type Item, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Turn } from "../run/fold.ts";
 import { itemsFromTurns } from "../run/view.ts";
 
+/** P4. */
+interface ShownCall {
+  readonly call: FunctionCall;
+  readonly shownId: string;
+}
+
 type AssistantPart = Extract<LanguageModelV4Message, { role: "assistant" }>["content"][number];
 
 export function promptFromItems(instructions: string, items: readonly Item[]): LanguageModelV4Prompt {
   const prompt: LanguageModelV4Prompt = instructions === "" ? [] : [{ role: "system", content: instructions }];
   let spoken: AssistantPart[] = [];
-  let calls: FunctionCall[] = [];
+  let calls: ShownCall[] = [];
+  const shownIds = new Set<string>();
   const results = new Map<string, ToolResult>();
 
   function closeTurn(): void {
@@ -39,13 +51,22 @@ export function promptFromItems(instructions: string, items: readonly Item[]): L
     }
     const isSpoken = item.case !== "message" || item.value.role === Role.ASSISTANT;
     if (!isSpoken || results.size > 0) closeTurn(); // P2: a turn goes on until it is answered or somebody else speaks
-    if (item.case === "functionCall") calls.push(item.value);
+    const shownId = item.case === "functionCall" ? unusedId(item.value.callId, shownIds) : "";
+    if (item.case === "functionCall") calls.push({ call: item.value, shownId });
     if (item.case === "message" && !isSpoken) prompt.push(messageFromText(item.value.role, item.value.text));
-    const part = assistantPartFromItem(item);
-    if (isSpoken && part !== undefined) spoken.push(part);
+    const part = isSpoken ? assistantPartFromItem(item, shownId) : undefined;
+    if (part !== undefined) spoken.push(part);
   }
   closeTurn();
   return prompt;
+}
+
+/** P4. */
+function unusedId(callId: string, used: Set<string>): string {
+  let id = callId;
+  for (let number = 2; used.has(id); number += 1) id = `${callId}-${number}`;
+  used.add(id);
+  return id;
 }
 
 interface Said {
@@ -84,32 +105,50 @@ function messageFromText(role: Role, text: string): LanguageModelV4Message {
   return { role: "user", content: [{ type: "text", text }] };
 }
 
-function assistantPartFromItem(item: Item["item"]): AssistantPart | undefined {
+function assistantPartFromItem(item: Item["item"], callId: string): AssistantPart | undefined {
   switch (item.case) {
-    case "message":
-      return { type: "text", text: item.value.text };
-    case "reasoning": {
-      const metadata = parsedOr(item.value.providerMetadataJson, undefined);
-      const providerOptions = metadata as Record<string, Record<string, JSONValue>> | undefined;
-      return { type: "reasoning", text: item.value.text, ...(providerOptions && { providerOptions }) };
+    case "message": {
+      const { text, providerMetadataJson } = item.value;
+      return text === "" ? undefined : { type: "text", text, ...optionsFrom(providerMetadataJson) }; // P3
     }
+    case "reasoning":
+      return { type: "reasoning", text: item.value.text, ...optionsFrom(item.value.providerMetadataJson) };
     case "functionCall": {
-      const { callId, name, argumentsJson } = item.value;
-      const input = parsedOr(argumentsJson === "" ? "{}" : argumentsJson, { unreadable_arguments: argumentsJson });
-      return { type: "tool-call", toolCallId: callId, toolName: name, input };
+      const { name, argumentsJson, providerMetadataJson } = item.value;
+      const input = inputFromArguments(argumentsJson);
+      const toolName = fittingName(name);
+      return { type: "tool-call", toolCallId: callId, toolName, input, ...optionsFrom(providerMetadataJson) };
     }
     default:
       return undefined;
   }
 }
 
-function resultPart({ callId, name }: FunctionCall, results: ReadonlyMap<string, ToolResult>) {
-  const result = results.get(callId);
+/** P3: an object, whatever the model wrote. */
+function inputFromArguments(argumentsJson: string): JSONObject {
+  const input = parsedOr(argumentsJson.trim() === "" ? "{}" : argumentsJson, undefined);
+  if (input === undefined) return { unreadable_arguments: argumentsJson };
+  return isJSONObject(input) && !Array.isArray(input) ? input : { arguments: input };
+}
+
+/** P3: a name that a model made up is shown to it as far as providers take it. */
+function fittingName(name: string): string {
+  return name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "unnamed";
+}
+
+/** What a provider said of a part by the way, which it wants back. */
+function optionsFrom(metadataJson: string): { providerOptions?: SharedV4ProviderMetadata } {
+  const providerOptions = parsedOr(metadataJson, undefined) as SharedV4ProviderMetadata | undefined;
+  return providerOptions === undefined ? {} : { providerOptions };
+}
+
+function resultPart({ call, shownId }: ShownCall, results: ReadonlyMap<string, ToolResult>) {
+  const result = results.get(call.callId);
   const output: LanguageModelV4ToolResultOutput =
     result === undefined
       ? { type: "error-text", value: "this call was not answered: its run ended before" }
       : outputFromResult(result);
-  return { type: "tool-result" as const, toolCallId: callId, toolName: name, output };
+  return { type: "tool-result" as const, toolCallId: shownId, toolName: fittingName(call.name), output };
 }
 
 function outputFromResult({ outputJson, isError }: ToolResult): LanguageModelV4ToolResultOutput {

@@ -9,6 +9,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { RunState, Turn } from "./fold.ts";
+import { openingItems } from "./view.ts";
 
 export interface Conversation {
   /** What stands before the turns. */
@@ -18,14 +19,27 @@ export interface Conversation {
   readonly continuesEarlier: boolean;
 }
 
-export function conversationFromState({ compaction, accepted, inbox, turns }: RunState): Conversation {
-  const given = [...(inbox?.items ?? []), ...accepted.input];
-  if (compaction === undefined) return { opening: given, turns, continuesEarlier: true };
+export function conversationFromState(state: RunState): Conversation {
+  const { compaction, turns } = state;
+  if (compaction === undefined) return { opening: openingItems(state), turns, continuesEarlier: true };
   const kept = turns.filter(({ sequence }) => sequence >= compaction.beforeSequence); // V2
-  return { opening: [itemFromSummary(compaction.summary), ...given], turns: kept, continuesEarlier: false }; // V1
+  const opening = [
+    itemFromText(`[Summary of the conversation so far]\n${compaction.summary}`),
+    ...givenAfterSummary(state),
+  ];
+  return { opening, turns: kept, continuesEarlier: false }; // V1
 }
 
-function itemFromSummary(summary: string): Item {
-  const text = `[Summary of the conversation so far]\n${summary}`;
+/** An output that answers a call of an earlier run is told in words once a summary stands for the call. */
+function givenAfterSummary({ accepted, inbox }: RunState): Item[] {
+  const input = accepted.input.map((item) => {
+    if (item.item.case !== "functionCallOutput") return item;
+    const { callId, result } = item.item.value;
+    return itemFromText(`[Tool Result] (callId: ${callId}) ${result?.outputJson ?? ""}`);
+  });
+  return [...(inbox?.items ?? []), ...input];
+}
+
+function itemFromText(text: string): Item {
   return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
 }

@@ -51,8 +51,16 @@ export function statusFromState({ phase }: RunState): RunStatus {
 }
 
 /** What waited in the inbox, the input, and what came of it. */
-export function itemsFromState({ accepted, inbox, turns }: RunState): Item[] {
-  return [...(inbox?.items ?? []), ...accepted.input, ...itemsFromTurns(turns)];
+export function itemsFromState(state: RunState): Item[] {
+  return [...openingItems(state), ...itemsFromTurns(state.turns)];
+}
+
+/** What the run was given. Outputs that answer calls of an earlier run stand next to them, before any news. */
+export function openingItems({ accepted: { input }, inbox }: Pick<RunState, "accepted" | "inbox">): Item[] {
+  const ownCallIds = new Set(input.flatMap(({ item }) => (item.case === "functionCall" ? [item.value.callId] : [])));
+  const answersEarlier = ({ item }: Item) => item.case === "functionCallOutput" && !ownCallIds.has(item.value.callId);
+  const own = input.filter((item) => !answersEarlier(item));
+  return [...input.filter(answersEarlier), ...(inbox?.items ?? []), ...own];
 }
 
 /** After each turn's items its results, in the order of the calls. */

@@ -1,0 +1,109 @@
+/**
+ * Keeps a conversation within its model's window: when the next request comes near it, the older part is replaced by a
+ * summary that the model writes.
+ *
+ * K1  The summary is an event of the log: whoever goes on with the run shows the same conversation.
+ * K2  The border is the commit of a turn, so that no call is parted from its result; the last turn is always kept.
+ * K3  What cannot get shorter is sent as it is: a border that does not move replaces nothing.
+ */
+
+import type { Item } from "#gen/toolbus/run/v1/run_pb.ts";
+import { takeAttempt } from "../model/attempt.ts";
+import { callOptionsFromModelOptions } from "../model/call-options.ts";
+import { conversationFromState } from "../run/conversation.ts";
+import type { RunState, Turn } from "../run/fold.ts";
+import type { ClaimedRun } from "../run/journal.ts";
+import { itemsFromTurns } from "../run/view.ts";
+import { askModels } from "./ask-models.ts";
+import type { LoopContext } from "./context.ts";
+import { type AgentModel, pricedUsage } from "./models.ts";
+import { tokensOfItems, transcriptFromItems } from "./transcript.ts";
+
+/** Of the window: when the conversation is shortened, what of it stays, what the summary is made from. */
+const fullShare = 0.8;
+const keptShare = 0.3;
+const readShare = 0.6;
+const maxSummaryCharacters = 128 * 1_024;
+
+export interface Compaction {
+  readonly beforeSequence: number;
+  readonly older: readonly Item[];
+}
+
+/** Appends a summary when the next request would come near the window; gives whether it did. */
+export async function compactIfFull(run: ClaimedRun, context: LoopContext, signal: AbortSignal): Promise<boolean> {
+  const { contextWindow } = context.models.current.config;
+  const compaction = decideCompaction(run.state, context.history, contextWindow);
+  if (compaction === undefined) return false;
+  const { beforeSequence, older } = compaction;
+  const transcript = transcriptFromItems(older, contextWindow * readShare);
+  const { text, usage } = await askModels(context, signal, (model) => summarize(model, transcript, context, signal));
+  const summary = text.slice(0, maxSummaryCharacters);
+  await run.append(() => ({ case: "contextCompacted", value: { beforeSequence, summary, usage } }));
+  return true;
+}
+
+export function decideCompaction(state: RunState, history: readonly Item[], window: number): Compaction | undefined {
+  if (window === 0) return undefined;
+  const { opening, turns, continuesEarlier } = conversationFromState(state);
+  const before = continuesEarlier ? [...history, ...opening] : opening;
+  if (tokensOfNext(before, turns) < window * fullShare) return undefined;
+  const firstKept = firstKeptTurn(turns, window * keptShare);
+  const dropped = turns.slice(0, firstKept);
+  const replacesHistory = continuesEarlier && history.length > 0;
+  if (dropped.length === 0 && !replacesHistory) return undefined; // K3
+  const beforeSequence = turns[firstKept]?.sequence ?? state.eventCount;
+  return { beforeSequence, older: [...before, ...itemsFromTurns(dropped)] };
+}
+
+/** What the provider counted for the last request tells more than an estimate, as far as it goes. */
+function tokensOfNext(before: readonly Item[], turns: readonly Turn[]): number {
+  const estimated = tokensOfItems(before) + turns.reduce((tokens, turn) => tokens + tokensOfTurn(turn), 0);
+  const last = turns.at(-1);
+  const counted = Number(last?.committed.usage?.inputTokens ?? 0n);
+  return last === undefined ? estimated : Math.max(estimated, counted + tokensOfTurn(last));
+}
+
+/** K2: the last turn and as many before it as have room. */
+function firstKeptTurn(turns: readonly Turn[], room: number): number {
+  let first = turns.length;
+  for (let tokens = 0; first > 0; first -= 1) {
+    tokens += tokensOfTurn(turns[first - 1]!);
+    if (tokens > room && first < turns.length) return first;
+  }
+  return first;
+}
+
+const tokensByTurn = new WeakMap<Turn, number>();
+
+function tokensOfTurn(turn: Turn): number {
+  const known = tokensByTurn.get(turn);
+  if (known !== undefined) return known;
+  const tokens = tokensOfItems(itemsFromTurns([turn]));
+  tokensByTurn.set(turn, tokens);
+  return tokens;
+}
+
+const instructions =
+  "You summarise a conversation between a user and an assistant that uses tools, so that the assistant can go on with it " +
+  "from your summary alone. Keep what was asked for, what was decided and why, facts, names, numbers, ids and paths as they " +
+  "were written, what each tool found out that still matters, what went wrong, and what is left to do. Write nothing else.";
+
+async function summarize(
+  { language, config }: AgentModel,
+  transcript: string,
+  { limits }: LoopContext,
+  signal: AbortSignal,
+) {
+  const request = {
+    ...callOptionsFromModelOptions(config.provider, config.options),
+    prompt: [
+      { role: "system" as const, content: instructions },
+      { role: "user" as const, content: [{ type: "text" as const, text: transcript }] },
+    ],
+  };
+  const answer = await takeAttempt(language, request, { stallMs: limits.modelStallMs, signal, onPiece: () => {} });
+  const text = answer.parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
+  if (text.trim() === "") throw new Error("the model gave no summary");
+  return { text, usage: pricedUsage(config, answer.usage) };
+}

@@ -1,0 +1,57 @@
+import { type Item, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+
+/** A rough measure that rather says too much: models differ, and most count less. */
+const bytesOfToken = 3.5;
+const tokensOfFrame = 4;
+
+export function tokensOfItems(items: readonly Item[]): number {
+  return items.reduce((tokens, item) => tokens + Buffer.byteLength(textOfItem(item)) / bytesOfToken + tokensOfFrame, 0);
+}
+
+/** A conversation as text, each item shortened alike until all of them have room. */
+export function transcriptFromItems(items: readonly Item[], maxTokens: number): string {
+  const lines = items.map(textOfItem).filter((line) => line !== "");
+  const limit = limitOfLine(lines, Math.floor(maxTokens * bytesOfToken * 0.8));
+  return lines.map((line) => shortened(line, limit)).join("\n");
+}
+
+/** The longest line that lets all have room, short ones staying whole. */
+function limitOfLine(lines: readonly string[], maxBytes: number): number {
+  const lengths = lines.map((line) => Buffer.byteLength(line)).sort((one, other) => one - other);
+  let left = maxBytes;
+  for (const [index, length] of lengths.entries()) {
+    const share = left / (lengths.length - index);
+    if (length > share) return Math.max(100, Math.floor(share));
+    left -= length;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+/** Beginning and end say most. */
+function shortened(line: string, limit: number): string {
+  const bytes = Buffer.from(line);
+  if (bytes.length <= limit) return line;
+  const half = Math.floor((limit - 50) / 2);
+  const [beginning, end] = [bytes.subarray(0, half), bytes.subarray(-half)];
+  return `${beginning} … (${bytes.length - 2 * half} bytes left out) … ${end}`;
+}
+
+function textOfItem({ item }: Item): string {
+  switch (item.case) {
+    case "message":
+      return item.value.text === "" ? "" : `${nameOfRole(item.value.role)}: ${item.value.text}`;
+    case "functionCall":
+      return `assistant calls ${item.value.name} (${item.value.callId}): ${item.value.argumentsJson}`;
+    case "functionCallOutput":
+      return `result (${item.value.callId}): ${item.value.result?.outputJson ?? ""}`;
+    case "reasoning":
+      return item.value.text === "" ? "" : `assistant thinks: ${item.value.text}`;
+    default:
+      return "";
+  }
+}
+
+function nameOfRole(role: Role): string {
+  if (role === Role.ASSISTANT) return "assistant";
+  return role === Role.SYSTEM ? "system" : "user";
+}

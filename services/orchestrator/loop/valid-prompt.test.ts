@@ -1,0 +1,75 @@
+import { create } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { type Item, ItemSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { foldLog } from "../run/fold.ts";
+import { itemsFromState } from "../run/view.ts";
+import { noNews } from "./loop-run.fixture.ts";
+import { promptOfRun } from "./prompt-of-run.ts";
+import { runFromSteps, type Step, steps, userItem } from "./random-log.fixture.ts";
+import { faultsOfPrompt } from "./valid-prompt.fixture.ts";
+
+const agent = create(AgentSchema, { name: "a", instructions: "Help." });
+
+function output(callId: string): Item {
+  return create(ItemSchema, { item: { case: "functionCallOutput", value: { callId, result: { outputJson: "1" } } } });
+}
+
+const inputs = fc.constantFrom(
+  [userItem("go")],
+  [output("a"), userItem("go")],
+  [userItem("go"), output("a"), output("nobody")],
+  [output("nobody")],
+  [],
+);
+
+describe("the transcript", () => {
+  test("LOOP-13 LOOP-5 of any log, cut off after any event, behind any history, is a prompt that every provider takes", () => {
+    fc.assert(
+      fc.property(fc.array(steps, { maxLength: 2 }), steps, inputs, (earlier, runSteps, input) => {
+        let history: Item[] = [];
+        for (const one of earlier) {
+          const { state } = runFromSteps(one, [userItem("before")], history);
+          history = [...history, ...itemsFromState(state)];
+        }
+        const { events } = runFromSteps(runSteps, input, history);
+        for (let count = 1; count <= events.length; count += 1) {
+          const state = foldLog(events.slice(0, count))!;
+          const faults = faultsOfPrompt(promptOfRun(state, { agent, news: noNews, history }));
+          expect(faults, `after ${count} events`).toEqual([]);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("LOOP-13 is the same for whoever folds the log anew and for whoever has followed it", () => {
+    fc.assert(
+      fc.property(steps, (runSteps) => {
+        const { state, events } = runFromSteps(runSteps, [userItem("go")], []);
+        const ask = (folded: typeof state) => promptOfRun(folded, { agent, news: noNews, history: [] });
+        expect(ask(foldLog(events)!)).toEqual(ask(state));
+      }),
+    );
+  });
+
+  test("LOOP-4 results stand in the order of the calls, whatever order they came in", () => {
+    const calls = ["1", "2", "3"].map((id) => ({ kind: "call" as const, id, name: "tool", argumentsJson: "{}" }));
+    const result = (which: number, outputJson: string): Step => ({ kind: "result", which, outputJson });
+    const runSteps: Step[] = [{ kind: "turn", parts: calls }, result(2, "3"), result(0, "1"), result(0, "2")];
+    const { state } = runFromSteps(runSteps, [userItem("go")], []);
+    const last = promptOfRun(state, { agent, news: noNews, history: [] }).at(-1);
+    expect(last?.content).toMatchObject([{ output: { value: 1 } }, { output: { value: 2 } }, { output: { value: 3 } }]);
+  });
+
+  test("LOOP-6 an output that answers a call of an earlier run stands next to it, before the news", () => {
+    const call = { kind: "call" as const, id: "a", name: "tool", argumentsJson: "{}" };
+    const earlier = runFromSteps([{ kind: "turn", parts: [call] }], [userItem("before")], []);
+    const history = itemsFromState(earlier.state);
+    const { state } = runFromSteps([{ kind: "inbox" }], [output("a"), userItem("go")], history);
+    const prompt = promptOfRun(state, { agent, news: noNews, history });
+    expect(prompt.map(({ role }) => role)).toEqual(["system", "user", "assistant", "tool", "user", "user"]);
+    expect(prompt[3]?.content).toMatchObject([{ toolCallId: "a", output: { value: 1 } }]);
+  });
+});

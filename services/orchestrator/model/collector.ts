@@ -1,0 +1,114 @@
+import type { LanguageModelV4StreamPart, LanguageModelV4Usage, SharedV4ProviderMetadata } from "@ai-sdk/provider";
+import { type Answer, ModelInterrupted, type Piece, type SpokenPart } from "./attempt.ts";
+
+type Spoken = { kind: "text" | "reasoning"; text: string; metadata: SharedV4ProviderMetadata };
+type Collected = Spoken | Extract<SpokenPart, { kind: "call" }>;
+
+/**
+ * Makes an answer of the parts of a stream. What a provider says of a text, a thought or a call by the way (signatures,
+ * encrypted thoughts, ids of its own) may come with its start, in its middle or with its end; all of it is kept, as it wants
+ * it back. A thought may be nothing but that.
+ */
+export function createCollector(requestedModelId: string, onPiece: (piece: Piece) => void) {
+  const parts: Collected[] = [];
+  const openById = new Map<string, Spoken>();
+  const namesByCallId = new Map<string, string>();
+  let modelId = requestedModelId;
+  let finish: Extract<LanguageModelV4StreamPart, { type: "finish" }> | undefined;
+
+  function of(kind: Spoken["kind"], id: string): Spoken {
+    const known = openById.get(`${kind} ${id}`);
+    if (known !== undefined) return known;
+    const part: Spoken = { kind, text: "", metadata: {} };
+    openById.set(`${kind} ${id}`, part);
+    parts.push(part);
+    return part;
+  }
+
+  function extend(kind: Spoken["kind"], id: string, text: string): Spoken {
+    const part = of(kind, id);
+    part.text += text;
+    if (text !== "") onPiece({ kind, text });
+    return part;
+  }
+
+  function take(part: LanguageModelV4StreamPart): void {
+    switch (part.type) {
+      case "text-start":
+      case "text-end":
+        if (part.providerMetadata !== undefined) learn(of("text", part.id), part.providerMetadata);
+        if (part.type === "text-end") openById.delete(`text ${part.id}`);
+        return;
+      case "reasoning-start":
+      case "reasoning-end":
+        if (part.providerMetadata !== undefined) learn(of("reasoning", part.id), part.providerMetadata);
+        if (part.type === "reasoning-end") openById.delete(`reasoning ${part.id}`);
+        return;
+      case "text-delta":
+        learn(extend("text", part.id, part.delta), part.providerMetadata);
+        return;
+      case "reasoning-delta":
+        learn(extend("reasoning", part.id, part.delta), part.providerMetadata);
+        return;
+      case "tool-input-start":
+        namesByCallId.set(part.id, part.toolName);
+        return;
+      case "tool-input-delta":
+        onPiece({ kind: "arguments", callId: part.id, name: namesByCallId.get(part.id) ?? "", text: part.delta });
+        return;
+      case "tool-call": {
+        const { toolCallId: id, toolName: name, input: argumentsJson, providerMetadata } = part;
+        parts.push({ kind: "call", id, name, argumentsJson, metadataJson: jsonFrom(providerMetadata) });
+        return;
+      }
+      case "response-metadata":
+        modelId = part.modelId ?? modelId;
+        return;
+      case "finish":
+        finish = part;
+        return;
+      case "error":
+        throw part.error;
+      default:
+        return; // sources, files and warnings are not part of the conversation
+    }
+  }
+
+  function answer(): Answer {
+    const reason = finish?.finishReason.unified;
+    if (finish === undefined || reason === undefined || reason === "interrupted" || reason === "error") {
+      throw new ModelInterrupted(`the model's stream ended without an end (${finish?.finishReason.raw ?? "cut"})`);
+    }
+    const spoken = parts.map(spokenFrom).filter(saysSomething);
+    return { parts: spoken, finishReason: reason, usage: usageFrom(finish.usage), modelId };
+  }
+
+  return { take, answer };
+}
+
+function spokenFrom(part: Collected): SpokenPart {
+  if (part.kind === "call") return part;
+  return { kind: part.kind, text: part.text, metadataJson: jsonFrom(part.metadata) };
+}
+
+function saysSomething(part: SpokenPart): boolean {
+  return part.kind === "call" || part.text !== "" || (part.kind === "reasoning" && part.metadataJson !== "");
+}
+
+function learn(part: Spoken, metadata: SharedV4ProviderMetadata | undefined): void {
+  for (const [provider, values] of Object.entries(metadata ?? {})) {
+    part.metadata[provider] = { ...part.metadata[provider], ...values };
+  }
+}
+
+function jsonFrom(metadata: SharedV4ProviderMetadata | undefined): string {
+  return metadata === undefined || Object.keys(metadata).length === 0 ? "" : JSON.stringify(metadata);
+}
+
+function usageFrom(usage: LanguageModelV4Usage): Answer["usage"] {
+  return { inputTokens: tokens(usage.inputTokens.total), outputTokens: tokens(usage.outputTokens.total) };
+}
+
+function tokens(count: number | undefined): bigint {
+  return BigInt(Math.max(0, Math.trunc(count || 0)));
+}
