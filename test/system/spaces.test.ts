@@ -155,3 +155,48 @@ describe("what agents hear", () => {
     expect(runs).toEqual([]);
   }, 90_000);
 });
+
+describe("spaces killed and started again in mid-work", () => {
+  it("TOOL-9 each answer of a person is shown and heard, exactly once", async () => {
+    const session = await openSession("rough");
+    const callIds = Array.from({ length: 24 }, (_, index) => `rough-${index}`);
+    for (const callId of callIds) await session.call("confirmAction", { question: "Still?" }, callId);
+    const answer = async (callId: string) => {
+      const request = { spaceId: "rough", callId, resultJson: '{"confirmed":true}' };
+      await until(async () => {
+        try {
+          await session.spaces.answerToolCall(request);
+          return true;
+        } catch (error) {
+          return /has its answer|already resolved/.test(String(error)); // it had been taken, and nobody lived to say so
+        }
+      }, patient);
+    };
+    const service = suite.services.find(({ room }) => room === "spaces");
+    const answering = (async () => {
+      for (const callId of callIds) await answer(callId);
+    })();
+    for (let kills = 0; kills < 3; kills++) {
+      const pid = await until(() => service?.pid, patient);
+      await until(() => session.shown().catch(() => false), patient);
+      process.kill(pid, "SIGKILL");
+    }
+    await answering;
+
+    const runs = suite.connection.client(RunService);
+    const heard = await until(async () => {
+      const listed = await runs.listRuns({ sessionId: "rough" }).catch(() => ({ runs: [] }));
+      const whole = await Promise.all(listed.runs.map(({ id }) => runs.getRun({ runId: id })));
+      const items = whole.flatMap(({ run }) => run?.items ?? []);
+      const texts = items.flatMap(({ item }) => (item.case === "message" ? [item.value.text] : []));
+      const results = texts.filter((text) => text.startsWith("[Tool Result: confirmAction]"));
+      return results.length >= callIds.length && results;
+    }, patient);
+    const line = (callId: string) => `[Tool Result: confirmAction] (callId: ${callId}) {"confirmed":true}`;
+    expect(heard.toSorted()).toEqual(callIds.map(line).toSorted());
+    await until(async () => {
+      const shown = await session.shown().catch(() => []);
+      return shown.length > 0 && shown.every(({ status }) => status === ToolMessageStatus.COMPLETE);
+    }, patient);
+  }, 180_000);
+});
