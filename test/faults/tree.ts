@@ -40,9 +40,7 @@ export async function openTreeCopy({ revision, edits = [] }: TreeOptions = {}): 
 
 async function copyFiles(directory: string): Promise<void> {
   const filter = (source: string) => !source.endsWith("node_modules");
-  const copies = parts.map((part) =>
-    cp(join(projectRoot, part), join(directory, part), { recursive: true, filter }),
-  );
+  const copies = parts.map((part) => cp(join(projectRoot, part), join(directory, part), { recursive: true, filter }));
   await Promise.all(copies);
 }
 
@@ -57,5 +55,8 @@ async function applyEdit(directory: string, { file, from, to }: Edit): Promise<v
   const path = join(directory, file);
   const text = await readFile(path, "utf8");
   if (text.split(from).length !== 2) throw new Error(`${file} does not hold once: ${from}`);
-  await writeFile(path, text.replace(from, () => to));
+  await writeFile(
+    path,
+    text.replace(from, () => to),
+  );
 }

@@ -87,10 +87,8 @@ async function deliverTwice({ world, client, sessionId, runId, held, later, onHi
   const wake = toBinary(SessionWakeSchema, create(SessionWakeSchema, { sessionId, runId, eventCount: 1 }));
   for (let count = 0; count < 2; count += 1) world.bus.connection.publish(`toolbus.wake.${sessionId}`, wake);
   void client.repeat();
-  if (held === "sent") {
-    onHit();
-    return "twice";
-  }
+  onHit();
+  if (held === "sent") return "twice";
   later("twice");
   return "pass";
 }

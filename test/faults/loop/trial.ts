@@ -52,12 +52,15 @@ interface Choices {
   readonly hasNextRun: boolean;
 }
 
+/** Points of a turn with calls, and the listing of tools, which are listed once unless they change. */
+const turnsWithTools: readonly Point[] = ["before the model call", "in mid arguments", "some calls done", "recorded"];
+
 function choose({ point, fault }: Pair, random: Random): Choices {
   const cancelAt =
     point === "cancelling" ? random.pick<Point>(["in mid text", "effect done, not recorded", "parked"]) : undefined;
   const parks = point === "parked" || cancelAt === "parked" || random.next() < 0.25;
   const lastTurn = parks ? 3 : 2;
-  const mayBeLater = !["in mid arguments", "some calls done", "recorded"].includes(point) && cancelAt === undefined;
+  const mayBeLater = !turnsWithTools.includes(point) && cancelAt === undefined;
   const turn = mayBeLater && random.next() < 0.4 ? lastTurn : 1;
   const early: Point[] = ["after claim", "in mid text", "after commit", "effect done, not recorded"];
   return {

@@ -86,6 +86,7 @@ export async function openWorld({ tree, env = {} }: { tree: string; env?: NodeJS
   };
   const orchestrators = [await start("orchestrator", 1), await start("orchestrator", 2)];
   const routers = [await start("tool-router", 1), await start("tool-router", 2)];
+  await start("spaces", 1);
   const healthy = async () => void (await Promise.all(services.map((service) => service.ready())));
   await healthy();
   const { url, user, password } = broker;

@@ -1,0 +1,66 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { toJson } from "@bufbuild/protobuf";
+import { RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunHistory, Seen } from "./history/history.ts";
+import { allFaults, allPoints, nameOf } from "./points.ts";
+import type { TrialOutcome } from "./trial.ts";
+import type { World } from "./world.ts";
+
+/** How often each fault was struck at each point. */
+export function coverageTable(outcomes: readonly TrialOutcome[]): string {
+  const counts = new Map<string, number>();
+  for (const { trial, isHit } of outcomes) {
+    const name = nameOf(trial.pair);
+    if (isHit) counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const columns = allFaults.map((fault) => Math.max(fault.length, 3));
+  const first = Math.max(...allPoints.map((point) => point.length));
+  const line = (head: string, cells: readonly string[]) =>
+    [head.padEnd(first), ...cells.map((cell, index) => cell.padStart(columns[index] ?? 0))].join("  ");
+  const rows = allPoints.map((point) =>
+    line(
+      point,
+      allFaults.map((fault) => String(counts.get(nameOf({ point, fault })) ?? 0)),
+    ),
+  );
+  return [line("", allFaults), ...rows].join("\n");
+}
+
+/** Writes what is known of a trial into a file, and gives its path. */
+export async function writeTrial(directory: string, outcome: TrialOutcome, world: World): Promise<string> {
+  const { trial, histories, violations } = outcome;
+  const services = [...world.orchestrators, ...world.routers];
+  const text = [
+    `${nameOf(trial.pair)}, seed ${trial.seed}`,
+    ...violations.map(({ rule, what }) => `${rule}: ${what}`),
+    ...histories.flatMap(linesOf),
+    ...services.flatMap(({ instance, lines }) => [`--- ${instance}`, ...lines.slice(-80)]),
+  ].join("\n");
+  await mkdir(directory, { recursive: true });
+  const path = join(directory, `${trial.token}.txt`);
+  await writeFile(path, text);
+  return path;
+}
+
+function linesOf({ runId, events, effects, watched, cancelledAtMs }: RunHistory): string[] {
+  return [
+    `=== run ${runId}${cancelledAtMs === undefined ? "" : `, cancelled at ${cancelledAtMs}`}`,
+    ...events.map((event) => JSON.stringify(toJson(RunEventSchema, event))),
+    ...effects.map(({ tool, key, atMs }) => `effect ${tool} ${key} at ${atMs}`),
+    ...watched.flatMap(({ name, hasEnded, seen }) => [
+      `--- the watcher that ${name}${hasEnded ? "" : ", whose stream did not end"}`,
+      ...seen.map(lineOf),
+    ]),
+  ];
+}
+
+function lineOf(seen: Seen): string {
+  if (seen.kind === "event") return `  ${seen.event.sequence} ${seen.event.event.case} (epoch ${seen.event.epoch})`;
+  if (seen.kind === "reset") {
+    const { turn, attempt, deltas, text } = seen.reset;
+    return `  reset ${turn}/${attempt} after ${deltas}: ${text}`;
+  }
+  const { turn, attempt, n, delta } = seen.delta;
+  return `  delta ${turn}/${attempt}/${n} ${delta.case}: ${JSON.stringify(delta.value)}`;
+}

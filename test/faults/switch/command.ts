@@ -1,0 +1,84 @@
+import { parseArgs } from "node:util";
+import { runSwitches, type SwitchRunResult } from "./run.ts";
+
+const HELP = `usage: npm run faults -- switch [options]
+
+Sessions are switched from agent to agent while calls go on in them, with two routers and MCP servers over stdio. No call may
+be lost without an error, none may reach another context, and no process and no connection may be left.
+
+  --agents N     agents, and as many sessions (50)
+  --switches N   switches of each session (100)
+  --mcp N        how many of the agents have an MCP server (5)
+  --kills N      how often a router is killed meanwhile (0)
+  --seed N       of all that is random (1)
+  --json         one line of JSON for each figure
+  --help         this text`;
+
+interface Figure {
+  metric: string;
+  value: number;
+  unit: string;
+  /** What the value must not exceed; absent where it is only told. */
+  limit?: number;
+}
+
+/** Gives the exit code: 1 when something was violated. */
+export async function switchCommand(args: string[]): Promise<number> {
+  const number = (byDefault: number) => ({ type: "string" as const, default: String(byDefault) });
+  const { values } = parseArgs({
+    args,
+    options: {
+      agents: number(50),
+      switches: number(100),
+      mcp: number(5),
+      kills: number(0),
+      seed: number(1),
+      json: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) {
+    console.log(HELP);
+    return 0;
+  }
+  const result = await runSwitches({
+    agents: Number(values.agents),
+    switches: Number(values.switches),
+    mcpAgents: Number(values.mcp),
+    kills: Number(values.kills),
+    seed: Number(values.seed),
+    onProgress: (line) => process.stderr.write(`${line}\n`),
+  });
+  const figures = figuresFrom(result);
+  if (values.json) for (const figure of figures) console.log(JSON.stringify({ fault: "switch", ...figure }));
+  else console.table(figures);
+  for (const fault of [...result.tally.lost, ...result.tally.misled].slice(0, 20)) process.stderr.write(`${fault}\n`);
+  return figures.some(({ value, limit }) => limit !== undefined && value > limit) ? 1 : 0;
+}
+
+function figuresFrom(result: SwitchRunResult): Figure[] {
+  const { tally } = result;
+  const errors = [...tally.errors].sort(([one], [other]) => (one < other ? -1 : 1));
+  return [
+    { metric: "switches", value: result.switched, unit: "" },
+    { metric: "switches_taken_back", value: result.takenBack, unit: "" },
+    { metric: "switch_p50", value: Math.round(result.medianSwitchMs), unit: "ms" },
+    { metric: "switch_max", value: Math.round(result.slowestSwitchMs), unit: "ms" },
+    { metric: "duration", value: Math.round(result.durationMs / 1_000), unit: "s" },
+    { metric: "routers_killed", value: result.kills, unit: "" },
+    { metric: "calls_answered", value: tally.answered, unit: "" },
+    ...errors.map(([kind, value]) => ({ metric: `calls_told: ${kind}`, value, unit: "" })),
+    { metric: "calls_lost", value: tally.lost.length, unit: "", limit: 0 },
+    { metric: "calls_in_wrong_context", value: tally.misled.length, unit: "", limit: 0 },
+    { metric: "server_processes_seen", value: result.processesSeen, unit: "" },
+    { metric: "server_processes_left", value: result.processesLeft, unit: "", limit: 0 },
+    { metric: "connections_left", value: result.connectionsLeft, unit: "", limit: 0 },
+    { metric: "memory_after_a_fifth", value: result.earlyMegabytes, unit: "MB" },
+    {
+      metric: "memory_at_the_end",
+      value: result.lastMegabytes,
+      unit: "MB",
+      limit: Math.ceil(result.earlyMegabytes * 1.5),
+    },
+  ];
+}

@@ -1,0 +1,109 @@
+import { delay } from "#runtime/time/delay.ts";
+import { until } from "#runtime/time/until.ts";
+import { createRandom, type Random } from "../random.ts";
+import { residentMegabytes, serverProcesses } from "./leftovers.ts";
+import { createTally, SessionLoad, type Tally } from "./session-load.ts";
+import { openWorld, type World } from "./world.ts";
+
+export interface SwitchRunOptions {
+  readonly agents: number;
+  /** Of each session. */
+  readonly switches: number;
+  /** How many of the agents have an MCP server. */
+  readonly mcpAgents: number;
+  /** How often a router is killed meanwhile. */
+  readonly kills: number;
+  readonly seed: number;
+  readonly onProgress: (line: string) => void;
+}
+
+export interface SwitchRunResult {
+  readonly durationMs: number;
+  readonly switched: number;
+  readonly takenBack: number;
+  readonly kills: number;
+  readonly medianSwitchMs: number;
+  readonly slowestSwitchMs: number;
+  readonly tally: Tally;
+  /** Server processes at their most, and after all sessions were closed. */
+  readonly processesSeen: number;
+  readonly processesLeft: number;
+  readonly connectionsLeft: number;
+  /** Of routers and bridge, when a fifth of the switches was done, and at the end. */
+  readonly earlyMegabytes: number;
+  readonly lastMegabytes: number;
+}
+
+/** A session for each agent, all of them switched again and again while their calls go on; then all are closed. */
+export async function runSwitches(options: SwitchRunOptions): Promise<SwitchRunResult> {
+  await using world = await openWorld(options);
+  const random = createRandom(options.seed);
+  const tally = createTally();
+  const total = options.agents * options.switches;
+  const loads = world.agents.map(
+    (agent, index) => new SessionLoad(world, random, { tally, agent, sessionId: `s-${index + 1}` }),
+  );
+  for (const { sessionId, agent } of loads) await world.sessions.createSession({ sessionId, agent });
+  const startedAt = performance.now();
+  const calling = Promise.all(loads.flatMap((load) => [load.callUnbound(), load.callDecided()]));
+  const durations: number[] = [];
+  let takenBack = 0;
+  let [processesSeen, earlyMegabytes, kills] = [0, 0, 0];
+  const watching = new AbortController();
+
+  async function watch(): Promise<void> {
+    while (!watching.signal.aborted) {
+      processesSeen = Math.max(processesSeen, await serverProcesses(world));
+      if (earlyMegabytes === 0 && durations.length >= total / 5) earlyMegabytes = await residentMegabytes(world);
+      const failures = [...tally.errors.values()].reduce((sum, count) => sum + count, 0);
+      options.onProgress(`${durations.length}/${total} switches, ${tally.answered} calls answered, ${failures} errors`);
+      await delay(2_000, watching.signal).catch(() => {}); // the end of the switches
+    }
+  }
+  async function switchAll(load: SessionLoad): Promise<void> {
+    for (let count = 0; count < options.switches; count++) {
+      const begunAt = performance.now();
+      if ((await load.switch()) === "taken back") takenBack += 1;
+      durations.push(performance.now() - begunAt);
+      await delay(random.next() * 400);
+    }
+  }
+  async function killAll(): Promise<void> {
+    for (; kills < options.kills; kills++) {
+      await until(() => durations.length >= ((kills + 1) * total) / (options.kills + 1), { timeoutMs: 3_600_000 });
+      await killRouter(world, random);
+    }
+  }
+
+  const watched = watch();
+  await Promise.all([...loads.map(switchAll), killAll()]);
+  for (const load of loads) load.isDone = true;
+  await calling;
+  watching.abort();
+  await watched;
+  const durationMs = performance.now() - startedAt;
+  for (const { sessionId } of loads) await world.sessions.closeSession({ sessionId });
+  await until(async () => (await serverProcesses(world)) === 0, { timeoutMs: 10_000 }).catch(() => {}); // told by the count
+  const sorted = durations.toSorted((one, other) => one - other);
+  return {
+    durationMs,
+    switched: durations.length - takenBack,
+    takenBack,
+    kills,
+    medianSwitchMs: sorted[Math.floor(sorted.length / 2)] ?? 0,
+    slowestSwitchMs: sorted.at(-1) ?? 0,
+    tally,
+    processesSeen,
+    processesLeft: await serverProcesses(world),
+    connectionsLeft: (await world.bridge.listServers({})).connections.length,
+    earlyMegabytes,
+    lastMegabytes: await residentMegabytes(world),
+  };
+}
+
+/** One of those that run; the suite starts it again. */
+async function killRouter({ suite }: World, random: Random): Promise<void> {
+  const routers = suite.services.filter(({ room, pid }) => room === "tool-router" && pid !== undefined);
+  const { pid } = random.pick(routers);
+  if (pid !== undefined) process.kill(pid, "SIGKILL");
+}

@@ -1,0 +1,176 @@
+import { randomUUID } from "node:crypto";
+import { ConnectError } from "@connectrpc/connect";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
+import { delay } from "#runtime/time/delay.ts";
+import type { Random } from "../random.ts";
+import { referenceOf, type World } from "./world.ts";
+
+/** What came of calls. Whatever is not answered has an error that says why; the two last must stay empty. */
+export interface Tally {
+  answered: number;
+  readonly errors: Map<string, number>;
+  readonly lost: string[];
+  readonly misled: string[];
+}
+
+export function createTally(): Tally {
+  return { answered: 0, errors: new Map(), lost: [], misled: [] };
+}
+
+interface Whose {
+  agent: string;
+  sessionId: string;
+  nonce: string;
+}
+
+/** No call may take longer: its tool takes 2 s at most, a switch 5 s and the start of its servers. */
+const LOST_MS = 60_000;
+
+/** One session with its calls and switches, which knows at each moment which agents it may have. */
+export class SessionLoad {
+  readonly #world: World;
+  readonly #random: Random;
+  readonly #tally: Tally;
+  readonly sessionId: string;
+  /** The agents that the session had; while a switch is under way the last one is the next. */
+  readonly #history: string[];
+  #isSwitching = false;
+  isDone = false;
+
+  constructor(
+    world: World,
+    random: Random,
+    { tally, sessionId, agent }: { tally: Tally; sessionId: string; agent: string },
+  ) {
+    this.#world = world;
+    this.#random = random;
+    this.#tally = tally;
+    this.sessionId = sessionId;
+    this.#history = [agent];
+  }
+
+  get agent(): string {
+    return this.#history.at(-1) ?? "";
+  }
+
+  /** Calls that no agent decided; now and then by a name of another agent's tool. */
+  async callUnbound(): Promise<void> {
+    while (!this.isDone) {
+      const isForeign = this.#random.next() < 0.2;
+      const name = isForeign ? referenceOf(this.#random.pick(this.#world.agents)) : "mine";
+      await this.#call({ name, agentRevision: 0 });
+      await delay(this.#random.next() * 20);
+    }
+  }
+
+  /** Calls as a run makes them: decided by the agent whose tools were listed, several with one list. */
+  async callDecided(): Promise<void> {
+    while (!this.isDone) {
+      try {
+        const { agent, agentRevision, tools } = await this.#world.router.listTools({ sessionId: this.sessionId });
+        for (const { modelName } of tools.filter(({ reference }) => reference.startsWith("@"))) {
+          for (let count = 0; count < 3; count++)
+            await this.#call({ name: modelName, agentRevision, decidedBy: agent });
+        }
+      } catch (error) {
+        this.#countError(error);
+      }
+      await delay(this.#random.next() * 20);
+    }
+  }
+
+  /** Switches to some other agent; what becomes of a switch whose router was killed is found out. */
+  async switch(): Promise<"switched" | "taken back"> {
+    const { sessions } = this.#world;
+    const from = this.agent;
+    const agent = this.#random.pick(this.#world.agents.filter((other) => other !== from));
+    const isImpatient = this.#random.next() < 0.05;
+    this.#history.push(agent);
+    this.#isSwitching = true;
+    const request = { sessionId: this.sessionId, agent, ...(isImpatient && { drainTimeoutMs: 10 }) };
+    try {
+      await sessions.switchAgent(request);
+    } catch (error) {
+      this.#countError(error);
+      await this.#settled();
+      const { session } = await this.#persist(() => sessions.getSession({ sessionId: this.sessionId }));
+      if (session?.agent !== agent) this.#history.push(from);
+      return session?.agent === agent ? "switched" : "taken back";
+    } finally {
+      this.#isSwitching = false;
+    }
+    return "switched";
+  }
+
+  /** Who lists the tools waits for a switch that is under way. */
+  async #settled(): Promise<void> {
+    await this.#persist(() => this.#world.router.listTools({ sessionId: this.sessionId }));
+  }
+
+  async #persist<T>(ask: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        this.#countError(error);
+        await delay(100);
+      }
+    }
+  }
+
+  async #call(by: { name: string; agentRevision: number; decidedBy?: string }): Promise<void> {
+    const { name, agentRevision, decidedBy } = by;
+    const first = this.#history.length - (this.#isSwitching ? 2 : 1);
+    const nonce = randomUUID();
+    const delayMs = this.#random.next() < 0.02 ? 500 + this.#random.next() * 1_500 : this.#random.next() * 10;
+    const argumentsJson = JSON.stringify({ nonce, delayMs, sessionId: this.sessionId });
+    const calling = this.#outcome({ sessionId: this.sessionId, name, agentRevision, argumentsJson });
+    if (!(await comesWithin(LOST_MS, calling))) {
+      this.#tally.lost.push(`${this.sessionId} ${name}: no answer within ${LOST_MS} ms`);
+      return;
+    }
+    const whose = await calling;
+    if (whose === undefined) return;
+    this.#tally.answered += 1;
+    const possible = decidedBy === undefined ? this.#history.slice(Math.max(0, first)) : [decidedBy];
+    const isOwn = possible.includes(whose.agent) && whose.sessionId === this.sessionId && whose.nonce === nonce;
+    if (!isOwn) this.#tally.misled.push(`${this.sessionId} ${name} of ${possible.join("|")}: ${JSON.stringify(whose)}`);
+  }
+
+  /** Undefined for an error, of whatever kind. */
+  async #outcome(request: Parameters<World["router"]["callTool"]>[0]): Promise<Whose | undefined> {
+    try {
+      let result: { outputJson: string; isError: boolean } | undefined;
+      for await (const { event } of this.#world.router.callTool(request)) {
+        if (event.case === "result") result = event.value;
+      }
+      if (result === undefined) {
+        this.#tally.lost.push(`${this.sessionId} ${request.name}: ended with neither result nor error`);
+        return undefined;
+      }
+      const output = JSON.parse(result.outputJson) as Whose & { error?: string };
+      if (!result.isError) return output;
+      this.#count(kindOfText(output.error ?? ""));
+    } catch (error) {
+      this.#countError(error);
+    }
+    return undefined;
+  }
+
+  #countError(error: unknown): void {
+    const { code, reason } = failureFromConnectError(ConnectError.from(error));
+    this.#count(reason ?? code);
+  }
+
+  #count(kind: string): void {
+    this.#tally.errors.set(kind, (this.#tally.errors.get(kind) ?? 0) + 1);
+  }
+}
+
+/** The words of an error result without what differs from call to call. */
+function kindOfText(text: string): string {
+  if (text.includes("took too long")) return "cancelled by a switch";
+  if (text.startsWith("There is no tool") || text.includes("may not call tool")) return "no tool of this agent";
+  return text.replace(/"[^"]*"|s-\d+|\d+/g, "…").slice(0, 80);
+}

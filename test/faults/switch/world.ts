@@ -1,0 +1,108 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Client } from "@connectrpc/connect";
+import { pino } from "pino";
+import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
+import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
+import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { openBus } from "#runtime/bus/bus.ts";
+import { clientFor } from "#runtime/rpc/client.ts";
+import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { openSuite, type Suite } from "../../../cli/suite/suite.ts";
+
+export interface WorldOptions {
+  readonly agents: number;
+  /** How many of the agents have an MCP server of their own; the others' tool is a provider's on the bus. */
+  readonly mcpAgents: number;
+}
+
+export interface World extends AsyncDisposable {
+  readonly suite: Suite;
+  readonly agents: readonly string[];
+  readonly sessions: Client<typeof SessionService>;
+  readonly router: Client<typeof ToolRouterService>;
+  readonly bridge: Client<typeof McpServerService>;
+}
+
+const PROVIDER = "whose-provider";
+const rooms = ["tool-router", "tool-router", "mcp-bridge", "spaces", "caller-relay", "orchestrator"];
+const server = fileURLToPath(new URL("whose-server.fixture.ts", import.meta.url));
+
+/** Two routers and what they need, as processes, and agents whose one tool answers whose it is. */
+export async function openWorld({ agents: count, mcpAgents }: WorldOptions): Promise<World> {
+  await using stack = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), "toolbus-faults-switch-"));
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  const none = join(directory, "none");
+  const env = {
+    TOOLBUS_AGENTS: none,
+    TOOLBUS_TOOLS: none,
+    TOOLBUS_LOG_LEVEL: "warn",
+    TOOLBUS_MCP_STARTUP_TIMEOUT: "30s",
+  };
+  const suite = stack.use(await openSuite({ directory, port: 0, rooms, env }));
+  const bus = stack.use(await openBus({ ...suite.nats, name: "faults" }));
+  stack.use(await serveWhose(bus));
+  const agents = Array.from({ length: count }, (_, index) => `agent-${index + 1}`);
+  const [catalogue, agentService] = [clientFor(bus, CatalogueService), clientFor(bus, AgentService)];
+  await catalogue.applyProvider({ provider: { name: PROVIDER, service: PROVIDER } });
+  for (const [index, name] of agents.entries()) {
+    const mcp = { provider: "mcp", config: { command: process.execPath, args: [server, name] } };
+    const source = {
+      name: sourceOf(name),
+      ...(index < mcpAgents ? mcp : { provider: PROVIDER, config: { agent: name } }),
+    };
+    const tools = { use: [`@${sourceOf(name)}/*`], aliases: { mine: referenceOf(name) } };
+    await agentService.applyAgent({ agent: { name, sources: [source], tools } });
+  }
+  const owned = stack.move();
+  return {
+    suite,
+    agents,
+    sessions: clientFor(bus, SessionService),
+    router: clientFor(bus, ToolRouterService),
+    bridge: clientFor(bus, McpServerService),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+const sourceOf = (agent: string) => `${agent}-files`;
+
+export const referenceOf = (agent: string) => `@${sourceOf(agent)}/whose`;
+
+/** A provider on the bus: each source belongs to the agent that its configuration names. */
+function serveWhose(bus: Parameters<typeof serveOnNats>[0]): Promise<AsyncDisposable> {
+  const logger = pino({ level: "silent" });
+  const offer = (sources: { name: string }[]) => ({
+    tools: sources.map(({ name }) => ({ source: name, tool: { name: "whose" } })),
+    sources: sources.map(({ name }) => ({ source: name, available: true })),
+  });
+  return serveOnNats(bus, {
+    service: PROVIDER,
+    drainTimeoutMs: 1,
+    interceptors: serverInterceptors({ logger }),
+    routes: (connect) =>
+      connect.service(ToolProviderService, {
+        listTools: ({ sources }) => offer(sources),
+        async *watchTools({ sources }, { signal }) {
+          yield offer(sources);
+          await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+        },
+        async *callTool({ scope, source, argumentsJson }, { signal }) {
+          const { nonce, delayMs } = JSON.parse(argumentsJson) as { nonce: string; delayMs: number };
+          await delay(delayMs, signal);
+          const isOwn = source?.config?.agent === scope?.agent;
+          const agent = isOwn ? scope?.agent : `${scope?.agent} in ${String(source?.config?.agent)}`;
+          const outputJson = JSON.stringify({ agent, sessionId: scope?.sessionId, nonce });
+          yield { event: { case: "result", value: { outputJson } } };
+        },
+      }),
+  });
+}
