@@ -177,9 +177,10 @@ describe("spaces killed and started again in mid-work", () => {
       for (const callId of callIds) await answer(callId);
     })();
     for (let kills = 0; kills < 3; kills++) {
-      const pid = await until(() => service?.pid, patient);
       await until(() => session.shown().catch(() => false), patient);
+      const pid = await until(() => service?.pid, patient);
       process.kill(pid, "SIGKILL");
+      await until(() => service?.pid !== pid, patient);
     }
     await answering;
 
