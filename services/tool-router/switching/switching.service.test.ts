@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { ended } from "../testing/fake-provider.ts";
@@ -145,6 +146,31 @@ describe("switching a session's agent, on the bus", () => {
       expect(outcome).toContain(`is being switched to agent "${winners[0]}"`);
     }
     expect((await suite.clients.sessions.getSession({ sessionId })).session?.agent).toBe(winners[0]);
+  });
+
+  test("ORCH-1 parked runs of the old agent are cancelled, running ones are not; a closed session's all are", async () => {
+    const sessionId = await suite.openSession("red");
+    const run = (id: string, agent: string, status: RunStatus) =>
+      suite.runs.runs.push({ id: `${sessionId}-${id}`, sessionId, agent, status });
+    run("parked", "red", RunStatus.REQUIRES_ACTION);
+    run("running", "red", RunStatus.IN_PROGRESS);
+    run("done", "red", RunStatus.COMPLETED);
+    run("next", "blue", RunStatus.REQUIRES_ACTION);
+    suite.runs.runs.push({ id: "other", sessionId: "other", agent: "red", status: RunStatus.REQUIRES_ACTION });
+    const cancelled = () => suite.runs.cancelled.filter(({ runId }) => runId.startsWith(`${sessionId}-`));
+    await suite.clients.sessions.switchAgent({ sessionId, agent: "blue" });
+    expect(cancelled()).toEqual([{ runId: `${sessionId}-parked`, reason: "agent_switched" }]);
+    await suite.clients.sessions.closeSession({ sessionId });
+    expect(
+      cancelled()
+        .map(({ runId, reason }) => [runId.slice(sessionId.length + 1), reason])
+        .slice(1)
+        .sort(),
+    ).toEqual([
+      ["next", "session_closed"],
+      ["running", "session_closed"],
+    ]);
+    expect(suite.runs.cancelled.map(({ runId }) => runId)).not.toContain("other");
   });
 
   test("ORCH-1 visible tools, shown calls and inbox events name the agent that is active", async () => {

@@ -35,16 +35,19 @@ describe("a switch whose router was killed, on the bus", () => {
     [State.DRAINING, {}],
     [State.TEARING_DOWN, {}],
     [State.BUILDING, { agent: "blue", agentRevision: 1_000 }],
-  ] as const)("ORCH-1 in state %i it is finished by another router, and the old agent is gone", async ([state, more]) => {
-    const sessionId = await leftIn(state, { nextAgent: "blue", ...more });
-    const waiting = suite.clients.call({ sessionId, name: "mine" }); // a session never hangs: who comes meanwhile is served
-    expect((await waiting).output).toMatchObject({ agent: "blue" });
-    const { session } = await suite.clients.sessions.getSession({ sessionId });
-    expect(session).toMatchObject({ agent: "blue", state: State.ACTIVE, holder: "", nextAgent: "" });
-    const isReleased = suite.mcp.released.some((scope) => scope.sessionId === sessionId && scope.agent === "red");
-    expect(isReleased).toBe(state !== State.BUILDING);
-    expect((await suite.clients.call({ sessionId, name: "red_files__whose" })).isError).toBe(true);
-  });
+  ] as const)(
+    "ORCH-1 in state %i it is finished by another router, and the old agent is gone",
+    async ([state, more]) => {
+      const sessionId = await leftIn(state, { nextAgent: "blue", ...more });
+      const waiting = suite.clients.call({ sessionId, name: "mine" }); // a session never hangs: who comes meanwhile is served
+      expect((await waiting).output).toMatchObject({ agent: "blue" });
+      const { session } = await suite.clients.sessions.getSession({ sessionId });
+      expect(session).toMatchObject({ agent: "blue", state: State.ACTIVE, holder: "", nextAgent: "" });
+      const isReleased = suite.mcp.released.some((scope) => scope.sessionId === sessionId && scope.agent === "red");
+      expect(isReleased).toBe(state !== State.BUILDING);
+      expect((await suite.clients.call({ sessionId, name: "red_files__whose" })).isError).toBe(true);
+    },
+  );
 
   test.for([State.DRAINING, State.TEARING_DOWN])("ORCH-1 a closing in state %i is finished likewise", async (state) => {
     const sessionId = await leftIn(state, { nextAgent: "" });

@@ -1,6 +1,8 @@
 import type { Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { until } from "#runtime/time/until.ts";
+import { FakeRuns } from "./fake-runs.ts";
 import { openTestRouter } from "./test-router.ts";
 
 export type Switcher = Awaited<ReturnType<typeof openSwitcher>>;
@@ -13,6 +15,8 @@ export async function openSwitcher(env: Record<string, string> = {}) {
   const { clients, mcp } = suite;
   const routers = [suite.use(await suite.startRouter("a")), suite.use(await suite.startRouter("b"))];
   const mcpService = suite.use(await suite.startMcp());
+  const runs = new FakeRuns();
+  suite.use(await serveOnNats(suite.bus, { service: "orchestrator", routes: runs.routes, drainTimeoutMs: 1 }));
   mcp.offer(
     COLOURS.map((colour) => ({ source: `${colour}_files`, tool: { name: "whose", executionType: ExecutionType.MCP } })),
     COLOURS.map((colour) => ({ source: `${colour}_files`, available: true })),
@@ -38,6 +42,7 @@ export async function openSwitcher(env: Record<string, string> = {}) {
     ...suite,
     routers,
     mcpService,
+    runs,
     answerWhose,
     hold: (callId: string, until: Promise<void>) => void holds.set(callId, until),
     async openSession(agent: string): Promise<string> {

@@ -1,0 +1,26 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { type RunSchema, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+
+/** The orchestrator as far as the router needs it: runs that are listed and cancelled. */
+export class FakeRuns {
+  readonly runs: MessageInitShape<typeof RunSchema>[] = [];
+  readonly cancelled: { runId: string; reason: string }[] = [];
+
+  readonly routes = (router: ConnectRouter): void => {
+    router.service(RunService, {
+      listRuns: ({ sessionId, statuses }) => ({
+        runs: this.runs.filter(
+          (run) => run.sessionId === sessionId && statuses.includes(run.status ?? RunStatus.UNSPECIFIED),
+        ),
+      }),
+      cancelRun: ({ runId, reason }) => {
+        this.cancelled.push({ runId, reason });
+        const run = this.runs.find(({ id }) => id === runId);
+        if (run !== undefined) run.status = RunStatus.CANCELLED;
+        return {};
+      },
+    });
+  };
+}
