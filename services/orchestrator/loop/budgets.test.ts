@@ -1,0 +1,89 @@
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { createFakeModel } from "../model/fake-model.fixture.ts";
+import type { FakeTool } from "./fake-router.fixture.ts";
+import { double, openRun, tools } from "./loop-run.fixture.ts";
+
+const usage = { inputTokens: 600n, outputTokens: 400n, cost: 0.25 };
+const expensive: FakeTool = {
+  name: "expensive",
+  answer: () => create(ToolResultSchema, { outputJson: "1", usage }),
+};
+const agent = { model: { provider: "fake", model: "m", price: { inputPerMillion: 1_000, outputPerMillion: 10_000 } } };
+
+/** Calls the same tool in every turn; each costs 0.01 + 0.05. */
+const createCaller = (name: string) =>
+  createFakeModel("m", (_, count) => ({ calls: [{ id: `c${count}`, name, input: '{"value":1}' }] }));
+
+describe("budgets", () => {
+  test("LOOP-1 LOOP-12 max_cost ends the run as soon as the log shows that it is used up", async () => {
+    const run = await openRun({ turns: [], model: createCaller("double"), agent, limits: { maxCost: 0.15 } });
+    await run.work();
+    expect(await run.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "max_cost", turns: 3 });
+    expect((await run.view()).usage?.cost).toBeCloseTo(0.18);
+  });
+
+  test("LOOP-12 max_tokens counts what was read and written, and what calls used on the run's behalf", async () => {
+    const run = await openRun({
+      turns: [],
+      model: createCaller("expensive"),
+      tools: [expensive],
+      limits: { maxTokens: 2_000n },
+    });
+    await run.work();
+    expect(await run.view()).toMatchObject({ reason: "max_tokens", turns: 2 });
+    expect((await run.view()).usage).toMatchObject({ inputTokens: 1_220n, outputTokens: 810n });
+  });
+
+  test("LOOP-12 the cost of calls counts, too", async () => {
+    const run = await openRun({
+      turns: [],
+      model: createCaller("expensive"),
+      tools: [expensive],
+      limits: { maxCost: 0.4 },
+    });
+    await run.work();
+    expect(await run.view()).toMatchObject({ reason: "max_cost", turns: 2 });
+  });
+
+  test("LOOP-12 LOOP-13 a budget survives a crash at each event: never more than the calls in flight is spent over it", async () => {
+    for (let survives = 2; survives < 9; survives += 1) {
+      const run = await openRun({
+        turns: [],
+        model: createCaller("expensive"),
+        tools: [expensive],
+        limits: { maxToolCalls: 3, maxTokens: 2_500n },
+      });
+      const { append } = run.log;
+      let written = 0;
+      run.log.append = async (event, position) => {
+        written += 1;
+        if (written === survives) throw new Error("killed");
+        return append(event, position);
+      };
+      const outcome = await run.work().catch(() => "killed");
+      if (outcome === "killed") await run.work("heir");
+      const { turns, reason } = await run.view();
+      expect({ turns, reason }).toEqual({ turns: 3, reason: "max_tokens" });
+      expect(run.router.executed.length).toBe(3);
+    }
+  });
+
+  test("LOOP-1 LOOP-13 max_tool_calls and max_turns count from the log, whoever took the turns", async () => {
+    const turns = Array.from({ length: 6 }, () => ({ calls: [double(1)] }));
+    const run = await openRun({ turns, tools, limits: { maxTurns: 4 } });
+    const { append } = run.log;
+    let commits = 0;
+    run.log.append = async (event, position) => {
+      if (event.event.case === "turnCommitted") commits += 1;
+      if (commits === 3) throw new Error("killed");
+      return append(event, position);
+    };
+    await expect(run.work()).rejects.toThrow("killed");
+    run.log.append = append;
+    await run.work("heir");
+    expect(await run.view()).toMatchObject({ reason: "max_turns", turns: 4 });
+  });
+});
