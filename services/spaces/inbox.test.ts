@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
-import { createInbox, type InboxStore } from "./inbox.ts";
+import { createInbox, type InboxStore, mostWaiting } from "./inbox.ts";
 
 const owner = { sessionId: "s", agent: "a" };
 
@@ -77,6 +77,21 @@ describe("an inbox", () => {
       await inbox.deliver(event("tr:1"));
       expect(wakes).toEqual(["s"]);
     }
+  });
+
+  test("TOOL-9 in an inbox that is full the oldest words make room, results and plans do not", async () => {
+    const { inbox } = createMortalStore();
+    const words = (eventId: string) =>
+      create(InboxEventSchema, { ...owner, eventId, event: { case: "message", value: { author: "Eve", text: "x" } } });
+    await inbox.deliver(event("tr:first"));
+    await inbox.deliver(words("msg:1"));
+    for (let index = 2; index < mostWaiting; index++) await inbox.deliver(event(`tr:${index}`));
+    await inbox.deliver(event("tr:one more"));
+    const waiting = (await inbox.list(owner)).map(({ eventId }) => eventId);
+    expect([waiting.length, waiting.at(0), waiting.at(-1)]).toEqual([mostWaiting, "tr:first", "tr:one more"]);
+    expect(await inbox.deliver(words("msg:1"))).toEqual({ duplicate: true });
+    await expect(inbox.deliver(event("tr:too many"))).rejects.toThrow(/wait for the agents of the session/);
+    expect(await inbox.deliver(event("tr:first"))).toEqual({ duplicate: true });
   });
 
   test("what is for nobody is refused", async () => {

@@ -34,12 +34,17 @@ export interface InboxParts {
   wake: (sessionId: string) => Promise<void>;
 }
 
+/** For all agents of a session. The stream keeps somewhat more, and would forget whatever is oldest. */
+export const mostWaiting = 900;
+
 /**
  * I1  An event is marked as seen before it is removed. So whoever finds it neither waiting nor, looked up afterwards, seen,
  *     knows that it was never delivered.
  * I2  An append names the position that it follows: of two deliveries of one event the second is refused, reads again, and
  *     finds the first.
- * I3  Whoever delivers an event and finds it waiting wakes the session, also when it was there before: the one who stored
+ * I3  Room is made for an event by forgetting the oldest words, which stand in their space too; never by forgetting a result
+ *     or a plan: when there is nothing else, the event is refused.
+ * I4  Whoever delivers an event and finds it waiting wakes the session, also when it was there before: the one who stored
  *     it may have died before the wake. One wake too many finds nothing to do.
  */
 export function createInbox({ store, clock, wake }: InboxParts): Inbox {
@@ -54,14 +59,24 @@ export function createInbox({ store, clock, wake }: InboxParts): Inbox {
       const { events, lastSequence } = await store.read(event.sessionId);
       if (events.some((other) => isSameOwner(other, event) && other.eventId === event.eventId)) return "waiting";
       if (await store.wasSeen(event, event.eventId)) return "seen"; // I1
-      if (await store.append(event, lastSequence)) return "stored"; // I2
+      if (events.length >= mostWaiting)
+        await makeRoom(events); // I3
+      else if (await store.append(event, lastSequence)) return "stored"; // I2
     }
+  }
+
+  async function makeRoom(events: readonly InboxEvent[]): Promise<void> {
+    const oldest =
+      events.find(({ event }) => event.case === "message") ??
+      refuse("resource_exhausted", `${events.length} results and plans wait for the agents of the session`);
+    await store.markSeen(oldest, oldest.eventId); // I1
+    await store.remove(oldest);
   }
 
   return {
     async deliver(given) {
       const outcome = await put(addressed(given, clock));
-      if (outcome !== "seen") await wake(given.sessionId); // I3
+      if (outcome !== "seen") await wake(given.sessionId); // I4
       return { duplicate: outcome !== "stored" };
     },
     list: waiting,

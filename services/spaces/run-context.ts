@@ -26,8 +26,19 @@ export function createRunContext({ membership, inbox, memory }: RunContextParts)
       inbox.list(owner),
       memory.list(owner, MemoryKind.UNSPECIFIED),
     ]);
-    return { instructions: instructionsFrom(spaceId, entries), events, spaceId };
+    return { instructions: instructionsFrom(spaceId, entries), events: withinRoom(events), spaceId };
   };
+}
+
+const mostCharacters = 512 * 1_024;
+
+/** At least one, however long it is; what has no room waits for the next run. */
+function withinRoom(events: readonly InboxEvent[]): InboxEvent[] {
+  let characters = 0;
+  return events.filter(({ text }, index) => {
+    characters += text.length;
+    return index === 0 || characters <= mostCharacters;
+  });
 }
 
 /** Alike for alike states: what a provider has cached of a prompt stays good. */
