@@ -15,7 +15,8 @@
  *     or when a process that has one answers for it. When that process dies, its wake-up comes to another one.
  * W2  A process works on a session once at a time. It answers for every wake-up it hears of meanwhile by looking again;
  *     looking, and giving the session up, happen without anything between them.
- * W3  A wake-up may be earlier than its news (journal J4): it waits for them, and not for ever.
+ * W3  A wake-up may be earlier than its news (journal J4): it waits for them, and not for ever. Before they stand, nobody
+ *     answers for it: who looks again would not find them.
  * W4  Liveness comes from asking the holder, correctness from the fence: a claim on a run that is held after all costs a
  *     repeated step and never a wrong event.
  * W5  An error that is nobody's fault (the bus is away) leaves the run as it is. Any other one ends it: a run that fails
@@ -72,12 +73,12 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
 
   async function decide(wake: Wake): Promise<Verdict> {
     const { sessionId } = wake.message;
+    if (!(await hasNews(wake))) return { kind: "later", delayMs: 50 }; // W3
     const held = answer(sessionId, wake.id);
     if (held !== "free") return { kind: held === "leave" ? "leave" : "done" };
     const hold: Hold = { wakeId: wake.id, hasNews: false, nudge: () => {} };
     holdsBySession.set(sessionId, hold); // W2
     try {
-      if (!(await hasNews(wake))) return { kind: "later", delayMs: 50 }; // W3
       for (;;) {
         hold.hasNews = false;
         const active = await findActiveRun(queues, log, sessionId, clock);
