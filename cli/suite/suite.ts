@@ -130,13 +130,14 @@ function variablesOfNats(nats: Suite["nats"]): NodeJS.ProcessEnv {
   };
 }
 
-/** What a newcomer has: the agents, tools, workers and scripts of the examples. */
+/** What a newcomer has: the agents, tools, workers, hosted modules and scripts of the examples. */
 function defaultsOfExamples(): NodeJS.ProcessEnv {
   const examples = (name: string) => join(projectDirectory, "examples", name);
   return {
     TOOLBUS_AGENTS: process.env.TOOLBUS_AGENTS ?? examples("agents"),
     TOOLBUS_TOOLS: process.env.TOOLBUS_TOOLS ?? examples("tools"),
     TOOLBUS_WORKERS: process.env.TOOLBUS_WORKERS ?? examples("workers"),
+    TOOLBUS_HOSTED: process.env.TOOLBUS_HOSTED ?? examples("hosted"),
     TOOLBUS_SCRIPTS: process.env.TOOLBUS_SCRIPTS ?? examples("models"),
     NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(projectDirectory, ".toolbus", "compile-cache"),
   };

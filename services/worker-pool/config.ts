@@ -47,6 +47,12 @@ export interface WorkerPoolConfig extends ServiceConfig {
   worker: WorkerLimits;
   pool: PoolLimits;
   times: PoolTimes;
+  hosted: {
+    /** Of TypeScript and JavaScript modules, which run in this process. */
+    directory: string;
+    /** Of the JavaScript heap of each. */
+    heapBytes: number;
+  };
   /** Name → value. */
   secrets: ReadonlyMap<string, string>;
   secretPrefix: string;
@@ -94,6 +100,10 @@ export function readConfig(env: NodeJS.ProcessEnv): WorkerPoolConfig {
       cancelGraceMs: time("TOOLBUS_WORKER_CANCEL_GRACE", 1_000),
       backoffMs: time("TOOLBUS_WORKER_BACKOFF", 1_000),
       maxBackoffMs: time("TOOLBUS_WORKER_MAX_BACKOFF", 60_000),
+    },
+    hosted: {
+      directory: reader.path("TOOLBUS_HOSTED", { default: "examples/hosted" }),
+      heapBytes: count("TOOLBUS_HOSTED_MEMORY_BYTES", 512 * MEBIBYTE, 16 * MEBIBYTE),
     },
     secrets: secretsFromEnvironment(env),
     secretPrefix: SECRET_PREFIX,

@@ -4,11 +4,15 @@ import {
   type CallToolRequest,
   type CallToolResponse,
   CallToolResponseSchema,
+  type Source,
 } from "#gen/toolbus/tool/v1/provider_pb.ts";
-import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Builtins } from "./builtins/builtins.ts";
+import { isToolFileName } from "./files/tool-file.ts";
+import type { HostedModules } from "./hosted/hosted-modules.ts";
 import type { LogHub } from "./logs/log-hub.ts";
 import type { LogLine, WrittenLine } from "./logs/log-line.ts";
+import { startCallTime } from "./pool/call-time.ts";
 import type { Pool } from "./pool/pool.ts";
 import type { Secrets } from "./secrets.ts";
 import { parseSourceConfig } from "./source-config.ts";
@@ -27,35 +31,66 @@ export type Execute = (request: CallToolRequest, context: ExecutionContext) => P
 export interface ExecutionParts {
   pool: Pool;
   builtins: Builtins;
+  hosted: HostedModules;
   secrets: Secrets;
   logs: LogHub;
+  /** Whether there is such a file of Python. */
+  hasFile: (file: string) => boolean;
+  /** Of a call that comes without a deadline. */
+  callMs: number;
 }
 
-/** Who carries a call out: with a source a function of that file, without one the built-in that its policy is for. */
-export function createExecution({ pool, builtins, secrets, logs }: ExecutionParts): Execute {
+/**
+ * Who carries a call out: with a source a function of that file or a tool of that module; without one the built-in that the
+ * policy is for, or the hosted tool of that name.
+ */
+export function createExecution(parts: ExecutionParts): Execute {
+  const { pool, builtins, hosted, secrets, logs } = parts;
+
+  async function callFile(request: CallToolRequest, source: Source, context: Context): Promise<Answer> {
+    const { files, secrets: names, config } = parseSourceConfig(source.name, source.config);
+    const secretsJson = secrets.jsonOf(source.name, names);
+    const configJson = JSON.stringify({ ...config, ...request.config });
+    const [python = ""] = files;
+    const module = parts.hasFile(python) ? undefined : files.find((file) => hosted.find(file));
+    const given = { ...context, configJson, secretsJson, source: source.name };
+    if (module !== undefined || !isToolFileName(python)) return callModule(request, module ?? python, given);
+    const { argumentsJson, timeoutMs, signal, traceId, tell } = context;
+    const labels = { source: source.name, function: request.tool, callId: request.callId, traceId };
+    const listener = createListener(tell, logs, labels);
+    const call = { source: source.name, file: python, function: request.tool, argumentsJson, configJson, secretsJson };
+    return pool.call({ ...call, idempotencyKey: request.callId, timeoutMs, signal, listener });
+  }
+
+  async function callModule(request: CallToolRequest, file: string, given: Context & Given): Promise<Answer> {
+    const { tool, callId, scope } = request;
+    const { timeoutMs = parts.callMs, argumentsJson, configJson, secretsJson, source, traceId } = given;
+    const timeUp = () => new Failure("deadline_exceeded", `${tool} timed out after ${Math.round(timeoutMs)}ms`);
+    const time = startCallTime(timeoutMs, given.signal, timeUp);
+    const listener = createListener(given.tell, logs, { source, function: tool, callId, traceId });
+    const call = { tool, callId, scope, argumentsJson, configJson, secretsJson, signal: time.signal, listener };
+    try {
+      return await hosted.call(file, { ...call, deadlineMs: Date.now() + timeoutMs });
+    } finally {
+      time.end();
+    }
+  }
+
   return async (request, { traceId, tell, signal }) => {
     const argumentsJson = checkedArguments(request.argumentsJson);
     const timeoutMs = request.deadline ? Math.max(0, timestampMs(request.deadline) - Date.now()) : undefined;
-    if (!request.source) {
-      return builtins.call({ tool: request.tool, policy: request.builtinPolicy, argumentsJson, timeoutMs, signal });
-    }
-    const { source, file, secrets: names, config } = parseSourceConfig(request.source.name, request.source.config);
-    const labels = { source, function: request.tool, callId: request.callId, traceId };
-    return pool.call({
-      source,
-      file,
-      function: request.tool,
-      argumentsJson,
-      configJson: JSON.stringify({ ...config, ...request.config }),
-      secretsJson: secrets.jsonOf(source, names),
-      idempotencyKey: request.callId,
-      timeoutMs,
-      signal,
-      listener: createListener(tell, logs, labels),
-    });
+    const context: Context = { traceId, tell, signal, argumentsJson, timeoutMs };
+    const { source, tool, builtinPolicy: policy } = request;
+    if (source) return callFile(request, source, context);
+    const module = hosted.registry.get(tool)?.module;
+    if (policy || !module) return builtins.call({ tool, policy, argumentsJson, timeoutMs, signal });
+    const configJson = JSON.stringify(request.config ?? {});
+    return callModule(request, module.file, { ...context, configJson, secretsJson: "{}", source: "" });
   };
 }
 
+type Context = ExecutionContext & { argumentsJson: string; timeoutMs: number | undefined };
+type Given = { configJson: string; secretsJson: string; source: string };
 type Labels = Pick<LogLine, "source" | "function" | "callId" | "traceId">;
 
 function createListener(tell: (event: CallToolResponse) => void, logs: LogHub, labels: Labels): CallListener {

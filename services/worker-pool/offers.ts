@@ -8,57 +8,80 @@ import {
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { builtinTools } from "./builtins/builtins.ts";
-import { type OfferedFile, sourceFromFile, type ToolFile } from "./files/tool-file.ts";
+import { sourceFromFile, type ToolFile } from "./files/tool-file.ts";
+import { type ModuleFile, sourceFromModuleFile } from "./hosted/hosted-modules.ts";
 import type { Secrets } from "./secrets.ts";
 import { parseSourceConfig } from "./source-config.ts";
 
 type OfferedToolInit = MessageInitShape<typeof OfferedToolSchema>;
 
+export interface OffersParts {
+  files: () => readonly ToolFile[];
+  find: (file: string) => ToolFile | undefined;
+  modules: () => readonly ModuleFile[];
+  findModule: (file: string) => ModuleFile | undefined;
+  secrets: Secrets;
+}
+
 /**
  * What the pool offers: of the sources that are asked for, or, without any, of each file under its own name, and what the
  * built-ins are like, which the catalogue's entries give their policies.
  */
-export function createOffers(parts: {
-  files: () => readonly ToolFile[];
-  find: (file: string) => ToolFile | undefined;
-  secrets: Secrets;
-}): (sources: readonly Source[]) => ListToolsResponse {
+export function createOffers(parts: OffersParts): (sources: readonly Source[]) => ListToolsResponse {
   /** Throws a Failure that says why the source cannot be used. */
-  function fileOf(source: Source): OfferedFile {
-    const { file, secrets } = parseSourceConfig(source.name, source.config);
-    const found = parts.find(file);
-    if (!found) throw new Failure("not_found", `there is no file ${file} in the directory of workers`);
-    if (found.kind === "refused") throw new Failure("failed_precondition", `${file} is refused: ${found.reason}`);
+  function toolsOf(source: Source): OfferedToolInit[] {
+    const { files, secrets } = parseSourceConfig(source.name, source.config);
+    const found = files.map((file) => parts.find(file) ?? parts.findModule(file)).find((file) => file !== undefined);
+    if (!found)
+      throw new Failure("not_found", `there is no file ${files[0]} in the directory of workers or hosted modules`);
+    const refusal = refusalOf(found);
+    if (refusal) throw new Failure("failed_precondition", `${found.file} is refused: ${refusal}`);
     const fault = parts.secrets.faultOf(source.name, secrets);
     if (fault) throw new Failure("failed_precondition", fault);
-    return found;
+    return toolsFromFile(source.name, found);
   }
 
   function offerOf(source: Source) {
     try {
-      const tools = toolsFromFile(source.name, fileOf(source));
-      return { tools, status: { source: source.name, available: true, reason: "" } };
+      return { tools: toolsOf(source), status: { source: source.name, available: true, reason: "" } };
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       return { tools: [], status: { source: source.name, available: false, reason: error.message } };
     }
   }
 
-  function ownOffer(file: ToolFile) {
-    const source = sourceFromFile(file.file);
-    if (file.kind === "refused") return { tools: [], status: { source, available: false, reason: file.reason } };
-    return { tools: toolsFromFile(source, file), status: { source, available: true, reason: "" } };
+  function ownOffers() {
+    const python = parts.files().map((file) => ownOffer(sourceFromFile(file.file), file));
+    const taken = new Set(python.map(({ status }) => status.source));
+    const modules = parts.modules().map((file) => ownOffer(sourceFromModuleFile(file.file), file));
+    const described = { tools: builtinTools.map((tool) => ({ source: "", tool })), status: undefined };
+    return [...python, ...modules.filter(({ status }) => !taken.has(status.source)), described];
   }
 
   return (sources) => {
-    const offers = sources.length > 0 ? sources.map(offerOf) : parts.files().map(ownOffer);
-    const builtins = sources.length > 0 ? [] : builtinTools.map((tool) => ({ source: "", tool }));
-    const tools = [...offers.flatMap((offer) => offer.tools), ...builtins];
-    return create(ListToolsResponseSchema, { tools, sources: offers.map(({ status }) => status) });
+    const offers = sources.length > 0 ? sources.map(offerOf) : ownOffers();
+    return create(ListToolsResponseSchema, {
+      tools: offers.flatMap((offer): OfferedToolInit[] => offer.tools),
+      sources: offers.flatMap(({ status }) => status ?? []),
+    });
   };
 }
 
-function toolsFromFile(source: string, file: OfferedFile): OfferedToolInit[] {
+function ownOffer(source: string, file: ToolFile | ModuleFile) {
+  const reason = refusalOf(file);
+  return { tools: reason ? [] : toolsFromFile(source, file), status: { source, available: reason === "", reason } };
+}
+
+function refusalOf(file: ToolFile | ModuleFile): string {
+  if (file.kind === "loading") return "it is being loaded";
+  return file.kind === "refused" ? file.reason : "";
+}
+
+function toolsFromFile(source: string, file: ToolFile | ModuleFile): OfferedToolInit[] {
+  if (file.kind !== "offered") return [];
+  if ("tools" in file) {
+    return file.tools.map((tool) => ({ source, tool: { ...tool, executionType: ExecutionType.HOSTED } }));
+  }
   return file.functions.map(({ name, description, inputSchemaJson }) => ({
     source,
     tool: { name, description, inputSchemaJson, executionType: ExecutionType.WORKER },

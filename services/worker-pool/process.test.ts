@@ -51,6 +51,7 @@ async function startService(): Promise<ChildProcess> {
       NATS_USER: bus.server.user,
       NATS_PASSWORD: bus.server.password,
       TOOLBUS_WORKERS: directory,
+      TOOLBUS_HOSTED: join(directory, "hosted"),
       TOOLBUS_LOG_LEVEL: "warn",
       UV_CACHE_DIR: uvCache,
     },

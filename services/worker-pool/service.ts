@@ -13,13 +13,17 @@ import { createExecution } from "./execution.ts";
 import { createInspector } from "./files/inspector.ts";
 import { openToolDirectory } from "./files/tool-directory.ts";
 import { type OfferedFile, sourceFromFile, type ToolFile } from "./files/tool-file.ts";
+import type { Host } from "./hosted/host.ts";
+import { type HostedModules, openHostedModules } from "./hosted/hosted-modules.ts";
 import { createLogHub, type LogHub } from "./logs/log-hub.ts";
 import { type WrittenLine, writtenLineFromText } from "./logs/log-line.ts";
 import { createRedaction } from "./logs/redaction.ts";
 import { createOffers } from "./offers.ts";
+import { createPermits } from "./pool/permits.ts";
 import { Pool } from "./pool/pool.ts";
 import { createRoutes, type WorkerPoolRoutes } from "./routes.ts";
 import { createSecrets } from "./secrets.ts";
+import { createHost } from "./subscriptions/host.ts";
 import { createToolCalls } from "./tool-calls.ts";
 import { installEnvironment } from "./worker/environment.ts";
 import { Installations } from "./worker/installations.ts";
@@ -32,7 +36,7 @@ export async function openService(config: WorkerPoolConfig, context: ServiceCont
   const { logger, telemetry, signal } = context;
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openServiceBus(config, context));
-  const workers = stack.use(await openWorkers(config, logger, signal));
+  const workers = stack.use(await openWorkers(config, logger, signal, createHost(bus, telemetry)));
   stack.use(
     await serveOnNats(bus, {
       service: NAME,
@@ -45,11 +49,12 @@ export async function openService(config: WorkerPoolConfig, context: ServiceCont
   return stack.move();
 }
 
-/** Everything behind the routes; needs no bus. */
+/** Everything behind the routes; of the bus it needs only what the host reaches. */
 export async function openWorkers(
   config: WorkerPoolConfig,
   logger: Pick<Logger, "info" | "warn">,
   stopping: AbortSignal,
+  host: Host,
 ): Promise<AsyncDisposable & { routes: WorkerPoolRoutes; pool: Pool }> {
   await using stack = new AsyncDisposableStack();
   const uv = config.uv ?? (await findUv({ signal: stopping }));
@@ -91,11 +96,19 @@ export async function openWorkers(
   });
   const commands = { searchPath: config.commandPath, limits: resourceLimitsFrom(config.worker) };
   const builtins = stack.use(createBuiltins({ commands, callMs: config.times.callMs }));
+  const hosted = stack.use(await openModules({ config, host, logs, redact, logger }));
+  const modules = () => hosted.files();
+  const hasFile = (file: string) => find(file) !== undefined;
+  const { callMs } = config.times;
   const routes: WorkerPoolRoutes = {
-    offer: createOffers({ files, find, secrets }),
-    onChange: (listener) => directory.onChange(listener),
-    calls: createToolCalls(createExecution({ pool, builtins, secrets, logs })),
-    workers: () => workersFrom(files(), pool.places(), config.instance),
+    offer: createOffers({ files, find, modules, findModule: (file) => hosted.find(file), secrets }),
+    onChange(listener) {
+      const endings = [directory.onChange(listener), hosted.onChange(listener)];
+      return () => endings.forEach((end) => void end());
+    },
+    calls: createToolCalls(createExecution({ pool, builtins, hosted, secrets, logs, hasFile, callMs })),
+    workers: () =>
+      workersFrom({ files: files(), places: pool.places(), modules: modules(), instance: config.instance }),
     stop: (source, force) => pool.stop(source, force),
     logs,
     stopping,
@@ -106,6 +119,32 @@ export async function openWorkers(
 
 function resourceLimitsFrom({ memoryBytes, processorSeconds }: WorkerLimits): ResourceLimits {
   return { ...(memoryBytes > 0 && { memoryBytes }), ...(processorSeconds > 0 && { processorSeconds }) };
+}
+
+interface ModulesParts {
+  config: WorkerPoolConfig;
+  host: Host;
+  logs: LogHub;
+  redact: (text: string) => string;
+  logger: Pick<Logger, "info" | "warn">;
+}
+
+function openModules({ config, host, logs, redact, logger }: ModulesParts): Promise<HostedModules> {
+  const { overflow, waiting, calls } = config.pool;
+  const { startMs, cancelGraceMs, backoffMs, maxBackoffMs } = config.times;
+  return openHostedModules({
+    ...config.hosted,
+    permits: createPermits(calls, "places of hosted modules", { waiting: 0, limit: waiting, overflow }),
+    startMs,
+    graceMs: cancelGraceMs,
+    backoffMs,
+    maxBackoffMs,
+    environment: config.workerEnvironment,
+    host,
+    redact,
+    onLine: (source, line) => writeUnlabelled(logs, source, line),
+    logger,
+  });
 }
 
 interface InstallationParts {

@@ -1,16 +1,20 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isToolFileName } from "./files/tool-file.ts";
+import { isModuleFileName } from "./hosted/hosted-modules.ts";
 
 /** What an agent's entry of a worker says, parsed. */
 export interface SourceConfig {
   source: string;
-  file: string;
+  /** The file that it names, or those that it may mean: the first that is there counts. */
+  files: readonly string[];
   /** Names of the secrets that its functions are given. */
   secrets: readonly string[];
   config: JsonObject;
 }
 
+/** Of Python files, which come first, and of hosted modules. */
+const ENDINGS = ["py", "ts", "mts", "js", "mjs"];
 const FIELDS = new Set(["file", "secrets", "config"]);
 
 /** Throws `invalid_argument`, which names the source and the field. */
@@ -19,13 +23,20 @@ export function parseSourceConfig(source: string, given: JsonObject = {}): Sourc
   for (const field of Object.keys(given)) {
     if (!FIELDS.has(field)) fault(`unknown field "${field}"; known are file, secrets, config`);
   }
-  const { file = `${source}.py`, secrets = [], config = {} } = given;
-  if (typeof file !== "string" || !isToolFileName(file)) {
-    fault(`file must be the name of a Python file in the directory of workers, not ${JSON.stringify(file)}`);
+  const { file, secrets = [], config = {} } = given;
+  if (file !== undefined && !isFileName(file)) {
+    fault(
+      `file must be the name of a Python file in the directory of workers or of a module in that of hosted modules, not ${JSON.stringify(file)}`,
+    );
   }
+  const files = file === undefined ? ENDINGS.map((ending) => `${source}.${ending}`) : [file as string];
   if (!isListOfNames(secrets)) fault("secrets must be a list of names");
   if (!isObject(config)) fault("config must be an object");
-  return { source, file: file as string, secrets: secrets as string[], config: config as JsonObject };
+  return { source, files, secrets: secrets as string[], config: config as JsonObject };
+}
+
+function isFileName(name: JsonValue): boolean {
+  return typeof name === "string" && (isToolFileName(name) || isModuleFileName(name));
 }
 
 function isListOfNames(value: JsonValue): boolean {

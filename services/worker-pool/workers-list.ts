@@ -2,11 +2,19 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Worker as WorkerMessage, WorkerSchema, WorkerState } from "#gen/toolbus/worker/v1/workers_pb.ts";
 import { sourceFromFile, type ToolFile } from "./files/tool-file.ts";
+import { type ModuleFile, sourceFromModuleFile } from "./hosted/hosted-modules.ts";
 import type { Place } from "./pool/place.ts";
 import type { Worker } from "./worker/worker.ts";
 
-/** Every process, every place that is backed off, and every refused file. */
-export function workersFrom(files: readonly ToolFile[], places: readonly Place[], instance: string): WorkerMessage[] {
+export interface WorkersParts {
+  files: readonly ToolFile[];
+  places: readonly Place[];
+  modules: readonly ModuleFile[];
+  instance: string;
+}
+
+/** Every process, every place that is backed off, every hosted module, and every refused file. */
+export function workersFrom({ files, places, modules, instance }: WorkersParts): WorkerMessage[] {
   const functions = new Map(
     files.map((file) => [file.file, file.kind === "offered" ? file.functions.map(({ name }) => name) : []]),
   );
@@ -17,9 +25,25 @@ export function workersFrom(files: readonly ToolFile[], places: readonly Place[]
   const refused = files
     .filter((file) => file.kind === "refused")
     .map(({ file, reason }) => ({ source: sourceFromFile(file), file, state: WorkerState.REFUSED, reason, instance }));
-  return [...workers, ...refused]
+  return [...workers, ...modules.map((module) => ({ ...moduleFrom(module), instance })), ...refused]
     .map((worker) => create(WorkerSchema, worker))
     .sort((a, b) => (a.source < b.source ? -1 : a.source > b.source ? 1 : 0));
+}
+
+/** A hosted module is in the service's own process: it has none of its own. */
+function moduleFrom(module: ModuleFile) {
+  const known = { source: sourceFromModuleFile(module.file), file: module.file };
+  if (module.kind === "refused") return { ...known, state: WorkerState.REFUSED, reason: module.reason };
+  if (module.kind === "loading") return { ...known, state: WorkerState.STARTING };
+  const { tools, thread, callsTotal } = module;
+  return {
+    ...known,
+    state: WorkerState.READY,
+    functions: tools.map(({ name }) => name),
+    callsTotal: BigInt(callsTotal),
+    callsInFlight: thread?.callsInFlight ?? 0,
+    ...(thread && { startedAt: timestampFromMs(thread.startedAtMs) }),
+  };
 }
 
 function workersAt({ state, workers }: Place) {

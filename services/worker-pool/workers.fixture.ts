@@ -49,6 +49,9 @@ export interface TestWorkers extends AsyncDisposable {
   watchLogs(): WatchLogsResponse[];
 }
 
+/** Python files reach no host. */
+const noHost = { answer: () => Promise.reject(new Error("there is no bus")) };
+
 let lastCall = 0;
 
 export async function openTestWorkers(
@@ -64,6 +67,7 @@ export async function openTestWorkers(
     ...process.env,
     UV_CACHE_DIR: uvCache,
     TOOLBUS_WORKERS: directory,
+    TOOLBUS_HOSTED: `${directory}/hosted`,
     TOOLBUS_WORKER_INSTALL_AHEAD: "false",
     TOOLBUS_WORKER_CANCEL_GRACE: "300",
     TOOLBUS_WORKER_CALL_TIMEOUT: "15s",
@@ -71,7 +75,7 @@ export async function openTestWorkers(
   });
   const logger = createLogger({ name: "worker-pool", level: "silent" });
   const watching = new AbortController();
-  const workers = stack.use(await openWorkers(config, logger, watching.signal));
+  const workers = stack.use(await openWorkers(config, logger, watching.signal, noHost));
   const router = { interceptors: serverInterceptors({ logger }) };
   const transport = createRouterTransport(createRoutes(workers.routes), { router });
   const provider = createClient(ToolProviderService, transport);

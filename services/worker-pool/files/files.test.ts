@@ -2,11 +2,15 @@ import { symlink, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import type { OfferedTool } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { WorkerState } from "#gen/toolbus/worker/v1/workers_pb.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { eventually, HEAD, openTestWorkers, uvCache } from "../workers.fixture.ts";
 
 const FUNCTION = "def f(): return 1\n";
+
+/** Without the built-ins, which are of no file. */
+const ofFiles = (tools: readonly OfferedTool[] = []) => tools.filter(({ source }) => source !== "");
 
 describe("files", () => {
   test("WORK-1 a malformed and a plain file are refused with file and reason, and hide no other", async () => {
@@ -18,7 +22,7 @@ describe("files", () => {
       "_private.py": FUNCTION,
     });
     const { tools, sources } = await workers.provider.listTools({});
-    expect(tools.map(({ source, tool }) => `${source}/${tool?.name}`)).toEqual(["good/f", "windows/f"]);
+    expect(ofFiles(tools).map(({ source, tool }) => `${source}/${tool?.name}`)).toEqual(["good/f", "windows/f"]);
     const reasons = new Map(sources.map(({ source, available, reason }) => [source, available ? "" : reason]));
     expect([...reasons.keys()]).toEqual(["good", "malformed", "plain", "windows"]);
     expect(reasons.get("malformed")).toContain("malformed PEP 723 metadata");
@@ -65,17 +69,17 @@ def f(seconds: float):
     await using workers = await openTestWorkers({ "tool.py": version(1) });
     const watching = new AbortController();
     const changes = workers.provider.watchTools({}, { signal: watching.signal })[Symbol.asyncIterator]();
-    expect((await changes.next()).value?.tools).toHaveLength(1);
+    expect(ofFiles((await changes.next()).value?.tools)).toHaveLength(1);
     const started = workers.call("tool.f", { seconds: 1.5 });
     await eventually(async () => (await workers.service.listWorkers({})).workers[0]?.callsInFlight === 1);
 
     await workers.write("tool.py", version(2));
-    expect((await changes.next()).value?.tools).toHaveLength(1);
+    expect(ofFiles((await changes.next()).value?.tools)).toHaveLength(1);
     expect((await workers.call("tool.f", { seconds: 0 })).result).toBe(2);
     expect((await started).result).toBe(1);
 
     await workers.write("other.py", HEAD + FUNCTION);
-    expect((await changes.next()).value?.tools).toHaveLength(2);
+    expect(ofFiles((await changes.next()).value?.tools)).toHaveLength(2);
     await workers.write("other.py", FUNCTION);
     expect((await changes.next()).value?.sources[0]).toMatchObject({ source: "other", available: false });
     await unlink(join(workers.directory, "other.py"));
@@ -102,8 +106,8 @@ def f(seconds: float):
       "",
       "",
       "outside.py is refused: it is a link that leads out of the directory",
-      "there is no file absent.py in the directory of workers",
-      'source "up": file must be the name of a Python file in the directory of workers, not "../tool.py"',
+      "there is no file absent.py in the directory of workers or hosted modules",
+      'source "up": file must be the name of a Python file in the directory of workers or of a module in that of hosted modules, not "../tool.py"',
       'source "odd": unknown field "fil"; known are file, secrets, config',
       'source "poor" names secrets that are not set: give the worker pool TOOLBUS_SECRET_KEY',
     ]);

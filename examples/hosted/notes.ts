@@ -1,0 +1,36 @@
+// A hosted module: it runs in the worker pool's own process, in a thread of its own, and reaches the agent's other tools and
+// its model. Use it as @notes/remember and @notes/summarize; README.md of services/worker-pool tells the form.
+
+import type { HostedModule, HostedTool } from "../../sdk/typescript/hosted.ts";
+
+const notes: string[] = [];
+
+const remember: HostedTool<{ text: string }> = {
+  name: "remember",
+  description: "Keeps a note for as long as the service lives, and tells how many there are.",
+  inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+  run({ text }, { log }) {
+    notes.push(text);
+    log.info("remembered", { notes: notes.length });
+    return { notes: notes.length };
+  },
+};
+
+const summarize: HostedTool<{ about?: string }> = {
+  name: "summarize",
+  description: "Sums up the notes, in the words of the agent's own model.",
+  inputSchema: { type: "object", properties: { about: { type: "string" } } },
+  effect: "pure",
+  async run({ about = "everything" }, { model, config }) {
+    const instructions = `Sum up these notes about ${about} in ${config.words ?? 50} words.`;
+    const { text } = await model.generate({ prompt: notes.join("\n"), instructions });
+    return { notes: notes.length, summary: text };
+  },
+};
+
+export default {
+  tools: [remember, summarize],
+  shutdown() {
+    notes.length = 0;
+  },
+} satisfies HostedModule;

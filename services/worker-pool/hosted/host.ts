@@ -1,0 +1,20 @@
+import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { Answer } from "../worker/worker.ts";
+import type { Ask } from "./messages.ts";
+
+/** The call in which a hosted tool asks for something. */
+export interface AskingCall {
+  readonly callId: string;
+  readonly scope: Scope | undefined;
+  readonly deadlineMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** What hosted tools reach through the service: the agent's tools and models, on behalf of the session that called. */
+export interface Host {
+  /**
+   * JSON text of the value, or the error of a tool. `id` is the same when the same call asks for the same again. Rejects
+   * with a Failure.
+   */
+  answer(ask: Ask, id: string, call: AskingCall): Promise<Answer>;
+}

@@ -1,0 +1,308 @@
+// The hosted modules of a directory: each in a thread of its own, loaded again when it changes, started again when it ended.
+
+import { mkdir, readdir, realpath } from "node:fs/promises";
+import { join, relative, sep } from "node:path";
+import { pathToFileURL } from "node:url";
+import { type FSWatcher, watch } from "chokidar";
+import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import type { Logger } from "#runtime/lifecycle/logger.ts";
+import { type Backoff, createBackoff } from "#runtime/time/backoff.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import type { Permits } from "../pool/permits.ts";
+import type { Answer } from "../worker/worker.ts";
+import type { DescribedTool } from "./messages.ts";
+import { type HostedCall, ModuleThread, type ThreadOptions } from "./module-thread.ts";
+import { HostedRegistry, type RegisteredModule } from "./registry.ts";
+
+/** A file of the directory as it stands. */
+export type ModuleFile =
+  | {
+      kind: "offered";
+      file: string;
+      tools: readonly DescribedTool[];
+      thread: ModuleThread | undefined;
+      callsTotal: number;
+    }
+  | { kind: "loading"; file: string }
+  | { kind: "refused"; file: string; reason: string };
+
+export interface HostedModulesOptions
+  extends Pick<ThreadOptions, "heapBytes" | "startMs" | "graceMs" | "environment" | "host" | "redact"> {
+  directory: string;
+  /** One for each call. */
+  permits: Permits;
+  backoffMs: number;
+  maxBackoffMs: number;
+  onLine: (source: string, line: Parameters<ThreadOptions["onLine"]>[0]) => void;
+  logger: Pick<Logger, "info" | "warn">;
+}
+
+/** A module and its life, from file to file version. */
+interface Place {
+  file: string;
+  state: { kind: "loading" } | { kind: "refused"; reason: string } | { kind: "ready"; module: LoadedModule };
+  callsTotal: number;
+  crashes: number;
+  backoff: Backoff;
+  retryAtMs: number;
+  loading: Promise<void>;
+}
+
+interface LoadedModule extends RegisteredModule {
+  thread: ModuleThread;
+}
+
+const SETTLE_MS = 50;
+/** How long the service's start waits for modules; those that take longer are offered when they are there. */
+const START_MS = 5_000;
+const FREE_CRASHES = 2;
+const MODULE_FILE = /^[A-Za-z0-9][A-Za-z0-9_-]*\.(ts|mts|js|mjs)$/;
+
+export function isModuleFileName(name: string): boolean {
+  return MODULE_FILE.test(name);
+}
+
+/** The source that a module is by itself: its name without the ending. */
+export function sourceFromModuleFile(file: string): string {
+  return file.replace(/\.(ts|mts|js|mjs)$/, "");
+}
+
+export async function openHostedModules(options: HostedModulesOptions): Promise<HostedModules> {
+  const modules = new HostedModules(options);
+  await modules.open();
+  return modules;
+}
+
+export class HostedModules implements AsyncDisposable {
+  readonly registry = new HostedRegistry();
+  readonly #options: HostedModulesOptions;
+  readonly #places = new Map<string, Place>();
+  readonly #listeners = new Set<() => void>();
+  readonly #touched = new Set<string>();
+  readonly #leaving = new Set<Promise<void>>();
+  #watcher: FSWatcher | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(options: HostedModulesOptions) {
+    this.#options = options;
+  }
+
+  async open(): Promise<void> {
+    const { directory, logger } = this.#options;
+    await mkdir(directory, { recursive: true });
+    const ignored = (path: string) => path.includes(`${sep}node_modules`);
+    this.#watcher = watch(directory, { ignoreInitial: true, ignored });
+    this.#watcher.on("all", (_event, path) => this.#touch(relative(directory, path)));
+    this.#watcher.on("error", (error) => logger.warn({ err: error }, `watching ${directory} failed`));
+    await new Promise<void>((resolve) => this.#watcher?.once("ready", resolve));
+    const loads = (await readdir(directory))
+      .filter(isModuleFileName)
+      .sort()
+      .map((file) => this.#load(file));
+    await comesWithin(START_MS, Promise.all(loads));
+  }
+
+  files(): ModuleFile[] {
+    const places = [...this.#places.values()].sort((a, b) => (a.file < b.file ? -1 : 1));
+    return places.map((place) => fileFromPlace(place));
+  }
+
+  find(file: string): ModuleFile | undefined {
+    const place = this.#places.get(file);
+    return place && fileFromPlace(place);
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * Calls a tool of a file. Rejects with a Failure: `not_found`, `failed_precondition` and reason MODULE_BACKED_OFF mean that
+   * nothing was started, `deadline_exceeded` and reason MODULE_ENDED that the outcome is unknown.
+   */
+  async call(file: string, call: HostedCall): Promise<Answer> {
+    const place =
+      this.#places.get(file) ?? refuse("not_found", `there is no file ${file} in the directory of hosted modules`);
+    const release = await this.#options.permits.acquire(call.signal);
+    let running: ReturnType<ModuleThread["call"]> | undefined;
+    try {
+      const thread = await unlessAborted(this.#threadOf(place), call.signal);
+      if (!thread.tools.some(({ name }) => name === call.tool))
+        refuse("not_found", `${file} offers no tool ${call.tool}`);
+      running = thread.call(call);
+      void running.ended.then(release);
+      place.callsTotal += 1;
+      const answer = await running.answer;
+      place.crashes = 0;
+      place.backoff.reset();
+      return answer;
+    } finally {
+      if (!running) release();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#listeners.clear();
+    await this.#watcher?.close();
+    await Promise.all([...this.#places.values()].map(({ loading }) => loading));
+    await Promise.all([this.registry.shutdown(), ...this.#leaving]);
+  }
+
+  /** The thread that takes calls; started again when it ended. */
+  async #threadOf(place: Place): Promise<ModuleThread> {
+    for (;;) {
+      const { loading } = place;
+      await loading;
+      if (place.loading !== loading) continue;
+      const { state } = place;
+      if (state.kind === "refused") refuse("failed_precondition", `${place.file} is refused: ${state.reason}`);
+      if (state.kind === "ready" && state.module.thread.accepts) return state.module.thread;
+      refuseBackedOff(place);
+      place.loading = this.#replace(place);
+    }
+  }
+
+  /** A change of what no module is itself may be a change of each: all are loaded again. */
+  #touch(path: string): void {
+    const isModule = isModuleFileName(path);
+    if (!isModule && !/\.(m?[jt]s|json)$/.test(path)) return;
+    for (const file of isModule ? [path, ...this.#refusedFiles()] : this.#places.keys()) this.#touched.add(file);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#reload(), SETTLE_MS).unref();
+  }
+
+  /** What is refused may be good once another file has changed. */
+  #refusedFiles(): string[] {
+    return [...this.#places.values()].filter(({ state }) => state.kind === "refused").map(({ file }) => file);
+  }
+
+  async #reload(): Promise<void> {
+    const files = [...this.#touched].sort();
+    this.#touched.clear();
+    const there = new Set(await readdir(this.#options.directory).catch(() => [])); // gone: so are its modules
+    for (const file of files) {
+      if (there.has(file)) void this.#load(file);
+      else this.#remove(file);
+    }
+  }
+
+  #load(file: string): Promise<void> {
+    const place = this.#places.get(file) ?? this.#newPlace(file);
+    place.crashes = 0;
+    place.loading = place.loading.then(() => this.#replace(place));
+    return place.loading;
+  }
+
+  #newPlace(file: string): Place {
+    const { backoffMs, maxBackoffMs } = this.#options;
+    const place: Place = {
+      file,
+      state: { kind: "loading" },
+      callsTotal: 0,
+      crashes: 0,
+      backoff: createBackoff({ initialMs: backoffMs, maxMs: maxBackoffMs }),
+      retryAtMs: 0,
+      loading: Promise.resolve(),
+    };
+    this.#places.set(file, place);
+    return place;
+  }
+
+  #remove(file: string): void {
+    const place = this.#places.get(file);
+    this.#places.delete(file);
+    if (place) void place.loading.then(() => this.#leave(place));
+    this.#tellChange();
+  }
+
+  /** Loads what the file holds, and lets what was there before finish what it has. Never rejects. */
+  async #replace(place: Place): Promise<void> {
+    if (this.#isClosed || this.#places.get(place.file) !== place) return;
+    const { logger } = this.#options;
+    try {
+      const module = await this.#open(place);
+      const before = place.state;
+      await this.registry.initialize(module).catch(async (error: unknown) => {
+        await module.shutdown();
+        throw error;
+      });
+      place.state = { kind: "ready", module };
+      if (before.kind === "ready") this.#letGo(before.module);
+      logger.info({ file: place.file }, `${place.file} offers ${module.tools.map(({ name }) => name).join(", ")}`);
+    } catch (error) {
+      const reason = messageFromUnknown(error);
+      this.#leave(place);
+      place.state = { kind: "refused", reason };
+      logger.warn({ file: place.file }, `${place.file} is refused: ${reason}`);
+    }
+    this.#tellChange();
+  }
+
+  async #open(place: Place): Promise<LoadedModule> {
+    const { directory, onLine } = this.#options;
+    const path = join(directory, place.file);
+    const [root, target] = await Promise.all([realpath(directory), realpath(path)]);
+    if (!target.startsWith(root + sep))
+      throw new Failure("failed_precondition", "it is a link that leads out of the directory");
+    const source = sourceFromModuleFile(place.file);
+    const thread = await ModuleThread.open({
+      ...this.#options,
+      file: place.file,
+      url: pathToFileURL(target).href,
+      onLine: (line) => onLine(source, line),
+    });
+    void thread.ended.then(({ reason, wasExpected }) => {
+      if (!wasExpected) this.#noteCrash(place, reason);
+    });
+    return {
+      file: place.file,
+      tools: thread.tools,
+      thread,
+      initialize: () => thread.initialize(),
+      shutdown: () => thread.close(),
+    };
+  }
+
+  #noteCrash(place: Place, reason: string): void {
+    place.crashes += 1;
+    place.retryAtMs = place.crashes > FREE_CRASHES ? Date.now() + place.backoff.next() : 0;
+    this.#options.logger.warn({ file: place.file }, `the module ${place.file} was ended: ${reason}`);
+  }
+
+  #leave(place: Place): void {
+    if (place.state.kind !== "ready") return;
+    this.registry.unregister(place.state.module);
+    this.#letGo(place.state.module);
+  }
+
+  #letGo({ thread }: LoadedModule): void {
+    const left = thread.retire();
+    this.#leaving.add(left);
+    void left.finally(() => this.#leaving.delete(left));
+  }
+
+  #tellChange(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+function fileFromPlace({ file, state, callsTotal }: Place): ModuleFile {
+  if (state.kind === "ready") {
+    const { thread, tools } = state.module;
+    return { kind: "offered", file, tools, thread: thread.accepts ? thread : undefined, callsTotal };
+  }
+  return state.kind === "refused" ? { kind: "refused", file, reason: state.reason } : { kind: "loading", file };
+}
+
+function refuseBackedOff({ file, retryAtMs }: Place): void {
+  const leftMs = retryAtMs - Date.now();
+  if (leftMs <= 0) return;
+  refuse("unavailable", `the module ${file} keeps ending and is started again in ${leftMs} ms`, {
+    reason: "MODULE_BACKED_OFF",
+  });
+}

@@ -1,0 +1,285 @@
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { WorkerService, WorkerState } from "#gen/toolbus/worker/v1/workers_pb.ts";
+import { clientFor } from "#runtime/rpc/client.ts";
+import { until } from "#runtime/time/until.ts";
+import { type CallInput, openPoolOnBus, type PoolOnBus } from "../testing/pool-on-bus.ts";
+
+/** Threads start slowly on a machine that does much else. */
+vi.setConfig({ testTimeout: 60_000 });
+
+const GOOD = `
+type Options = { a: number };
+let initialized = 0;
+const add = {
+  name: "add",
+  description: "Adds",
+  inputSchema: { type: "object", properties: { a: { type: "number" } } },
+  outputSchema: { type: "number" },
+  effect: "pure",
+  timeoutMs: 12_000,
+  run: ({ a, b = 0 }: Options & { b?: number }) => a + b,
+};
+export default {
+  initialize({ log }: { log: { info(text: string): void } }) { initialized += 1; log.info("begins"); },
+  shutdown() { console.log("ends"); },
+  tools: [
+    add,
+    { name: "given", run: (args: object, { config, secrets, callId }: any) => ({ args, config, secrets, callId, initialized }) },
+    { name: "environment", run: () => ({ ...process.env }) },
+    { name: "fails", run() { throw new TypeError("bad " + "hush-hush"); } },
+    { name: "rejects", run: async () => { throw "a plain text"; } },
+    { name: "no_json", run: () => 1n },
+    { name: "circle", run() { const one: any = {}; one.one = one; return one; } },
+    { name: "nothing", run() {} },
+    { name: "fault", run() { setTimeout(() => { throw new Error("nobody catches me"); }, 5); return new Promise(() => {}); } },
+    { name: "leaves", run() { process.exit(3); } },
+    { name: "forever", run() { for (;;); } },
+    { name: "deaf", run: () => new Promise(() => {}) },
+    { name: "slow", run: (_: object, { signal }: any) => new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => { console.log("heard", signal.reason.message); reject(signal.reason); }); }) },
+    { name: "fills", run() { const all = []; for (;;) all.push(new Array(1e6).fill(Math.random())); } },
+    { name: "tells", run(_: object, { log, progress }: any) {
+        log.info("one", { n: 1 }); progress(1, 2, "half"); console.log("printed hush-hush"); log.warn("two"); return "told"; } },
+  ],
+};
+`;
+
+let pool: PoolOnBus;
+let hosted: string;
+
+beforeAll(async () => {
+  pool = await openPoolOnBus((directory) => ({
+    TOOLBUS_SECRET_KEY: "hush-hush",
+    TOOLBUS_SECRET_OTHER: "other!",
+    TOOLBUS_WORKER_CANCEL_GRACE: "300",
+    TOOLBUS_HOSTED_MEMORY_BYTES: String(64 * 2 ** 20),
+    TOOLBUS_WORKER_START_TIMEOUT: "4s",
+    TOOLBUS_WORKER_BACKOFF: "1ms",
+    TOOLBUS_WORKER_MAX_BACKOFF: "1ms",
+    TOOLBUS_HOSTED: join(directory, "hosted"),
+  }));
+  hosted = join(pool.directory, "hosted");
+  await write("good.ts", GOOD);
+  await offered("good", true);
+});
+afterAll(() => pool[Symbol.asyncDispose]());
+
+const write = (name: string, text: string) => writeFile(join(hosted, name), text);
+
+const status = async (source: string) =>
+  (await pool.provider.listTools({})).sources.find((one) => one.source === source);
+
+const offered = (source: string, isAvailable: boolean) =>
+  until(async () => (await status(source))?.available === isAvailable, {
+    timeoutMs: 20_000,
+    what: `${source} to be ${isAvailable ? "offered" : "refused"}`,
+  });
+
+const toolsOf = async (source: string) =>
+  (await pool.provider.listTools({})).tools.filter((one) => one.source === source).map(({ tool }) => tool?.name);
+
+const call = (tool: string, args: object = {}, more: Partial<CallInput> = {}) =>
+  pool.call({ source: { name: "good" }, tool, args, ...more });
+
+const failureOf = (called: Promise<unknown>) =>
+  called.then(
+    () => expect.fail("the call succeeded"),
+    (error: unknown) => ConnectError.from(error),
+  );
+
+describe("a hosted module", () => {
+  test("WORK-12 its tools are offered as they describe themselves, and called like any other", async () => {
+    const { tools } = await pool.provider.listTools({});
+    const add = tools.find(({ source, tool }) => source === "good" && tool?.name === "add")?.tool;
+    expect(add).toMatchObject({
+      description: "Adds",
+      executionType: ExecutionType.HOSTED,
+      effect: Effect.PURE,
+      timeoutMs: 12_000,
+      outputSchemaJson: '{"type":"number"}',
+    });
+    expect((await call("add", { a: 1, b: 2 })).value).toBe(3);
+    expect((await call("nothing")).value).toBe(null);
+    expect((await failureOf(call("absent"))).code).toBe(Code.NotFound);
+    const { workers } = await clientFor(pool.bus, WorkerService).listWorkers({});
+    expect(workers.find(({ file }) => file === "good.ts")).toMatchObject({ state: WorkerState.READY, processId: 0 });
+  });
+
+  test("LOOP-9 the registry knows it by its bare name, which is how the catalogue's tools call it", async () => {
+    const called = await pool.call({ tool: "given", args: { x: 1 }, config: { region: "eu" }, callId: "bare" });
+    expect(called.value).toEqual({
+      args: { x: 1 },
+      config: { region: "eu" },
+      secrets: {},
+      callId: "bare",
+      initialized: 1,
+    });
+    expect((await failureOf(pool.call({ tool: "unheard_of" }))).code).toBe(Code.NotFound);
+  });
+
+  test("WORK-4 it is given the config and the secrets of its source's entry and no others; none is in its environment", async () => {
+    const source = { name: "mine", config: { file: "good.ts", secrets: ["KEY"], config: { region: "eu" } } };
+    expect((await call("given", {}, { source })).value).toMatchObject({
+      config: { region: "eu" },
+      secrets: { KEY: "hush-hush" },
+    });
+    expect((await call("given")).value).toMatchObject({ secrets: {} });
+    expect(JSON.stringify((await call("environment")).value)).not.toMatch(/hush-hush|other!|TOOLBUS|NATS/);
+    const missing = { name: "mine", config: { file: "good.ts", secrets: ["ABSENT"] } };
+    expect((await failureOf(call("given", {}, { source: missing }))).rawMessage).toContain("TOOLBUS_SECRET_ABSENT");
+    const listed = await pool.provider.listTools({ sources: [source, missing, { name: "nowhere" }] });
+    expect(listed.sources.map(({ available }) => available)).toEqual([true, false, false]);
+  });
+
+  test("WORK-6 logs, prints and progress come before the result, without secrets", async () => {
+    const logs = clientFor(pool.bus, WorkerService);
+    const seen: string[] = [];
+    const leaving = new AbortController();
+    const watching = (async () => {
+      for await (const { log } of logs.watchLogs({ source: "good" }, { signal: leaving.signal }))
+        seen.push(log?.message ?? "");
+    })().catch(() => {}); // left below
+    await until(async () => (await call("add", { a: 1 })) && (await call("tells")) && seen.includes("one"), {
+      timeoutMs: 20_000,
+    });
+    await until(() => seen.includes("printed [secret KEY]"), { timeoutMs: 20_000 });
+    leaving.abort();
+    await watching;
+    const { events, value } = await call("tells");
+    expect(value).toBe("told");
+    expect(events.map((event) => event.case)).toEqual(["log", "progress", "log", "result"]);
+    expect(events[0]).toMatchObject({ value: { level: "info", message: "one", fieldsJson: '{"n":1}' } });
+    expect(events[1]).toMatchObject({ value: { progress: 1, total: 2, message: "half" } });
+  });
+});
+
+describe("what a module does wrong", () => {
+  test.each([
+    ["fails", "TypeError: bad [secret KEY]"],
+    ["rejects", "a plain text"],
+    ["no_json", /^the result is not JSON: .*BigInt/],
+    ["circle", /^the result is not JSON: .*circular/],
+  ])("WORK-12 %s is the error of its call, and nothing else happens", async (tool, words) => {
+    const [called, good] = await Promise.all([call(tool), call("add", { a: 1 })]);
+    expect(called.isError).toBe(true);
+    if (typeof words === "string") expect(called.value).toBe(words);
+    else expect(called.value).toMatch(words);
+    expect(good.value).toBe(1);
+  });
+
+  test.each([
+    ["fault", /was ended: nobody catches me/],
+    ["leaves", /was ended: it ended with 3/],
+    ["fills", /was ended: .*memory/],
+  ])(
+    "WORK-12 %s ends its thread: its calls are told, the service goes on, and the next call starts it again",
+    async (tool, words) => {
+      const beside = failureOf(call("deaf"));
+      const failure = await failureOf(call(tool));
+      expect(failure.code).toBe(Code.Unavailable);
+      expect(failure.rawMessage).toMatch(words);
+      expect((await beside).rawMessage).toMatch(words);
+      expect((await until(async () => call("add", { a: 2 }).catch(() => undefined), { timeoutMs: 20_000 })).value).toBe(
+        2,
+      );
+    },
+  );
+
+  test("WORK-12 a loop without end stops neither the service nor other modules, and is ended after its time", async () => {
+    await write("other.mjs", `export default { tools: [{ name: "other", run: () => "here" }] };`);
+    await offered("other", true);
+    const endless = failureOf(call("forever", {}, { timeoutMs: 1_500 }));
+    expect((await pool.call({ source: { name: "other" }, tool: "other" })).value).toBe("here");
+    expect((await endless).code).toBe(Code.DeadlineExceeded);
+    expect((await until(async () => call("add", { a: 3 }).catch(() => undefined), { timeoutMs: 20_000 })).value).toBe(
+      3,
+    );
+  });
+
+  test("a tool that hears that its time is over ends; one that does not is left behind, and other calls with it finish", async () => {
+    expect((await failureOf(call("slow", {}, { timeoutMs: 300 }))).rawMessage).toMatch(/timed out after/);
+    const before = (await call("given")).value as { initialized: number };
+    const beside = call("slow", {}, { timeoutMs: 2_500 });
+    const told = failureOf(beside);
+    expect((await failureOf(call("deaf", {}, { timeoutMs: 300 }))).code).toBe(Code.DeadlineExceeded);
+    await until(async () => (await call("add", { a: 4 })).value === 4, { timeoutMs: 20_000 });
+    expect((await told).rawMessage).toMatch(/timed out after/);
+    expect(before.initialized).toBe(1);
+  });
+});
+
+describe("files of the directory", () => {
+  const BAD: [string, string, RegExp][] = [
+    ["no-export.ts", "export const tools = [];", /default export/],
+    ["no-tools.ts", "export default { tools: [] };", /at least one tool/],
+    ["syntax.ts", "export default {", /refused|Unexpected|SyntaxError/],
+    ["throws.ts", 'throw new Error("not today");', /not today/],
+    ["missing.ts", 'import "./absent.ts";', /absent\.ts/],
+    [
+      "field.ts",
+      'export default { tools: [{ name: "field_a", run() {}, exec() {} }] };',
+      /tools\[0\]\.exec: is no field/,
+    ],
+    ["name.ts", 'export default { tools: [{ name: "with blank", run() {} }] };', /tools\[0\]\.name/],
+    [
+      "twice.ts",
+      'export default { tools: [{ name: "x1", run() {} }, { name: "x1", run() {} }] };',
+      /"x1" is there twice/,
+    ],
+    [
+      "duplicate.ts",
+      'export default { tools: [{ name: "add", run() {} }] };',
+      /the tool "add" is registered by good\.ts already/,
+    ],
+    [
+      "start.ts",
+      'export default { initialize() { throw new Error("no key"); }, tools: [{ name: "s1", run() {} }] };',
+      /initialize failed: no key/,
+    ],
+    ["hangs.ts", "for (;;);", /was not loaded within 4000 ms/],
+  ];
+
+  test.each(BAD)("LOOP-9 WORK-12 %s is refused with its reason and hides no other", async (file, text, words) => {
+    await write(file, text);
+    const source = file.replace(/\.ts$/, "");
+    await until(async () => words.test((await status(source))?.reason ?? ""), {
+      timeoutMs: 20_000,
+      what: String(words),
+    });
+    expect(await toolsOf(source)).toEqual([]);
+    expect((await failureOf(pool.call({ source: { name: source }, tool: "x" }))).code).toBe(Code.FailedPrecondition);
+    expect((await call("add", { a: 5 })).value).toBe(5);
+    await rm(join(hosted, file));
+    await until(async () => (await status(source)) === undefined, { timeoutMs: 20_000 });
+  });
+
+  test("a change is loaded, of what it imports too, watchers are told, and calls in flight finish on what they began", async () => {
+    await mkdir(join(hosted, "parts"), { recursive: true });
+    await write("parts/word.ts", 'export const word = "old";');
+    await write(
+      "change.ts",
+      'import { word } from "./parts/word.ts";\nexport default { tools: [{ name: "c1", run: (_: object, { signal }: any) => _ && "wait" in _ ? new Promise((end) => setTimeout(() => end(word), 1500)) : word }] };',
+    );
+    await offered("change", true);
+    const inFlight = pool.call({ source: { name: "change" }, tool: "c1", args: { wait: true } });
+    const names: string[][] = [];
+    const leaving = new AbortController();
+    const watching = (async () => {
+      for await (const { tools } of pool.provider.watchTools({}, { signal: leaving.signal }))
+        names.push(tools.map(({ tool }) => tool?.name ?? ""));
+    })().catch(() => {}); // left below
+    await write("parts/word.ts", 'export const word = "new";');
+    await until(async () => (await pool.call({ source: { name: "change" }, tool: "c1" })).value === "new", {
+      timeoutMs: 20_000,
+    });
+    expect((await inFlight).value).toBe("old");
+    await write("change.ts", 'export default { tools: [{ name: "c2", run: () => 2 }] };');
+    await until(async () => names.some((list) => list.includes("c2") && !list.includes("c1")), { timeoutMs: 20_000 });
+    leaving.abort();
+    await watching;
+  });
+});
