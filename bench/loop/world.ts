@@ -25,6 +25,7 @@ export interface World extends AsyncDisposable {
 }
 
 export interface Orchestrator {
+  readonly instance: string;
   readonly pid: number;
   readonly child: ChildProcess;
   /** What the model saw of a run; told once. */
@@ -62,7 +63,8 @@ export async function openWorld(options: WorldOptions): Promise<World> {
   const suite = stack.use(await openSuite({ directory, port: 0, natsUrl: url, rooms: options.rooms, env }));
   const orchestrators: Orchestrator[] = [];
   const openOne = async () => {
-    const one = await openOrchestrator(stack, { ...process.env, ...env }, options.nodeArguments ?? []);
+    const instance = `orchestrator-${orchestrators.length + 1}`;
+    const one = await openOrchestrator(stack, instance, { ...process.env, ...env }, options.nodeArguments ?? []);
     orchestrators.push(one);
     return one;
   };
@@ -117,11 +119,12 @@ async function writeConfiguration(directory: string): Promise<NodeJS.ProcessEnv>
 
 async function openOrchestrator(
   stack: AsyncDisposableStack,
+  instance: string,
   env: NodeJS.ProcessEnv,
   execArgv: readonly string[],
 ): Promise<Orchestrator> {
   const path = fileURLToPath(new URL("orchestrator.ts", import.meta.url));
-  const child = fork(path, { env, execArgv: [...execArgv] });
+  const child = fork(path, { env: { ...env, TOOLBUS_INSTANCE: instance }, execArgv: [...execArgv] });
   stack.defer(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const ended = once(child, "exit");
@@ -137,6 +140,7 @@ async function openOrchestrator(
   });
   await ready.promise;
   return {
+    instance,
     pid: child.pid ?? 0,
     child,
     samples: (id) =>

@@ -1,0 +1,12 @@
+import { measureBrokerDeaths } from "./recovery/broker.ts";
+import { measureOrchestratorDeaths } from "./recovery/orchestrator.ts";
+import type { BenchResult } from "./result.ts";
+
+/*
+ * How long does a run stand still when a process dies? The times of appends are those of the server that stored them.
+ */
+
+export async function* measureRecovery(): AsyncIterable<BenchResult> {
+  yield* measureOrchestratorDeaths({ deaths: 30, seed: 1 });
+  yield* measureBrokerDeaths({ deaths: 10 });
+}
