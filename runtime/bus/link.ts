@@ -102,15 +102,13 @@ export interface PersistOptions {
 export async function persist<T>(link: Link, action: () => Promise<T>, options: PersistOptions): Promise<T> {
   const backoff = createBackoff({ initialMs: 20, maxMs: 500 });
   using limit = options.timeoutMs === undefined ? undefined : timeoutSignal(options.timeoutMs);
-  const limits = [options.signal, limit].filter((signal) => signal !== undefined);
-  const signal = limits.length === 0 ? undefined : AbortSignal.any(limits);
+  const signal = options.signal && limit ? AbortSignal.any([options.signal, limit]) : (options.signal ?? limit);
   let cause: unknown;
   for (;;) {
     try {
       await link.whenUp(signal);
       using attempt = timeoutSignal(options.attemptMs ?? 1_000);
-      const ends = [attempt, link.down, ...(signal ? [signal] : [])];
-      return await unlessAborted(action(), AbortSignal.any(ends));
+      return await unlessAborted(action(), attempt, link.down, signal);
     } catch (error) {
       options.signal?.throwIfAborted();
       if (limit?.aborted) throw givenUp(options, cause ?? error);

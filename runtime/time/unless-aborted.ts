@@ -1,15 +1,19 @@
-/** The promise, or the signal's reason if that comes first; without a signal the promise. */
-export async function unlessAborted<T>(promise: PromiseLike<T>, signal?: AbortSignal): Promise<T> {
-  if (signal === undefined) return promise;
+/** The promise, or the reason of the first of the signals that aborts if that comes first. */
+export async function unlessAborted<T>(
+  promise: PromiseLike<T>,
+  ...signals: readonly (AbortSignal | undefined)[]
+): Promise<T> {
+  const ends = signals.filter((signal) => signal !== undefined);
+  if (ends.length === 0) return promise;
   const settled = Promise.resolve(promise);
-  settled.catch(() => {}); // when the signal wins, the loser's failure concerns nobody
+  settled.catch(() => {}); // when a signal wins, the loser's failure concerns nobody
   const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) onAbort();
+  const onAbort = () => aborted.reject(ends.find((signal) => signal.aborted)?.reason);
+  for (const signal of ends) signal.addEventListener("abort", onAbort, { once: true });
+  if (ends.some((signal) => signal.aborted)) onAbort();
   try {
     return await Promise.race([settled, aborted.promise]);
   } finally {
-    signal.removeEventListener("abort", onAbort);
+    for (const signal of ends) signal.removeEventListener("abort", onAbort);
   }
 }

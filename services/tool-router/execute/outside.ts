@@ -50,10 +50,10 @@ export function createOutside({ store, waiters, offers, absence, audit, clock }:
   }
 
   /** TOOL-6: a service that is down is said to be down, as long as nobody has taken the call. */
-  async function dismissUnwatched(record: ToolCallRecord, signal: AbortSignal): Promise<void> {
+  function followAbsence(record: ToolCallRecord, onFault: (error: unknown) => void): () => void {
+    if (!isExternal(record)) return () => {};
     const text = `Tool "${record.tool}" has no watcher: no service that executes it was there within ${ABSENCE_GRACE_MS}ms`;
-    do await absence.lasts(record.tool, signal);
-    while (!(await dismiss(record, failure(text))));
+    return absence.follow(record.tool, () => void dismiss(record, failure(text)).catch(onFault));
   }
 
   /** The answer, if there is one; else the record says that somebody waits. */
@@ -76,7 +76,7 @@ export function createOutside({ store, waiters, offers, absence, audit, clock }:
     ); // the wait has ended
     const offered = offer(record);
     offered.catch(end);
-    if (isExternal(record)) dismissUnwatched(record, ends).catch(end);
+    const leaveAbsence = followAbsence(record, end);
     const otherwise = timedOut(deadline);
     try {
       return await waiters.until(record.callId, () => read(record.callId), ends);
@@ -87,6 +87,7 @@ export function createOutside({ store, waiters, offers, absence, audit, clock }:
       if (!ends.aborted) throw error;
       return answer;
     } finally {
+      leaveAbsence();
       end(new Error("the wait is over"));
     }
   }

@@ -21,11 +21,18 @@ export interface CallNews {
 export async function openCallNews(bus: Bus, onNews: (news: CallNews | undefined) => void) {
   const { connection } = bus;
   const subscription = connection.subscribe(CHANGED, {
-    callback: (error, message) => onNews(error ? undefined : newsFrom(message)),
+    callback(error, message) {
+      if (error) onNews(undefined);
+      else for (const news of newsFrom(message)) onNews(news);
+    },
   });
   const endReturns = bus.link.onReturn(() => onNews(undefined));
   await connection.flush();
   return {
+    /** These have changed: whoever waits for one of them reads it. */
+    tellAgain(callIds: readonly string[]): void {
+      connection.publish(CHANGED, callIds.join(" "));
+    },
     tell(callId: string, stands: RecentCall | undefined): void {
       const fields = headers();
       fields.set(CALL, callId);
@@ -46,8 +53,13 @@ export function watcherOf({ deliveryId }: Pick<ToolCallRecord, "deliveryId">): s
   return deliveryId.slice(0, deliveryId.lastIndexOf("."));
 }
 
-function newsFrom({ headers: fields, data }: Msg): CallNews {
-  const revision = Number(fields?.get(REVISION) ?? 0);
+function newsFrom({ headers: fields, data }: Msg): CallNews[] {
+  if (fields === undefined) return new TextDecoder().decode(data).split(" ").map(unread);
+  const revision = Number(fields.get(REVISION) || 0);
   const stands = () => (revision > 0 ? { record: fromBinary(ToolCallRecordSchema, data), revision } : undefined);
-  return { callId: fields?.get(CALL) ?? "", watcher: fields?.get(WATCHER) ?? "", stands };
+  return [{ callId: fields.get(CALL), watcher: fields.get(WATCHER), stands }];
+}
+
+function unread(callId: string): CallNews {
+  return { callId, watcher: "", stands: () => undefined };
 }

@@ -24,19 +24,21 @@ export interface CallBus {
   executing: ReadonlySet<string>;
   /** Whether this router has to do with a call beyond those that it waits for. */
   isConcerned?: (news: CallNews) => boolean;
+  /** Something was written that is due at once. */
+  onDue?: () => void;
   /** Told what stands of such a call; undefined when news may have been missed. */
   onNews?: (record: ToolCallRecord | undefined) => void;
 }
 
 export interface OpenCallStore extends CallStore, Disposable {
-  /** Tells that a call has changed, whatever this router knows of it: who waits for it reads. */
-  tellAgain(callId: string): void;
+  /** Tells that calls have changed, whatever this router knows of them: who waits for one reads it. */
+  tellAgain(callIds: readonly string[]): void;
 }
 
 /** The recorded calls, with the news and the questions about them that go between routers. */
 export async function openCallStore(bus: Bus, calls: CallBus): Promise<OpenCallStore> {
   using stack = new DisposableStack();
-  const { waiters, executing, isConcerned = () => false, onNews = () => {} } = calls;
+  const { waiters, executing, isConcerned = () => false, onNews = () => {}, onDue = () => {} } = calls;
   const documents = createDocuments(bus, PLACE);
   const recent = new RecentCalls();
   const news = stack.use(
@@ -85,13 +87,17 @@ export async function openCallStore(bus: Bus, calls: CallBus): Promise<OpenCallS
 
   async function write(record: ToolCallRecord, before: RecentCall | undefined): Promise<AppendOutcome> {
     const json = toJsonString(ToolCallRecordSchema, record);
+    const now = Date.now();
+    const duty = decideDuty(record, before?.record, now);
     const outcome = await appendFenced(bus, {
       subject: `$KV.${PLACE.bucket}.${record.callId}`,
       expectedLastSequence: before?.revision ?? 0,
       payload: json,
-      headers: dutyHeader(decideDuty(record, before?.record, Date.now())),
+      headers: dutyHeader(duty),
     });
-    if (outcome.kind === "appended") keep(record, outcome.sequence, json);
+    if (outcome.kind === "conflict") return outcome;
+    keep(record, outcome.sequence, json);
+    if (duty.kind === "look" && duty.at <= now) onDue();
     return outcome;
   }
 
@@ -113,7 +119,7 @@ export async function openCallStore(bus: Bus, calls: CallBus): Promise<OpenCallS
     },
     list: (signal) => documents.list(signal),
     announce: (callId) => news.tell(callId, recent.get(callId)),
-    tellAgain: (callId) => news.tell(callId, undefined),
+    tellAgain: (callIds) => news.tellAgain(callIds),
     isHeld: holders.isHeld,
     [Symbol.dispose]: () => owned.dispose(),
   };

@@ -5,6 +5,7 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
 import type { Offer, Offers } from "../watch/watching.ts";
+import { deliveryInfoFrom } from "./delivery-info.ts";
 import { openPulls } from "./pulls.ts";
 import { tokenFrom } from "./subject-token.ts";
 
@@ -100,16 +101,9 @@ class Held {
   }
 }
 
-/**
- * The address of its acknowledgement tells how often a message was handed out, and when it was stored:
- * `$JS.ACK.[<domain>.<account>.]<stream>.<consumer>.<deliveries>.<sequence>.<its place>.<time>.<pending>[.<random>]`.
- */
 function isOld(reply: string): boolean {
-  const tokens = reply.split(".");
-  const at = tokens.indexOf(stream);
-  const deliveries = Number(tokens[at + 2]);
-  const ageMs = Date.now() - Number(tokens[at + 5]) / 1e6;
-  return deliveries > 1 || ageMs > OLD_MS;
+  const { deliveries, storedAtMs } = deliveryInfoFrom(reply, stream);
+  return deliveries > 1 || Date.now() - storedAtMs > OLD_MS;
 }
 
 function queueOf(tool: string) {

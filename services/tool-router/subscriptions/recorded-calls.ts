@@ -13,7 +13,7 @@ import { createAcknowledgements } from "../watch/acknowledgements.ts";
 import { Desk } from "../watch/desk.ts";
 import { createLostWatchers } from "../watch/lost-watchers.ts";
 import type { Offers } from "../watch/watching.ts";
-import { openCallDuties } from "./call-duties.ts";
+import { type CallDuties, openCallDuties } from "./call-duties.ts";
 import { openCallStore } from "./call-store.ts";
 import { openOffers } from "./offers.ts";
 import { openRunningCalls } from "./running-calls.ts";
@@ -34,6 +34,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   const { waiters, executing, flights, messages, audit, onFault } = parts;
   await using stack = new AsyncDisposableStack();
   const closing = new AbortController();
+  let duties: CallDuties | undefined;
   const presence = stack.use(openWatchPresence(bus));
   const offers: Offers & Disposable = stack.use(openOffers(bus, { onOffer: (offer) => desk.receive(offer), onFault }));
   const onUndecided = (error: unknown) => {
@@ -52,12 +53,13 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
       waiters,
       executing,
       isConcerned: ({ callId, watcher }) => desk.isConcerned(callId, watcher),
+      onDue: () => duties?.hurry(),
       onNews: (record) => (record ? desk.hear(record) : void desk.recheck()),
     }),
   );
   const lostWatchers = createLostWatchers({ store, offers, presence, audit, clock });
   const keeper = createKeeper({ store, messages, offers, lostWatchers, audit, clock });
-  stack.use(
+  duties = stack.use(
     await openCallDuties(bus, {
       tell: store.tellAgain,
       look: (callId) => keeper.look(callId, closing.signal),
@@ -66,7 +68,14 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   );
   const running = stack.use(openRunningCalls(bus, (callId) => flights.cancel(callId)));
   stack.defer(() => closing.abort());
-  const outside = createOutside({ store, waiters, offers, absence: createAbsence(presence, clock), audit, clock });
+  const outside = createOutside({
+    store,
+    waiters,
+    offers,
+    absence: createAbsence(presence, clock, onFault),
+    audit,
+    clock,
+  });
   const acknowledgements = createAcknowledgements(store, clock);
   const cancellation = createCancellation({ store, running, offers, audit, clock });
   const owned = stack.move();

@@ -5,7 +5,7 @@ import { delay } from "#runtime/time/delay.ts";
  * The routers know each other by what they say of themselves, twice a second.
  *
  * F1  One that has said nothing for 2.5 s is taken for gone: its switches are taken over, which is safe if it is not (S1).
- * F2  One that has said nothing for 10 s is not waited for when a session is left. A router that stops says so.
+ * F2  One that has said nothing for 5 s is not waited for when a session is left. A router that stops says so.
  * F3  For a second after this router came, or came back to the bus, it does not know who else is there: silence means nothing.
  */
 
@@ -15,7 +15,7 @@ const WHO_LEFT = "toolbus.session.who_left";
 
 const SAY_MS = 500;
 const GONE_MS = 2_500;
-const FORGOTTEN_MS = 10_000;
+const FORGOTTEN_MS = 5_000;
 const SETTLING_MS = 1_000;
 const ASK_AGAIN_MS = 250;
 

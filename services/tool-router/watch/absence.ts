@@ -1,3 +1,4 @@
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Presence } from "./watching.ts";
 
@@ -5,79 +6,64 @@ import type { Presence } from "./watching.ts";
 export const ABSENCE_GRACE_MS = 2_000;
 
 /** What is answered at once asks nobody. */
-const FIRST_ASK_MS = 250;
 const ASK_MS = 250;
 
 export interface Absence {
-  /** Resolves when nobody has watched the tool for the whole grace; rejects with the signal's reason. */
-  lasts(tool: string, signal: AbortSignal): Promise<void>;
+  /** Calls back when nobody has watched the tool for the whole grace, and after each further one; gives what ends it. */
+  follow(tool: string, onAbsent: () => void): () => void;
+}
+
+interface Follower {
+  since: number;
+  readonly onAbsent: () => void;
 }
 
 interface Watch {
-  absentSince: number | undefined;
-  waiting: number;
-  heard: PromiseWithResolvers<void>;
-  end: AbortController;
+  readonly followers: Set<Follower>;
+  readonly end: AbortController;
 }
 
 /** One question a tool at a time, however many calls wait for its answer. */
-export function createAbsence(presence: Presence, clock: Clock): Absence {
+export function createAbsence(presence: Presence, clock: Clock, onFault: (fault: string) => void = () => {}): Absence {
   const watches = new Map<string, Watch>();
 
-  async function follow(tool: string, watch: Watch): Promise<void> {
-    const { signal } = watch.end;
-    while (!signal.aborted) {
-      const isWatched = await presence.isWatched(tool, signal);
-      watch.absentSince = isWatched ? undefined : (watch.absentSince ?? clock.now());
-      watch.heard.resolve();
-      watch.heard = Promise.withResolvers();
+  async function ask(tool: string, { followers, end }: Watch): Promise<void> {
+    const { signal } = end;
+    let absentSince: number | undefined;
+    for (;;) {
       await clock.delay(ASK_MS, signal);
+      const isWatched = await presence.isWatched(tool, signal);
+      absentSince = isWatched ? undefined : (absentSince ?? clock.now());
+      if (absentSince === undefined) continue;
+      for (const follower of followers) {
+        if (clock.now() - Math.max(absentSince, follower.since) < ABSENCE_GRACE_MS) continue;
+        follower.since = clock.now();
+        follower.onAbsent();
+      }
     }
   }
 
-  function join(tool: string): Watch {
-    const standing = watches.get(tool);
-    if (standing) {
-      standing.waiting += 1;
-      return standing;
-    }
-    const fresh = {
-      absentSince: undefined,
-      waiting: 1,
-      heard: Promise.withResolvers<void>(),
-      end: new AbortController(),
-    };
-    watches.set(tool, fresh);
-    void follow(tool, fresh).catch((error: unknown) => {
-      if (!fresh.end.signal.aborted) fresh.heard.reject(error);
-      if (watches.get(tool) === fresh) watches.delete(tool); // the next one asks anew
+  function open(tool: string): Watch {
+    const watch: Watch = { followers: new Set(), end: new AbortController() };
+    watches.set(tool, watch);
+    ask(tool, watch).catch((error: unknown) => {
+      if (watches.get(tool) === watch) watches.delete(tool); // the next call asks anew; these have their timeouts
+      if (!watch.end.signal.aborted) onFault(`who watches tool ${tool} cannot be told: ${messageFromUnknown(error)}`);
     });
-    return fresh;
-  }
-
-  function leave(tool: string, watch: Watch): void {
-    watch.waiting -= 1;
-    if (watch.waiting > 0) return;
-    watch.end.abort();
-    if (watches.get(tool) === watch) watches.delete(tool);
+    return watch;
   }
 
   return {
-    async lasts(tool, signal) {
-      const since = clock.now();
-      await clock.delay(FIRST_ASK_MS, signal);
-      const watch = join(tool);
-      const ended = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-      try {
-        for (;;) {
-          await Promise.race([watch.heard.promise, ended]);
-          signal.throwIfAborted();
-          const from = watch.absentSince === undefined ? undefined : Math.max(watch.absentSince, since);
-          if (from !== undefined && clock.now() - from >= ABSENCE_GRACE_MS) return;
-        }
-      } finally {
-        leave(tool, watch);
-      }
+    follow(tool, onAbsent) {
+      const watch = watches.get(tool) ?? open(tool);
+      const follower = { since: clock.now(), onAbsent };
+      watch.followers.add(follower);
+      return () => {
+        watch.followers.delete(follower);
+        if (watch.followers.size > 0) return;
+        watch.end.abort();
+        if (watches.get(tool) === watch) watches.delete(tool);
+      };
     },
   };
 }

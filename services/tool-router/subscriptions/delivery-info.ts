@@ -1,0 +1,13 @@
+/** What the address of a message's acknowledgement tells of it. */
+export interface DeliveryInfo {
+  /** How often it has been handed out, this time included. */
+  readonly deliveries: number;
+  readonly storedAtMs: number;
+}
+
+/** `$JS.ACK.[<domain>.<account>.]<stream>.<consumer>.<deliveries>.<sequence>.<its place>.<time>.<pending>[.<random>]` */
+export function deliveryInfoFrom(reply: string, stream: string): DeliveryInfo {
+  const tokens = reply.split(".");
+  const at = tokens.indexOf(stream);
+  return { deliveries: Number(tokens[at + 2]), storedAtMs: Number(tokens[at + 5]) / 1e6 };
+}

@@ -1,0 +1,95 @@
+import type { ConsumerConfig } from "@nats-io/jetstream";
+import { createInbox, type Msg } from "@nats-io/transport-node";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { isPassing } from "#runtime/bus/jetstream-errors.ts";
+import { persist } from "#runtime/bus/link.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+
+/** How long what is not urgent may lie. */
+const FETCH_MS = 500;
+/** Who was not answered by then asks again: the answer was lost, or the consumer is. */
+const SILENCE_MS = 5_000;
+
+export interface FetchOptions {
+  stream: string;
+  config: Partial<ConsumerConfig> & { durable_name: string };
+  /** How many more can be handled. */
+  room(): number;
+  onBatch(batch: Msg[]): void;
+  onFault(fault: string): void;
+}
+
+/** Asks a durable consumer twice a second for what stands there, and at once when told to hurry. */
+export async function openFetches(bus: Bus, options: FetchOptions): Promise<{ hurry(): void } & Disposable> {
+  const { stream, config, room, onBatch, onFault } = options;
+  const closing = new AbortController();
+  const add = () => bus.manager.consumers.add(stream, config);
+  const what = `creating consumer ${config.durable_name}`;
+  const ensure = () => persist(bus.link, add, { what, isPassing, signal: closing.signal });
+  await ensure();
+  const inbox = createInbox();
+  let batch: Msg[] = [];
+  let asked = 0;
+  let askedAt: number | undefined;
+  let isUrgent = false;
+
+  const subscription = bus.connection.subscribe(inbox, {
+    callback(error, message) {
+      if (error !== null) return;
+      const code = message.headers?.code ?? 0;
+      if (code === 100) return;
+      if (code === 0) batch.push(message);
+      if (code !== 0 || batch.length >= asked) finish(code);
+    },
+  });
+
+  function finish(code: number): void {
+    const isFull = batch.length >= asked;
+    const fetched = batch;
+    batch = [];
+    askedAt = undefined;
+    if (fetched.length > 0) onBatch(fetched);
+    if (code >= 409) void restore();
+    else if (isFull || isUrgent) fetch();
+  }
+
+  function fetch(): void {
+    if (askedAt !== undefined && performance.now() - askedAt < SILENCE_MS) return;
+    if (askedAt !== undefined) finish(0);
+    asked = Math.min(room(), 512);
+    if (asked <= 0 || !bus.link.isUp || closing.signal.aborted) return;
+    isUrgent = false;
+    askedAt = performance.now();
+    const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${config.durable_name}`;
+    bus.connection.publish(subject, JSON.stringify({ batch: asked, no_wait: true }), { reply: inbox });
+  }
+
+  /** A server that lost its store comes back without the consumer. */
+  async function restore(): Promise<void> {
+    try {
+      await ensure();
+    } catch (error) {
+      if (!closing.signal.aborted) onFault(`${what}: ${messageFromUnknown(error)}`);
+    }
+  }
+
+  const timer = setInterval(fetch, FETCH_MS);
+  const endReturns = bus.link.onReturn(() => {
+    askedAt = undefined;
+    batch = [];
+    void restore();
+  });
+  fetch();
+  return {
+    hurry() {
+      isUrgent = true;
+      fetch();
+    },
+    [Symbol.dispose]() {
+      closing.abort();
+      clearInterval(timer);
+      endReturns();
+      subscription.unsubscribe();
+    },
+  };
+}
