@@ -34,6 +34,10 @@ async function listAgents(_options: object, command: Command): Promise<void> {
     oneLine(agent?.description ?? ""),
   ]);
   printTable(["NAME", "MODEL", "FROM", "STATE", "DESCRIPTION"], rows);
+  for (const { file, faults } of response.refusedFiles) {
+    process.stderr.write(`${colors.red(`${file} is refused`)}\n`);
+    for (const fault of faults) process.stderr.write(`  ${fault}\n`);
+  }
 }
 
 async function showAgent(name: string, _options: object, command: Command): Promise<void> {
