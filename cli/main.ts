@@ -2,6 +2,7 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { addAgentsCommand } from "./commands/agents.ts";
 import { addAnswerCommand } from "./commands/answer.ts";
+import { addAuditCommand } from "./commands/audit.ts";
 import { addCallCommand } from "./commands/call.ts";
 import { addExplainCommand } from "./commands/explain.ts";
 import { addInboxCommand } from "./commands/inbox.ts";
@@ -42,7 +43,7 @@ Examples:
   toolbus tools --agent demo                       what it can call
   toolbus call @qr/encode '{"text":"hi"}' -a demo  call one tool as it would
   toolbus spaces send demo "hello"                 speak to the people and agents in a space
-  toolbus watch audit                              what the suite decides`,
+  toolbus audit --since 10m --follow               what the suite decides`,
   );
 
 for (const addCommand of [
@@ -57,6 +58,7 @@ for (const addCommand of [
   addSpacesCommand,
   addInboxCommand,
   addExplainCommand,
+  addAuditCommand,
   addServeCommand,
 ]) {
   addCommand(program);

@@ -1,5 +1,9 @@
 import type { Command } from "commander";
-import { ExplainToolResponseSchema, ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import {
+  type ExplainToolResponse,
+  ExplainToolResponseSchema,
+  ToolRouterService,
+} from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { colors, printLine, printMessage } from "../print.ts";
 
@@ -9,15 +13,34 @@ export function addExplainCommand(program: Command): void {
     .description("Explain why an agent can or cannot call a tool")
     .argument("<agent>", "the agent's name")
     .argument("<tool>", "name, alias or reference")
+    .option(
+      "-s, --session <id>",
+      "in this session, whose caller's tools and space count, instead of the agent by itself",
+    )
     .action(explain);
 }
 
-async function explain(agent: string, name: string, _options: object, command: Command): Promise<void> {
+async function explain(agent: string, name: string, options: { session?: string }, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
-  const response = await openConnection(global).client(ToolRouterService).explainTool({ agent, name });
+  const asked = { agent, name, sessionId: options.session ?? "" };
+  const response = await openConnection(global).client(ToolRouterService).explainTool(asked);
   if (global.json) return printMessage(ExplainToolResponseSchema, response);
-  for (const step of response.steps) {
-    printLine(`${step.passed ? colors.green("✓") : colors.red("✗")} ${step.stage.padEnd(12)} ${step.finding}`);
-  }
-  printLine(response.callable ? colors.green("callable") : colors.red(`not callable: ${response.rule}`));
+  for (const line of linesOfExplanation(agent, name, response)) printLine(line);
+}
+
+/** The way from the name to the decision, a stage a line, then what came of it. */
+export function linesOfExplanation(agent: string, name: string, response: ExplainToolResponse): string[] {
+  const { reference, modelName, aliases, closestNames, callable, rule } = response;
+  const also = aliases.filter((alias) => alias !== name);
+  return [
+    ...(reference === ""
+      ? []
+      : [`${colors.bold(reference)}${modelName === "" ? "" : `, which models call ${modelName}`}`]),
+    ...(also.length === 0 ? [] : [`aliases: ${also.join(", ")}`]),
+    ...response.steps.map(
+      ({ stage, finding, passed }) => `${passed ? colors.green("✓") : colors.red("✗")} ${stage.padEnd(12)} ${finding}`,
+    ),
+    callable ? colors.green(`callable by ${agent}`) : colors.red(`not callable by ${agent}: ${rule}`),
+    ...(closestNames.length === 0 ? [] : [`closest that it may call: ${closestNames.join(", ")}`]),
+  ];
 }

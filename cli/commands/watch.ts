@@ -1,10 +1,10 @@
 import type { Command } from "commander";
-import { AuditKindSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { AuditService, WatchAuditResponseSchema } from "#gen/toolbus/router/v1/audit_pb.ts";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { textOfAuditEvent } from "../audit-printer.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { exitCodes } from "../fault.ts";
-import { colors, nameOfValue, printLine, printMessage } from "../print.ts";
+import { printLine, printMessage } from "../print.ts";
 import { followRun } from "../run-follower.ts";
 import { createJsonRunPrinter, createRunPrinter } from "../run-printer.ts";
 import { watchSpace } from "./spaces.ts";
@@ -34,10 +34,6 @@ async function watchAudit(options: { agent?: string; session?: string }, command
   const filter = { agent: options.agent ?? "", sessionId: options.session ?? "" };
   for await (const response of openConnection(global).client(AuditService).watchAudit({ filter })) {
     if (global.json) printMessage(WatchAuditResponseSchema, response);
-    else if (response.event !== undefined) {
-      const { kind, service, agent, tool, rule, message } = response.event;
-      const name = nameOfValue(AuditKindSchema, kind);
-      printLine(`${colors.cyan(name)} ${service} ${agent} ${tool} ${rule} ${message}`.replace(/ +/g, " "));
-    }
+    else if (response.event !== undefined) printLine(textOfAuditEvent(response.event));
   }
 }

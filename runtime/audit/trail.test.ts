@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { openTestBus } from "../../test/harness/bus.ts";
-import { followAudit, openAuditTrail, readAuditBackwards } from "./trail.ts";
+import { until } from "../time/until.ts";
+import { auditSequenceSince, followAudit, openAuditTrail, readAuditBackwards } from "./trail.ts";
 
 test("ORCH-11 what is recorded can be followed live, and read backwards, with its place in the trail", async () => {
   await using bus = await openTestBus();
@@ -23,6 +24,24 @@ test("ORCH-11 what is recorded can be followed live, and read backwards, with it
   const past: bigint[] = [];
   for await (const event of readAuditBackwards(bus, 3, new AbortController().signal)) past.push(event.sequence);
   expect(past).toEqual([2n, 1n]);
+});
+
+test("ORCH-11 the trail can be entered at a time", async () => {
+  await using bus = await openTestBus();
+  const { signal } = new AbortController();
+  expect(await auditSequenceSince(bus, new Date(0), signal)).toBe(1);
+  const append = async (message: string) => {
+    await using trail = openAuditTrail(bus, "tool-router");
+    trail.record({ kind: AuditKind.BLOCKED, message });
+  };
+  await append("one");
+  const { time } = (await bus.manager.streams.getMessage("TOOLBUS_AUDIT", { seq: 1 }))!;
+  const later = new Date(time.getTime() + 2);
+  await until(() => Date.now() > later.getTime());
+  await append("two");
+  expect(await auditSequenceSince(bus, new Date(0), signal)).toBe(1);
+  expect(await auditSequenceSince(bus, later, signal)).toBe(2);
+  expect(await auditSequenceSince(bus, new Date(Date.now() + 3_600_000), signal)).toBe(3);
 });
 
 test("an event that cannot be stored in time is told, and hinders nobody", async () => {

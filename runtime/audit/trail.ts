@@ -2,7 +2,7 @@ import { create, fromJsonString, type MessageInitShape, toJsonString } from "@bu
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { nuid } from "@nats-io/nats-core";
 import { type AuditEvent, AuditEventSchema, AuditKindSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { appendOnce } from "../bus/append.ts";
+import { appendOnce, firstSince } from "../bus/append.ts";
 import type { Bus } from "../bus/bus.ts";
 import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "../bus/read.ts";
 
@@ -54,6 +54,12 @@ export async function* followAudit(bus: Bus, fromSequence: number, signal: Abort
   for await (const message of followSubject(bus, ALL_EVENTS, { fromSequence: first, signal })) {
     yield eventFromMessage(message);
   }
+}
+
+/** The sequence of the first event that was stored at a time or after it; what comes next when there is none. */
+export async function auditSequenceSince(bus: Bus, time: Date, signal: AbortSignal): Promise<number> {
+  const first = await firstSince(bus, ALL_EVENTS, time, { signal });
+  return first?.seq ?? (await lastSequenceOf(bus, ALL_EVENTS, signal)) + 1;
 }
 
 const WINDOW = 1_000;

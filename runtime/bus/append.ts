@@ -18,7 +18,7 @@
  *     that was already followed by another's reads as a conflict.
  */
 
-import { PubHeaders, type SeqMsgRequest, type StoredMsg } from "@nats-io/jetstream";
+import { type MsgRequest, PubHeaders, type SeqMsgRequest, type StoredMsg } from "@nats-io/jetstream";
 import { nuid } from "@nats-io/nats-core";
 import { headers } from "@nats-io/transport-node";
 import { Failure } from "../failure/failure.ts";
@@ -127,6 +127,7 @@ async function attempt(bus: Bus, append: FencedAppend, id: string, deadline: num
 
 /** What is sent without a server is lost: then nothing has been attempted, and nothing is unknown. */
 async function whenUp(bus: Bus, append: FencedAppend): Promise<void> {
+  if (bus.link.isUp) return;
   const ends = { signal: append.signal, timeoutMs: append.timeoutMs ?? 30_000 };
   await persist(bus.link, async () => {}, { ...ends, what: `appending to ${append.subject}`, isPassing });
 }
@@ -160,6 +161,19 @@ export async function firstAfter(
   limits: ReadLimits = {},
 ): Promise<StoredMsg | null> {
   const query: SeqMsgRequest & { next_by_subj: string } = { seq: sequence + 1, next_by_subj: subject };
+  const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), query);
+  return persist(bus.link, read, { ...limits, what: `reading ${subject}`, isPassing });
+}
+
+/** The first message of a subject that was stored at a time or after it, read from the stream's leader; null when there is none. */
+export async function firstSince(
+  bus: Bus,
+  subject: string,
+  time: Date,
+  limits: ReadLimits = {},
+): Promise<StoredMsg | null> {
+  // the server takes a time in the place of a sequence, which the client's type does not name
+  const query = { start_time: time.toISOString(), next_by_subj: subject } as object as MsgRequest;
   const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), query);
   return persist(bus.link, read, { ...limits, what: `reading ${subject}`, isPassing });
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { SessionSchema } from "#gen/toolbus/session/v1/session_pb.ts";
-import { followAudit, openAuditTrail, readAuditBackwards } from "#runtime/audit/trail.ts";
+import { auditSequenceSince, followAudit, openAuditTrail, readAuditBackwards } from "#runtime/audit/trail.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
@@ -162,6 +162,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
         audit: {
           follow: (from, ends) => followAudit(bus, from, ends),
           backwards: (before, ends) => readAuditBackwards(bus, before, ends),
+          sequenceSince: (time, ends) => auditSequenceSince(bus, time, ends),
         },
         stopping: stopping.signal,
       }),

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { type DescMessage, fromJsonString, type MessageShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { CreateRunResponseSchema, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { ListAgentsResponseSchema, StoredAgentSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
 import { WatchAuditResponseSchema } from "#gen/toolbus/router/v1/audit_pb.ts";
@@ -159,10 +159,10 @@ describe("tools and calls", () => {
   it("explains why a tool can be called, and why not", async () => {
     const good = await toolbus("explain", "plain", "repeat");
     expect(good.stdout).toMatch(/^✓ use/m);
-    expect(good.stdout).toMatch(/\ncallable\n$/);
+    expect(good.stdout).toMatch(/\ncallable by plain\n$/);
     const bad = await toolbus("explain", "plain", "ask");
     expect(bad.stdout).toMatch(/^✗ use/m);
-    expect(bad.stdout).toMatch(/\nnot callable: .+\n$/);
+    expect(bad.stdout).toMatch(/\nnot callable by plain: .+\n$/);
     const { callable } = firstIn(
       ExplainToolResponseSchema,
       (await toolbus("explain", "plain", "ask", "--json")).stdout,
@@ -312,8 +312,37 @@ describe("what happens, as it happens", () => {
     const decided = messagesIn(WatchAuditResponseSchema, whole).map(({ event }) => [event?.agent, event?.kind]);
     expect(decided).toContainEqual(["plain", AuditKind.PERMITTED]);
     expect(decided).toContainEqual(["asker", AuditKind.BLOCKED]);
-    expect(own.written.stdout).toMatch(/^blocked tool-router asker repeat /);
+    expect(own.written.stdout).toMatch(/^\S+Z {2}blocked +tool-router {2}agent asker, session \S+, tool repeat {2}/);
     expect(own.written.stdout).not.toContain("plain");
+  });
+
+  it("ORCH-11 `audit` lists what was decided, by agent, kind, tool and time, and goes on with what comes", async () => {
+    const blocked = ["audit", "--agent", "asker", "--kind", "blocked", "--tool", "repeat"];
+    await toolbus("call", "repeat", '{"text":"hi"}', "--agent", "asker");
+    const list = await until(async () => {
+      const told = await toolbus(...blocked, "--since", "1h", "--json");
+      return told.stdout !== "" && told;
+    });
+    for (const event of messagesIn(AuditEventSchema, list.stdout)) {
+      expect(event).toMatchObject({
+        agent: "asker",
+        kind: AuditKind.BLOCKED,
+        tool: "repeat",
+        rule: "not in tools.use",
+      });
+    }
+    expect(await toolbus(...blocked, "--since", "2099-01-01")).toMatchObject({ exitCode: 0, stdout: "" });
+    expect((await toolbus("audit", "--limit", "1")).stdout.split("\n")).toHaveLength(2);
+    await using followed = follow(...blocked, "--limit", "1", "--follow");
+    await until(async () => {
+      await toolbus("call", "repeat", '{"text":"hi"}', "--agent", "asker");
+      return followed.written.stdout.split("\n").length > 3;
+    });
+    const lines = followed.written.stdout.trimEnd().split("\n");
+    expect(lines.every((line) => / blocked +tool-router {2}agent asker, .*tool repeat/.test(line))).toBe(true);
+    expect(new Set(lines).size).toBe(lines.length);
+    expect(await toolbus("audit", "--kind", "nonsense")).toMatchObject({ exitCode: 2 });
+    expect(await toolbus("audit", "--since", "yesterday")).toMatchObject({ exitCode: 2 });
   });
 
   it("a reader that has enough is no fault", async () => {

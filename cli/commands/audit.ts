@@ -1,0 +1,103 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { type Command, InvalidArgumentError } from "commander";
+import { type AuditEvent, AuditEventSchema, type AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/router/v1/audit_pb.ts";
+import { auditKindFrom, auditKindNames, textOfAuditEvent } from "../audit-printer.ts";
+import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
+import { printLine, printMessage } from "../print.ts";
+
+interface Options {
+  agent?: string;
+  session?: string;
+  run?: string;
+  tool?: string;
+  service?: string;
+  kind?: AuditKind[];
+  since?: Date;
+  limit: number;
+  follow?: boolean;
+}
+
+export function addAuditCommand(program: Command): void {
+  program
+    .command("audit")
+    .description("List what the suite decided, the latest last, and follow it")
+    .option("-a, --agent <name>", "only of this agent")
+    .option("-s, --session <id>", "only of this session")
+    .option("-r, --run <id>", "only of this run")
+    .option("-t, --tool <name>", "only of this tool, by its real name, or of this source")
+    .option("-k, --kind <kind...>", `only of these kinds: ${auditKindNames().join(", ")}`, kindsFrom)
+    .option("--service <name>", "only of this service")
+    .option("--since <time>", "only after this: 30s, 10m, 2h, 7d ago, or a date", timeFrom)
+    .option("-n, --limit <count>", "the last so many", countFrom, 50)
+    .option("-f, --follow", "go on with what comes")
+    .action(audit);
+}
+
+async function audit(options: Options, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const print = (event: AuditEvent) =>
+    global.json ? printMessage(AuditEventSchema, event) : printLine(textOfAuditEvent(event));
+  const connection = openConnection(global);
+  const filter = filterFrom(options);
+  const head = options.follow ? await latestSequence(connection) : 0n;
+  for (const event of (await latest(connection, filter, options.limit)).reverse()) {
+    if (!options.follow || event.sequence <= head) print(event);
+  }
+  if (!options.follow) return;
+  for await (const { event } of connection.client(AuditService).watchAudit({ filter, fromSequence: head + 1n })) {
+    if (event !== undefined) print(event);
+  }
+}
+
+function filterFrom({ agent = "", session = "", run = "", tool = "", service = "", kind = [], since }: Options) {
+  return create(AuditFilterSchema, {
+    agent,
+    sessionId: session,
+    runId: run,
+    tool,
+    service,
+    kinds: kind,
+    ...(since && { since: timestampFromDate(since) }),
+  });
+}
+
+async function latestSequence(connection: Connection): Promise<bigint> {
+  const { events } = await connection.client(AuditService).listAuditEvents({ pageSize: 1 });
+  return events[0]?.sequence ?? 0n;
+}
+
+/** The latest first. A page may be short and yet not the last. */
+async function latest(connection: Connection, filter: AuditFilter, limit: number): Promise<AuditEvent[]> {
+  const found: AuditEvent[] = [];
+  let pageToken = "";
+  do {
+    const pageSize = Math.min(1_000, limit - found.length);
+    const page = await connection.client(AuditService).listAuditEvents({ filter, pageSize, pageToken });
+    found.push(...page.events);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "" && found.length < limit);
+  return found;
+}
+
+function kindsFrom(text: string, before: AuditKind[] = []): AuditKind[] {
+  const kind = auditKindFrom(text);
+  if (kind === undefined) throw new InvalidArgumentError(`the kinds are ${auditKindNames().join(", ")}`);
+  return [...before, kind];
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+function timeFrom(text: string): Date {
+  const [, count, unit] = /^(\d+)([smhd])$/.exec(text) ?? [];
+  const date = new Date(unit === undefined ? Date.parse(text) : Date.now() - Number(count) * (UNITS_MS[unit] ?? 0));
+  if (Number.isNaN(date.getTime())) throw new InvalidArgumentError("expected one like 10m, 2h or 2026-11-21T12:00:00Z");
+  return date;
+}
+
+function countFrom(text: string): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError("expected a number from 1 on");
+  return count;
+}

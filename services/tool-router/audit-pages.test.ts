@@ -1,0 +1,67 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import { type AuditEvent, AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { AuditFilterSchema } from "#gen/toolbus/router/v1/audit_pb.ts";
+import { type AuditReader, readPage, watchFrom } from "./audit-pages.ts";
+
+const { signal } = new AbortController();
+
+/** A trail of so many events, one a second; every hundredth is a refusal. */
+function trailOf(count: number): AuditReader & { read: () => number } {
+  let read = 0;
+  const eventAt = (sequence: number): AuditEvent => {
+    read += 1;
+    const kind = sequence % 100 === 0 ? AuditKind.BLOCKED : AuditKind.PERMITTED;
+    const agent = sequence % 2 === 0 ? "even" : "odd";
+    return create(AuditEventSchema, { sequence: BigInt(sequence), kind, agent, runId: `r${sequence % 10}` });
+  };
+  return {
+    read: () => read,
+    async *backwards(before) {
+      for (let sequence = before > 0 ? before - 1 : count; sequence > 0; sequence--) yield eventAt(sequence);
+    },
+    async *follow(from) {
+      for (let sequence = from > 0 ? from : count + 1; sequence <= count; sequence++) yield eventAt(sequence);
+    },
+    sequenceSince: async (time) => Math.ceil(time.getTime() / 1_000),
+  };
+}
+
+const filterOf = (init: Parameters<typeof create<typeof AuditFilterSchema>>[1]) => create(AuditFilterSchema, init);
+
+async function allPages(trail: AuditReader, filter: ReturnType<typeof filterOf>, pageSize: number) {
+  const sequences: number[] = [];
+  let pages = 0;
+  for (let token = ""; ; pages++) {
+    const page = await readPage(trail, { filter, pageSize, beforeSequence: Number(token || 0) }, signal);
+    sequences.push(...page.events.map(({ sequence }) => Number(sequence)));
+    token = page.nextPageToken;
+    if (token === "") return { sequences, pages: pages + 1 };
+  }
+}
+
+test("ORCH-11 pages hold every event that fits, once, the latest first", async () => {
+  const filter = filterOf({ kinds: [AuditKind.BLOCKED], agent: "even", runId: "r0" });
+  expect((await allPages(trailOf(1_000), filter, 3)).sequences).toEqual(
+    Array.from({ length: 10 }, (_, n) => 1_000 - 100 * n),
+  );
+  expect((await allPages(trailOf(0), filter, 3)).sequences).toEqual([]);
+});
+
+test("ORCH-11 events since a time, and no look at those before it", async () => {
+  const trail = trailOf(10_000);
+  const filter = filterOf({ since: timestampFromMs(9_990_000), agent: "odd" });
+  expect((await allPages(trail, filter, 100)).sequences).toEqual([9_999, 9_997, 9_995, 9_993, 9_991]);
+  expect(trail.read()).toBeLessThan(20);
+  const watched = await Array.fromAsync(watchFrom(trail, { filter, fromSequence: 9_996 }, signal));
+  expect(watched.map(({ sequence }) => Number(sequence))).toEqual([9_997, 9_999]);
+});
+
+test("a page that finds nothing in a long trail is empty, soon, and tells where to go on", async () => {
+  const trail = trailOf(120_000);
+  const filter = filterOf({ agent: "nobody" });
+  const page = await readPage(trail, { filter, pageSize: 10, beforeSequence: 0 }, signal);
+  expect(page).toMatchObject({ events: [], nextPageToken: "70001" });
+  expect((await allPages(trail, filter, 10)).pages).toBe(3);
+});

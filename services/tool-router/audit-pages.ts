@@ -1,0 +1,69 @@
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import type { AuditEvent } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import type { AuditFilter } from "#gen/toolbus/router/v1/audit_pb.ts";
+
+/** The audit trail, read. */
+export interface AuditReader {
+  follow(fromSequence: number, signal: AbortSignal): AsyncIterable<AuditEvent>;
+  backwards(beforeSequence: number, signal: AbortSignal): AsyncIterable<AuditEvent>;
+  /** The sequence of the first event that was stored at a time or after it. */
+  sequenceSince(time: Date, signal: AbortSignal): Promise<number>;
+}
+
+export interface PageRequest {
+  filter: AuditFilter | undefined;
+  pageSize: number;
+  /** The page begins before this sequence; 0 for the latest. */
+  beforeSequence: number;
+}
+
+export interface Page {
+  events: AuditEvent[];
+  nextPageToken: string;
+}
+
+/** What one page looks through at most: one that finds little is short, or empty, and tells where to go on. */
+const MAX_SCANNED = 50_000;
+
+export async function readPage(audit: AuditReader, request: PageRequest, signal: AbortSignal): Promise<Page> {
+  const { filter, pageSize, beforeSequence } = request;
+  const first = await firstWanted(audit, filter, signal);
+  const events: AuditEvent[] = [];
+  let scanned = 0;
+  for await (const event of audit.backwards(beforeSequence, signal)) {
+    if (event.sequence < first) break;
+    if (events.length === pageSize || scanned === MAX_SCANNED) {
+      return { events, nextPageToken: String(event.sequence + 1n) };
+    }
+    scanned += 1;
+    if (isWanted(event, filter)) events.push(event);
+  }
+  return { events, nextPageToken: "" };
+}
+
+/** Events from a sequence on, but none from before the filter's time; 0 without a time is from now on. */
+export async function* watchFrom(
+  audit: AuditReader,
+  { filter, fromSequence }: { filter: AuditFilter | undefined; fromSequence: number },
+  signal: AbortSignal,
+): AsyncGenerator<AuditEvent> {
+  const from = Math.max(fromSequence, await firstWanted(audit, filter, signal));
+  for await (const event of audit.follow(from, signal)) if (isWanted(event, filter)) yield event;
+}
+
+async function firstWanted(audit: AuditReader, filter: AuditFilter | undefined, signal: AbortSignal): Promise<number> {
+  return filter?.since === undefined ? 0 : audit.sequenceSince(timestampDate(filter.since), signal);
+}
+
+function isWanted(event: AuditEvent, filter: AuditFilter | undefined): boolean {
+  if (filter === undefined) return true;
+  const { kinds, agent, sessionId, runId, tool, service } = filter;
+  return (
+    (kinds.length === 0 || kinds.includes(event.kind)) &&
+    (agent === "" || agent === event.agent) &&
+    (sessionId === "" || sessionId === event.sessionId) &&
+    (runId === "" || runId === event.runId) &&
+    (tool === "" || tool === event.tool) &&
+    (service === "" || service === event.service)
+  );
+}
