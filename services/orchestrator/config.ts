@@ -7,6 +7,8 @@ export interface ModelConfig {
   readonly openaiApiKey?: string | undefined;
   /** Directory of the files that `scripted` replays. */
   readonly scripts: string;
+  /** Packages and files that export a provider of models, by the name under which agents know it. */
+  readonly modules: ReadonlyMap<string, string>;
 }
 
 export interface Config extends ServiceConfig {
@@ -22,11 +24,20 @@ export interface Config extends ServiceConfig {
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const reader = readEnvironment(env);
   const openaiApiKey = reader.optionalSecret("OPENAI_API_KEY");
+  const modules = reader.list("TOOLBUS_MODEL_PROVIDERS", { default: [] }).map((entry) => ({
+    entry,
+    parsed: /^([a-zA-Z0-9_-]{1,64})=(\S+)$/.exec(entry),
+  }));
+  for (const { entry, parsed } of modules) {
+    if (parsed === null)
+      reader.fault("TOOLBUS_MODEL_PROVIDERS", entry, "name=package or name=./file, with an optional #export");
+  }
   const config: Config = {
     ...serviceConfigFromReader(reader),
     model: {
       openaiBaseUrl: reader.string("OPENAI_BASE_URL", { default: "https://api.openai.com/v1" }),
       scripts: reader.path("TOOLBUS_SCRIPTS", { default: "examples/models" }),
+      modules: new Map(modules.flatMap(({ parsed }) => (parsed === null ? [] : [[parsed[1]!, parsed[2]!] as const]))),
       ...(openaiApiKey !== undefined && { openaiApiKey }),
     },
     slots: reader.integer("TOOLBUS_RUN_SLOTS", { default: 256, min: 1, max: 10_000 }),

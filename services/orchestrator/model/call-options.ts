@@ -37,7 +37,12 @@ export function callOptionsFromModelOptions(
     if (known !== undefined) standard[known] = value;
     else own[name] = value;
   }
-  return { ...standard, ...(Object.keys(own).length > 0 && { providerOptions: { [provider]: own } }) };
+  return { ...standard, ...(Object.keys(own).length > 0 && { providerOptions: { [optionsKey(provider)]: own } }) };
+}
+
+/** A package of the AI SDK knows its own options under its short name. */
+function optionsKey(provider: string): string {
+  return provider.replace(/^@ai-sdk\//, "");
 }
 
 /** A tool as the model is told of it. */

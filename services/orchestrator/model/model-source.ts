@@ -3,6 +3,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { ModelConfig } from "../config.ts";
+import { createPackageModel, moduleOfProvider } from "./package-models.ts";
 import { createScriptedModel } from "./scripted/scripted-model.ts";
 
 /** Gives the model that an agent names; throws `failed_precondition` for a provider that is not configured. */
@@ -22,7 +23,9 @@ export function createModelSource(config: ModelConfig): ModelSource {
   return ({ provider, model }) => {
     const open = openByProvider.get(provider);
     if (open !== undefined) return open(model);
-    const known = [...openByProvider.keys()].join(", ");
+    const module = moduleOfProvider(provider, config.modules);
+    if (module !== undefined) return createPackageModel(module, model);
+    const known = [...openByProvider.keys(), ...config.modules.keys(), "packages like @ai-sdk/openai"].join(", ");
     return refuse("failed_precondition", `there is no model provider ${JSON.stringify(provider)}; there are ${known}`, {
       reason: "MODEL_PROVIDER_UNKNOWN",
     });

@@ -1,7 +1,6 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import { create } from "@bufbuild/protobuf";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { AgentSchema, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
@@ -13,58 +12,8 @@ import { createModelRow } from "../loop/models.ts";
 import { claimRun, createJournal } from "../run/journal.ts";
 import { createMemoryRunLog } from "../run/memory-log.fixture.ts";
 import { runFromState } from "../run/view.ts";
+import { begin, openProvider, stream } from "./chat-server.fixture.ts";
 import { createModelSource } from "./model-source.ts";
-
-const closers: (() => void)[] = [];
-afterEach(() => {
-  for (const close of closers.splice(0)) close();
-});
-
-interface Asked {
-  readonly body: Record<string, unknown>;
-  readonly headers: IncomingMessage["headers"];
-  readonly atMs: number;
-}
-
-/** A server of the chat completions API; each request is answered by the next of the answers. */
-async function openProvider(answers: ((response: ServerResponse) => void)[]) {
-  const asked: Asked[] = [];
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    asked.push({
-      body: JSON.parse(Buffer.concat(chunks).toString()),
-      headers: request.headers,
-      atMs: performance.now(),
-    });
-    answers[asked.length - 1]?.(response);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  closers.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
-  return { asked, url: `http://127.0.0.1:${port}/v1` };
-}
-
-function stream(deltas: object[], finishReason = "stop") {
-  return (response: ServerResponse) => {
-    begin(response, deltas);
-    const finish = { choices: [{ index: 0, delta: {}, finish_reason: finishReason }] };
-    const usage = { choices: [], usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 } };
-    response.end(`${frame(finish)}${frame(usage)}data: [DONE]\n\n`);
-  };
-}
-
-function begin(response: ServerResponse, deltas: object[]): void {
-  response.writeHead(200, { "content-type": "text/event-stream" });
-  for (const delta of deltas) response.write(frame({ choices: [{ index: 0, delta }] }));
-}
-
-function frame(chunk: object): string {
-  return `data: ${JSON.stringify({ id: "c1", object: "chat.completion.chunk", created: 1, model: "tiny-2", ...chunk })}\n\n`;
-}
 
 /** A run from its acceptance to its end, with a model behind HTTP. */
 async function takeRun(url: string, limits = {}) {
@@ -73,7 +22,7 @@ async function takeRun(url: string, limits = {}) {
   const input = [{ item: { case: "message" as const, value: { role: Role.USER, text: "go" } } }];
   await journal.append(() => ({ case: "accepted", value: { sessionId: "s", agent: "helper", input } }));
   const run = (await claimRun(journal, "process"))!;
-  const modelOf = createModelSource({ openaiBaseUrl: url, openaiApiKey: "key-1", scripts: "." });
+  const modelOf = createModelSource({ openaiBaseUrl: url, openaiApiKey: "key-1", scripts: ".", modules: new Map() });
   const model = { provider: "openai-compatible", model: "tiny", options: { temperature: 0.5, top_k_only_here: 4 } };
   const agent = create(AgentSchema, { name: "helper", model });
   const retries: number[] = [];

@@ -1,0 +1,84 @@
+/**
+ * Models of packages that implement an older version of the AI SDK's specification, as `LanguageModelV4`.
+ *
+ * What the loop asks with (text, thoughts, calls, results) is written the same way in all versions, and so is what it reads
+ * of a stream, but for the end of V2: its reason is a word, and its usage is counted flat.
+ */
+
+import type {
+  LanguageModelV2,
+  LanguageModelV2CallOptions,
+  LanguageModelV2StreamPart,
+  LanguageModelV3,
+  LanguageModelV3CallOptions,
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamPart,
+} from "@ai-sdk/provider";
+import { refuse } from "#runtime/failure/failure.ts";
+
+export type AnyLanguageModel = LanguageModelV2 | LanguageModelV3 | LanguageModelV4;
+
+/** Throws `failed_precondition` for what is no language model of a known version. */
+export function currentModelFrom(model: AnyLanguageModel): LanguageModelV4 {
+  switch (model.specificationVersion) {
+    case "v4":
+      return model;
+    case "v3":
+      return modelFrom(model, async (call) => {
+        const { stream } = await model.doStream(olderCallFrom(call) as LanguageModelV3CallOptions);
+        return stream as ReadableStream<LanguageModelV4StreamPart>;
+      });
+    case "v2":
+      return modelFrom(model, async (call) => {
+        const { stream } = await model.doStream(olderCallFrom(call) as LanguageModelV2CallOptions);
+        return stream.pipeThrough(new TransformStream({ transform: (part, sink) => sink.enqueue(partFromV2(part)) }));
+      });
+    default:
+      return refuse("failed_precondition", `a model of version ${versionOf(model)} is not understood`, {
+        reason: "MODEL_VERSION_UNKNOWN",
+      });
+  }
+}
+
+function modelFrom(
+  { provider, modelId }: Pick<AnyLanguageModel, "provider" | "modelId">,
+  open: (call: LanguageModelV4CallOptions) => Promise<ReadableStream<LanguageModelV4StreamPart>>,
+): LanguageModelV4 {
+  return {
+    specificationVersion: "v4",
+    provider,
+    modelId,
+    supportedUrls: {},
+    doGenerate: () => refuse("unimplemented", "models are asked for streams only"),
+    doStream: async (call) => ({ stream: await open(call) }),
+  };
+}
+
+/** `reasoning` is an option of V4; older packages have options of their own for it. */
+function olderCallFrom({ reasoning: _, ...call }: LanguageModelV4CallOptions): object {
+  return call;
+}
+
+function partFromV2(part: LanguageModelV2StreamPart): LanguageModelV4StreamPart {
+  if (part.type !== "finish") return part as LanguageModelV4StreamPart;
+  const { finishReason, usage } = part;
+  const unified = finishReason === "unknown" ? "other" : finishReason;
+  return {
+    type: "finish",
+    finishReason: { unified, raw: finishReason },
+    usage: {
+      inputTokens: {
+        total: usage.inputTokens,
+        noCache: undefined,
+        cacheRead: usage.cachedInputTokens,
+        cacheWrite: undefined,
+      },
+      outputTokens: { total: usage.outputTokens, text: undefined, reasoning: usage.reasoningTokens },
+    },
+  };
+}
+
+function versionOf(model: object): string {
+  return "specificationVersion" in model ? String(model.specificationVersion) : "none";
+}
