@@ -64,37 +64,38 @@ const LEAVING_GRACE_MS = 2_000;
 export function createSwitching(parts: SwitchingParts): Switching {
   const { sessions, news, catalogue, self, fleet, clock, audit, logger, signal } = parts;
   const { documents } = sessions;
-  const driving = new Map<string, Promise<void>>();
+  const driving = new Map<string, Promise<Session | undefined>>();
 
   async function switchAgent({ sessionId, agent, drainTimeoutMs }: Parameters<Switching["switchAgent"]>[0]) {
     await catalogue.caughtUp();
     const faults = faultsOf(agent);
     if (faults !== undefined) refuseFaulty(agent, faults);
-    const begun = await begin(sessionId, { nextAgent: agent, drainTimeoutMs });
-    if (!begun.hasChanged) {
-      if (begun.session.state === State.CLOSED) refuseClosed(sessionId);
-      if (begun.session.state !== State.ACTIVE) refuseSwitching(begun.session);
-      return sessions.told(begun.session); // it has that agent
+    const { session, ending } = await begin(sessionId, { nextAgent: agent, drainTimeoutMs });
+    if (ending === undefined) {
+      if (session.state === State.CLOSED) refuseClosed(sessionId);
+      if (session.state !== State.ACTIVE) refuseSwitching(session);
+      return sessions.told(session); // it has that agent
     }
-    const ended = await ending(sessionId);
+    const ended = await ending;
     if (ended.state === State.CLOSED) refuseClosed(sessionId);
-    if (ended.agent === agent) return sessions.told(ended);
-    return refuseFaulty(agent, faultsOf(agent) ?? ["it was taken away meanwhile"]);
+    if (ended.agent !== agent) refuseFaulty(agent, faultsOf(agent) ?? ["it was taken away for a while"]);
+    return sessions.told(ended);
   }
 
   async function close({ sessionId, drainTimeoutMs }: Parameters<Switching["close"]>[0]) {
     for (;;) {
-      const { session } = await begin(sessionId, { nextAgent: "", drainTimeoutMs });
+      const { session, ending } = await begin(sessionId, { nextAgent: "", drainTimeoutMs });
       if (session.state === State.CLOSED) return sessions.told(session);
-      const ended = await ending(sessionId); // of the closing, or of what was under way before it
+      const ended = await (ending ?? settled(sessionId)); // of the closing, or of what was under way before it
       if (ended.state === State.CLOSED) return sessions.told(ended);
     }
   }
 
+  /** Without an ending when the session has that agent, is on its way, or closed. */
   async function begin(
     id: string,
     { nextAgent, drainTimeoutMs = DRAIN_MS }: { nextAgent: string; drainTimeoutMs?: number | undefined },
-  ) {
+  ): Promise<{ session: Session; ending?: Promise<Session> }> {
     const drainUntil = timestampFromMs(clock.now() + drainTimeoutMs);
     const { value, hasChanged, revision } = await documents.update(id, (session) =>
       session?.state === State.ACTIVE && session.agent !== nextAgent
@@ -102,35 +103,40 @@ export function createSwitching(parts: SwitchingParts): Switching {
         : undefined,
     );
     const session = value ?? refuseMissing(id);
-    if (hasChanged) void drive({ key: id, value: session, revision });
-    return { session, hasChanged };
+    if (!hasChanged) return { session };
+    const own = drive({ key: id, value: session, revision }).then((ended) => ended ?? settled(id));
+    return { session, ending: Promise.race([own, settled(id)]) }; // this router may be taken for gone, and hang
   }
 
-  function ending(id: string): Promise<Session> {
-    const settled = async () => {
+  /** How a session stands as soon as nobody takes it anywhere. */
+  function settled(id: string): Promise<Session> {
+    const read = async () => {
       const session = (await documents.read(id))?.value ?? refuseMissing(id);
       return isSettled(session) ? session : undefined;
     };
-    return news.until(id, settled, NEVER);
+    return news.until(id, read, NEVER);
   }
 
-  function drive(standing: Stored<Session>): Promise<void> {
-    const { key } = standing;
-    const driven = (driving.get(key) ?? Promise.resolve())
+  /** The session at its end; undefined when somebody else goes on with it. */
+  function drive(standing: Stored<Session>): Promise<Session | undefined> {
+    const { key: sessionId } = standing;
+    const driven = (driving.get(sessionId) ?? Promise.resolve())
       .then(() => steps(standing))
-      .catch((error: unknown) =>
-        logger.warn({ sessionId: key, err: error }, "a switch stands still, and is taken up again"),
-      )
+      .catch((err: unknown) => {
+        logger.warn({ sessionId, err }, "a switch stands still, and is taken up again");
+        return undefined;
+      })
       .finally(() => {
-        if (driving.get(key) === driven) driving.delete(key);
+        if (driving.get(sessionId) === driven) driving.delete(sessionId);
       });
-    driving.set(key, driven);
+    driving.set(sessionId, driven);
     return driven;
   }
 
-  async function steps(standing: Stored<Session>): Promise<void> {
+  async function steps(standing: Stored<Session>): Promise<Session | undefined> {
     let next: Stored<Session> | undefined = standing;
     while (next !== undefined && !isSettled(next.value) && !signal.aborted) next = await step(next);
+    return next !== undefined && isSettled(next.value) ? next.value : undefined;
   }
 
   /** What stands after the step; undefined when somebody else goes on. */
