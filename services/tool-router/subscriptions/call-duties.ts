@@ -19,7 +19,7 @@ import { openFetches } from "./fetches.ts";
 const DUTY = "Toolbus-Duty";
 const stream = "KV_toolbus_calls";
 const durable = "tool_router_duties";
-const ackWaitMs = 15_000;
+const ackWaitMs = 6_000;
 const mostAtOnce = 256;
 const nanosecondsPerMillisecond = 1_000_000;
 

@@ -1,0 +1,115 @@
+import { headers } from "@nats-io/transport-node";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ToolCallState } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { until } from "#runtime/time/until.ts";
+import { answerAtOnce, ExternalService, neither, takeOnly } from "./testing/external-service.ts";
+import { openShop, type Shop } from "./testing/shop.ts";
+
+const patience = { timeoutMs: 30_000 };
+
+describe("calls whose router is killed", () => {
+  let shop: Shop;
+  let lasting: ReturnType<Shop["clientsOf"]>;
+  let victims = 0;
+  beforeAll(async () => {
+    shop = await openShop("lasting");
+    lasting = shop.clientsOf("lasting");
+  });
+  afterAll(() => shop[Symbol.asyncDispose]());
+
+  /** A router that can be killed, and its clients. */
+  async function startVictim() {
+    const name = `victim-${++victims}`;
+    const { pid } = await shop.startRouterProcess(name);
+    return { ...shop.clientsOf(name), kill: () => process.kill(pid, "SIGKILL") };
+  }
+
+  test("TOOL-5 a wait whose router was killed ends at its time all the same, and a late answer reaches the inbox", async () => {
+    const sessionId = await shop.openSession();
+    await using service = new ExternalService(lasting.calls, { tools: ["hurry"] }, neither);
+    const victim = await startVictim();
+    const lost = victim.call({ sessionId, name: "hurry", callId: "forsaken" }).catch(() => "lost");
+    await until(() => service.callIds.includes("forsaken"), patience);
+    victim.kill();
+    await shop.whenRecorded("forsaken", ({ state }) => state === ToolCallState.PENDING);
+    await lasting.calls.submitToolResult({ callId: "forsaken", resultJson: '"late"' });
+    await until(() => shop.spaces.inbox.has("tr:forsaken"), patience);
+    expect(shop.spaces.inbox.get("tr:forsaken")?.event.value).toMatchObject({ result: { outputJson: '"late"' } });
+    expect(await lost).toBe("lost");
+  });
+
+  test("TOOL-6 what a watcher of a killed router had not acknowledged is handed to another", async () => {
+    const sessionId = await shop.openSession();
+    const victim = await startVictim();
+    await using first = new ExternalService(victim.calls, { tools: ["charge"] }, neither);
+    const calling = lasting.call({ sessionId, name: "charge", callId: "rescued", argumentsJson: '{"n":5}' });
+    await until(() => first.callIds.includes("rescued"), patience);
+    await using second = new ExternalService(lasting.calls, { tools: ["charge"] });
+    victim.kill();
+    expect((await calling).output).toEqual({ n: 5 });
+    expect(second.callIds).toEqual(["rescued"]);
+  });
+
+  test("TOOL-6 LOOP-14 a taken call whose watcher and router are both killed ends as outcome_unknown", async () => {
+    const sessionId = await shop.openSession();
+    const victim = await startVictim();
+    await using first = new ExternalService(victim.calls, { tools: ["charge"] }, takeOnly);
+    const calling = lasting.call({ sessionId, name: "charge", callId: "orphaned" });
+    await shop.whenRecorded("orphaned", ({ taken }) => taken);
+    victim.kill();
+    await using second = new ExternalService(lasting.calls, { tools: ["charge"] });
+    const { output } = await calling;
+    expect(output).toMatchObject({ error: expect.stringMatching(/^outcome_unknown: /) });
+    expect([first.callIds, second.callIds]).toEqual([["orphaned"], []]);
+  });
+
+  test("TOOL-9 a router that dies right after a late result is stored loses nothing: the inbox is told by another", async () => {
+    const sessionId = await shop.openSession();
+    const ids = Array.from({ length: 3 }, (_, n) => `untold-${n}`);
+    for (const callId of ids) await lasting.call({ sessionId, name: "order", callId });
+    for (const callId of ids) {
+      const victim = await startVictim();
+      await victim.calls.submitToolResult({ callId, resultJson: `"${callId}"` });
+      victim.kill(); // before it could tell
+      await until(() => shop.spaces.inbox.has(`tr:${callId}`), patience);
+    }
+  }, 90_000);
+
+  test("TOOL-8 a caller is woken although the router that stored its result died before it said so", async () => {
+    const sessionId = await shop.openSession();
+    await using _ = new ExternalService(lasting.calls, { tools: ["charge"] }, neither);
+    const calling = lasting.call({ sessionId, name: "charge", callId: "untold" });
+    const { call } = await shop.whenRecorded("untold", (found) => ({ call: found }));
+    // what a router leaves that dies between its write and its news
+    const kv = await shop.bus.keyValue("toolbus_calls");
+    const entry = await kv.get("untold");
+    const record = { ...entry!.json<object>(), state: "TOOL_CALL_STATE_RESOLVED", result: { outputJson: '"silent"' } };
+    const js = shop.bus.jetstream;
+    const fields = headers();
+    fields.set("Toolbus-Duty", "tell");
+    await js.publish("$KV.toolbus_calls.untold", JSON.stringify(record), { headers: fields });
+    expect((await calling).output).toBe("silent");
+    expect(call.state).toBe(ToolCallState.WAITING);
+  });
+
+  test("TOOL-6 a call whose router died before it offered it is offered by another", async () => {
+    const sessionId = await shop.openSession();
+    const callId = "unoffered";
+    const record = {
+      callId,
+      sessionId,
+      agent: "buyer",
+      tool: "order",
+      argumentsJson: "{}",
+      state: "TOOL_CALL_STATE_PENDING",
+      executionType: "EXECUTION_TYPE_EXTERNAL",
+      createdAt: new Date().toISOString(),
+    };
+    const fields = headers();
+    fields.set("Toolbus-Duty", String(Date.now() + 200));
+    await shop.bus.jetstream.publish(`$KV.toolbus_calls.${callId}`, JSON.stringify(record), { headers: fields });
+    await using service = new ExternalService(lasting.calls, { tools: ["order"] }, answerAtOnce);
+    await until(() => shop.spaces.inbox.has(`tr:${callId}`), patience);
+    expect(service.callIds.filter((one) => one === callId)).toHaveLength(1);
+  });
+});

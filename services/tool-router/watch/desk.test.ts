@@ -1,0 +1,170 @@
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import {
+  ToolCallState as State,
+  type ToolCallRecord,
+  ToolCallRecordSchema,
+} from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { until } from "#runtime/time/until.ts";
+import { success } from "../answer.ts";
+import { createMemoryCalls } from "../testing/memory-calls.ts";
+import { MemoryOffers, MemoryPresence } from "../testing/memory-watching.ts";
+import { createWaiters } from "../waiters.ts";
+import { createAcknowledgements } from "./acknowledgements.ts";
+import { Desk } from "./desk.ts";
+import type { Handed } from "./watcher.ts";
+
+function open() {
+  const calls = createMemoryCalls(createWaiters());
+  const offers = new MemoryOffers();
+  const presence = new MemoryPresence();
+  const left: string[] = [];
+  const onLeft = (taken: ToolCallRecord[]) => left.push(...taken.map(({ callId }) => callId));
+  const desk = new Desk({ offers, presence, store: calls.store, onLeft });
+  offers.onOffer = (offer) => desk.receive(offer);
+  const { acknowledge } = createAcknowledgements(calls.store, systemClock);
+  return {
+    ...calls,
+    offers,
+    presence,
+    desk,
+    left,
+    async call(callId: string, tool = "weigh"): Promise<void> {
+      const executionType = ExecutionType.EXTERNAL;
+      const record = create(ToolCallRecordSchema, { callId, tool, state: State.WAITING, executionType });
+      await calls.store.create(record);
+      await offers.offer(record);
+    },
+    async take({ call, deliveryId }: Handed): Promise<void> {
+      desk.hear(
+        await acknowledge(
+          { $typeName: "toolbus.router.v1.AcknowledgeToolCallRequest", callId: call.callId, deliveryId },
+          "p",
+        ),
+      );
+    },
+    async resolve(callId: string, more: Partial<ToolCallRecord> = {}): Promise<void> {
+      const updated = await calls.store.update(callId, (record) => ({
+        ...record,
+        state: State.RESOLVED,
+        result: success(1),
+        ...more,
+      }));
+      desk.hear(updated!.record);
+    },
+    /** A watcher that reads as long as it is not told to leave. */
+    watch(token: string, limit = 10, tools = ["weigh"]) {
+      const leaving = new AbortController();
+      const handed: Handed[] = [];
+      const ended = (async () => {
+        for await (const one of desk.watch({ token, tools, limit }, leaving.signal)) handed.push(one);
+      })().catch((error: unknown) => error);
+      return {
+        handed,
+        ended,
+        ids: () => handed.map(({ call }) => call.callId),
+        leave: () => leaving.abort(new Error("left")),
+      };
+    },
+  };
+}
+
+describe("who is handed a call", () => {
+  test("TOOL-6 each call goes to one of the watchers of its tool, to the one with the most room", async () => {
+    const parts = open();
+    const [one, two, other] = [parts.watch("one"), parts.watch("two"), parts.watch("other", 10, ["order"])];
+    for (let n = 0; n < 6; n++) await parts.call(`c${n}`);
+    await until(() => one.handed.length + two.handed.length === 6);
+    expect([one.handed.length, two.handed.length, other.handed.length]).toEqual([3, 3, 0]);
+    expect(new Set([...one.ids(), ...two.ids()]).size).toBe(6);
+  });
+
+  test("TOOL-6 a watcher is handed no more than its limit until it takes or answers, and no more is asked for", async () => {
+    const parts = open();
+    const slow = parts.watch("slow", 2);
+    for (let n = 0; n < 5; n++) await parts.call(`c${n}`);
+    await until(() => slow.handed.length === 2);
+    expect(parts.offers.demands.get("weigh")).toBe(0);
+    expect(parts.offers.standing.size).toBe(5);
+    await parts.take(slow.handed[0]!);
+    await parts.resolve(slow.handed[1]!.call.callId);
+    await until(() => slow.handed.length === 4);
+    expect(parts.offers.standing.size).toBe(3); // what is taken or answered has left the queue
+  });
+
+  test("TOOL-6 what was not acknowledged goes on when the watcher leaves, what was taken is reported", async () => {
+    const parts = open();
+    const first = parts.watch("first");
+    await parts.call("taken");
+    await parts.call("given back");
+    await until(() => first.handed.length === 2);
+    await parts.take(first.handed[0]!);
+    const second = parts.watch("second");
+    first.leave();
+    await until(() => second.handed.length === 1);
+    expect(second.ids()).toEqual(["given back"]);
+    expect(parts.left).toEqual(["taken"]);
+    expect(parts.presence.watchers.has("first")).toBe(false);
+  });
+
+  test("W4 what comes back is read first: a call that is resolved or taken by then is handed to nobody", async () => {
+    const parts = open();
+    const first = parts.watch("first");
+    await parts.call("answered");
+    await parts.call("taken elsewhere");
+    await until(() => first.handed.length === 2);
+    await parts.store.update("answered", (record) => ({ ...record, state: State.RESOLVED, result: success(1) })); // its news is late
+    await parts.store.update("taken elsewhere", (record) => ({ ...record, taken: true, deliveryId: "other.1" }));
+    const second = parts.watch("second");
+    first.leave();
+    await until(() => parts.offers.standing.size === 0);
+    expect(second.handed).toEqual([]);
+  });
+
+  test("W2 of two who hold a call the one that is too late is told that it is withdrawn", async () => {
+    const parts = open();
+    const holder = parts.watch("holder");
+    await parts.call("contested");
+    await until(() => holder.handed.length === 1);
+    await parts.store.update("contested", (record) => ({ ...record, taken: true, deliveryId: "other.1" }));
+    parts.desk.hear(parts.records.get("contested")!);
+    await until(() => holder.handed.length === 2);
+    expect(holder.handed[1]).toMatchObject({ withdrawn: true, call: { callId: "contested" } });
+    await expect(parts.take(holder.handed[0]!)).rejects.toThrow(/has been handed to another watcher/);
+  });
+
+  test("LOOP-15 a canceled call is withdrawn from the watcher that has it, taken or not; an answered one is not", async () => {
+    const parts = open();
+    const holder = parts.watch("holder");
+    for (const callId of ["handed", "taken", "answered"]) await parts.call(callId);
+    await until(() => holder.handed.length === 3);
+    await parts.take(holder.handed[1]!);
+    await parts.resolve("answered");
+    await parts.resolve("taken", { canceled: true });
+    await parts.resolve("handed", { canceled: true });
+    await until(() => holder.handed.length === 5);
+    expect(holder.handed.slice(3).map(({ call }) => call.callId)).toEqual(["taken", "handed"]);
+  });
+
+  test("a second stream under the same name ends the first", async () => {
+    const parts = open();
+    const old = parts.watch("same");
+    const back = parts.watch("same");
+    expect(String(await old.ended)).toMatch(/has opened another stream/);
+    await parts.call("c");
+    await until(() => back.handed.length === 1);
+  });
+
+  test("after a loss of news the desk reads what it holds", async () => {
+    const parts = open();
+    const holder = parts.watch("holder", 1);
+    await parts.call("first");
+    await until(() => holder.handed.length === 1);
+    await parts.store.update("first", (record) => ({ ...record, state: State.RESOLVED, result: success(1) }));
+    await parts.call("second");
+    await parts.desk.recheck();
+    await until(() => holder.handed.length === 2);
+  });
+});
