@@ -70,6 +70,7 @@ export async function openOrchestrator(
     queues,
     clock,
     logger,
+    audit: trail.record,
     modelOf,
     handover: handover.signal,
     publishDelta: (runId: string, value: WatchDelta) =>

@@ -43,8 +43,10 @@ export async function executeCalls(run: ClaimedRun, context: LoopContext, work: 
   for (const call of openCalls(run.state)) {
     const isOverBudget = (numbersByCallId.get(call.callId) ?? 0) >= context.limits.maxToolCalls;
     const refusal = decideRefusal(call, { table: work.table, options, isOverBudget });
-    if (refusal !== undefined) await record(run, call.callId, errorResult(refusal));
-    else if (work.table.find(call.name)?.kind === "router") dispatched.push(call);
+    if (refusal !== undefined) {
+      context.onRefused(call, refusal);
+      await record(run, call.callId, errorResult(refusal));
+    } else if (work.table.find(call.name)?.kind !== "function") dispatched.push(call);
   }
   const limit = options?.parallelToolCalls === false ? 1 : context.limits.maxParallelCalls;
   await inParallel(dispatched, limit, async (call) => {

@@ -1,5 +1,5 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import type { Item, RunDelta } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { FunctionCall, Item, RunDelta } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { News } from "../inbox/take-news.ts";
 import type { DeltaWriter } from "./deltas.ts";
@@ -21,6 +21,8 @@ export interface LoopContext {
   readonly publishDelta: (delta: RunDelta) => void;
   /** Names the writer that a watcher who joins in mid-turn is answered from. */
   readonly setDeltas: (deltas: DeltaWriter) => void;
+  /** Told of each call that the loop itself answers with an error; what it passes on, the router decides and audits. */
+  readonly onRefused: (call: FunctionCall, why: string) => void;
   readonly onRetry: (error: unknown, afterMs: number) => void;
   readonly onFailover: (error: unknown, toModelId: string) => void;
   /** Aborts when the run is cancelled or held by another: nothing that is under way counts any more. */

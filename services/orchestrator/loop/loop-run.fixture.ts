@@ -75,6 +75,7 @@ export async function openRun(setting: Setting) {
   const log = createMemoryRunLog();
   const router = createFakeRouter(setting.tools ?? tools);
   const deltas: RunDelta[] = [];
+  const refused: string[] = [];
   const given = new AbortController();
   const handover = new AbortController();
   const input = [{ item: { case: "message" as const, value: { role: Role.USER, text: "go" } } }];
@@ -97,6 +98,7 @@ export async function openRun(setting: Setting) {
       clock: systemClock,
       publishDelta: (delta) => deltas.push(delta),
       setDeltas: () => {},
+      onRefused: ({ name }, why) => refused.push(`${name}: ${why}`),
       onRetry: () => {},
       onFailover: () => {},
       signal: given.signal,
@@ -112,7 +114,20 @@ export async function openRun(setting: Setting) {
   const answers = { log, wakes: { send: async () => {} }, clock: systemClock };
   const answer = (callId: string, result: MessageInitShape<typeof ToolResultSchema>) =>
     submitOutputs(answers, "r", [create(FunctionCallOutputSchema, { callId, result })]);
-  return { log, router, asked, deltas, given, handover, work, view, results, answer, events: () => log.events("r") };
+  return {
+    log,
+    router,
+    asked,
+    deltas,
+    refused,
+    given,
+    handover,
+    work,
+    view,
+    results,
+    answer,
+    events: () => log.events("r"),
+  };
 }
 
 export function double(value: number, id?: string) {

@@ -19,7 +19,9 @@ export function decideRefusal(call: FunctionCall, rules: CallRules): string | un
   if (isDuplicateCallId(call.callId)) return "two calls of one turn had the same id: only the first was executed";
   if (choice?.case === "mode" && choice.value === "none")
     return `tool "${call.name}" was called under tool_choice "none"`;
-  if (table.find(call.name) === undefined) return `there is no tool "${call.name}"`;
+  const isNarrowed = (options?.allowedTools.length ?? 0) > 0;
+  // otherwise the router says what is known of the name, by which rule it is refused, and which names are close
+  if (isNarrowed && table.find(call.name) === undefined) return `there is no tool "${call.name}"`;
   if (!table.isAllowed(call.name)) return `tool "${call.name}" is not in the allowed_tools list`;
   if (isOverBudget) return "the run's limit of tool calls (max_tool_calls) is used up";
   return faultOfArguments(call);

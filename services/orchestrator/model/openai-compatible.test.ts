@@ -36,6 +36,7 @@ async function takeRun(url: string, limits = {}) {
     clock: systemClock,
     publishDelta: () => {},
     setDeltas: () => {},
+    onRefused: () => {},
     onRetry: (_, afterMs) => retries.push(afterMs),
     onFailover: () => {},
     signal: new AbortController().signal,

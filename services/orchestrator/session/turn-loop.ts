@@ -1,4 +1,6 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Agent, Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { type AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { RunDelta } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
@@ -14,6 +16,7 @@ import { type AgentModel, createModelRow, type ModelRow } from "../loop/models.t
 import { RunFailed } from "../loop/run-failed.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import type { ModelSource } from "../model/model-source.ts";
+import { routerCallId } from "../run/cancellation.ts";
 import type { ClaimedRun, RunLog } from "../run/journal.ts";
 import { readHistory } from "./history.ts";
 import type { ActiveRun, SessionQueues } from "./queue.ts";
@@ -33,6 +36,7 @@ export interface TurnLoopOptions {
   readonly modelOf: ModelSource;
   readonly clock: Clock;
   readonly logger: Log;
+  readonly audit: (event: MessageInitShape<typeof AuditEventSchema>) => void;
   readonly publishDelta: (runId: string, delta: RunDelta) => void;
   readonly setDeltas: (runId: string, deltas: DeltaWriter | undefined) => void;
   readonly handover: AbortSignal;
@@ -88,6 +92,11 @@ async function openContext(
     handover,
     publishDelta: (delta) => options.publishDelta(runId, delta),
     setDeltas: (deltas) => options.setDeltas(runId, deltas),
+    onRefused: ({ name, callId }, why) => {
+      const { sessionId } = accepted;
+      const subject = { agent: accepted.agent, sessionId, runId, callId: routerCallId(runId, callId), tool: name };
+      options.audit({ kind: AuditKind.BLOCKED, ...subject, rule: why, message: `agent ${accepted.agent}: ${why}` });
+    },
     onRetry: (error, afterMs) => logger.warn({ err: error, runId, afterMs }, "the model is asked again"),
     onFailover: (error, modelId) => logger.warn({ err: error, runId, modelId }, "the fallback model is asked"),
   };
