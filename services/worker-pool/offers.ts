@@ -9,7 +9,8 @@ import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { builtinTools } from "./builtins/builtins.ts";
 import { sourceFromFile, type ToolFile } from "./files/tool-file.ts";
-import { type ModuleFile, sourceFromModuleFile } from "./hosted/hosted-modules.ts";
+import { sourceFromModuleFile } from "./hosted/module-names.ts";
+import type { ModuleFile } from "./hosted/module-place.ts";
 import type { Secrets } from "./secrets.ts";
 import { parseSourceConfig } from "./source-config.ts";
 

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isToolFileName } from "./files/tool-file.ts";
-import { isModuleFileName } from "./hosted/hosted-modules.ts";
+import { isModuleFileName } from "./hosted/module-names.ts";
 
 /** What an agent's entry of a worker says, parsed. */
 export interface SourceConfig {

@@ -2,7 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Worker as WorkerMessage, WorkerSchema, WorkerState } from "#gen/toolbus/worker/v1/workers_pb.ts";
 import { sourceFromFile, type ToolFile } from "./files/tool-file.ts";
-import { type ModuleFile, sourceFromModuleFile } from "./hosted/hosted-modules.ts";
+import { sourceFromModuleFile } from "./hosted/module-names.ts";
+import type { ModuleFile } from "./hosted/module-place.ts";
 import type { Place } from "./pool/place.ts";
 import type { Worker } from "./worker/worker.ts";
 

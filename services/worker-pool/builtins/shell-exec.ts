@@ -17,7 +17,7 @@ import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { type ChildExit, type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { openAllowed } from "./allowed.ts";
-import { type CommandSettings, defineBuiltin } from "./builtin.ts";
+import { type BuiltinCall, type CommandSettings, defineBuiltin } from "./builtin.ts";
 import { type Captured, createCaptured } from "./captured.ts";
 
 const DEFAULT_OUTPUT_BYTES = 64 * 1024;
@@ -52,51 +52,70 @@ export const shellExec = defineBuiltin({
   async run({ argv, cwd, stdin, maxOutputBytes }, call, commands) {
     const command = allowedCommand(argv, call.policy.allowedCommands);
     await using place = await openWorkingDirectory(cwd, call.policy.allowedPaths);
+    call.signal.throwIfAborted();
     const stdout = createCaptured(maxOutputBytes);
     const stderr = createCaptured(maxOutputBytes);
-    const floodsAfter = (one: Captured, chunk: Buffer) => {
+    const supervision = createSupervision();
+    const keep = (one: Captured, chunk: Buffer) => {
       one.add(chunk);
-      if (one.bytes > FLOOD_BYTES) stop({ kind: "flood" });
+      if (one.bytes > FLOOD_BYTES) supervision.stop({ kind: "flood" });
     };
-    let stopped: Stop | undefined;
-    let child: ChildProcess | undefined;
-    const stop = (why: Stop) => {
-      stopped ??= why;
-      void child?.kill();
-    };
-    call.signal.throwIfAborted();
-    child = await openChildProcess({
+    const child = await openChildProcess({
       command,
       args: argv.slice(1),
       cwd: place.link,
       env: environmentOf(commands),
       limits: commands.limits,
       mark: { name: MARK, value: randomUUID() },
-      onStderr: (chunk) => floodsAfter(stderr, chunk),
+      onStderr: (chunk) => keep(stderr, chunk),
     }).catch((error: unknown) => {
-      throw failureFromStart(error, argv[0] ?? "");
+      throw failureFromStart(error, command);
     });
-    const onAbort = () => stop({ kind: "left" });
-    call.signal.addEventListener("abort", onAbort, { once: true });
-    const limitMs = Math.min(call.policy.timeoutMs || Number.POSITIVE_INFINITY, call.timeoutMs);
-    const stopTimer = startTimer(limitMs, () => stop({ kind: "timeout", limitMs }));
-    if (call.signal.aborted) onAbort();
+    using _ = supervision.begin(child, call);
     try {
       child.write(stdin).catch(() => {}); // a command need not read what it is given
       child.endInput();
-      for await (const chunk of child.output()) floodsAfter(stdout, chunk);
+      for await (const chunk of child.output()) keep(stdout, chunk);
       const exit = await child.exited;
       if (call.signal.aborted) throw call.signal.reason;
-      return answerFrom({ exit, stopped, stdout, stderr, command: argv[0] ?? "" });
+      return answerFrom({ exit, stopped: supervision.stopped, stdout, stderr, command });
     } finally {
-      stopTimer();
-      call.signal.removeEventListener("abort", onAbort);
       await child.kill();
     }
   },
 });
 
 type Stop = { kind: "timeout"; limitMs: number } | { kind: "flood" } | { kind: "left" };
+
+/** S3: the first reason to end the command counts. */
+function createSupervision() {
+  let child: ChildProcess | undefined;
+  let stopped: Stop | undefined;
+  const stop = (why: Stop) => {
+    stopped ??= why;
+    void child?.kill();
+  };
+  return {
+    stop,
+    get stopped() {
+      return stopped;
+    },
+    begin(started: ChildProcess, { policy, timeoutMs, signal }: BuiltinCall): Disposable {
+      child = started;
+      const onAbort = () => stop({ kind: "left" });
+      const limitMs = Math.min(policy.timeoutMs || Number.POSITIVE_INFINITY, timeoutMs);
+      const stopTimer = startTimer(limitMs, () => stop({ kind: "timeout", limitMs }));
+      signal.addEventListener("abort", onAbort, { once: true });
+      if (signal.aborted) onAbort();
+      return {
+        [Symbol.dispose]() {
+          stopTimer();
+          signal.removeEventListener("abort", onAbort);
+        },
+      };
+    },
+  };
+}
 
 /** S1. */
 function allowedCommand(argv: readonly string[], allowed: readonly string[]): string {

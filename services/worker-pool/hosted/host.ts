@@ -1,11 +1,12 @@
 import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
-import type { Answer } from "../worker/worker.ts";
+import type { Answer, CallListener } from "../worker/worker.ts";
 import type { Ask } from "./messages.ts";
 
 /** The call in which a hosted tool asks for something. */
 export interface AskingCall {
   readonly callId: string;
   readonly scope: Scope | undefined;
+  /** When its time is over. */
   readonly deadlineMs: number;
   readonly signal: AbortSignal;
 }
@@ -17,4 +18,13 @@ export interface Host {
    * with a Failure.
    */
   answer(ask: Ask, id: string, call: AskingCall): Promise<Answer>;
+}
+
+/** A call as a module's thread carries it out. */
+export interface HostedCall extends AskingCall {
+  tool: string;
+  argumentsJson: string;
+  configJson: string;
+  secretsJson: string;
+  listener: CallListener;
 }

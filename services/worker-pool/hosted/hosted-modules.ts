@@ -1,31 +1,30 @@
 // The hosted modules of a directory: each in a thread of its own, loaded again when it changes, started again when it ended.
 
 import { mkdir, readdir, realpath } from "node:fs/promises";
-import { join, relative, sep } from "node:path";
+import { join, sep } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type FSWatcher, watch } from "chokidar";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
-import { type Backoff, createBackoff } from "#runtime/time/backoff.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Permits } from "../pool/permits.ts";
 import type { Answer } from "../worker/worker.ts";
-import type { DescribedTool } from "./messages.ts";
-import { type HostedCall, ModuleThread, type ThreadOptions } from "./module-thread.ts";
-import { HostedRegistry, type RegisteredModule } from "./registry.ts";
-
-/** A file of the directory as it stands. */
-export type ModuleFile =
-  | {
-      kind: "offered";
-      file: string;
-      tools: readonly DescribedTool[];
-      thread: ModuleThread | undefined;
-      callsTotal: number;
-    }
-  | { kind: "loading"; file: string }
-  | { kind: "refused"; file: string; reason: string };
+import type { HostedCall } from "./host.ts";
+import { isModuleFileName, sourceFromModuleFile } from "./module-names.ts";
+import {
+  createPlace,
+  fileFromPlace,
+  type LoadedModule,
+  type ModuleFile,
+  noteAnswer,
+  noteCrash,
+  type Place,
+  refuseBackedOff,
+} from "./module-place.ts";
+import { ModuleThread } from "./module-thread.ts";
+import { openModuleWatch } from "./module-watch.ts";
+import { HostedRegistry } from "./registry.ts";
+import type { ThreadOptions } from "./start-thread.ts";
 
 export interface HostedModulesOptions
   extends Pick<ThreadOptions, "heapBytes" | "startMs" | "graceMs" | "environment" | "host" | "redact"> {
@@ -38,36 +37,8 @@ export interface HostedModulesOptions
   logger: Pick<Logger, "info" | "warn">;
 }
 
-/** A module and its life, from file to file version. */
-interface Place {
-  file: string;
-  state: { kind: "loading" } | { kind: "refused"; reason: string } | { kind: "ready"; module: LoadedModule };
-  callsTotal: number;
-  crashes: number;
-  backoff: Backoff;
-  retryAtMs: number;
-  loading: Promise<void>;
-}
-
-interface LoadedModule extends RegisteredModule {
-  thread: ModuleThread;
-}
-
-const SETTLE_MS = 50;
 /** How long the service's start waits for modules; those that take longer are offered when they are there. */
 const START_MS = 5_000;
-const FREE_CRASHES = 2;
-const MODULE_FILE = /^[A-Za-z0-9][A-Za-z0-9_-]*\.(ts|mts|js|mjs)$/;
-
-export function isModuleFileName(name: string): boolean {
-  return MODULE_FILE.test(name);
-}
-
-/** The source that a module is by itself: its name without the ending. */
-export function sourceFromModuleFile(file: string): string {
-  return file.replace(/\.(ts|mts|js|mjs)$/, "");
-}
-
 export async function openHostedModules(options: HostedModulesOptions): Promise<HostedModules> {
   const modules = new HostedModules(options);
   await modules.open();
@@ -79,10 +50,8 @@ export class HostedModules implements AsyncDisposable {
   readonly #options: HostedModulesOptions;
   readonly #places = new Map<string, Place>();
   readonly #listeners = new Set<() => void>();
-  readonly #touched = new Set<string>();
   readonly #leaving = new Set<Promise<void>>();
-  #watcher: FSWatcher | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #watch: AsyncDisposable | undefined;
   #isClosed = false;
 
   constructor(options: HostedModulesOptions) {
@@ -92,11 +61,7 @@ export class HostedModules implements AsyncDisposable {
   async open(): Promise<void> {
     const { directory, logger } = this.#options;
     await mkdir(directory, { recursive: true });
-    const ignored = (path: string) => path.includes(`${sep}node_modules`);
-    this.#watcher = watch(directory, { ignoreInitial: true, ignored });
-    this.#watcher.on("all", (_event, path) => this.#touch(relative(directory, path)));
-    this.#watcher.on("error", (error) => logger.warn({ err: error }, `watching ${directory} failed`));
-    await new Promise<void>((resolve) => this.#watcher?.once("ready", resolve));
+    this.#watch = await openModuleWatch({ directory, logger, onChange: (paths) => void this.#reload(paths) });
     const loads = (await readdir(directory))
       .filter(isModuleFileName)
       .sort()
@@ -136,8 +101,7 @@ export class HostedModules implements AsyncDisposable {
       void running.ended.then(release);
       place.callsTotal += 1;
       const answer = await running.answer;
-      place.crashes = 0;
-      place.backoff.reset();
+      noteAnswer(place);
       return answer;
     } finally {
       if (!running) release();
@@ -146,9 +110,8 @@ export class HostedModules implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
     this.#listeners.clear();
-    await this.#watcher?.close();
+    await this.#watch?.[Symbol.asyncDispose]();
     await Promise.all([...this.#places.values()].map(({ loading }) => loading));
     await Promise.all([this.registry.shutdown(), ...this.#leaving]);
   }
@@ -167,25 +130,17 @@ export class HostedModules implements AsyncDisposable {
     }
   }
 
-  /** A change of what no module is itself may be a change of each: all are loaded again. */
-  #touch(path: string): void {
-    const isModule = isModuleFileName(path);
-    if (!isModule && !/\.(m?[jt]s|json)$/.test(path)) return;
-    for (const file of isModule ? [path, ...this.#refusedFiles()] : this.#places.keys()) this.#touched.add(file);
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#reload(), SETTLE_MS).unref();
-  }
-
   /** What is refused may be good once another file has changed. */
   #refusedFiles(): string[] {
     return [...this.#places.values()].filter(({ state }) => state.kind === "refused").map(({ file }) => file);
   }
 
-  async #reload(): Promise<void> {
-    const files = [...this.#touched].sort();
-    this.#touched.clear();
+  /** A change of what no module is itself may be a change of each: all are loaded again. */
+  async #reload(paths: readonly string[]): Promise<void> {
+    const isOfAll = paths.some((path) => !isModuleFileName(path));
+    const named = [...paths.filter(isModuleFileName), ...(isOfAll ? this.#places.keys() : this.#refusedFiles())];
     const there = new Set(await readdir(this.#options.directory).catch(() => [])); // gone: so are its modules
-    for (const file of files) {
+    for (const file of [...new Set(named)].sort()) {
       if (there.has(file)) void this.#load(file);
       else this.#remove(file);
     }
@@ -199,16 +154,7 @@ export class HostedModules implements AsyncDisposable {
   }
 
   #newPlace(file: string): Place {
-    const { backoffMs, maxBackoffMs } = this.#options;
-    const place: Place = {
-      file,
-      state: { kind: "loading" },
-      callsTotal: 0,
-      crashes: 0,
-      backoff: createBackoff({ initialMs: backoffMs, maxMs: maxBackoffMs }),
-      retryAtMs: 0,
-      loading: Promise.resolve(),
-    };
+    const place = createPlace(file, this.#options);
     this.#places.set(file, place);
     return place;
   }
@@ -269,8 +215,7 @@ export class HostedModules implements AsyncDisposable {
   }
 
   #noteCrash(place: Place, reason: string): void {
-    place.crashes += 1;
-    place.retryAtMs = place.crashes > FREE_CRASHES ? Date.now() + place.backoff.next() : 0;
+    noteCrash(place);
     this.#options.logger.warn({ file: place.file }, `the module ${place.file} was ended: ${reason}`);
   }
 
@@ -289,20 +234,4 @@ export class HostedModules implements AsyncDisposable {
   #tellChange(): void {
     for (const listener of this.#listeners) listener();
   }
-}
-
-function fileFromPlace({ file, state, callsTotal }: Place): ModuleFile {
-  if (state.kind === "ready") {
-    const { thread, tools } = state.module;
-    return { kind: "offered", file, tools, thread: thread.accepts ? thread : undefined, callsTotal };
-  }
-  return state.kind === "refused" ? { kind: "refused", file, reason: state.reason } : { kind: "loading", file };
-}
-
-function refuseBackedOff({ file, retryAtMs }: Place): void {
-  const leftMs = retryAtMs - Date.now();
-  if (leftMs <= 0) return;
-  refuse("unavailable", `the module ${file} keeps ending and is started again in ${leftMs} ms`, {
-    reason: "MODULE_BACKED_OFF",
-  });
 }

@@ -6,41 +6,14 @@
 //     takes no more.
 // T3  A retiring thread takes no call. It ends when the calls that somebody waits for are answered.
 
-import { Worker } from "node:worker_threads";
-import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { Worker } from "node:worker_threads";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import type { WrittenLine } from "../logs/log-line.ts";
-import type { Answer, CallListener } from "../worker/worker.ts";
-import type { Host } from "./host.ts";
+import type { Answer } from "../worker/worker.ts";
+import type { HostedCall } from "./host.ts";
 import type { DescribedTool, FromThread, ToThread } from "./messages.ts";
-import { pipeLines } from "./output-lines.ts";
-
-export interface ThreadOptions {
-  file: string;
-  url: string;
-  heapBytes: number;
-  startMs: number;
-  graceMs: number;
-  environment: Record<string, string>;
-  host: Host;
-  redact: (text: string) => string;
-  /** Lines that belong to no call. */
-  onLine: (line: WrittenLine) => void;
-}
-
-export interface HostedCall {
-  tool: string;
-  callId: string;
-  scope: Scope | undefined;
-  argumentsJson: string;
-  configJson: string;
-  secretsJson: string;
-  /** When its time is over. */
-  deadlineMs: number;
-  signal: AbortSignal;
-  listener: CallListener;
-}
+import { startThread, type ThreadOptions } from "./start-thread.ts";
 
 interface CallInFlight {
   call: HostedCall;
@@ -50,7 +23,6 @@ interface CallInFlight {
   asks: number;
 }
 
-const THREAD = new URL("./thread.ts", import.meta.url);
 const SHUTDOWN_MS = 2_000;
 
 export class ModuleThread {
@@ -86,18 +58,8 @@ export class ModuleThread {
   private constructor(options: ThreadOptions) {
     this.#options = options;
     this.file = options.file;
-    this.#worker = new Worker(THREAD, {
-      workerData: { url: options.url },
-      env: options.environment,
-      argv: [],
-      execArgv: [],
-      stdout: true,
-      stderr: true,
-      resourceLimits: { maxOldGenerationSizeMb: Math.ceil(options.heapBytes / 2 ** 20) },
-    });
+    this.#worker = startThread(options, (text) => options.onLine(this.#line("info", text, "")));
     for (const one of [this.#described, this.#initialized]) one.promise.catch(() => {}); // whoever waits is told
-    for (const stream of [this.#worker.stdout, this.#worker.stderr])
-      pipeLines(stream, (text) => options.onLine(this.#line("info", text, "")));
     this.#worker.on("message", (message: FromThread) => this.#take(message));
     this.#worker.on("error", (error) => {
       this.#fault = messageFromUnknown(error);
