@@ -143,7 +143,7 @@ function conclude(
   const hit = outcomes.filter(({ isHit }) => isHit).length;
   const summary = { trials: outcomes.length, points: hit, missed: missed.map(nameOf), violations: all.length };
   if (isJson) console.log(JSON.stringify(summary));
-  else console.log(coverageTable(outcomes));
+  else if (!wantsViolation) console.log(coverageTable(outcomes));
   for (const { rule, what } of violations) console.error(`VIOLATION ${rule}: ${what}`);
   if (wantsViolation) {
     console.error(all.length > 0 ? "the checker found it" : "the checker found nothing");

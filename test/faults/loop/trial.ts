@@ -7,6 +7,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { readSubject } from "#runtime/bus/read.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Verdict } from "../../harness/nats-proxy.ts";
 import { persist } from "../persist.ts";
 import { createRandom, type Random } from "../random.ts";
@@ -136,16 +137,22 @@ function createAttempt(world: World, options: AttemptOptions) {
   const { token, sessionId, script, choices, giveUpAtMs } = options;
   const client = createRunClient(world, { token, sessionId, giveUpAtMs });
   const struck = Promise.withResolvers<void>();
-  const tasks: Promise<void>[] = [];
+  const requests: Promise<void>[] = [];
+  const refusals: string[] = [];
   let armed: { strike: Strike; point: Point } | undefined;
   let firstKillAt = choices.firstKillAt;
   let cancelAt = choices.cancelAt;
 
+  function request(answer: Promise<void>): Promise<void> {
+    const settled = answer.catch((error: unknown) => void refusals.push(messageFromUnknown(error)));
+    requests.push(settled);
+    return settled;
+  }
+
   function onReached(reached: Reached): Promise<Verdict> | undefined {
     if (reached.point === cancelAt) {
       cancelAt = undefined;
-      const cancelled = client.cancel(subject.runId);
-      tasks.push(cancelled);
+      const cancelled = request(client.cancel(subject.runId));
       const over = Promise.race([cancelled, struck.promise]);
       return reached.held === undefined ? over.then(() => "pass" as const) : undefined;
     }
@@ -168,7 +175,7 @@ function createAttempt(world: World, options: AttemptOptions) {
     tool: choices.tool,
     onReached,
     onParked: (callIds) => {
-      if (choices.cancelAt !== "parked") tasks.push(client.answer(subject.runId, callIds));
+      if (choices.cancelAt !== "parked") void request(client.answer(subject.runId, callIds));
     },
   });
 
@@ -183,7 +190,7 @@ function createAttempt(world: World, options: AttemptOptions) {
       const runId = await client.create();
       const watched = await watchToEnd(world, { subject, runId, giveUpAtMs, random });
       struck.resolve();
-      await Promise.all(tasks);
+      await Promise.all(requests);
       await world.healthy();
       const events = await readLog(world, runId);
       return {
@@ -197,6 +204,7 @@ function createAttempt(world: World, options: AttemptOptions) {
         prompts: subject.prompts,
         cancelledAtMs: client.cancelledAtMs,
         acknowledgedCallIds: client.acknowledgedCallIds,
+        refusals,
       };
     },
   };

@@ -1,5 +1,6 @@
 import type { Client } from "@connectrpc/connect";
 import type { RunService, WatchRunResponse } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { isPassing } from "../persist.ts";
 import type { Seen, Watched } from "./history/history.ts";
@@ -25,7 +26,7 @@ export async function watch(options: WatcherOptions): Promise<Watched> {
       if (await watchOnce(options, seen)) return { name, fromSequence, seen, hasEnded: true };
     } catch (error) {
       if (signal.aborted) return { name, fromSequence, seen, hasEnded: false };
-      if (!isPassing(error)) throw error;
+      if (!isPassing(error)) return { name, fromSequence, seen, hasEnded: false, error: messageFromUnknown(error) };
       await delay(50);
     }
   }

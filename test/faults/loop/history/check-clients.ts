@@ -11,7 +11,10 @@ export function* checkWatched(history: RunHistory): Generator<Violation> {
   }
 }
 
-function* checkSeenEvents({ events }: RunHistory, { fromSequence, seen, hasEnded }: Watched): Generator<Violation> {
+function* checkSeenEvents(
+  { events }: RunHistory,
+  { fromSequence, seen, hasEnded, error }: Watched,
+): Generator<Violation> {
   const rule = "clients see the record";
   const seenEvents = seen.flatMap((entry) => (entry.kind === "event" ? [entry.event] : []));
   for (const [index, event] of seenEvents.entries()) {
@@ -26,6 +29,7 @@ function* checkSeenEvents({ events }: RunHistory, { fromSequence, seen, hasEnded
   if (hasEnded && seenEvents.length !== wanted) {
     yield { rule, what: `its stream ended after ${seenEvents.length} events of ${wanted}` };
   }
+  if (error !== undefined) yield { rule: "streams end", what: `its stream failed: ${error}` };
   const isOver = events.at(-1)?.event.case === "ended";
   if (isOver && !hasEnded) yield { rule: "streams end", what: "its stream did not end with the run" };
   const last = seen.at(-1);

@@ -81,9 +81,15 @@ export function* checkTranscript({ events }: RunHistory): Generator<Violation> {
   }
 }
 
-/** H5: what a client was told is stored stands in the log. */
-export function* checkAcknowledged({ events, acknowledgedCallIds, cancelledAtMs }: RunHistory): Generator<Violation> {
+/** H5: what a client was told is stored stands in the log, and what it may ask for is granted. */
+export function* checkAcknowledged({
+  events,
+  acknowledgedCallIds,
+  cancelledAtMs,
+  refusals,
+}: RunHistory): Generator<Violation> {
   const rule = "acknowledged";
+  for (const what of refusals) yield { rule: "granted", what };
   const finished = new Set(events.flatMap(({ event }) => (event.case === "callFinished" ? [event.value.callId] : [])));
   for (const callId of acknowledgedCallIds) {
     if (!finished.has(callId)) yield { rule, what: `the output of ${callId} was taken and is not in the log` };

@@ -86,6 +86,7 @@ function history(more: Partial<RunHistory> = {}): RunHistory {
       ],
     ],
     acknowledgedCallIds: ["a"],
+    refusals: [],
     ...more,
   };
 }
@@ -139,6 +140,8 @@ const bad: [string, Partial<RunHistory>, string][] = [
     "clients see the record",
   ],
   ["a stream that ended early", { watched: [watcher({ seen: shown(goodLog.slice(0, 3)) })] }, "streams end"],
+  ["a request that was refused", { refusals: ["permission denied"] }, "granted"],
+  ["a stream that failed", { watched: [watcher({ error: "data loss", hasEnded: false })] }, "streams end"],
   ["a stream that never ended", { watched: [watcher({ hasEnded: false })] }, "streams end"],
   ["a word after the last", { watched: [watcher({ seen: [...goodSeen, reset("")] })] }, "streams end"],
   [

@@ -23,6 +23,8 @@ export interface Watched {
   readonly seen: readonly Seen[];
   /** Whether its stream came to an orderly end. */
   readonly hasEnded: boolean;
+  /** What ended it, if that is nothing that a client bears with. */
+  readonly error?: string | undefined;
 }
 
 export interface PromptMessage {
@@ -49,6 +51,8 @@ export interface RunHistory {
   readonly cancelledAtMs?: number | undefined;
   /** The outputs that the client was told are stored. */
   readonly acknowledgedCallIds: readonly string[];
+  /** Refusals of requests that had to be granted. */
+  readonly refusals: readonly string[];
 }
 
 /** A promise that was broken. */
