@@ -3,6 +3,7 @@ import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo, Server } from "node:net";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { until } from "#runtime/time/until.ts";
 import { ended, FakeProvider } from "./testing/fake-provider.ts";
 import { openReader, type Reader } from "./testing/reader.ts";
@@ -28,6 +29,25 @@ afterAll(async () => {
   for (const { server, close } of servers) {
     server.close();
     close();
+  }
+});
+
+test("ORCH-4 a provider that is added later takes over no name of another, whatever it is called", async () => {
+  for (const name of ["zeta", "alpha"]) {
+    const own = new FakeProvider();
+    own.tools = [{ tool: { name: "ping" } }];
+    own.answer = async function* () {
+      yield { event: { case: "result", value: { outputJson: JSON.stringify(name) } } };
+    };
+    suite.use(await serveOnNats(suite.bus, { service: name, routes: own.routes, drainTimeoutMs: 1 }));
+    await suite.clients.catalogue.applyProvider({ provider: { name, service: name } });
+    await suite.clients.agents.applyAgent({ agent: { name: "pinger", tools: { use: ["ping"] } } });
+    await until(async () => {
+      const { tools } = await suite.clients.router.listTools({ agent: "pinger" });
+      return tools.some(({ reference, available }) => reference === "ping" && available);
+    });
+    const { output } = await suite.clients.call({ sessionId: await suite.openSession("pinger"), name: "ping" });
+    expect(output).toBe("zeta");
   }
 });
 

@@ -55,9 +55,10 @@ export class Catalogue {
     return this.#tools;
   }
 
-  /** All providers, those of the suite first. */
+  /** All providers: those of the suite, then the others by age, so that one that is added takes over no name of another. */
   get providers(): Provider[] {
-    return [...this.#parts.ownProviders, ...this.#parts.providers.shelf.entries.map(([, { value }]) => value)];
+    const byAge = this.#parts.providers.shelf.entries.sort(([, one], [, other]) => one.revision - other.revision);
+    return [...this.#parts.ownProviders, ...byAge.map(([, { value }]) => value)];
   }
 
   provider(name: string): Provider | undefined {

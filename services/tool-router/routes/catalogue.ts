@@ -61,7 +61,7 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
     },
     async listProviders() {
       await catalogue.caughtUp();
-      return { providers: catalogue.providers };
+      return { providers: catalogue.providers.toSorted((one, other) => one.name.localeCompare(other.name)) };
     },
     async deleteProvider({ name }) {
       await editor.removeProvider(name);
