@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -78,9 +78,6 @@ const offered = (source: string, isAvailable: boolean) =>
     timeoutMs: 20_000,
     what: `${source} to be ${isAvailable ? "offered" : "refused"}`,
   });
-
-const toolsOf = async (source: string) =>
-  (await pool.provider.listTools({})).tools.filter((one) => one.source === source).map(({ tool }) => tool?.name);
 
 const call = (tool: string, args: object = {}, more: Partial<CallInput> = {}) =>
   pool.call({ source: { name: "good" }, tool, args, ...more });
@@ -209,77 +206,5 @@ describe("what a module does wrong", () => {
     await until(async () => (await call("add", { a: 4 })).value === 4, { timeoutMs: 20_000 });
     expect((await told).rawMessage).toMatch(/timed out after/);
     expect(before.initialized).toBe(1);
-  });
-});
-
-describe("files of the directory", () => {
-  const BAD: [string, string, RegExp][] = [
-    ["no-export.ts", "export const tools = [];", /default export/],
-    ["no-tools.ts", "export default { tools: [] };", /at least one tool/],
-    ["syntax.ts", "export default {", /refused|Unexpected|SyntaxError/],
-    ["throws.ts", 'throw new Error("not today");', /not today/],
-    ["missing.ts", 'import "./absent.ts";', /absent\.ts/],
-    [
-      "field.ts",
-      'export default { tools: [{ name: "field_a", run() {}, exec() {} }] };',
-      /tools\[0\]\.exec: is no field/,
-    ],
-    ["name.ts", 'export default { tools: [{ name: "with blank", run() {} }] };', /tools\[0\]\.name/],
-    [
-      "twice.ts",
-      'export default { tools: [{ name: "x1", run() {} }, { name: "x1", run() {} }] };',
-      /"x1" is there twice/,
-    ],
-    [
-      "duplicate.ts",
-      'export default { tools: [{ name: "add", run() {} }] };',
-      /the tool "add" is registered by good\.ts already/,
-    ],
-    [
-      "start.ts",
-      'export default { initialize() { throw new Error("no key"); }, tools: [{ name: "s1", run() {} }] };',
-      /initialize failed: no key/,
-    ],
-    ["hangs.ts", "for (;;);", /was not loaded within 4000 ms/],
-  ];
-
-  test.each(BAD)("LOOP-9 WORK-12 %s is refused with its reason and hides no other", async (file, text, words) => {
-    await write(file, text);
-    const source = file.replace(/\.ts$/, "");
-    await until(async () => words.test((await status(source))?.reason ?? ""), {
-      timeoutMs: 20_000,
-      what: String(words),
-    });
-    expect(await toolsOf(source)).toEqual([]);
-    expect((await failureOf(pool.call({ source: { name: source }, tool: "x" }))).code).toBe(Code.FailedPrecondition);
-    expect((await call("add", { a: 5 })).value).toBe(5);
-    await rm(join(hosted, file));
-    await until(async () => (await status(source)) === undefined, { timeoutMs: 20_000 });
-  });
-
-  test("a change is loaded, of what it imports too, watchers are told, and calls in flight finish on what they began", async () => {
-    await mkdir(join(hosted, "parts"), { recursive: true });
-    await write("parts/word.ts", 'export const word = "old";');
-    await write(
-      "change.ts",
-      'import { word } from "./parts/word.ts";\nexport default { tools: [{ name: "c1", run: (_: object, { signal }: any) => _ && "wait" in _ ? new Promise((end) => setTimeout(() => end(word), 1500)) : word }] };',
-    );
-    await offered("change", true);
-    const inFlight = pool.call({ source: { name: "change" }, tool: "c1", args: { wait: true } });
-    const names: string[][] = [];
-    const leaving = new AbortController();
-    const watching = (async () => {
-      for await (const { tools } of pool.provider.watchTools({}, { signal: leaving.signal }))
-        names.push(tools.map(({ tool }) => tool?.name ?? ""));
-    })().catch(() => {}); // left below
-    await write("parts/word.ts", 'export const word = "new";');
-    await until(async () => (await pool.call({ source: { name: "change" }, tool: "c1" })).value === "new", {
-      timeoutMs: 20_000,
-    });
-    expect((await inFlight).value).toBe("old");
-    await write("change.ts", 'export default { tools: [{ name: "c2", run: () => 2 }] };');
-    await until(async () => names.some((list) => list.includes("c2") && !list.includes("c1")), { timeoutMs: 20_000 });
-    leaving.abort();
-    await watching;
   });
 });

@@ -1,0 +1,124 @@
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { until } from "#runtime/time/until.ts";
+import { openPoolOnBus, type PoolOnBus } from "../testing/pool-on-bus.ts";
+
+/** Threads start slowly on a machine that does much else. */
+vi.setConfig({ testTimeout: 60_000 });
+
+const GOOD = `export default { tools: [{ name: "add", run: ({ a, b = 0 }: { a: number; b?: number }) => a + b }] };`;
+
+let pool: PoolOnBus;
+let hosted: string;
+
+beforeAll(async () => {
+  pool = await openPoolOnBus(() => ({ TOOLBUS_WORKER_START_TIMEOUT: "4s" }));
+  hosted = join(pool.directory, "hosted");
+  await write("good.ts", GOOD);
+  await offered("good");
+});
+afterAll(() => pool[Symbol.asyncDispose]());
+
+const write = (name: string, text: string) => writeFile(join(hosted, name), text);
+
+const status = async (source: string) =>
+  (await pool.provider.listTools({})).sources.find((one) => one.source === source);
+
+const offered = (source: string) =>
+  until(async () => (await status(source))?.available, { timeoutMs: 30_000, what: `${source} to be offered` });
+
+const toolsOf = async (source: string) =>
+  (await pool.provider.listTools({})).tools.filter((one) => one.source === source).map(({ tool }) => tool?.name);
+
+const call = (tool: string, args: object = {}) => pool.call({ source: { name: "good" }, tool, args });
+
+const failureOf = (called: Promise<unknown>) =>
+  called.then(
+    () => expect.fail("the call succeeded"),
+    (error: unknown) => ConnectError.from(error),
+  );
+
+describe("files of the directory", () => {
+  const BAD: [string, string, RegExp][] = [
+    ["no-export.ts", "export const tools = [];", /default export/],
+    ["no-tools.ts", "export default { tools: [] };", /at least one tool/],
+    ["syntax.ts", "export default {", /refused|Unexpected|SyntaxError/],
+    ["throws.ts", 'throw new Error("not today");', /not today/],
+    ["missing.ts", 'import "./absent.ts";', /absent\.ts/],
+    [
+      "field.ts",
+      'export default { tools: [{ name: "field_a", run() {}, exec() {} }] };',
+      /tools\[0\]\.exec: is no field/,
+    ],
+    ["name.ts", 'export default { tools: [{ name: "with blank", run() {} }] };', /tools\[0\]\.name/],
+    [
+      "twice.ts",
+      'export default { tools: [{ name: "x1", run() {} }, { name: "x1", run() {} }] };',
+      /"x1" is there twice/,
+    ],
+    [
+      "duplicate.ts",
+      'export default { tools: [{ name: "add", run() {} }] };',
+      /the tool "add" is registered by good\.ts already/,
+    ],
+    [
+      "start.ts",
+      'export default { initialize() { throw new Error("no key"); }, tools: [{ name: "s1", run() {} }] };',
+      /initialize failed: no key/,
+    ],
+    ["hangs.ts", "for (;;);", /was not loaded within 4000 ms/],
+  ];
+
+  test.each(BAD)("LOOP-9 WORK-12 %s is refused with its reason and hides no other", async (file, text, words) => {
+    await write(file, text);
+    const source = file.replace(/\.ts$/, "");
+    await until(async () => words.test((await status(source))?.reason ?? ""), {
+      timeoutMs: 30_000,
+      what: String(words),
+    });
+    expect(await toolsOf(source)).toEqual([]);
+    expect((await failureOf(pool.call({ source: { name: source }, tool: "x" }))).code).toBe(Code.FailedPrecondition);
+    expect((await call("add", { a: 5 })).value).toBe(5);
+    await rm(join(hosted, file));
+    await until(async () => (await status(source)) === undefined, { timeoutMs: 30_000 });
+  });
+
+  test("a change is loaded, of what it imports too, watchers are told, and calls in flight finish on what they began", async () => {
+    await mkdir(join(hosted, "parts"), { recursive: true });
+    await write("parts/word.ts", 'export const word = "old";');
+    await write(
+      "change.ts",
+      'import { word } from "./parts/word.ts";\nexport default { tools: [{ name: "c1", run: (_: object, { signal }: any) => _ && "wait" in _ ? new Promise((end) => setTimeout(() => end(word), 1500)) : word }] };',
+    );
+    await offered("change");
+    const inFlight = pool.call({ source: { name: "change" }, tool: "c1", args: { wait: true } });
+    const names: string[][] = [];
+    const leaving = new AbortController();
+    const watching = (async () => {
+      for await (const { tools } of pool.provider.watchTools({}, { signal: leaving.signal }))
+        names.push(tools.map(({ tool }) => tool?.name ?? ""));
+    })().catch(() => {}); // left below
+    await write("parts/word.ts", 'export const word = "new";');
+    await until(async () => (await pool.call({ source: { name: "change" }, tool: "c1" })).value === "new", {
+      timeoutMs: 30_000,
+    });
+    expect((await inFlight).value).toBe("old");
+    await write("change.ts", 'export default { tools: [{ name: "c2", run: () => 2 }] };');
+    await until(async () => names.some((list) => list.includes("c2") && !list.includes("c1")), { timeoutMs: 30_000 });
+    leaving.abort();
+    await watching;
+  });
+
+  test("the example keeps notes", async () => {
+    await write("notes.ts", await readFile(new URL("../../../examples/hosted/notes.ts", import.meta.url), "utf8"));
+    await offered("notes");
+    expect(await toolsOf("notes")).toEqual(["remember", "summarize"]);
+    const remember = { source: { name: "notes" }, tool: "remember", args: { text: "milk" } };
+    expect((await pool.call(remember)).value).toEqual({ notes: 1 });
+    expect((await pool.call(remember)).value).toEqual({ notes: 2 });
+    const alone = await pool.call({ source: { name: "notes" }, tool: "summarize" });
+    expect(alone).toMatchObject({ isError: true, value: "the call comes from no agent" });
+  });
+});
