@@ -77,7 +77,7 @@ const drainOf = ({ drain }: Drain) => (drain === undefined ? {} : { drainTimeout
 
 function cellsOf(session: Session): string[] {
   const { agent, nextAgent, principal } = session;
-  return [nextAgent === "" ? agent : `${agent} → ${nextAgent}`, stateOf(session), principal];
+  return [nextAgent === "" || nextAgent === agent ? agent : `${agent} → ${nextAgent}`, stateOf(session), principal];
 }
 
 const stateOf = ({ state }: Session) => nameOfValue(SessionStateSchema, state);

@@ -1,0 +1,166 @@
+// ORCH-1 through the whole suite: what belongs to one agent of a session is out of reach for the next one.
+
+import { fileURLToPath } from "node:url";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { type CreateRunRequestSchema, RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
+import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { MemoryService } from "#gen/toolbus/spaces/v1/memory_pb.ts";
+import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { until as untilWithin } from "#runtime/time/until.ts";
+import { type Ending, runCommand, startCommand } from "../harness/command.ts";
+import { openTestSuite, type TestSuite } from "../harness/suite.ts";
+
+const scripts = fileURLToPath(new URL("fixtures/switching", import.meta.url));
+const server = fileURLToPath(new URL("../faults/switch/whose-server.fixture.ts", import.meta.url));
+
+const stack = new AsyncDisposableStack();
+let suite: TestSuite;
+beforeAll(async () => {
+  const env = { TOOLBUS_SCRIPTS: scripts, TOOLBUS_MCP_STARTUP_TIMEOUT: "30s" };
+  suite = stack.use(await openTestSuite({ env }));
+  for (const name of ["left", "right", "slow"]) {
+    const source = {
+      name: `${name}-files`,
+      provider: "mcp",
+      config: { command: process.execPath, args: [server, name] },
+    };
+    const tools = { use: [`@${name}-files/*`], aliases: { mine: `@${name}-files/whose` } };
+    const model = { provider: "scripted", model: `${name}.json` };
+    await clientOf(AgentService).applyAgent({ agent: { name, model, sources: [source], tools } });
+  }
+});
+afterAll(() => stack.disposeAsync());
+
+const until: typeof untilWithin = (condition, options) => untilWithin(condition, { timeoutMs: 30_000, ...options });
+const clientOf: TestSuite["connection"]["client"] = (service) => suite.connection.client(service);
+
+async function openSession(agent: string): Promise<string> {
+  return (await clientOf(SessionService).createSession({ agent })).session?.id ?? "";
+}
+
+/** What a call answers, or the error that its result is. */
+async function call(sessionId: string, name: string, args: object = {}): Promise<unknown> {
+  let output: unknown;
+  const request = { sessionId, name, argumentsJson: JSON.stringify(args) };
+  for await (const { event } of clientOf(ToolRouterService).callTool(request)) {
+    if (event.case === "result") output = JSON.parse(event.value.outputJson);
+  }
+  return output;
+}
+
+async function startRun(sessionId: string, options: MessageInitShape<typeof CreateRunRequestSchema>["options"] = {}) {
+  const input = [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: "go" } } })];
+  return (await clientOf(RunService).createRun({ sessionId, input, options })).run?.id ?? "";
+}
+
+const runOf = async (runId: string) => (await clientOf(RunService).getRun({ runId })).run;
+
+describe("ORCH-1 after a switch", () => {
+  it("no tool and no MCP connection of the old agent is reached, by any of its names", async () => {
+    const sessionId = await openSession("left");
+    expect(await call(sessionId, "mine")).toMatchObject({ agent: "left" });
+    const connections = async () => (await clientOf(McpServerService).listServers({ sessionId })).connections;
+    expect((await connections()).map(({ agent }) => agent)).toEqual(["left"]);
+    await clientOf(SessionService).switchAgent({ sessionId, agent: "right" });
+    for (const name of ["left-files__whose", "@left-files/whose"]) {
+      expect(await call(sessionId, name)).toEqual({ error: expect.stringContaining(name) });
+    }
+    expect(await call(sessionId, "mine")).toMatchObject({ agent: "right" });
+    expect((await connections()).map(({ agent }) => agent)).toEqual(["right"]);
+    await clientOf(SessionService).closeSession({ sessionId });
+    expect(await connections()).toEqual([]);
+  });
+
+  it("memory and the active space of the old agent stay with it, and are there when it comes back", async () => {
+    const sessionId = await openSession("left");
+    const { sessions, spaces, memory } = {
+      sessions: clientOf(SessionService),
+      spaces: clientOf(SpaceService),
+      memory: clientOf(MemoryService),
+    };
+    const { space } = await spaces.createSpace({ title: "Room" });
+    await call(sessionId, "enter_space", { space_id: space?.id ?? "" });
+    await call(sessionId, "set_goals", { entries: [{ key: "secret", text: "only the left one knows" }] });
+    const contextOf = (agent: string) => memory.getRunContext({ sessionId, agent });
+    await until(async () => (await contextOf("left")).instructions.includes("only the left one knows"));
+    await sessions.switchAgent({ sessionId, agent: "right" });
+    expect((await contextOf("right")).instructions).not.toContain("only the left one knows");
+    expect((await spaces.getActiveSpace({ sessionId })).spaceId).toBe("");
+    expect(JSON.stringify(await call(sessionId, "send_message", { text: "hello" }))).toContain("error");
+    await sessions.switchAgent({ sessionId, agent: "left" });
+    expect((await contextOf("left")).instructions).toContain("only the left one knows");
+    expect((await spaces.getActiveSpace({ sessionId })).spaceId).toBe(space?.id);
+  });
+
+  it("a parked run of the old agent is cancelled, and the next one is the other agent's, with the transcript", async () => {
+    const sessionId = await openSession("left");
+    const parked = await startRun(sessionId, { functionTools: [{ name: "ask_client" }] });
+    await until(async () => {
+      const run = await runOf(parked);
+      if (run?.error) throw new Error(run.error);
+      return run?.status === RunStatus.REQUIRES_ACTION;
+    });
+    await clientOf(SessionService).switchAgent({ sessionId, agent: "right" });
+    expect(await runOf(parked)).toMatchObject({ status: RunStatus.CANCELLED, reason: "agent_switched" });
+    const next = await startRun(sessionId);
+    const ended = await until(async () => {
+      const run = await runOf(next);
+      return run?.status === RunStatus.COMPLETED && run;
+    });
+    expect(ended).toMatchObject({ agent: "right", outputText: "I am the right one." });
+    const { runs } = await clientOf(RunService).listRuns({ sessionId });
+    expect(runs.map(({ id, agent }) => [id, agent])).toEqual([
+      [next, "right"],
+      [parked, "left"],
+    ]);
+  });
+
+  it("a run in the middle of a call keeps its result and ends as cancelled by itself", async () => {
+    const sessionId = await openSession("slow");
+    const running = await startRun(sessionId);
+    await until(async () => (await runOf(running))?.turns === 1);
+    await clientOf(SessionService).switchAgent({ sessionId, agent: "right", drainTimeoutMs: 30_000 });
+    const ended = await until(async () => {
+      const run = await runOf(running);
+      return run?.status === RunStatus.CANCELLED && run;
+    });
+    expect(ended).toMatchObject({ reason: "agent_switched", turns: 1 });
+    const results = ended.items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value.result] : []));
+    expect(results.map((result) => result?.isError)).toEqual([false]);
+  });
+});
+
+describe("toolbus sessions", () => {
+  const toolbus = (...args: string[]): Promise<Ending> => runCommand(["--url", suite.url, ...args]);
+
+  it("lists, switches, watches and closes", async () => {
+    const sessionId = await openSession("left");
+    await using watch = startCommand(["--url", suite.url, "sessions", "watch", sessionId]);
+    await until(() => watch.written.stdout.includes("active left"));
+    const switched = await toolbus("sessions", "switch", sessionId, "right", "--drain", "100");
+    expect(switched).toMatchObject({ exitCode: 0, stdout: `${sessionId} has agent right\n` });
+    const listed = await toolbus("sessions", "list", "--limit", "1000");
+    expect(listed.stdout.split("\n").find((line) => line.startsWith(sessionId))).toMatch(/ right +active +local /);
+    expect(await toolbus("sessions", "close", sessionId)).toMatchObject({ stdout: `${sessionId} closed\n` });
+    expect((await watch.ended).exitCode).toBe(0);
+    const states = watch.written.stdout.trimEnd().split("\n");
+    expect(states.map((line) => line.replace(/ \(revision \d+\)$/, ""))).toEqual([
+      "active left",
+      "draining left → right",
+      "tearing down left → right",
+      "building right",
+      "active right",
+      "draining right",
+      "tearing down right",
+      "closed right",
+    ]);
+    const refused = await toolbus("sessions", "switch", sessionId, "left");
+    expect(refused).toMatchObject({ exitCode: 1, stderr: `toolbus: session ${sessionId} is closed\n` });
+    expect((await toolbus("sessions", "switch", sessionId, "left", "--drain", "soon")).exitCode).toBe(2);
+  });
+});
