@@ -1,5 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { readAuditBackwards } from "#runtime/audit/trail.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { type Clients, openTestRelay, owner, type TestCaller, type TestRelay } from "./testing/test-relay.ts";
@@ -111,6 +113,13 @@ describe("caller-relay on the bus", () => {
     await answer("s6", "call-6", "mine");
     expect((await result).value).toBe("mine");
     caller.close();
+    const audited = await until(async () => {
+      const events = await Array.fromAsync(readAuditBackwards(relay.bus, 0, AbortSignal.timeout(5_000)));
+      const blocked = events.filter(({ sessionId, kind }) => sessionId === "s6" && kind === AuditKind.BLOCKED);
+      return blocked.length === 4 && blocked;
+    });
+    expect(audited[0]).toMatchObject({ service: "caller-relay", rule: "not the session's owner" });
+    expect(audited[0]?.message).toContain('"stranger"');
   });
 
   test("CTR-5 sessions that are unknown or closed take no caller", async () => {

@@ -1,3 +1,5 @@
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { openAuditTrail } from "#runtime/audit/trail.ts";
 import { instanceService } from "#runtime/bus/ownership.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
@@ -25,6 +27,8 @@ export async function openService(
   const { name, instance, logger, telemetry } = context;
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openServiceBus(config, context));
+  const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
+  const trail = stack.use(openAuditTrail(bus, name, { onLost }));
   const { declarations, late, records, holders } = createStores(bus, instance);
   const { readSession, tellInbox } = createNeighbours(bus, telemetry);
   const peers = createPeers(bus, name);
@@ -59,7 +63,16 @@ export async function openService(
   stack.use(await serveOnNats(bus, { ...served, service: instanceService(name, instance), routes: peerRoutes }));
   const routes = createRoutes({
     ...{ attachments, records, clock, instance, declarations, answers, relay, isAttachedAt, defaultTimeoutMs },
-    sessions: createSessions(readSession),
+    sessions: createSessions({
+      readSession,
+      onStranger: (sessionId, principal) =>
+        trail.record({
+          kind: AuditKind.BLOCKED,
+          sessionId,
+          rule: "not the session's owner",
+          message: `${JSON.stringify(principal)} may not act for the caller of this session`,
+        }),
+    }),
     graceMs: config.callerGraceMs,
     maxGraceMs: config.callerMaxGraceMs,
     stopping: stopping.signal,

@@ -14,7 +14,13 @@ export interface Sessions {
 
 const knownOwners = 10_000;
 
-export function createSessions(readSession: ReadSession): Sessions {
+export interface SessionsOptions {
+  readSession: ReadSession;
+  /** Told of everybody who is refused because a session is another's. */
+  onStranger: (sessionId: string, principal: string) => void;
+}
+
+export function createSessions({ readSession, onStranger }: SessionsOptions): Sessions {
   const ownersBySession = new Map<string, string>();
 
   const read = async (sessionId: string) => {
@@ -26,6 +32,7 @@ export function createSessions(readSession: ReadSession): Sessions {
   };
   const refuseStranger = (sessionId: string, owner: string, principal: string) => {
     if (owner === principal) return;
+    onStranger(sessionId, principal);
     refuse("permission_denied", `session ${sessionId} belongs to another caller`, { reason: "NOT_SESSION_OWNER" });
   };
 

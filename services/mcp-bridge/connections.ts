@@ -28,6 +28,8 @@ export interface ConnectionsOptions {
   idleTimeoutMs: number;
   logger: ConnectionOptions["logger"];
   openerOf: (server: McpServer) => ConnectionOptions["open"];
+  /** Told of each change of each connection. */
+  onChange: (connection: Connection) => void;
   /** Of what fails with nobody waiting for it. */
   onError: (error: unknown) => void;
 }
@@ -52,20 +54,21 @@ export class Connections {
 
   /** For ownership, after the key was won. */
   open(key: string, { server, holder }: AskedConnection): Connection {
-    const connection = new Connection({
+    const connection: Connection = new Connection({
       ...this.#options,
       server,
       holder,
       open: this.#options.openerOf(server),
       onIdle: () => this.#owners?.release(key).catch(this.#options.onError),
-      onChange: () => this.#changed(key),
+      onChange: () => this.#changed(key, connection),
     });
     this.#open.set(key, connection);
     this.changes.tell();
     return connection;
   }
 
-  #changed(key: string): void {
+  #changed(key: string, connection: Connection): void {
+    this.#options.onChange(connection);
     if (this.#open.get(key)?.isClosed) this.#open.delete(key);
     this.changes.tell();
   }

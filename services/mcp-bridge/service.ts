@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { openAuditTrail } from "#runtime/audit/trail.ts";
 import { instanceService, openOwnership } from "#runtime/bus/ownership.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
@@ -11,6 +12,7 @@ import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import type { McpBridgeConfig } from "./config.ts";
 import type { Connection } from "./connection/connection.ts";
 import { createOpener } from "./connection/open.ts";
+import { createConnectionAudit } from "./connection-audit.ts";
 import { type AskedConnection, Connections } from "./connections.ts";
 import { createFleet } from "./fleet.ts";
 import { createProvider } from "./provider.ts";
@@ -29,8 +31,11 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   const findTransport = createTransportRegistry(await loadTransports(config.transportModules));
   const applied = stack.use(await openAppliedServers(bus, logger));
   const onError = (error: unknown) => logger.error({ err: error }, `a connection: ${messageFromUnknown(error)}`);
+  const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
+  const trail = stack.use(openAuditTrail(bus, name, { onLost }));
   const connections = new Connections({
     ...config,
+    onChange: createConnectionAudit(trail.record),
     instance,
     logger,
     onError,

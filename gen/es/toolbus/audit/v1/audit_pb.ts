@@ -135,7 +135,7 @@ export const AuditKind = {
   BLOCKED: 2,
 
   /**
-   * An agent's context was built.
+   * An agent's context was built, or a connection to one of its sources.
    *
    * @generated from enum value: AUDIT_KIND_BUILT = 3;
    */
@@ -156,7 +156,7 @@ export const AuditKind = {
   SWITCH_TIMED_OUT: 5,
 
   /**
-   * An agent's context was taken down.
+   * An agent's context was taken down, or a connection to one of its sources.
    *
    * @generated from enum value: AUDIT_KIND_TORN_DOWN = 6;
    */

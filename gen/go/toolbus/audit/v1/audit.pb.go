@@ -34,13 +34,13 @@ const (
 	AuditKind_AUDIT_KIND_PERMITTED AuditKind = 1
 	// A call was refused; `rule` says by what.
 	AuditKind_AUDIT_KIND_BLOCKED AuditKind = 2
-	// An agent's context was built.
+	// An agent's context was built, or a connection to one of its sources.
 	AuditKind_AUDIT_KIND_BUILT AuditKind = 3
 	// A session's agent was switched.
 	AuditKind_AUDIT_KIND_SWITCHED AuditKind = 4
 	// Calls in flight were cancelled because a switch could not wait longer.
 	AuditKind_AUDIT_KIND_SWITCH_TIMED_OUT AuditKind = 5
-	// An agent's context was taken down.
+	// An agent's context was taken down, or a connection to one of its sources.
 	AuditKind_AUDIT_KIND_TORN_DOWN AuditKind = 6
 	// A source of tools cannot be used; `message` says why.
 	AuditKind_AUDIT_KIND_UNAVAILABLE AuditKind = 7

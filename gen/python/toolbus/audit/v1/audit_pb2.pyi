@@ -31,13 +31,13 @@ class _AuditKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AuditKind.V
     AUDIT_KIND_BLOCKED: _AuditKind.ValueType  # 2
     """A call was refused; `rule` says by what."""
     AUDIT_KIND_BUILT: _AuditKind.ValueType  # 3
-    """An agent's context was built."""
+    """An agent's context was built, or a connection to one of its sources."""
     AUDIT_KIND_SWITCHED: _AuditKind.ValueType  # 4
     """A session's agent was switched."""
     AUDIT_KIND_SWITCH_TIMED_OUT: _AuditKind.ValueType  # 5
     """Calls in flight were cancelled because a switch could not wait longer."""
     AUDIT_KIND_TORN_DOWN: _AuditKind.ValueType  # 6
-    """An agent's context was taken down."""
+    """An agent's context was taken down, or a connection to one of its sources."""
     AUDIT_KIND_UNAVAILABLE: _AuditKind.ValueType  # 7
     """A source of tools cannot be used; `message` says why."""
     AUDIT_KIND_CONFIGURED: _AuditKind.ValueType  # 8
@@ -63,13 +63,13 @@ AUDIT_KIND_PERMITTED: AuditKind.ValueType  # 1
 AUDIT_KIND_BLOCKED: AuditKind.ValueType  # 2
 """A call was refused; `rule` says by what."""
 AUDIT_KIND_BUILT: AuditKind.ValueType  # 3
-"""An agent's context was built."""
+"""An agent's context was built, or a connection to one of its sources."""
 AUDIT_KIND_SWITCHED: AuditKind.ValueType  # 4
 """A session's agent was switched."""
 AUDIT_KIND_SWITCH_TIMED_OUT: AuditKind.ValueType  # 5
 """Calls in flight were cancelled because a switch could not wait longer."""
 AUDIT_KIND_TORN_DOWN: AuditKind.ValueType  # 6
-"""An agent's context was taken down."""
+"""An agent's context was taken down, or a connection to one of its sources."""
 AUDIT_KIND_UNAVAILABLE: AuditKind.ValueType  # 7
 """A source of tools cannot be used; `message` says why."""
 AUDIT_KIND_CONFIGURED: AuditKind.ValueType  # 8

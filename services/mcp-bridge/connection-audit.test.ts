@@ -1,0 +1,41 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { AuditKindSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { Health, McpServerSchema, McpServerStatusSchema } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { createConnectionAudit } from "./connection-audit.ts";
+
+test("ORCH-11 a connection is built, away with its reason, back, and torn down; each is told once", () => {
+  const told: unknown[] = [];
+  const note = createConnectionAudit(({ kind, tool, agent, sessionId, message }) =>
+    told.push([AuditKindSchema.value[kind ?? 0]?.localName, tool, agent, sessionId, message]),
+  );
+  let health: Health = Health.UNSPECIFIED;
+  let [reason, isClosed] = ["", false];
+  const connection = {
+    server: create(McpServerSchema, { name: "files" }),
+    holder: { sessionId: "s", agent: "a" },
+    get isClosed() {
+      return isClosed;
+    },
+    status: () => create(McpServerStatusSchema, { health, reason, tools: 3 }),
+  };
+  const changes: [Health, string][] = [
+    [Health.UNSPECIFIED, ""],
+    [Health.GREEN, ""],
+    [Health.YELLOW, "it answered after 1200 ms"],
+    [Health.GREEN, ""],
+    [Health.RED, "it exited with 1"],
+    [Health.RED, "it exited with 1"],
+    [Health.GREEN, ""],
+  ];
+  for ([health, reason] of changes) note(connection);
+  isClosed = true;
+  note(connection);
+  note(connection);
+  expect(told).toEqual([
+    ["BUILT", "files", "a", "s", "connected, 3 tools"],
+    ["UNAVAILABLE", "files", "a", "s", "it exited with 1"],
+    ["AVAILABLE", "files", "a", "s", "connected, 3 tools"],
+    ["TORN_DOWN", "files", "a", "s", "the connection was closed"],
+  ]);
+});
