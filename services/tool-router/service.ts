@@ -101,7 +101,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
     outside: recorded.outside,
     providers: createProviderExecution({ find, graceMs }),
   });
-  const switching = stack.use(
+  const { switching } = stack.use(
     await openSwitching(bus, {
       self: `${instance}-${randomUUID().slice(0, 8)}`,
       buildMs: config.providerStartupMs + PROVIDER_GRACE_MS,

@@ -4,7 +4,7 @@ import { delay } from "#runtime/time/delay.ts";
 /*
  * The routers know each other by what they say of themselves, twice a second.
  *
- * F1  One that has said nothing for 2.5 s is taken for gone: its switches are taken over, which is safe if it is not (S1).
+ * F1  One that has said nothing for 2.5 s is taken for gone: its switches are taken over, which is safe if it is not (S1 of switching/steps.ts).
  * F2  One that has said nothing for 5 s is not waited for when a session is left. A router that stops says so.
  * F3  For a second after this router came, or came back to the bus, it does not know who else is there: silence means nothing.
  */

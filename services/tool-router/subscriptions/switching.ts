@@ -13,7 +13,7 @@ import { Departures } from "../switching/departures.ts";
 import { createScopeRelease } from "../switching/scope-release.ts";
 import type { SessionCalls } from "../switching/session-calls.ts";
 import type { SessionNews } from "../switching/session-news.ts";
-import { createSwitching, type Switching } from "../switching/switching.ts";
+import { Switching } from "../switching/switching.ts";
 import { openRouters } from "./routers.ts";
 import { openSessionRuns } from "./runs.ts";
 import { openSessionNews } from "./sessions.ts";
@@ -37,7 +37,10 @@ export interface SwitchingNeeds {
 }
 
 /** Switching, and this router's part in the switches of others. */
-export async function openSwitching(bus: Bus, needs: SwitchingNeeds): Promise<Switching & AsyncDisposable> {
+export async function openSwitching(
+  bus: Bus,
+  needs: SwitchingNeeds,
+): Promise<{ switching: Switching } & AsyncDisposable> {
   const { catalogue, contexts, present, news, find, clock, audit, logger, telemetry } = needs;
   await using stack = new AsyncDisposableStack();
   const fleet = stack.use(
@@ -59,7 +62,7 @@ export async function openSwitching(bus: Bus, needs: SwitchingNeeds): Promise<Sw
     },
   });
   const stopping = new AbortController();
-  const switching = createSwitching({
+  const switching = new Switching({
     ...needs,
     fleet,
     release,
@@ -72,5 +75,5 @@ export async function openSwitching(bus: Bus, needs: SwitchingNeeds): Promise<Sw
   stack.use(await openSessionNews(bus, news, needs.onFault));
   stack.defer(() => stopping.abort());
   const owned = stack.move();
-  return { ...switching, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { switching, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -14,7 +14,7 @@ export interface CustodyParts {
 
 const LOOK_MS = 500;
 
-/** Minds the sessions that are on their way: one whose router is gone is taken over here (S5 of switching.ts). */
+/** Minds the sessions that are on their way: one whose router is gone is taken over here (S5 of steps.ts). */
 export function openCustody({ news, switching, fleet, clock }: CustodyParts): AsyncDisposable {
   const underWay = new Map<string, Stored<Session>>();
   const closing = new AbortController();

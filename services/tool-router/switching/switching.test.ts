@@ -8,7 +8,7 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import { Sessions } from "../sessions.ts";
 import { createMemoryDocuments } from "../testing/memory-documents.ts";
 import { SessionNews } from "./session-news.ts";
-import { createSwitching } from "./switching.ts";
+import { Switching } from "./switching.ts";
 
 /** Routers on one store; a test says how long each waits for the others to leave, and sees what each did. */
 async function openRouters() {
@@ -34,7 +34,7 @@ async function openRouters() {
   const stopping = new AbortController();
   await documents.create("s", create(SessionSchema, { id: "s", agent: "red", state: State.ACTIVE }));
   const router = (self: string, allLeft: () => Promise<boolean> = async () => true) =>
-    createSwitching({
+    new Switching({
       ...{ sessions, news, catalogue, self, clock, fleet: { allLeft } },
       release: async ({ agent }) => String(did.push(`${self} releases ${agent}`)),
       build: async ({ agent }) => String(did.push(`${self} builds ${agent}`)),
