@@ -45,6 +45,7 @@ export function createPlainDoor(listener: RequestListener, connections: Connecti
     tellVersion(socket, FIRST_BYTES_TIMEOUT_MS, (version) => {
       if (version === "http2") {
         connections.trackHttp2(socket);
+        socket.allowHalfOpen = false; // a peer that has ended its side is gone: its calls end with it
         http2.emit("connection", socket);
         return;
       }

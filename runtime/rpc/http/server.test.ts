@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
-import { connect, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { BytesValueSchema } from "@bufbuild/protobuf/wkt";
 import { type Client, Code, ConnectError, createClient, type ServiceImpl, type Transport } from "@connectrpc/connect";
@@ -261,6 +261,34 @@ describe("the first bytes", () => {
     socket.write("POST /toolbus.echo.v1.EchoService/Unary HTTP/1.0\r\ncontent-type: application/proto\r\n\r\n");
     await until(() => text().includes(" 400 "));
   });
+});
+
+test.each(["1.1", "2"] as const)("the calls of a peer that dies are aborted: HTTP/%s", async (httpVersion) => {
+  const [entered, aborted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const server = await openServer({
+    async *serverStream(_request, { signal }) {
+      signal.addEventListener("abort", () => aborted.resolve());
+      entered.resolve();
+      await aborted.promise;
+    },
+  });
+  let toServer: Socket | undefined;
+  const cable = createServer((peer) => {
+    toServer = connect(server.port, "127.0.0.1");
+    peer.pipe(toServer).pipe(peer);
+  }).listen(0, "127.0.0.1");
+  await once(cable, "listening");
+  const baseUrl = `http://127.0.0.1:${(cable.address() as AddressInfo).port}`;
+  const client = createClient(EchoService, createConnectTransport({ baseUrl, httpVersion }));
+  const reading = (async () => {
+    for await (const _ of client.serverStream(bytes("x")));
+  })();
+  reading.catch(() => {}); // it breaks, which is no concern of the server
+  await entered.promise;
+  toServer?.end(); // what the kernel sends for a process that was killed
+  await aborted.promise;
+  toServer?.destroy();
+  cable.close();
 });
 
 test("a message over the limit is refused as resource_exhausted", async () => {

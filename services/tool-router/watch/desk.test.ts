@@ -81,6 +81,17 @@ describe("who is handed a call", () => {
     expect(new Set([...one.ids(), ...two.ids()]).size).toBe(6);
   });
 
+  test("TOOL-6 calls that come one by one are shared, too", async () => {
+    const parts = open();
+    const [one, two] = [parts.watch("one"), parts.watch("two")];
+    for (let n = 0; n < 4; n++) {
+      await parts.call(`c${n}`);
+      await until(() => one.handed.length + two.handed.length === n + 1);
+      await parts.resolve(`c${n}`);
+    }
+    expect([one.handed.length, two.handed.length]).toEqual([2, 2]);
+  });
+
   test("TOOL-6 a watcher is handed no more than its limit until it takes or answers, and no more is asked for", async () => {
     const parts = open();
     const slow = parts.watch("slow", 2);

@@ -110,6 +110,8 @@ export class Desk {
     const delivery: Delivery = { id: `${watcher.token}.${randomUUID()}`, record, offer };
     watcher.delivered.set(callId, delivery);
     this.#held.set(callId, watcher);
+    this.#watchers.delete(watcher);
+    this.#watchers.add(watcher); // of two with the same room, the other is next
     watcher.hand({ call: record, deliveryId: delivery.id, withdrawn: false });
     this.#demand(watcher.tools);
   }
