@@ -18,6 +18,8 @@ export interface StreamDeclaration extends Limits {
   readonly subjects: readonly string[];
   readonly retention: "limits" | "workqueue";
   readonly discard: "new" | "old";
+  /** Whether it takes messages that the broker publishes at a later time; one that does cannot refuse when it is full. */
+  readonly hasSchedules?: boolean;
   readonly maxMessagesPerSubject?: number;
   /** How long a message id is remembered, so that an append repeated under it is stored once. */
   readonly duplicateWindowMs: number;
@@ -32,6 +34,7 @@ export type ObjectStoreDeclaration = Limits;
 export type StreamName =
   | "TOOLBUS_RUNS"
   | "TOOLBUS_WAKES"
+  | "TOOLBUS_TIMERS"
   | "TOOLBUS_OFFERS"
   | "TOOLBUS_SPACES"
   | "TOOLBUS_INBOX"
@@ -78,6 +81,17 @@ export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
     discard: "new",
     maxBytes: 256 * mib,
     maxMessageBytes: 64 * kib,
+    duplicateWindowMs: 2 * minutes,
+  },
+  TOOLBUS_TIMERS: {
+    description: "Times at which sessions are to be woken, one a run, and what is due of them until it is a wake-up.",
+    subjects: ["toolbus.timer.>"],
+    retention: "workqueue",
+    discard: "old",
+    hasSchedules: true,
+    maxBytes: 512 * mib,
+    maxMessageBytes: 4 * kib,
+    maxMessagesPerSubject: 8,
     duplicateWindowMs: 2 * minutes,
   },
   TOOLBUS_OFFERS: {
@@ -249,7 +263,8 @@ function configOfStream(name: string, declaration: StreamDeclaration): DeclaredC
     discard: declaration.discard,
     max_msgs_per_subject: declaration.maxMessagesPerSubject ?? -1,
     duplicate_window: declaration.duplicateWindowMs * nanosecondsPerMillisecond,
-    allow_rollup_hdrs: false,
+    allow_rollup_hdrs: declaration.hasSchedules ?? false,
+    allow_msg_schedules: declaration.hasSchedules ?? false,
     deny_delete: false,
     deny_purge: false,
   };

@@ -110,6 +110,23 @@ describe("a run", () => {
     expect(await becomes(second, RunStatus.COMPLETED)).toMatchObject({ outputText: "two it is" });
   });
 
+  test("LOOP-1 LOOP-16 that is parked ends when its time is over, though nobody comes", async () => {
+    const options = { ...asking, limits: { deadlineMs: 1_500 } };
+    const run = await start({ sessionId: "asker-deadline" }, "hi", { options });
+    const events = await eventsOf(run);
+    expect(events.map(({ event }) => event.case)).toEqual([
+      "accepted",
+      "claimed",
+      "turnCommitted",
+      "parked",
+      "claimed",
+      "ended",
+    ]);
+    expect(await becomes(run, RunStatus.INCOMPLETE)).toMatchObject({ reason: "deadline" });
+    const { state } = await world.bus.manager.streams.info("TOOLBUS_TIMERS");
+    expect(state.messages).toBe(0);
+  });
+
   test("LOOP-5 LOOP-16 parks until its outputs are there, and further input of the session waits", async () => {
     const run = await start({ sessionId: "asker-parked" }, "hi", { options: asking });
     const next = await start({ sessionId: "asker-parked" }, "hi again", { options: asking });

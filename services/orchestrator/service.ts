@@ -24,6 +24,7 @@ import { createRouterClients } from "./subscriptions/router-clients.ts";
 import { createInboxClient } from "./subscriptions/spaces-clients.ts";
 import { createStreamQueues } from "./subscriptions/stream-queues.ts";
 import { createStreamRunKeys, createStreamRunLog, readRunIds, tellLive } from "./subscriptions/stream-run-log.ts";
+import { createStreamTimers, openDueTimers } from "./subscriptions/stream-timers.ts";
 import { openStreamWakes } from "./subscriptions/stream-wakes.ts";
 
 /** Parts that a process may bring of its own. */
@@ -53,6 +54,7 @@ export async function openOrchestrator(
   const queues = createStreamQueues(bus);
   const heartbeatMs = config.takeoverMs / 3;
   const wakes = await openStreamWakes(bus, { ackWaitMs: config.takeoverMs, heartbeatMs, maxInHand: 100_000 });
+  stack.use(await openDueTimers(bus, wakes, logger));
   const holders = stack.use(createHolders(bus));
   const interceptors = clientInterceptors({ telemetry });
   const clients = { ...createRouterClients(bus, interceptors), inbox: createInboxClient(bus, interceptors) };
@@ -84,6 +86,7 @@ export async function openOrchestrator(
     log,
     queues,
     holders,
+    timers: createStreamTimers(bus),
     clock,
     logger,
     instance: life,

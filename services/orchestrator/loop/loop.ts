@@ -16,6 +16,7 @@
  * The next step follows from the log alone, so that a run that is taken over goes on in the middle of any of them.
  */
 
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
@@ -58,7 +59,7 @@ export async function runLoop(run: ClaimedRun, context: LoopContext): Promise<Lo
         taken = await model(run, context, signal, taken?.table);
       } else {
         await execute(run, context, signal, taken);
-        if (await parks(run)) {
+        if (await parks(run, context)) {
           await refuseSwitched(run, context, signal);
           return "parked";
         }
@@ -116,11 +117,16 @@ function recoveringDeltas(run: ClaimedRun, context: LoopContext): DeltaWriter {
 }
 
 /** LOOP-5: what is left waits for the client, unless its outputs came meanwhile or nobody needs them. */
-async function parks(run: ClaimedRun): Promise<boolean> {
+async function parks(run: ClaimedRun, { limits }: LoopContext): Promise<boolean> {
   await run.append((state) => {
     if (hasSkipped(state)) return undefined;
     const calls = openCalls(state);
-    return calls.length > 0 ? { case: "parked", value: { calls } } : undefined;
+    if (calls.length === 0) return undefined;
+    const untilMs = state.acceptedAtMs + limits.deadlineMs;
+    return {
+      case: "parked",
+      value: { calls, ...(Number.isFinite(untilMs) && { deadline: timestampFromMs(untilMs) }) },
+    };
   });
   return run.state.phase.kind === "parked";
 }

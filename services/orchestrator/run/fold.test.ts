@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type RunEvent, RunEventSchema, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -58,12 +59,18 @@ describe("the fold of a log", () => {
     expect(() => foldLog(logFrom([accepted, claim, claim]))).toThrow("claimed a second time");
   });
 
+  test("LOOP-1 a parked run is runnable once its time is over, though nothing came", () => {
+    const deadline = timestampFromMs(5_000);
+    const parked = foldLog(logFrom([accepted, turn(1, ["a"]), { case: "parked", value: { deadline } }]))!;
+    expect([4_999, 5_000].map((nowMs) => isRunnable(parked, nowMs))).toEqual([false, true]);
+  });
+
   test("a parked run is runnable when its calls are answered or it is to be cancelled", () => {
     const parked = [accepted, turn(1, ["a", "b"]), { case: "parked", value: {} } as EventBody];
-    expect(isRunnable(foldLog(logFrom(parked))!)).toBe(false);
-    expect(isRunnable(foldLog(logFrom([...parked, finished("a")]))!)).toBe(false);
-    expect(isRunnable(foldLog(logFrom([...parked, finished("a"), finished("b")]))!)).toBe(true);
-    expect(isRunnable(foldLog(logFrom([...parked, { case: "cancelRequested", value: {} }]))!)).toBe(true);
+    expect(isRunnable(foldLog(logFrom(parked))!, 0)).toBe(false);
+    expect(isRunnable(foldLog(logFrom([...parked, finished("a")]))!, 0)).toBe(false);
+    expect(isRunnable(foldLog(logFrom([...parked, finished("a"), finished("b")]))!, 0)).toBe(true);
+    expect(isRunnable(foldLog(logFrom([...parked, { case: "cancelRequested", value: {} }]))!, 0)).toBe(true);
   });
 
   test("an event of a later release changes nothing but the count", () => {

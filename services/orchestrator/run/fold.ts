@@ -20,6 +20,7 @@ import type {
   RunAccepted,
   RunEnded,
   RunEvent,
+  RunParked,
   TurnCommitted,
 } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -36,7 +37,7 @@ export interface Turn {
 export type Phase =
   | { readonly kind: "queued" }
   | { readonly kind: "working" }
-  | { readonly kind: "parked" }
+  | { readonly kind: "parked" /** When its time is over. */; readonly untilMs: number }
   | { readonly kind: "ended"; readonly ended: RunEnded; readonly atMs: number };
 
 export interface Claim {
@@ -131,7 +132,7 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
     case "contextCompacted":
       return { compaction: event.value, spent: plus(state.spent, event.value.usage) }; // F5
     case "parked":
-      return { phase: { kind: "parked" } };
+      return { phase: { kind: "parked", untilMs: deadlineMsOf(event.value) } };
     case "cancelRequested":
       return { cancel: state.cancel ?? event.value };
     case "ended":
@@ -168,10 +169,15 @@ export function openCalls(state: RunState): FunctionCall[] {
   return turn === undefined ? [] : turn.calls.filter((call) => !turn.resultsByCallId.has(call.callId));
 }
 
-/** Whether there is something that a process can do for the run. */
-export function isRunnable(state: RunState): boolean {
-  if (state.phase.kind === "ended") return false;
-  return state.phase.kind !== "parked" || state.cancel !== undefined || openCalls(state).length === 0;
+/** Whether there is something that a process can do for the run at that time. */
+export function isRunnable(state: RunState, nowMs: number): boolean {
+  const { phase, cancel } = state;
+  if (phase.kind !== "parked") return phase.kind !== "ended";
+  return cancel !== undefined || nowMs >= phase.untilMs || openCalls(state).length === 0;
+}
+
+function deadlineMsOf({ deadline }: RunParked): number {
+  return deadline === undefined ? Number.POSITIVE_INFINITY : timestampMs(deadline);
 }
 
 function timeMsOf(event: Pick<RunEvent, "time">): number {

@@ -21,6 +21,11 @@ export interface WakeQueue {
   next(signal: AbortSignal): Promise<Wake | undefined>;
 }
 
+export interface Timers {
+  /** Wakes the session at that time or soon after it, whatever dies until then; replaces the run's former time. */
+  set(run: { sessionId: string; runId: string }, atMs: number): Promise<void>;
+}
+
 /** What a process says about a session that another asks it for. */
 export type HolderAnswer =
   /** It works on the session and will look for the news. */

@@ -2,7 +2,7 @@ import type { Clock } from "#runtime/time/clock.ts";
 import type { LoopOutcome } from "../loop/loop.ts";
 import type { ClaimedRun, RunLog } from "../run/journal.ts";
 import type { ActiveRun, SessionQueues } from "./queue.ts";
-import type { Holders } from "./wake.ts";
+import type { Holders, Timers } from "./wake.ts";
 
 /** Where a service tells its operator what happened. */
 export interface Log {
@@ -14,6 +14,7 @@ export interface WorkerOptions {
   readonly log: RunLog;
   readonly queues: SessionQueues;
   readonly holders: Holders;
+  readonly timers: Timers;
   /** This process in claims: never the same for two processes, nor for two lives of one. */
   readonly instance: string;
   readonly clock: Clock;

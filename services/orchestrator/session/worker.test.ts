@@ -43,6 +43,7 @@ test("LOOP-13 a wake-up that is earlier than its news waits for them, also while
     log,
     queues,
     holders: { ask: async () => "gone", nudge: () => {}, askForSnapshot: () => {} },
+    timers: { set: async () => {} },
     instance: "here",
     clock: systemClock,
     logger,

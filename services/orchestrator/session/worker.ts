@@ -23,6 +23,8 @@
  *     the same way in each process must not go round for ever.
  * W6  A session at rest looks into its inbox, also when the wake-up was a run's: one of the inbox that came meanwhile was
  *     answered for (W2), or found the session parked.
+ * W7  A wake-up of a session whose run waits for its client is put down once the broker has the time at which that run is to
+ *     end: after a death in between, the wake-up comes again.
  */
 
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -82,7 +84,7 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
       for (;;) {
         hold.hasNews = false;
         const active = await findActiveRun(queues, log, sessionId, clock);
-        const hasWork = active !== undefined && isRunnable(active.state);
+        const hasWork = active !== undefined && isRunnable(active.state, clock.now());
         const verdict = await (hasWork ? takeUp(active, hold) : rest(active, wake));
         if (verdict === undefined || (verdict.kind === "done" && hold.hasNews)) continue;
         return verdict; // W1, W2: the session is given up in the same breath
@@ -104,7 +106,10 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
 
   /** W6. */
   async function rest(active: ActiveRun | undefined, { message }: Wake): Promise<Verdict | undefined> {
-    if (active !== undefined) return { kind: "done" };
+    if (active !== undefined) {
+      await setDeadline(active); // W7
+      return { kind: "done" };
+    }
     const isOfInbox = message.runId === "";
     if (options.handover.aborted) return isOfInbox ? { kind: "later", delayMs: 0 } : { kind: "done" };
     try {
@@ -115,6 +120,12 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
       logger.warn({ err: error, sessionId: message.sessionId }, "an inbox could not be looked into");
       return { kind: "done" }; // its own wake-ups stand for what waits in it
     }
+  }
+
+  /** W7. A clock that is behind the broker's finds that its time has not come yet, and waits for it again. */
+  async function setDeadline({ state: { runId, accepted, phase } }: ActiveRun): Promise<void> {
+    if (phase.kind !== "parked" || !Number.isFinite(phase.untilMs)) return;
+    await options.timers.set({ sessionId: accepted.sessionId, runId }, Math.max(phase.untilMs, clock.now() + 250));
   }
 
   /** A verdict if another process answers for the session; undefined when it is time to look again. */

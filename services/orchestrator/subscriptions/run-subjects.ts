@@ -9,6 +9,10 @@ export const runSubjects = {
   key: (sessionId: string, key: string) =>
     `toolbus.run.key.${sessionId}.${createHash("sha256").update(key).digest("hex").slice(0, 32)}`,
   wake: (sessionId: string) => `toolbus.wake.${sessionId}`,
+  /** Holds the time at which a run's session is to be woken. */
+  timer: (runId: string) => `toolbus.timer.at.${runId}`,
+  timerDue: (sessionId: string) => `toolbus.timer.due.${sessionId}`,
+  everyTimerDue: "toolbus.timer.due.*",
   /** What a watcher hears: deltas, and stored events after they were acknowledged. */
   live: (runId: string) => `toolbus.delta.${runId}`,
   /** Where a process answers for the sessions that it works on. */

@@ -1534,7 +1534,9 @@ func (x *CallFinished) GetResult() *v1.ToolResult {
 type RunParked struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The calls that it waits for.
-	Calls         []*FunctionCall `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	Calls []*FunctionCall `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	// When its time is over, whether or not they are answered; absent for a run without a deadline.
+	Deadline      *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1572,6 +1574,13 @@ func (*RunParked) Descriptor() ([]byte, []int) {
 func (x *RunParked) GetCalls() []*FunctionCall {
 	if x != nil {
 		return x.Calls
+	}
+	return nil
+}
+
+func (x *RunParked) GetDeadline() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Deadline
 	}
 	return nil
 }
@@ -2842,9 +2851,10 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x06effect\x18\x03 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect\"\\\n" +
 	"\fCallFinished\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x123\n" +
-	"\x06result\x18\x02 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\"?\n" +
+	"\x06result\x18\x02 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\"w\n" +
 	"\tRunParked\x122\n" +
-	"\x05calls\x18\x01 \x03(\v2\x1c.toolbus.run.v1.FunctionCallR\x05calls\"j\n" +
+	"\x05calls\x18\x01 \x03(\v2\x1c.toolbus.run.v1.FunctionCallR\x05calls\x126\n" +
+	"\bdeadline\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"j\n" +
 	"\x0eTextCheckpoint\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x16\n" +
@@ -3028,31 +3038,32 @@ var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	37, // 24: toolbus.run.v1.CallStarted.effect:type_name -> toolbus.tool.v1.Effect
 	33, // 25: toolbus.run.v1.CallFinished.result:type_name -> toolbus.tool.v1.ToolResult
 	4,  // 26: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
-	0,  // 27: toolbus.run.v1.RunEnded.status:type_name -> toolbus.run.v1.RunStatus
-	7,  // 28: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
-	10, // 29: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.run.v1.Usage
-	36, // 30: toolbus.run.v1.RunEvent.time:type_name -> google.protobuf.Timestamp
-	14, // 31: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
-	15, // 32: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
-	16, // 33: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
-	17, // 34: toolbus.run.v1.RunEvent.call_started:type_name -> toolbus.run.v1.CallStarted
-	18, // 35: toolbus.run.v1.RunEvent.call_finished:type_name -> toolbus.run.v1.CallFinished
-	19, // 36: toolbus.run.v1.RunEvent.parked:type_name -> toolbus.run.v1.RunParked
-	20, // 37: toolbus.run.v1.RunEvent.text_checkpoint:type_name -> toolbus.run.v1.TextCheckpoint
-	21, // 38: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
-	22, // 39: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
-	23, // 40: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
-	24, // 41: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
-	27, // 42: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
-	28, // 43: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
-	29, // 44: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
-	38, // 45: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
-	39, // 46: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	36, // 27: toolbus.run.v1.RunParked.deadline:type_name -> google.protobuf.Timestamp
+	0,  // 28: toolbus.run.v1.RunEnded.status:type_name -> toolbus.run.v1.RunStatus
+	7,  // 29: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
+	10, // 30: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.run.v1.Usage
+	36, // 31: toolbus.run.v1.RunEvent.time:type_name -> google.protobuf.Timestamp
+	14, // 32: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
+	15, // 33: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
+	16, // 34: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
+	17, // 35: toolbus.run.v1.RunEvent.call_started:type_name -> toolbus.run.v1.CallStarted
+	18, // 36: toolbus.run.v1.RunEvent.call_finished:type_name -> toolbus.run.v1.CallFinished
+	19, // 37: toolbus.run.v1.RunEvent.parked:type_name -> toolbus.run.v1.RunParked
+	20, // 38: toolbus.run.v1.RunEvent.text_checkpoint:type_name -> toolbus.run.v1.TextCheckpoint
+	21, // 39: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
+	22, // 40: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
+	23, // 41: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
+	24, // 42: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
+	27, // 43: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
+	28, // 44: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
+	29, // 45: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
+	38, // 46: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
+	39, // 47: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_proto_init() }

@@ -1,0 +1,96 @@
+/**
+ * Times at which sessions are to be woken, kept by the broker: a scheduled message for each run that waits, which the broker
+ * publishes when it is due, and whoever has a free hand makes a wake-up of it. No process holds anything meanwhile.
+ *
+ * What is due comes a little late (a few hundred milliseconds), and may come twice: a wake-up without news does no harm.
+ */
+
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import type { Consumer } from "@nats-io/jetstream";
+import { type SessionWake, SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { isPassing } from "#runtime/bus/jetstream-errors.ts";
+import { persist } from "#runtime/bus/link.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import type { Timers, WakeQueue } from "../session/wake.ts";
+import type { Log } from "../session/worker-options.ts";
+import { runSubjects } from "./run-subjects.ts";
+
+const stream = "TOOLBUS_TIMERS";
+const consumerName = "orchestrator";
+const fetchMs = 30_000;
+const atOnce = 64;
+
+export function createStreamTimers(bus: Bus): Timers {
+  return {
+    async set({ sessionId, runId }, atMs) {
+      const payload = toBinary(SessionWakeSchema, create(SessionWakeSchema, { sessionId, runId }));
+      const schedule = { specification: new Date(atMs), target: runSubjects.timerDue(sessionId) };
+      const publish = () => bus.jetstream.publish(runSubjects.timer(runId), payload, { schedule, timeout: 2_000 });
+      await persist(bus.link, publish, { timeoutMs: 15_000, what: `setting the timer of run ${runId}`, isPassing });
+    },
+  };
+}
+
+/** Makes wake-ups of what is due. Disposing leaves what is not done to others. */
+export async function openDueTimers(
+  bus: Bus,
+  wakes: Pick<WakeQueue, "send">,
+  logger: Pick<Log, "warn">,
+): Promise<AsyncDisposable> {
+  const consumer = await openConsumer(bus);
+  const closing = new AbortController();
+  const running = passOn(bus, consumer, { wakes, logger, signal: closing.signal });
+  return {
+    async [Symbol.asyncDispose]() {
+      closing.abort(new Error("the timers are left to others"));
+      await running;
+    },
+  };
+}
+
+async function openConsumer(bus: Bus): Promise<Consumer> {
+  const open = async () => {
+    await bus.manager.consumers.add(stream, {
+      durable_name: consumerName,
+      ack_policy: "explicit",
+      filter_subject: runSubjects.everyTimerDue,
+      max_deliver: -1,
+    });
+    return bus.jetstream.consumers.get(stream, consumerName);
+  };
+  return persist(bus.link, open, { what: "opening the timers that are due", isPassing });
+}
+
+interface PassingOn {
+  readonly wakes: Pick<WakeQueue, "send">;
+  readonly logger: Pick<Log, "warn">;
+  readonly signal: AbortSignal;
+}
+
+async function passOn(bus: Bus, consumer: Consumer, { wakes, logger, signal }: PassingOn): Promise<void> {
+  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
+  while (!signal.aborted) {
+    try {
+      await bus.link.whenUp(signal);
+      const ends = AbortSignal.any([signal, bus.link.down]);
+      const messages = await unlessAborted(consumer.fetch({ max_messages: atOnce, expires: fetchMs }), ends);
+      const stop = () => messages.stop();
+      ends.addEventListener("abort", stop, { once: true });
+      if (ends.aborted) stop();
+      for await (const message of messages) {
+        const { sessionId, runId }: SessionWake = fromBinary(SessionWakeSchema, message.data);
+        await wakes.send({ sessionId, runId, eventCount: 0 });
+        message.ack();
+      }
+      ends.removeEventListener("abort", stop);
+      backoff.reset();
+    } catch (error) {
+      if (signal.aborted) return;
+      logger.warn({ err: error }, "timers that are due cannot be fetched");
+      await delay(backoff.next(), signal).catch(() => {}); // aborted: the loop's condition sees it
+    }
+  }
+}
