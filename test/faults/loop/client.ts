@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { FunctionCallOutputSchema, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { FunctionCallOutputSchema, ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { persist } from "../persist.ts";
@@ -19,9 +20,16 @@ export interface RunClient {
   repeat(): Promise<void>;
 }
 
+export interface ClientOptions {
+  readonly token: string;
+  readonly sessionId: string;
+  readonly giveUpAtMs: number;
+  readonly parallelToolCalls: boolean;
+}
+
 export function createRunClient(
   { runs }: World,
-  { token, sessionId, giveUpAtMs }: { token: string; sessionId: string; giveUpAtMs: number },
+  { token, sessionId, giveUpAtMs, parallelToolCalls }: ClientOptions,
 ): RunClient {
   const answered = new Set<string>();
   let last: () => Promise<unknown> = async () => {};
@@ -42,7 +50,7 @@ export function createRunClient(
       const functionTools = [
         { name: functionTool, executionType: ExecutionType.FUNCTION, inputSchemaJson: '{"type":"object"}' },
       ];
-      const request = { sessionId, input, idempotencyKey: token, options: { functionTools } };
+      const request = { sessionId, input, idempotencyKey: token, options: { functionTools, parallelToolCalls } };
       const ask = async () => {
         const runId = (await runs.createRun(request, options)).run?.id ?? "";
         client.toldIds.push(runId);
@@ -61,7 +69,11 @@ export function createRunClient(
       }
     },
     async cancel(runId) {
-      const isCancelled = await persistently(() => accepts(runs.cancelRun({ runId, reason: "enough" }, options)));
+      const ask = async () => {
+        const { run } = await runs.cancelRun({ runId, reason: "enough" }, options);
+        if (run?.status !== RunStatus.CANCELLED) throw new ConnectError("it is on its way", Code.Unavailable);
+      };
+      const isCancelled = await persistently(() => accepts(ask()));
       if (isCancelled) client.cancelledAtMs ??= performance.now();
     },
     async repeat() {

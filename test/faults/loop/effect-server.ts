@@ -35,7 +35,8 @@ async function act(
   if (chunks === undefined) return; // half a request changes nothing
   const { key } = JSON.parse(Buffer.concat(chunks).toString()) as { key: string };
   const tool = (request.url ?? "").slice(1);
-  await onEffect({ tool, key, atMs: performance.now() });
+  const idempotencyKey = String(request.headers["idempotency-key"] ?? "");
+  await onEffect({ tool, key, idempotencyKey, atMs: performance.now() });
   response.setHeader("content-type", "application/json");
   response.end(JSON.stringify({ done: key }));
 }

@@ -51,6 +51,11 @@ interface Choices {
   /** Where the first process is killed, if the point is in the recovery. */
   readonly firstKillAt: Point | undefined;
   readonly hasNextRun: boolean;
+  readonly parallelToolCalls: boolean;
+  /** Whether the victim of a cancellation is the process that works on the run, not the one that was asked. */
+  readonly hitsHolder: boolean;
+  /** Whether the run is cancelled while its process is frozen with a turn in its hand. */
+  readonly cancelsMeanwhile: boolean;
 }
 
 /** Points of a turn with calls, and the listing of tools, which are listed once unless they change. */
@@ -71,6 +76,9 @@ function choose({ point, fault }: Pair, random: Random): Choices {
     hitsRouter: point === "effect done, not recorded" && ["kill -9", "SIGSTOP"].includes(fault) && random.next() < 0.4,
     cancelAt,
     firstKillAt: point === "during recovery" ? random.pick(early) : undefined,
+    parallelToolCalls: ["some calls done"].includes(point) || random.next() < 0.6,
+    hitsHolder: random.next() < 0.5,
+    cancelsMeanwhile: fault === "SIGSTOP" && ["before commit", "after commit"].includes(point) && random.next() < 0.5,
     hasNextRun: ["cancelling", "terminal written, not sent"].includes(point) && random.next() < 0.5,
   };
 }
@@ -92,7 +100,7 @@ export async function runTrial(world: World, trial: Trial): Promise<TrialOutcome
   const first = createAttempt(world, { token, sessionId, script: scriptOf(choices), choices, giveUpAtMs });
   first.arm((reached, attempt) => {
     const { subject, client } = attempt;
-    const victim = choices.hitsRouter ? (subject.router ?? reached.victim) : reached.victim;
+    const victim = victimOf(reached, subject, choices);
     const struck: Struck = {
       world,
       random,
@@ -107,6 +115,7 @@ export async function runTrial(world: World, trial: Trial): Promise<TrialOutcome
       later: (deed) => subject.later(deed, hit),
       onHit: hit,
     };
+    if (choices.cancelsMeanwhile) void attempt.cancel();
     return strike(pair.fault, struck);
   }, pair.point);
   const histories = [await first.run(random)];
@@ -122,6 +131,11 @@ export async function runTrial(world: World, trial: Trial): Promise<TrialOutcome
   return { trial, isHit, histories, violations, durationMs: performance.now() - startedAtMs };
 }
 
+function victimOf({ point, victim }: Reached, { router, holder }: Subject, { hitsRouter, hitsHolder }: Choices) {
+  if (hitsRouter) return router ?? victim;
+  return point === "cancelling" && hitsHolder ? (holder ?? victim) : victim;
+}
+
 interface AttemptOptions {
   readonly token: string;
   readonly sessionId: string;
@@ -130,12 +144,16 @@ interface AttemptOptions {
   readonly giveUpAtMs: number;
 }
 
-type Strike = (reached: Reached, attempt: { subject: Subject; client: RunClient }) => Promise<Verdict>;
+type Strike = (
+  reached: Reached,
+  attempt: { subject: Subject; client: RunClient; cancel: () => Promise<void> },
+) => Promise<Verdict>;
 
 /** One run of the trial. */
 function createAttempt(world: World, options: AttemptOptions) {
   const { token, sessionId, script, choices, giveUpAtMs } = options;
-  const client = createRunClient(world, { token, sessionId, giveUpAtMs });
+  const { parallelToolCalls } = choices;
+  const client = createRunClient(world, { token, sessionId, giveUpAtMs, parallelToolCalls });
   const struck = Promise.withResolvers<void>();
   const requests: Promise<void>[] = [];
   const refusals: string[] = [];
@@ -149,10 +167,12 @@ function createAttempt(world: World, options: AttemptOptions) {
     return settled;
   }
 
+  const cancel = () => request(client.cancel(subject.runId));
+
   function onReached(reached: Reached): Promise<Verdict> | undefined {
     if (reached.point === cancelAt) {
       cancelAt = undefined;
-      const cancelled = request(client.cancel(subject.runId));
+      const cancelled = cancel();
       const over = Promise.race([cancelled, struck.promise]);
       return reached.held === undefined ? over.then(() => "pass" as const) : undefined;
     }
@@ -163,7 +183,7 @@ function createAttempt(world: World, options: AttemptOptions) {
     if (armed === undefined || reached.point !== armed.point || firstKillAt !== undefined) return undefined;
     const { strike: blow } = armed;
     armed = undefined;
-    return blow(reached, { subject, client }).finally(struck.resolve);
+    return blow(reached, { subject, client, cancel }).finally(struck.resolve);
   }
 
   const subject = createSubject({

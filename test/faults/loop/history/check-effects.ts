@@ -17,7 +17,13 @@ export function* checkEffects(history: RunHistory): Generator<Violation> {
   const { effects, classesByTool, events } = history;
   const calls = callsOf(history);
   const keys = new Set(calls.map(({ key }) => key));
-  for (const { tool, key } of effects) {
+  const sentByKey = new Map<string, string>();
+  for (const { tool, key, idempotencyKey } of effects) {
+    const before = sentByKey.get(key) ?? idempotencyKey;
+    sentByKey.set(key, before);
+    if (before !== idempotencyKey) {
+      yield { rule: "same key", what: `${key} was sent with the keys ${before} and ${idempotencyKey}` };
+    }
     if (!keys.has(key)) yield { rule: "effects", what: `${tool} ${key} happened and is no call of the log` };
   }
   const isCompleted = events.some(({ event }) => event.case === "ended" && event.value.status === RunStatus.COMPLETED);

@@ -68,9 +68,9 @@ function history(more: Partial<RunHistory> = {}): RunHistory {
     events,
     eventCountAtLast: events.length,
     effects: [
-      { tool: "once", key: "key-a", atMs: 10 },
-      { tool: "again", key: "key-b", atMs: 20 },
-      { tool: "again", key: "key-b", atMs: 30 },
+      { tool: "once", key: "key-a", idempotencyKey: "r_a", atMs: 10 },
+      { tool: "again", key: "key-b", idempotencyKey: "r_b", atMs: 20 },
+      { tool: "again", key: "key-b", idempotencyKey: "r_b", atMs: 30 },
     ],
     classesByTool: new Map([
       ["once", "at_most_once"],
@@ -132,6 +132,11 @@ const bad: [string, Partial<RunHistory>, string][] = [
   ["an effect that is told and never happened", { effects: effectsOf(["a"]) }, "at least once"],
   ["a failure of what may be repeated", { events: replaced(5, result("b", '{"error":"gone"}')) }, "at least once"],
   ["an effect of a call that is not committed", { effects: effectsOf(["a", "b", "x"]) }, "effects"],
+  [
+    "a call that is repeated under another key",
+    { effects: [...effectsOf(["a"]), ...["x", "y"].map((id) => ({ ...effectsOf(["b"])[0]!, idempotencyKey: id }))] },
+    "same key",
+  ],
   ["an effect long after the cancellation", { events: cancelledLog, cancelledAtMs: -5_000 }, "nothing after cancelled"],
   ["a watcher that missed an event", { watched: [watcher({ seen: goodSeen.slice(1) })] }, "clients see the record"],
   [
@@ -186,7 +191,7 @@ function pairs(events: readonly RunEvent[]): [Body, number][] {
 }
 
 function effectsOf(callIds: string[]) {
-  return callIds.map((id) => ({ tool: id === "a" ? "once" : "again", key: `key-${id}`, atMs: 1 }));
+  return callIds.map((id) => ({ tool: id === "a" ? "once" : "again", key: `key-${id}`, idempotencyKey: id, atMs: 1 }));
 }
 
 describe("the checker of histories", () => {

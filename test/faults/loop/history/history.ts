@@ -8,6 +8,8 @@ export interface Effect {
   readonly tool: string;
   /** Made by the model, of one call of one of its answers. */
   readonly key: string;
+  /** The key that the router sent with it. */
+  readonly idempotencyKey: string;
   readonly atMs: number;
 }
 

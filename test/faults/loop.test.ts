@@ -1,0 +1,54 @@
+// The short form of `npm run faults -- loop`: real processes, a few points with each kind of fault, one seed.
+
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { runCampaign } from "./loop/campaign.ts";
+import { nameOf, type Pair } from "./loop/points.ts";
+import type { TrialOutcome } from "./loop/trial.ts";
+import { withouts } from "./loop/without.ts";
+import { openTreeCopy, type Tree } from "./tree.ts";
+
+const minutes = 3;
+const quick = { seed: 7, minutes, suites: 1, quietLanes: 2 };
+
+const pairs: Pair[] = [
+  { point: "after accept", fault: "kill -9" },
+  { point: "in mid text", fault: "kill -9" },
+  { point: "before commit", fault: "SIGSTOP" },
+  { point: "effect done, not recorded", fault: "kill -9" },
+  { point: "after commit", fault: "broker kill" },
+  { point: "during recovery", fault: "duplicate delivery" },
+  { point: "after claim", fault: "lost acknowledgement" },
+  { point: "recorded", fault: "lost acknowledgement" },
+  { point: "in mid text", fault: "provider reset" },
+  { point: "in mid arguments", fault: "provider garbage" },
+  { point: "parked", fault: "provider 429" },
+  { point: "cancelling", fault: "duplicate delivery" },
+  { point: "terminal written, not sent", fault: "lost acknowledgement" },
+];
+
+let tree: Tree;
+beforeAll(async () => {
+  tree = await openTreeCopy();
+});
+afterAll(() => tree[Symbol.asyncDispose]());
+
+it("LOOP-13 LOOP-14 struck at its points, no run is lost, none ends twice, effects are as promised, clients see the record", {
+  timeout: (minutes + 1) * 60_000,
+}, async () => {
+  const told: string[] = [];
+  const onOutcome = ({ trial, violations }: TrialOutcome) => {
+    for (const { rule, what } of violations) told.push(`${nameOf(trial.pair)}: ${rule}: ${what}`);
+  };
+  const result = await runCampaign({ ...quick, points: pairs.length, pairs, tree: tree.directory, onOutcome });
+  expect(told).toEqual([]);
+  expect(result.violations).toEqual([]);
+  expect(result.missed).toEqual([]);
+});
+
+it.each(Object.entries(withouts))(
+  "the part %s can still be taken away in a copy of the tree",
+  async (_name, { edits }) => {
+    await using changed = await openTreeCopy({ edits });
+    expect(changed.directory).not.toBe(tree.directory);
+  },
+);
