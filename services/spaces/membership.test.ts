@@ -96,6 +96,16 @@ describe("who is where, whenever a process dies", () => {
     );
   });
 
+  test("TOOL-13 an agent hears what is said where it is active, though it died on its way to another space", async () => {
+    const { death, membership, namesOf } = await createWorld();
+    await membership.enter("one", agent);
+    Object.assign(death, { writesLeft: 2 });
+    await expect(membership.enter("two", agent)).rejects.toThrow(/died/);
+    expect([await namesOf("one"), await namesOf("two")]).toEqual([["a"], ["a"]]);
+    expect(await membership.recipients("two", undefined)).toEqual([]);
+    expect(await membership.recipients("one", undefined)).toEqual([agent]);
+  });
+
   test("TOOL-12 an agent that enters two spaces at once is in one of them", async () => {
     const { membership, namesOf } = await createWorld();
     await Promise.all(["one", "two"].map((spaceId) => membership.enter(spaceId, agent)));

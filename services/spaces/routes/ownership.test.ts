@@ -75,6 +75,8 @@ describe("whose session it is", () => {
     expect([untold.spaceId, untold.events.length]).toEqual(["library", 0]);
     expect(untold.instructions).not.toContain("of the old");
     await inbox.acknowledgeInbox({ ...young, eventIds: ["tr:old"] });
+    expect((await inbox.deliverEvent({ event: toolResult(young, "tr:old") })).duplicate).toBe(false);
+    await inbox.acknowledgeInbox({ ...young, eventIds: ["tr:old"] });
     expect((await inbox.listInbox(old)).events).toHaveLength(1);
     await spaces.leaveSpace(young);
     expect((await spaces.getActiveSpace(old)).spaceId).toBe("hall");
