@@ -4,6 +4,7 @@ import { addAgentsCommand } from "./commands/agents.ts";
 import { addAnswerCommand } from "./commands/answer.ts";
 import { addAuditCommand } from "./commands/audit.ts";
 import { addCallCommand } from "./commands/call.ts";
+import { addCallsCommand } from "./commands/calls.ts";
 import { addExplainCommand } from "./commands/explain.ts";
 import { addInboxCommand } from "./commands/inbox.ts";
 import { addRunCommand } from "./commands/run.ts";
@@ -51,6 +52,7 @@ for (const addCommand of [
   addRunCommand,
   addToolsCommand,
   addCallCommand,
+  addCallsCommand,
   addWatchCommand,
   addAgentsCommand,
   addSessionsCommand,

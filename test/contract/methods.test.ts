@@ -9,12 +9,7 @@ import { openTestSuite } from "../harness/suite.ts";
 import { filledMessage } from "./filled-message.ts";
 
 /** Methods of the contract that no room serves. The list may only shrink: what is taken up leaves it. */
-const absent = [
-  "toolbus.orchestrator.v1.RunService/ForkRun of orchestrator",
-  "toolbus.router.v1.ToolCallService/AcknowledgeToolCall of tool-router",
-  "toolbus.router.v1.ToolCallService/CancelToolCall of tool-router",
-  "toolbus.router.v1.ToolCallService/WatchToolCalls of tool-router",
-];
+const absent = ["toolbus.orchestrator.v1.RunService/ForkRun of orchestrator"];
 
 /** Rooms that offer tools. */
 const providers = ["caller-relay", "mcp-bridge", "spaces", "worker-pool"];

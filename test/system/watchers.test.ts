@@ -1,0 +1,62 @@
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
+import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { until } from "#runtime/time/until.ts";
+import { openTestSuite, type TestSuite } from "../harness/suite.ts";
+
+const example = (name: string) => fileURLToPath(new URL(`../../examples/watchers/${name}`, import.meta.url));
+
+async function call({ connection }: TestSuite, argumentsJson: string): Promise<{ output: unknown; isError: boolean }> {
+  const name = "stock_level";
+  for await (const { event } of connection
+    .client(ToolRouterService)
+    .callTool({ sessionId: "store", name, argumentsJson })) {
+    if (event.case !== "result") continue;
+    return { output: JSON.parse(event.value.outputJson), isError: event.value.isError };
+  }
+  throw new Error("the call ended without a result");
+}
+
+test("TOOL-6 the example of a service outside executes calls through the gateway, two of them share the work, one may die", async () => {
+  const env = { TOOLBUS_AGENTS: example("agents"), TOOLBUS_TOOLS: example("tools") };
+  await using suite = await openTestSuite({ rooms: ["tool-router", "gateway"], env });
+  await until(() =>
+    suite.connection
+      .client(AgentService)
+      .getAgent({ name: "storekeeper" })
+      .catch(() => undefined),
+  );
+  await suite.connection.client(SessionService).createSession({ agent: "storekeeper", sessionId: "store" });
+  const start = () =>
+    openChildProcess({
+      command: process.execPath,
+      args: [example("stock.ts")],
+      env: { ...process.env, TOOLBUS_URL: suite.url },
+    });
+  const [one, two] = [await start(), await start()];
+  const lines = { one: 0, two: 0 };
+  const count = async (child: typeof one, which: keyof typeof lines) => {
+    for await (const line of child.lines()) if (line.includes("screws")) lines[which] += 1;
+  };
+  void count(one, "one");
+  void count(two, "two");
+  await until(async () => !(await call(suite, '{"article":"nuts"}')).isError, { timeoutMs: 60_000 }); // they are starting
+  expect(await call(suite, '{"article":"nuts"}')).toEqual({ output: 7, isError: false });
+  expect(await call(suite, '{"article":"bolts"}')).toEqual({
+    output: { error: "there is no article bolts" },
+    isError: true,
+  });
+  await until(
+    async () => {
+      expect((await call(suite, '{"article":"screws"}')).output).toBe(1_200);
+      return lines.one > 0 && lines.two > 0;
+    },
+    { timeoutMs: 30_000 },
+  );
+  process.kill(one.pid, "SIGKILL");
+  for (let n = 0; n < 5; n++) expect((await call(suite, '{"article":"screws"}')).output).toBe(1_200);
+  for (const child of [one, two]) await child[Symbol.asyncDispose]();
+}, 120_000);
