@@ -18,6 +18,8 @@ export interface Config extends ServiceConfig {
   providerStartupMs: number;
   /** How long the offers of a session that is not used are still followed. */
   contextIdleMs: number;
+  /** How long calls in flight may take when a session's agent is switched, unless the request says otherwise. */
+  switchDrainMs: number;
   /** What a worker's installation may take beside its call. */
   workerStartupMs: number;
 }
@@ -45,6 +47,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     maxResultBytes: reader.integer("TOOLBUS_MAX_RESULT_BYTES", { default: 256 * 1_024, min: 1_024, max: 512 * 1_024 }),
     providerStartupMs: reader.milliseconds("TOOLBUS_PROVIDER_STARTUP", { default: 5_000, min: 1 }),
     contextIdleMs: reader.milliseconds("TOOLBUS_CONTEXT_IDLE", { default: 60_000, min: 1_000 }),
+    switchDrainMs: reader.milliseconds("TOOLBUS_SWITCH_DRAIN", { default: 5_000, min: 0 }),
     workerStartupMs: reader.milliseconds("TOOLBUS_WORKER_STARTUP", { default: 180_000, min: 0 }),
   };
   reader.finish();

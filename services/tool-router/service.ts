@@ -104,6 +104,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const { switching } = stack.use(
     await openSwitching(bus, {
       self: `${instance}-${randomUUID().slice(0, 8)}`,
+      drainMs: config.switchDrainMs,
       buildMs: config.providerStartupMs + PROVIDER_GRACE_MS,
       catalogue,
       sessions,

@@ -27,6 +27,7 @@ export interface SwitchingNeeds {
   news: SessionNews;
   present: SessionCalls;
   find: FindProvider;
+  drainMs: number;
   /** How long a context may take until its agent can be used without the sources that have not answered. */
   buildMs: number;
   clock: Clock;

@@ -35,7 +35,7 @@ async function openRouters() {
   await documents.create("s", create(SessionSchema, { id: "s", agent: "red", state: State.ACTIVE }));
   const router = (self: string, allLeft: () => Promise<boolean> = async () => true) =>
     new Switching({
-      ...{ sessions, news, catalogue, self, clock, fleet: { allLeft } },
+      ...{ sessions, news, catalogue, self, drainMs: 5_000, clock, fleet: { allLeft } },
       release: async ({ agent }) => String(did.push(`${self} releases ${agent}`)),
       build: async ({ agent }) => String(did.push(`${self} builds ${agent}`)),
       cancelRuns: async () => {},

@@ -11,16 +11,16 @@ export interface SwitchingParts extends Omit<StepParts, "documents"> {
   news: SessionNews;
   /** This router, among the routers. */
   self: string;
+  /** How long calls in flight may take unless the request says otherwise. */
+  drainMs: number;
 }
 
 export interface SwitchRequest {
   sessionId: string;
   agent: string;
-  /** How long calls in flight may take; 5 s unless told. */
   drainTimeoutMs?: number | undefined;
 }
 
-const DRAIN_MS = 5_000;
 const NEVER = new AbortController().signal;
 
 /** Takes sessions from one agent to the next, and to their end. The steps, and what must stay true, are in steps.ts. */
@@ -81,7 +81,7 @@ export class Switching {
   async #begin(
     id: string,
     nextAgent: string,
-    drainTimeoutMs = DRAIN_MS,
+    drainTimeoutMs = this.#parts.drainMs,
   ): Promise<{ session: Session; ending?: Promise<Session> }> {
     const { sessions, clock, self: holder } = this.#parts;
     const drainUntil = timestampFromMs(clock.now() + drainTimeoutMs);
