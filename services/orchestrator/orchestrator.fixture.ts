@@ -102,8 +102,9 @@ async function serveRouter(
   bus: Bus,
   { router, limits, agent, provider = "scripted" }: WorldOptions,
 ): Promise<AsyncDisposable> {
+  const agentBySession = new Map<string, string>();
   const sessionOf = (id: string) => {
-    const agent = id.split("-")[0] ?? id;
+    const agent = agentBySession.get(id) ?? id.split("-")[0] ?? id;
     return create(SessionSchema, { id, agent, agentRevision: 1, state: SessionState.ACTIVE });
   };
   let lastSession = 0;
@@ -119,9 +120,12 @@ async function serveRouter(
         },
       });
       connect.service(SessionService, {
-        createSession({ agent }) {
+        createSession({ agent, sessionId }) {
+          if (agent === "missing") refuse("not_found", "there is no agent missing");
           lastSession += 1;
-          return { session: sessionOf(`${agent}-${lastSession}`) };
+          const id = sessionId || `${agent}-${lastSession}`;
+          agentBySession.set(id, agent);
+          return { session: sessionOf(id) };
         },
         getSession({ sessionId }) {
           if (sessionId.startsWith("missing")) refuse("not_found", `there is no session ${sessionId}`);

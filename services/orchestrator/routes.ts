@@ -1,21 +1,24 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { type CancelRunRequest, RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
+import { providerRoutes } from "./routes/provider-routes.ts";
 import { notFound, openExisting, submitOutputs } from "./run/answers.ts";
-import { type CancelOptions, cancelRun } from "./run/cancellation.ts";
+import { cancelRun } from "./run/cancellation.ts";
 import { type CreationOptions, createRun } from "./run/creation.ts";
+import { forkRun } from "./run/fork.ts";
 import { type ListingOptions, listRuns } from "./run/listing.ts";
 import { runFromState } from "./run/view.ts";
-import { type WatchOptions, watchRun } from "./run/watch.ts";
+import { watchRun } from "./run/watch.ts";
+import type { FollowOptions } from "./sub-agents/follow.ts";
 
-export interface RouteOptions extends CreationOptions, Omit<CancelOptions, "router">, ListingOptions, WatchOptions {
-  /** Aborts when the service stops: watches end, and their clients resume elsewhere. */
-  readonly stopping: AbortSignal;
-}
+/** `stopping` aborts when the service stops: watches end, and their clients resume elsewhere. */
+export interface RouteOptions extends CreationOptions, ListingOptions, Omit<FollowOptions, "router" | "sessions"> {}
 
 /** The Connect edge: message → call → message. */
 export function createRoutes(options: RouteOptions): (router: ConnectRouter) => void {
   return (router) => {
+    router.service(ToolProviderService, providerRoutes(options));
     router.service(RunService, {
       async createRun(request, { signal, requestHeader }) {
         const by = { signal, principal: principalOf(requestHeader) };
@@ -37,6 +40,10 @@ export function createRoutes(options: RouteOptions): (router: ConnectRouter) => 
       async cancelRun({ runId, reason }: CancelRunRequest, { requestHeader, signal }) {
         const by = { principal: principalOf(requestHeader), reason, signal };
         return { run: runFromState(await cancelRun(options, runId, by)) };
+      },
+      async forkRun(request, { requestHeader, signal }) {
+        const by = { principal: principalOf(requestHeader), signal };
+        return { run: runFromState(await forkRun(options, request, by)) };
       },
     });
   };

@@ -18,6 +18,7 @@ import { createRoutes } from "./routes.ts";
 import { turnLoop } from "./session/turn-loop.ts";
 import { runWakeLoop } from "./session/wake-loop.ts";
 import { createSessionWorker } from "./session/worker.ts";
+import { cancellingSubAgents } from "./sub-agents/cancel.ts";
 import { createHolders, openHolderAnswers } from "./subscriptions/holders.ts";
 import { createLiveUpdates } from "./subscriptions/live-updates.ts";
 import { createRouterClients } from "./subscriptions/router-clients.ts";
@@ -57,7 +58,7 @@ export async function openOrchestrator(
   stack.use(await openDueTimers(bus, wakes, logger));
   const holders = stack.use(createHolders(bus));
   const interceptors = clientInterceptors({ telemetry });
-  const clients = { ...createRouterClients(bus, interceptors), inbox: createInboxClient(bus, interceptors) };
+  const routerClients = createRouterClients(bus, interceptors);
   const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
   const trail = stack.use(openAuditTrail(bus, name, { onLost }));
   const handover = new AbortController();
@@ -65,6 +66,8 @@ export async function openOrchestrator(
   const deltasByRunId = new Map<string, DeltaWriter>();
 
   const acceptance = { log, queues, wakes, clock, keys: createStreamRunKeys(bus) };
+  const router = cancellingSubAgents(routerClients.router, { ...acceptance, nudge: holders.nudge });
+  const clients = { ...routerClients, router, inbox: createInboxClient(bus, interceptors) };
   const selfWake = { ...clients, ...acceptance, logger, audit: trail.record };
   const loop = {
     ...clients,

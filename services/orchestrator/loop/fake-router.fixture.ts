@@ -22,7 +22,7 @@ export interface FakeTool {
   /** Further properties of the tool as the router lists it. */
   readonly tool?: MessageInitShape<typeof ToolSchema>;
   /** What it answers, as a result or as its value; an error thrown is a tool's failure. */
-  readonly answer: (args: unknown, signal: AbortSignal) => unknown;
+  readonly answer: (args: unknown, signal: AbortSignal, request: CallToolRequest) => unknown;
 }
 
 export interface FakeRouter extends ToolRouter {
@@ -64,7 +64,7 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
     running += 1;
     mostRunning = Math.max(mostRunning, running);
     try {
-      const value = await tool?.answer(JSON.parse(request.argumentsJson), signal);
+      const value = await tool?.answer(JSON.parse(request.argumentsJson), signal, request);
       if (isMessage(value, ToolResultSchema)) return value;
       return create(ToolResultSchema, { outputJson: JSON.stringify(value ?? null) });
     } catch (error) {

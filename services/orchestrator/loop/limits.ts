@@ -11,11 +11,13 @@ export interface RunLimits {
   readonly maxCost: number;
   readonly modelStallMs: number;
   readonly modelRetries: number;
+  /** How deep agents may call agents below this run. */
+  readonly maxDepth: number;
 }
 
 /** LOOP-12: the agent's limits, and the run's where they are lower; 0 and absent mean the default. */
 export function limitsFrom(agent: Limits | undefined, run: Limits | undefined): RunLimits {
-  type NumberLimit = Exclude<keyof RunLimits, "maxTokens" | "modelRetries">;
+  type NumberLimit = Exclude<keyof RunLimits, "maxTokens" | "modelRetries" | "maxDepth">;
   const lower = (name: NumberLimit, otherwise: number) => lowest([agent?.[name], run?.[name]], otherwise);
   return {
     maxTurns: lower("maxTurns", 10),
@@ -26,6 +28,7 @@ export function limitsFrom(agent: Limits | undefined, run: Limits | undefined): 
     maxCost: lower("maxCost", Number.POSITIVE_INFINITY),
     modelStallMs: lower("modelStallMs", 60_000),
     modelRetries: run?.modelRetries ?? agent?.modelRetries ?? 4,
+    maxDepth: Math.min(agent?.maxDepth ?? 3, run?.maxDepth ?? Number.POSITIVE_INFINITY),
   };
 }
 

@@ -12,7 +12,11 @@ import { foldLog, type RunState } from "./fold.ts";
 export interface SessionSource {
   /** Throws `not_found` for a session that there is not. */
   getSession(sessionId: string, options: { signal: AbortSignal; principal: string }): Promise<Session>;
-  createSession(agent: string, options: { signal: AbortSignal; principal: string }): Promise<Session>;
+  /** With an id that is taken by the same principal for the same agent, gives that session. */
+  createSession(
+    agent: string,
+    options: { signal: AbortSignal; principal: string; sessionId?: string },
+  ): Promise<Session>;
 }
 
 export interface CreationOptions extends AcceptanceOptions {

@@ -68,8 +68,8 @@ export function createRouterClients(bus: { connection: NatsConnection }, interce
         const look = () => sessions.getSession({ sessionId }, { signal, timeoutMs: lookTimeoutMs });
         return (await asFailures(principal, look)).session ?? refuse("not_found", `there is no session ${sessionId}`);
       },
-      async createSession(agent, { signal, principal }) {
-        const open = () => sessions.createSession({ agent }, { signal, timeoutMs: lookTimeoutMs });
+      async createSession(agent, { signal, principal, sessionId = "" }) {
+        const open = () => sessions.createSession({ agent, sessionId }, { signal, timeoutMs: lookTimeoutMs });
         return (await asFailures(principal, open)).session ?? refuse("internal", "the router opened no session");
       },
     },

@@ -28,7 +28,13 @@ export interface OpenCatalogue extends AsyncDisposable {
 }
 
 /** The providers of the suite, and the services that they are. */
-const OWN_PROVIDERS = { mcp: "mcp-bridge", worker: "worker-pool", caller: "caller-relay", spaces: "spaces" };
+const OWN_PROVIDERS = {
+  mcp: "mcp-bridge",
+  worker: "worker-pool",
+  caller: "caller-relay",
+  spaces: "spaces",
+  agents: "orchestrator",
+};
 
 const AGENTS = { bucket: "toolbus_agents", prefix: "", schema: StoredAgentSchema } as const;
 const TOOLS = { bucket: "toolbus_tools", prefix: "tool.", schema: StoredToolSchema } as const;

@@ -1,0 +1,31 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import { callSubAgent, type FollowOptions } from "../sub-agents/follow.ts";
+import { offerSubAgents } from "../sub-agents/offer.ts";
+
+/** The provider `agents`: the agents that an agent may call. A changed agent has a changed scope, which is listed anew. */
+export function providerRoutes(options: FollowOptions): ServiceImpl<typeof ToolProviderService> {
+  const { agents, stopping } = options;
+  const offer = async (scope: { agent: string; principal: string } | undefined, signal: AbortSignal) => ({
+    tools: await offerSubAgents(agents, scope ?? { agent: "", principal: "" }, signal),
+  });
+  const refused = ({ name }: { name: string }) => ({
+    source: name,
+    available: false,
+    reason: "agents are offered without a source",
+  });
+  return {
+    listTools: ({ scope, sources }, { signal }) =>
+      sources.length > 0 ? { sources: sources.map(refused) } : offer(scope, signal),
+    async *watchTools({ scope, sources }, context) {
+      const signal = AbortSignal.any([context.signal, stopping]);
+      yield sources.length > 0 ? { sources: sources.map(refused) } : await offer(scope, signal);
+      await unlessAborted(new Promise<never>(() => {}), signal).catch(() => {}); // the end that was waited for
+      if (stopping.aborted) refuse("unavailable", "this instance stops: watch again");
+    },
+    callTool: (request, { signal }) => callSubAgent(options, request, signal),
+    releaseScope: () => ({}), // what a scope's calls started belongs to the runs that called
+  };
+}

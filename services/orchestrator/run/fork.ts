@@ -1,0 +1,39 @@
+import { create } from "@bufbuild/protobuf";
+import type { ForkRunRequest } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { acceptRun } from "./acceptance.ts";
+import { notFound } from "./answers.ts";
+import type { CreationOptions } from "./creation.ts";
+import { foldLog, type RunState } from "./fold.ts";
+
+/**
+ * Starts a run that goes on from a point of another one, with the same agent and options, in a session of its own: the other
+ * one and what follows it stay as they are. Its conversation up to the point is read where it stands, and copied nowhere.
+ */
+export async function forkRun(
+  options: CreationOptions,
+  { runId, atSequence, input }: ForkRunRequest,
+  by: { signal: AbortSignal; principal: string },
+): Promise<RunState> {
+  const events = (await options.log.read(runId, 0)).map(({ event }) => event);
+  const last = events.at(-1)?.sequence ?? notFound(runId);
+  if (atSequence > last) {
+    refuse("out_of_range", `run ${runId} has no event ${atSequence}: its last is ${last}`, { reason: "NO_SUCH_EVENT" });
+  }
+  const empty = input.findIndex(({ item }) => item.case === undefined);
+  if (empty >= 0) refuse("invalid_argument", `input[${empty}] holds nothing`, { reason: "INPUT_EMPTY" });
+  const { accepted } = foldLog(events) ?? notFound(runId);
+  const session = await options.sessions.createSession(accepted.agent, by);
+  return acceptRun(
+    options,
+    acceptedOfFork(accepted, { sessionId: session.id, principal: by.principal, input, fork: { runId, atSequence } }),
+  );
+}
+
+function acceptedOfFork(
+  { agent, options }: RunAccepted,
+  fork: Pick<RunAccepted, "sessionId" | "principal" | "input"> & { fork: { runId: string; atSequence: number } },
+): RunAccepted {
+  return create(RunAcceptedSchema, { ...fork, agent, ...(options && { options }) });
+}

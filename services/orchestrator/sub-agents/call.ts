@@ -1,0 +1,96 @@
+/**
+ * LOOP-17: an agent that is called as a tool. Its run is a run like any other, in a session of its own.
+ *
+ * A1  Session and run are named by the call: a call that is repeated, here or on another process, after a crash too, finds
+ *     the run that the first one started and waits for it.
+ * A2  Who leaves the call does not end the run, as a process that hands over leaves it as well. The log of the run that
+ *     called decides: once that one is over, or to be cancelled, the run of its call is cancelled.
+ * A3  A run that is cancelled cancels the runs of its open calls, whether anybody waits for them or not.
+ */
+
+import { createHash } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import type { SubAgent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { ItemSchema, Role, type RunAccepted, RunAcceptedSchema, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { CallToolRequest } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
+import { limitsFrom } from "../loop/limits.ts";
+import { errorResult } from "../loop/refusal.ts";
+import { type AcceptanceOptions, acceptRun } from "../run/acceptance.ts";
+import { routerCallId } from "../run/cancellation.ts";
+import type { SessionSource } from "../run/creation.ts";
+import { foldLog, type RunState } from "../run/fold.ts";
+import type { RunLog } from "../run/journal.ts";
+import type { Agents } from "../session/turn-loop.ts";
+import { type Caller, childLimits } from "./child-limits.ts";
+import { findSubAgent } from "./offer.ts";
+
+export interface SubAgentOptions extends AcceptanceOptions {
+  readonly agents: Agents;
+  readonly sessions: Pick<SessionSource, "createSession">;
+}
+
+export type Started = { kind: "run"; runId: string } | { kind: "refused"; result: ToolResult };
+
+/** The session of the run that a call starts (A1); `callId` is the router's. */
+export function sessionOfCall(callId: string): string {
+  return `sub_${createHash("sha256").update(callId).digest("hex").slice(0, 40)}`;
+}
+
+/** Finds or starts the run of a call. Throws when nothing was started. */
+export async function startSubAgent(
+  options: SubAgentOptions,
+  request: CallToolRequest,
+  signal: AbortSignal,
+): Promise<Started> {
+  const { callId, tool, scope } = request;
+  const by = { signal, principal: scope?.principal ?? "" };
+  const sessionId = sessionOfCall(callId);
+  const standing = await options.queues.last(sessionId);
+  if (standing !== undefined) return { kind: "run", runId: standing.queued.runId }; // A1
+  const parent = await readState(options.log, scope?.runId ?? "");
+  const agent = await options.agents.getAgent(scope?.agent ?? "", by);
+  const offered = findSubAgent(agent, tool) ?? refuse("not_found", `agent ${agent.name} may call no ${tool}`);
+  const caller = { limits: limitsFrom(agent.limits, parent?.accepted.options?.limits), state: parent };
+  if (caller.limits.maxDepth < 1) {
+    const text = `agent "${offered.agent}" cannot be called: agents may not call each other any deeper (max_depth)`;
+    return { kind: "refused", result: errorResult(text) };
+  }
+  const session = await options.sessions.createSession(offered.agent, { ...by, sessionId }).catch((error: unknown) => {
+    if (error instanceof Failure && error.code === "not_found") return undefined;
+    throw error;
+  });
+  if (session === undefined) return { kind: "refused", result: errorResult(`there is no agent "${offered.agent}"`) };
+  const state = await acceptRun(
+    options,
+    acceptedOf(request, { sessionId, offered, caller, nowMs: options.clock.now() }),
+  );
+  return { kind: "run", runId: state.runId };
+}
+
+function acceptedOf(
+  { callId, argumentsJson, scope, deadline }: CallToolRequest,
+  call: { sessionId: string; offered: SubAgent; caller: Caller; nowMs: number },
+): RunAccepted {
+  const { sessionId, offered, caller, nowMs } = call;
+  const { input } = JSON.parse(argumentsJson) as { input: string }; // validated by the router
+  const timeLeftMs = deadline === undefined ? Number.POSITIVE_INFINITY : timestampMs(deadline) - nowMs;
+  const { state } = caller;
+  const ownCallId = state === undefined ? callId : callId.slice(routerCallId(state.runId, "").length);
+  const depth = (state?.accepted.parent?.depth ?? 0) + 1;
+  return create(RunAcceptedSchema, {
+    sessionId,
+    agent: offered.agent,
+    principal: scope?.principal ?? "",
+    idempotencyKey: callId, // A1
+    input: [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: input } } })],
+    options: create(RunOptionsSchema, { limits: childLimits(offered.limits, caller, timeLeftMs) }),
+    parent: { runId: state?.runId ?? "", callId: ownCallId, depth },
+  });
+}
+
+async function readState(log: RunLog, runId: string): Promise<RunState | undefined> {
+  return runId === "" ? undefined : foldLog((await log.read(runId, 0)).map(({ event }) => event));
+}

@@ -1,0 +1,34 @@
+import { Failure } from "#runtime/failure/failure.ts";
+import type { ToolRouter } from "../loop/tool-router.ts";
+import { type CancelOptions, cancelRun } from "../run/cancellation.ts";
+import type { SessionQueues } from "../session/queue.ts";
+import { sessionOfCall } from "./call.ts";
+
+interface Cancelling extends Omit<CancelOptions, "router"> {
+  readonly queues: SessionQueues;
+}
+
+/** A router whose cancelled calls take the runs along that they started, whether anybody waits for those or not. */
+export function cancellingSubAgents(router: ToolRouter, options: Cancelling): ToolRouter {
+  const whole: ToolRouter = {
+    ...router,
+    async cancelCall(callId, reason, by) {
+      await router.cancelCall(callId, reason, by);
+      const entry = await options.queues.last(sessionOfCall(callId));
+      if (entry !== undefined) await cancelIfOpen({ ...options, router: whole }, entry.queued.runId, { ...by, reason });
+    },
+  };
+  return whole;
+}
+
+export async function cancelIfOpen(
+  options: CancelOptions,
+  runId: string,
+  by: { principal: string; reason: string; signal: AbortSignal },
+): Promise<void> {
+  try {
+    await cancelRun(options, runId, by);
+  } catch (error) {
+    if (!(error instanceof Failure && error.reason === "RUN_ENDED")) throw error;
+  }
+}

@@ -1,0 +1,56 @@
+import { create } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { limitsFrom } from "../loop/limits.ts";
+import { foldLog, type RunState } from "../run/fold.ts";
+import type { EventBody } from "../run/journal.ts";
+import { childLimits } from "./child-limits.ts";
+
+function spending(tokens: bigint, cost: number): RunState {
+  const usage = { inputTokens: tokens, outputTokens: 0n, cost };
+  const events: EventBody[] = [
+    { case: "accepted", value: {} },
+    { case: "turnCommitted", value: { turn: 1, usage } },
+  ];
+  return foldLog(events.map((event, sequence) => create(RunEventSchema, { runId: "r", sequence, event })))!;
+}
+
+const parentLimits = (limits: object) => limitsFrom(create(LimitsSchema, limits), undefined);
+
+describe("the limits of a called agent's run", () => {
+  test("LOOP-17 are its own, inside what is left to the run that calls", () => {
+    const limits = parentLimits({ maxTokens: 1_000n, maxCost: 2, maxToolCalls: 5 });
+    const offered = create(LimitsSchema, { maxTokens: 5_000n, maxCost: 0.5, maxTurns: 3 });
+    expect(childLimits(offered, { limits, state: spending(400n, 1) }, 30_000)).toMatchObject({
+      maxTokens: 600n,
+      maxCost: 0.5,
+      maxTurns: 3,
+      maxToolCalls: 5,
+      deadlineMs: 30_000,
+    });
+  });
+
+  test("LOOP-17 without any limit there is none, but for the depth", () => {
+    const limits = parentLimits({});
+    const given = childLimits(undefined, { limits, state: undefined }, Number.POSITIVE_INFINITY);
+    expect(given).toMatchObject({ maxDepth: 2 });
+    for (const name of ["maxTokens", "maxCost", "maxToolCalls", "deadlineMs"]) expect(given).not.toHaveProperty(name);
+  });
+
+  test("LOOP-17 are never above what is left, and never none where there is a limit", () => {
+    const amount = fc.integer({ min: 0, max: 10_000 });
+    fc.assert(
+      fc.property(amount, amount, amount, amount, (budget, own, spent, timeLeftMs) => {
+        const limits = parentLimits({ maxTokens: BigInt(budget + 1) });
+        const offered = create(LimitsSchema, { maxTokens: BigInt(own), deadlineMs: own });
+        const given = childLimits(offered, { limits, state: spending(BigInt(spent), 0) }, timeLeftMs);
+        expect(Number(given.maxTokens)).toBeGreaterThanOrEqual(1);
+        expect(Number(given.maxTokens)).toBeLessThanOrEqual(Math.max(1, budget + 1 - spent));
+        expect(given.deadlineMs).toBeGreaterThanOrEqual(1);
+        expect(given.deadlineMs).toBeLessThanOrEqual(Math.max(1, timeLeftMs));
+      }),
+    );
+  });
+});
