@@ -11,6 +11,8 @@ import type { Owner } from "../owner.ts";
 /** On whose behalf a built-in runs. The call's id makes a repeated call one with the first. */
 export interface BuiltInCall extends Owner {
   callId: string;
+  /** Whether whoever caused the call owns the session; another principal may run its agent, without what the agent keeps. */
+  isByOwner: boolean;
 }
 
 export interface Rooms {

@@ -27,7 +27,7 @@ describe("the built-in tools", () => {
   });
 
   test("TOOL-12 skip is the one that ends the run, and needs nothing but a session and an agent", async () => {
-    const call = { callId: "c", sessionId: "s", agent: "a" };
+    const call = { callId: "c", sessionId: "s", agent: "a", isByOwner: true };
     const rooms = {} as Rooms; // skip uses none
     expect(await callBuiltIn(rooms, "skip", call, '{"reason":"not for me"}')).toMatchObject({
       outputJson: '{"skipped":true}',

@@ -13,6 +13,9 @@ const builtInsByName = new Map<string, BuiltIn>(
 
 export const builtInTools: readonly Tool[] = [...builtInsByName.values()].map((builtIn) => builtIn.tool);
 
+/** Those that read or change what belongs to the session's agent. */
+const keepers: ReadonlySet<BuiltIn> = new Set([...spaceTools, ...memoryTools, ...planTools]);
+
 /** What a passing fault or an own defect says is no answer of the tool: it leaves as the failure that it is. */
 const faults = new Set<Failure["code"]>(["unavailable", "internal", "unknown", "canceled", "deadline_exceeded"]);
 
@@ -25,11 +28,16 @@ export async function callBuiltIn(
   const builtIn = builtInsByName.get(name) ?? refuse("not_found", `no built-in tool "${name}"`);
   if (call.sessionId === "") refuse("invalid_argument", "scope.session_id: built-in tools belong to a session");
   if (call.agent === "") refuse("invalid_argument", "scope.agent: built-in tools belong to an agent");
+  if (!call.isByOwner && keepers.has(builtIn)) return refusal(`session ${call.sessionId} belongs to another caller`);
   try {
     const value = await builtIn.run(rooms, call, argumentsJson);
     return create(ToolResultSchema, { outputJson: JSON.stringify(value), endsRun: builtIn.endsRun });
   } catch (error) {
     if (!(error instanceof Failure) || faults.has(error.code)) throw error;
-    return create(ToolResultSchema, { outputJson: JSON.stringify({ error: error.message }), isError: true });
+    return refusal(error.message);
   }
+}
+
+function refusal(text: string): ToolResult {
+  return create(ToolResultSchema, { outputJson: JSON.stringify({ error: text }), isError: true });
 }

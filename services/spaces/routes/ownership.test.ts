@@ -45,6 +45,23 @@ describe("whose session it is", () => {
     expect((await alice.memory.listEntries(owner)).entries).toEqual([]);
   });
 
+  test("ORCH-1 the built-in tools keep an agent's own from a run that another principal started, and let it skip", async () => {
+    const call = async (clients: TestSpaces["clients"], tool: string, value: object) => {
+      const scope = { ...owner, principal: "alice" };
+      const request = { callId: `own-${tool}`, tool, argumentsJson: JSON.stringify(value), scope };
+      for await (const { event } of clients.provider.callTool(request)) if (event.case === "result") return event.value;
+      return undefined;
+    };
+    const goals = { entries: [{ key: "g", text: "t" }] };
+    const refused = { isError: true, outputJson: '{"error":"session alices belongs to another caller"}' };
+    expect(await call(mallory, "set_goals", goals)).toMatchObject(refused);
+    expect(await call(mallory, "leave_space", {})).toMatchObject(refused);
+    expect(await call(mallory, "skip", {})).toMatchObject({ isError: false });
+    expect(await call(alice, "set_goals", goals)).toMatchObject({ isError: false });
+    expect((await alice.spaces.getActiveSpace(owner)).spaceId).toBe("hall");
+    await alice.memory.deleteEntries({ ...owner, kind: MemoryKind.GOAL, keys: ["g"] });
+  });
+
   test("ORCH-1 a session that does not exist belongs to nobody", async () => {
     await expect(alice.memory.listEntries({ sessionId: "nowhere", agent: "a" })).rejects.toThrow(/not_found/);
   });

@@ -4,6 +4,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Rooms } from "../built-ins/built-in.ts";
 import { builtInTools, callBuiltIn } from "../built-ins/built-ins.ts";
+import { askerOf } from "./asker.ts";
 
 /** The built-in tools as a provider like any other. They belong to no source and never change. */
 export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl<typeof ToolProviderService> {
@@ -14,12 +15,11 @@ export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl
       await untilAborted(AbortSignal.any([context.signal, stopping]));
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again");
     },
-    async *callTool(request) {
-      const call = {
-        callId: request.callId,
-        sessionId: request.scope?.sessionId ?? "",
-        agent: request.scope?.agent ?? "",
-      };
+    async *callTool(request, context) {
+      const { sessionId = "", agent = "", principal = "" } = request.scope ?? {};
+      const asker = askerOf(context);
+      const isByOwner = asker === undefined || principal === "" || asker === principal;
+      const call = { callId: request.callId, sessionId, agent, isByOwner };
       const result = await callBuiltIn(rooms, request.tool, call, request.argumentsJson);
       yield { event: { case: "result", value: result } };
     },
