@@ -31,7 +31,9 @@ var tools = []*toolv1.Tool{{
 	ExecutionType:   toolv1.ExecutionType_EXECUTION_TYPE_CUSTOM,
 }}
 
-type provider struct{ toolv1connect.UnimplementedToolProviderServiceHandler }
+type provider struct {
+	toolv1connect.UnimplementedToolProviderServiceHandler
+}
 
 func offer(sources []*toolv1.Source) (offered []*toolv1.OfferedTool, statuses []*toolv1.SourceStatus) {
 	for _, source := range sources {

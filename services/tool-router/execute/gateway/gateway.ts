@@ -7,7 +7,7 @@ import { type Answer, canceled, failure, outcomeUnknown } from "../../answer.ts"
 import { openEnding } from "../../ending.ts";
 import type { ToolEntry } from "../../tool-set.ts";
 import type { Deadline } from "../deadline.ts";
-import type { AddressGuard } from "./address-guard.ts";
+import type { AddressGuard, ResolvedAddress } from "./address-guard.ts";
 import { type CallArguments, isRedirect, type Outgoing, redirected, repeatsAsGet, requestOfCall } from "./request.ts";
 import { answerFromResponse } from "./response.ts";
 import { tellingStart } from "./watched-dispatcher.ts";
@@ -84,16 +84,18 @@ function methodOf(method: string): Dispatcher.HttpMethod {
   return method as Dispatcher.HttpMethod;
 }
 
+/** Connects to the first of the judged addresses that takes the connection. */
 function guardedConnector(guard: AddressGuard): buildConnector.connector {
   const connect = buildConnector({ timeout: 10_000 });
   return (target, callback) => {
     const port = Number(target.port) || (target.protocol === "https:" ? 443 : 80);
-    guard.resolve(target.hostname, port).then(
-      ([first]) => {
-        const name = target.servername || target.hostname;
-        connect({ ...target, hostname: first!.address, ...(isIP(name) === 0 && { servername: name }) }, callback);
-      },
-      (error: Error) => callback(error, null),
-    );
+    const name = target.servername || target.hostname;
+    const servername = isIP(name) === 0 && { servername: name };
+    const connectTo = ([first, ...others]: ResolvedAddress[]) =>
+      connect({ ...target, hostname: first!.address, ...servername }, (...ended) => {
+        if (ended[0] !== null && others.length > 0) connectTo(others);
+        else callback(...ended);
+      });
+    guard.resolve(target.hostname, port).then(connectTo, (error: Error) => callback(error, null));
   };
 }

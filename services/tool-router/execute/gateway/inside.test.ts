@@ -5,8 +5,8 @@ import { openWebServer, type WebServer } from "../../testing/web-server.ts";
 /*
  * TOOL-3: nothing that a URL, a name server or a web server says leads inside.
  *
- * Two servers on one port stand for the world: 127.0.0.2 is outside, since the configuration allows that one address, and
- * everything else of loopback is inside. A trick has worked if the inside sees a connection, or the outside sees a secret
+ * Two servers on one port stand for the world: 127.0.0.2 is outside, since the configuration allows it (and 127.0.0.3, where
+ * nobody is), and everything else of loopback is inside. A trick has worked if the inside sees a connection, or the outside sees a secret
  * that was not meant for it. PORT is their port.
  */
 
@@ -163,6 +163,12 @@ const named: Trick[] = [
     says: refused,
   },
   {
+    what: "a name whose first address takes no connection: the next one was judged, too",
+    url: "http://two.example:PORT/ok",
+    names: { "two.example": [["127.0.0.3", "127.0.0.2"]] },
+    says: /^"outside"$/,
+  },
+  {
     what: "a name without an address",
     url: at("none.example"),
     names: { "none.example": [[]] },
@@ -227,7 +233,7 @@ describe("TOOL-3 cannot be turned against the inside", () => {
       const addresses = answers.length > 1 ? answers.shift()! : answers[0]!;
       return addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
     };
-    await using gateway = openTestGateway({ allow: ["127.0.0.2/32"], ...(row.names && { resolveWith }) });
+    await using gateway = openTestGateway({ allow: ["127.0.0.2/31"], ...(row.names && { resolveWith }) });
     const url = row.url.replace("PORT", String(inside.port));
     const options = { method: "GET", headers: { "x-key": `\${secret:KEY}` } };
     let answer = "";
