@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { ServiceMessage } from "#runtime/lifecycle/run-service.ts";
 import { until } from "#runtime/time/until.ts";
 
@@ -83,7 +84,9 @@ export function openFaultyService(options: FaultyServiceOptions): FaultyService 
     freeze: () => void child?.kill("SIGSTOP"),
     thaw: () => void child?.kill("SIGCONT"),
     async ready() {
-      await until(() => isReady, { timeoutMs: startMs, what: `${instance} to be ready` });
+      await until(() => isReady, { timeoutMs: startMs, what: `${instance} to be ready` }).catch((error: unknown) => {
+        throw new Error(`${messageFromUnknown(error)}; its last lines:\n${lines.slice(-10).join("\n")}`);
+      });
     },
     async [Symbol.asyncDispose]() {
       isClosed = true;

@@ -1,0 +1,139 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { readSubject } from "#runtime/bus/read.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { Verdict } from "../../harness/nats-proxy.ts";
+import type { Random } from "../random.ts";
+import type { Choices } from "./choices.ts";
+import { createRunClient, type RunClient } from "./client.ts";
+import type { RunHistory, Watched } from "./history/history.ts";
+import type { Point } from "./points.ts";
+import { classesByTool, type Script } from "./script.ts";
+import { createSubject, type Reached, type Subject } from "./subject.ts";
+import { watch } from "./watcher.ts";
+import type { World } from "./world.ts";
+
+/** How long watchers may take from the end of the run to theirs. */
+const watchersMs = 10_000;
+
+interface AttemptOptions {
+  readonly token: string;
+  readonly sessionId: string;
+  readonly script: Script;
+  readonly choices: Choices;
+  readonly giveUpAtMs: number;
+}
+
+type Strike = (
+  reached: Reached,
+  attempt: { subject: Subject; client: RunClient; cancel: () => Promise<void> },
+) => Promise<Verdict>;
+
+/** One run of the trial. */
+export function createAttempt(world: World, options: AttemptOptions) {
+  const { token, sessionId, script, choices, giveUpAtMs } = options;
+  const { parallelToolCalls } = choices;
+  const client = createRunClient(world, { token, sessionId, giveUpAtMs, parallelToolCalls });
+  const struck = Promise.withResolvers<void>();
+  const requests: Promise<void>[] = [];
+  const refusals: string[] = [];
+  let armed: { strike: Strike; point: Point } | undefined;
+  let firstKillAt = choices.firstKillAt;
+  let cancelAt = choices.cancelAt;
+
+  function request(answer: Promise<void>): Promise<void> {
+    const settled = answer.catch((error: unknown) => void refusals.push(messageFromUnknown(error)));
+    requests.push(settled);
+    return settled;
+  }
+
+  const cancel = () => request(client.cancel(subject.runId));
+
+  function onReached(reached: Reached): Promise<Verdict> | undefined {
+    if (reached.point === cancelAt) {
+      cancelAt = undefined;
+      const cancelled = cancel();
+      const over = Promise.race([cancelled, struck.promise]);
+      return reached.held === undefined ? over.then(() => "pass" as const) : undefined;
+    }
+    if (reached.point === firstKillAt) {
+      firstKillAt = undefined;
+      return reached.victim.kill().then(() => "drop" as const);
+    }
+    if (armed === undefined || reached.point !== armed.point || firstKillAt !== undefined) return undefined;
+    const { strike: blow } = armed;
+    armed = undefined;
+    return blow(reached, { subject, client, cancel }).finally(struck.resolve);
+  }
+
+  const subject = createSubject({
+    world,
+    token,
+    sessionId,
+    script,
+    turn: choices.turn,
+    tool: choices.tool,
+    onReached,
+    onParked: (callIds) => {
+      if (choices.cancelAt !== "parked") void request(client.answer(subject.runId, callIds));
+    },
+  });
+
+  return {
+    subject,
+    arm(blow: Strike, point: Point) {
+      armed = { strike: blow, point };
+      if (point === "some calls done") subject.keepAnswers(struck.promise, 1);
+    },
+    async run(random: Random): Promise<RunHistory> {
+      using _eyes = world.watch(subject);
+      const runId = await client.create();
+      const watched = await watchToEnd(world, { subject, runId, giveUpAtMs, random });
+      struck.resolve();
+      await Promise.all(requests);
+      await world.healthy();
+      const events = await readLog(world, runId);
+      return {
+        runId,
+        toldIds: client.toldIds,
+        events,
+        eventCountAtLast: events.length,
+        effects: subject.effects,
+        classesByTool,
+        watched,
+        prompts: subject.prompts,
+        cancelledAtMs: client.cancelledAtMs,
+        acknowledgedCallIds: client.acknowledgedCallIds,
+        refusals,
+      };
+    },
+  };
+}
+
+/** Three clients: one that stays, one that leaves and comes back, one that wants no deltas and comes in the middle. */
+async function watchToEnd(
+  world: World,
+  { subject, runId, giveUpAtMs, random }: { subject: Subject; runId: string; giveUpAtMs: number; random: Random },
+): Promise<Watched[]> {
+  const giveUp = new AbortController();
+  const timer = setTimeout(() => giveUp.abort(), Math.max(0, giveUpAtMs - performance.now()));
+  const common = { runs: world.runs, runId, signal: giveUp.signal, onSeen: subject.onSeen };
+  const forever = Number.POSITIVE_INFINITY;
+  const leavesAfter = 3 + Math.floor(random.next() * 12);
+  const watchers = [
+    watch({ ...common, name: "stays", fromSequence: 0, includeDeltas: true, leavesAfter: forever }),
+    watch({ ...common, name: `leaves after ${leavesAfter}`, fromSequence: 0, includeDeltas: true, leavesAfter }),
+    watch({ ...common, name: "from the middle", fromSequence: 2, includeDeltas: false, leavesAfter: 2 }),
+  ];
+  await Promise.race(watchers);
+  clearTimeout(timer);
+  const patience = setTimeout(() => giveUp.abort(), watchersMs);
+  const watched = await Promise.all(watchers);
+  clearTimeout(patience);
+  return watched;
+}
+
+async function readLog(world: World, runId: string): Promise<RunEvent[]> {
+  const stored = await Array.fromAsync(readSubject(world.bus, `toolbus.run.${runId}`));
+  return stored.map(({ data }) => fromBinary(RunEventSchema, data));
+}
