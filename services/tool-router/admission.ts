@@ -1,6 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { CallToolRequest } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import { type Answer, failure } from "./answer.ts";
 import type { Audit } from "./audit.ts";
 import type { AgentContext, Contexts } from "./contexts.ts";
@@ -11,6 +12,7 @@ import type { CallFacts } from "./record.ts";
 import { recordedArguments, recordedSchema } from "./record-size.ts";
 import { refusalOfArguments, refusalOfMissing, withAlternatives } from "./refusal.ts";
 import { resolve } from "./resolve.ts";
+import { AGENT_SWITCHED } from "./switching/failures.ts";
 import type { ToolEntry, ToolSet } from "./tool-set.ts";
 import type { Validator } from "./validate.ts";
 
@@ -28,7 +30,7 @@ export interface AdmissionDesk {
 
 export function createAdmission({ contexts, spaces, validator, audit: record }: AdmissionParts): AdmissionDesk {
   async function admit(request: IdentifiedCall, signal: AbortSignal): Promise<Admission> {
-    const context = await contexts.ofCall(request);
+    const context = await contexts.ofCall(request).catch((error: unknown) => throwTold(record, request, error));
     const { tools, resolution } = await contexts.find(context, request.name, signal);
     if (resolution.kind !== "found") {
       return refused(request, context, resolution.reference, refusalOfMissing(tools, resolution, request.name));
@@ -63,6 +65,16 @@ export function createAdmission({ contexts, spaces, validator, audit: record }: 
   }
 
   return { admit };
+}
+
+/** ORCH-1: that a call was decided by a former agent is a decision like any other. */
+function throwTold(record: Audit, { sessionId, runId, callId, name: tool }: IdentifiedCall, error: unknown): never {
+  if (error instanceof Failure && error.reason === AGENT_SWITCHED) {
+    const agent = error.metadata?.agent ?? "";
+    const rule = "decided by a former agent";
+    record({ kind: AuditKind.BLOCKED, agent, sessionId, runId, callId, tool, rule, message: error.message });
+  }
+  throw error;
 }
 
 export type Facts = CallFacts & Parameters<Messages["show"]>[0] & { callId: string };

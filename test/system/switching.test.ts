@@ -97,7 +97,7 @@ describe("ORCH-1 after a switch", () => {
     expect((await spaces.getActiveSpace({ sessionId })).spaceId).toBe(space?.id);
   });
 
-  it("a parked run of the old agent is cancelled, and the next one is the other agent's, with the transcript", async () => {
+  it("a parked run of the old agent is cancelled, and the next one is the other agent's, in the same session", async () => {
     const sessionId = await openSession("left");
     const parked = await startRun(sessionId, { functionTools: [{ name: "ask_client" }] });
     await until(async () => {

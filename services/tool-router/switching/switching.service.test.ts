@@ -97,7 +97,13 @@ describe("switching a session's agent, on the bus", () => {
     expect((await calling).output).toMatchObject({ agent: "red" });
     expect((await switching).session?.agent).toBe("blue");
     expect((await unbound).output).toMatchObject({ agent: "blue" });
-    await expect(suite.clients.call(decided)).rejects.toThrow(/has agent "blue" now/);
+    await expect(suite.clients.call({ ...decided, callId: "late" })).rejects.toThrow(/has agent "blue" now/);
+    const refused = await until(async () => {
+      const filter = { sessionId, kinds: [AuditKind.BLOCKED] };
+      const { events } = await suite.clients.audit.listAuditEvents({ filter });
+      return events.find(({ callId }) => callId === "late");
+    });
+    expect(refused).toMatchObject({ agent: "blue", tool: "mine", rule: "decided by a former agent" });
     const { tools } = await suite.clients.router.listTools({ sessionId });
     expect(tools.map(({ reference }) => reference)).toContain("@blue_files/whose");
   });
