@@ -62,9 +62,10 @@ export async function openWorld(options: WorldOptions): Promise<World> {
   };
   const suite = stack.use(await openSuite({ directory, port: 0, natsUrl: url, rooms: options.rooms, env }));
   const orchestrators: Orchestrator[] = [];
+  const opened = stack.use(new AsyncDisposableStack());
   const openOne = async () => {
     const instance = `orchestrator-${orchestrators.length + 1}`;
-    const one = await openOrchestrator(stack, instance, { ...process.env, ...env }, options.nodeArguments ?? []);
+    const one = await openOrchestrator(opened, instance, { ...process.env, ...env }, options.nodeArguments ?? []);
     orchestrators.push(one);
     return one;
   };
