@@ -19,7 +19,7 @@ import { createLogHub, type LogHub } from "./logs/log-hub.ts";
 import { type WrittenLine, writtenLineFromText } from "./logs/log-line.ts";
 import { createRedaction } from "./logs/redaction.ts";
 import { createOffers } from "./offers.ts";
-import { createPermits } from "./pool/permits.ts";
+import { createPermits, type Permits } from "./pool/permits.ts";
 import { Pool } from "./pool/pool.ts";
 import { createRoutes, type WorkerPoolRoutes } from "./routes.ts";
 import { createSecrets } from "./secrets.ts";
@@ -95,7 +95,9 @@ export async function openWorkers(
     installAhead(files().filter(({ file }) => changed.includes(file)));
   });
   const commands = { searchPath: config.commandPath, limits: resourceLimitsFrom(config.worker) };
-  const builtins = stack.use(createBuiltins({ commands, callMs: config.times.callMs }));
+  const builtins = stack.use(
+    createBuiltins({ commands, callMs: config.times.callMs, permits: permitsFor(config, "places of built-ins") }),
+  );
   const hosted = stack.use(await openModules({ config, host, logs, redact, logger }));
   const modules = () => hosted.files();
   const hasFile = (file: string) => find(file) !== undefined;
@@ -117,6 +119,12 @@ export async function openWorkers(
   return { routes, pool, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
+/** Built-ins and hosted modules have as many places as the pool's workers, and a line of their own. */
+function permitsFor({ pool }: WorkerPoolConfig, what: string): Permits {
+  const { calls, waiting, overflow } = pool;
+  return createPermits(calls, what, { waiting: 0, limit: waiting, overflow });
+}
+
 function resourceLimitsFrom({ memoryBytes, processorSeconds }: WorkerLimits): ResourceLimits {
   return { ...(memoryBytes > 0 && { memoryBytes }), ...(processorSeconds > 0 && { processorSeconds }) };
 }
@@ -130,11 +138,10 @@ interface ModulesParts {
 }
 
 function openModules({ config, host, logs, redact, logger }: ModulesParts): Promise<HostedModules> {
-  const { overflow, waiting, calls } = config.pool;
   const { startMs, cancelGraceMs, backoffMs, maxBackoffMs } = config.times;
   return openHostedModules({
     ...config.hosted,
-    permits: createPermits(calls, "places of hosted modules", { waiting: 0, limit: waiting, overflow }),
+    permits: permitsFor(config, "places of hosted modules"),
     startMs,
     graceMs: cancelGraceMs,
     backoffMs,

@@ -1,5 +1,7 @@
 import type { BuiltinPolicy, Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import type { Permits } from "../pool/permits.ts";
 import type { Answer } from "../worker/worker.ts";
 import type { Builtin, CommandSettings } from "./builtin.ts";
 import { fsRead } from "./fs-read.ts";
@@ -27,8 +29,31 @@ export interface Builtins extends Disposable {
   call(request: BuiltinRequest): Promise<Answer>;
 }
 
-export function createBuiltins(options: { commands: CommandSettings; callMs: number }): Builtins {
+export interface BuiltinsOptions {
+  commands: CommandSettings;
+  callMs: number;
+  /** One for each call. */
+  permits: Permits;
+}
+
+export function createBuiltins(options: BuiltinsOptions): Builtins {
   const closing = new AbortController();
+
+  /** A place, and what is left of the call's time by then. */
+  async function takePlace(tool: string, timeoutMs: number, signal: AbortSignal) {
+    const startedAtMs = performance.now();
+    using limit = timeoutSignal(timeoutMs);
+    try {
+      const release = await options.permits.acquire(AbortSignal.any([signal, limit]));
+      return { release, leftMs: Math.max(0, timeoutMs - (performance.now() - startedAtMs)) };
+    } catch (error) {
+      if (!limit.aborted || signal.aborted) throw error;
+      return refuse(
+        "resource_exhausted",
+        `${tool} was not started within ${Math.round(timeoutMs)}ms: everything is busy`,
+      );
+    }
+  }
 
   return {
     async call({ tool, policy, argumentsJson, timeoutMs = options.callMs, signal }) {
@@ -36,12 +61,15 @@ export function createBuiltins(options: { commands: CommandSettings; callMs: num
       if (policy?.name !== tool)
         return refuse("failed_precondition", `${tool} is called under a policy for ${policy?.name || "nothing"}`);
       const ends = AbortSignal.any([signal, closing.signal]);
+      const { release, leftMs } = await takePlace(tool, timeoutMs, ends);
       try {
-        const value = await builtin.run({ policy, timeoutMs, signal: ends }, argumentsJson, options.commands);
+        const value = await builtin.run({ policy, timeoutMs: leftMs, signal: ends }, argumentsJson, options.commands);
         return { kind: "result", resultJson: JSON.stringify(value) };
       } catch (error) {
         if (ends.aborted || !(error instanceof Failure)) throw error;
         return { kind: "error", error: error.message };
+      } finally {
+        release();
       }
     },
     [Symbol.dispose]() {
