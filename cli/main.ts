@@ -8,6 +8,7 @@ import { addCallsCommand } from "./commands/calls.ts";
 import { addExplainCommand } from "./commands/explain.ts";
 import { addInboxCommand } from "./commands/inbox.ts";
 import { addRunCommand } from "./commands/run.ts";
+import { addRunsCommand } from "./commands/runs.ts";
 import { addServeCommand } from "./commands/serve.ts";
 import { addSessionsCommand } from "./commands/sessions.ts";
 import { addSpacesCommand } from "./commands/spaces.ts";
@@ -41,6 +42,7 @@ Exit codes:
 Examples:
   toolbus up                                       start everything
   toolbus run demo "hello"                         run an agent and watch it
+  toolbus runs replay ID                           what a run did, turn by turn
   toolbus tools --agent demo                       what it can call
   toolbus call @qr/encode '{"text":"hi"}' -a demo  call one tool as it would
   toolbus spaces send demo "hello"                 speak to the people and agents in a space
@@ -50,6 +52,7 @@ Examples:
 for (const addCommand of [
   addUpCommand,
   addRunCommand,
+  addRunsCommand,
   addToolsCommand,
   addCallCommand,
   addCallsCommand,

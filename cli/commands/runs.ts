@@ -1,0 +1,156 @@
+import { create, toJson } from "@bufbuild/protobuf";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import {
+  CancelRunResponseSchema,
+  ForkRunResponseSchema,
+  GetRunResponseSchema,
+  ListRunsResponseSchema,
+  RunService,
+} from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { ItemSchema, Role, type Run, type RunEvent, RunStatus, RunStatusSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
+import { exitCodes, UsageFault } from "../fault.ts";
+import { colors, nameOfValue, oneLine, printLine, printMessage, printNote, printTable } from "../print.ts";
+import { linesOfReplay } from "../replay/lines.ts";
+import { replayFromEvents, textOfItem } from "../replay/replay.ts";
+import { followRun } from "../run-follower.ts";
+import { createJsonRunPrinter, createRunPrinter, endingText } from "../run-printer.ts";
+
+const statusNames = Object.values(RunStatus).filter((value) => typeof value === "number" && value !== 0);
+const words = (status: number) => nameOfValue(RunStatusSchema, status).replaceAll(" ", "-");
+
+export function addRunsCommand(program: Command): void {
+  const runs = program.command("runs").description("List, show, cancel, replay or fork runs");
+  runs
+    .command("list", { isDefault: true })
+    .description("List runs, latest first")
+    .option("-s, --session <id>", "only of this session")
+    .addOption(new Option("--status <status...>", "only in these states").choices(statusNames.map(words)))
+    .option("-n, --limit <n>", "at most so many", wholeNumber, 20)
+    .action(listRuns);
+  runs.command("show").description("Show where a run stands").argument("<id>").action(showRun);
+  runs
+    .command("cancel")
+    .description("Cancel a run, with all that it has called")
+    .argument("<id>")
+    .option("--reason <text>", "why", "")
+    .action(cancelRun);
+  runs
+    .command("replay")
+    .description("Fold a run's log and show it turn by turn")
+    .argument("<id>")
+    .option("--at <sequence>", "only up to this event", wholeNumber)
+    .option("--whole", "cut no text")
+    .action(replayRun);
+  runs
+    .command("fork")
+    .description("Start a run that goes on from a point of another one, in a session of its own")
+    .argument("<id>")
+    .requiredOption("--at <sequence>", "last event that is kept; `toolbus runs replay` shows them", wholeNumber)
+    .option("--input <text>", "what to say to it")
+    .option("-d, --detach", "only start it and print it")
+    .action(forkRun);
+}
+
+async function listRuns(
+  options: { session?: string; status?: string[]; limit: number },
+  command: Command,
+): Promise<void> {
+  const global = globalOptionsOf(command);
+  const statuses = statusNames.filter((status) => options.status?.includes(words(Number(status)))) as RunStatus[];
+  const request = { sessionId: options.session ?? "", statuses, pageSize: Math.min(1_000, options.limit) };
+  const response = await openConnection(global).client(RunService).listRuns(request);
+  if (global.json) return printMessage(ListRunsResponseSchema, response);
+  const rows = response.runs.map((run) => [
+    run.id,
+    run.agent,
+    words(run.status),
+    run.reason,
+    String(run.turns),
+    run.createdAt === undefined ? "" : timestampDate(run.createdAt).toISOString(),
+    oneLine(run.outputText || run.error),
+  ]);
+  printTable(["RUN", "AGENT", "STATUS", "REASON", "TURNS", "ACCEPTED", "SAYS"], rows);
+}
+
+async function showRun(runId: string, _options: object, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const response = await openConnection(global).client(RunService).getRun({ runId });
+  if (global.json) return printMessage(GetRunResponseSchema, response);
+  if (response.run !== undefined) for (const line of linesOfRun(response.run)) printLine(line);
+}
+
+function linesOfRun(run: Run): string[] {
+  const { inputTokens = 0n, outputTokens = 0n, cost = 0 } = run.usage ?? {};
+  const spent = `${inputTokens} tokens in, ${outputTokens} out${cost > 0 ? `, cost ${cost.toPrecision(3)}` : ""}`;
+  return [
+    `${colors.bold(run.id)} of ${run.agent} in session ${run.sessionId}`,
+    endingText(run),
+    `${run.turns} turns, ${run.lastSequence + 1} events, ${spent}`,
+    ...run.requiredCalls.map(({ callId, name, argumentsJson }) => `waits for ${name} ${argumentsJson} (${callId})`),
+    ...run.items.map((item) => `${colors.dim((item.item.case ?? "").padEnd(18))} ${oneLine(textOfItem(item))}`),
+  ];
+}
+
+async function cancelRun(runId: string, { reason }: { reason: string }, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const response = await openConnection(global).client(RunService).cancelRun({ runId, reason });
+  if (global.json) return printMessage(CancelRunResponseSchema, response);
+  printLine(`${runId} ${words(response.run?.status ?? 0)}`);
+}
+
+async function replayRun(runId: string, options: { at?: number; whole?: boolean }, command: Command): Promise<void> {
+  const global = globalOptionsOf(command);
+  const events = await readLog(openConnection(global), runId, options.at);
+  const replay = replayFromEvents(events);
+  if (replay === undefined) throw new Error(`run ${runId} has no events`);
+  if (global.json) return printLine(JSON.stringify(replay));
+  for (const line of linesOfReplay(replay, { isWhole: options.whole ?? false })) printLine(line);
+}
+
+/** The events as they stand: a run that goes on is not waited for. */
+async function readLog(connection: Connection, runId: string, at = Number.POSITIVE_INFINITY): Promise<RunEvent[]> {
+  const runs = connection.client(RunService);
+  const last = Math.min(at, (await runs.getRun({ runId })).run?.lastSequence ?? 0);
+  const events: RunEvent[] = [];
+  const leaving = new AbortController();
+  try {
+    for await (const { update } of runs.watchRun({ runId }, { signal: leaving.signal })) {
+      if (update.case !== "event") continue;
+      if (update.value.sequence <= last) events.push(update.value);
+      if (update.value.sequence >= last) break;
+    }
+  } finally {
+    leaving.abort();
+  }
+  return events;
+}
+
+async function forkRun(
+  runId: string,
+  options: { at: number; input?: string; detach?: boolean },
+  command: Command,
+): Promise<void> {
+  if (options.input === "") throw new UsageFault("--input needs a text");
+  const global = globalOptionsOf(command);
+  const connection = openConnection(global);
+  const message = { role: Role.USER, text: options.input ?? "" };
+  const input = options.input === undefined ? [] : [create(ItemSchema, { item: { case: "message", value: message } })];
+  const response = await connection.client(RunService).forkRun({ runId, atSequence: options.at, input });
+  const started = response.run;
+  if (started === undefined) throw new Error("the suite accepted the run without telling its id");
+  if (options.detach) return printLine(JSON.stringify(toJson(ForkRunResponseSchema, response)));
+  printNote(`run ${started.id} in session ${started.sessionId}, forked from ${runId} at event ${options.at}`);
+  const write = (text: string) => void process.stdout.write(text);
+  const printer = global.json ? createJsonRunPrinter(write) : createRunPrinter(write);
+  const status = await followRun(connection, started.id, { printer });
+  if (status !== RunStatus.COMPLETED) process.exitCode = exitCodes.failure;
+}
+
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (text === "" || !Number.isSafeInteger(value) || value < 0)
+    throw new InvalidArgumentError("expected a whole number");
+  return value;
+}

@@ -1,0 +1,57 @@
+import { colors, oneLine } from "../print.ts";
+import type { Replay, ReplayedCall, Step } from "./replay.ts";
+
+/** A replay as lines for a reader: turn by turn, each with its place in the log, from which the run can be forked. */
+export function linesOfReplay(replay: Replay, { isWhole = false } = {}): string[] {
+  const cut = (text: string) => (isWhole ? oneLine(text) : shorten(text));
+  const { runId, agent, sessionId, acceptedAt, parent, fork, given } = replay;
+  return [
+    `${colors.bold(runId)} of ${agent} in session ${sessionId}, accepted ${acceptedAt}`,
+    ...(parent === undefined || parent.runId === "" ? [] : [`called by run ${parent.runId}, call ${parent.callId}`]),
+    ...(fork === undefined ? [] : [`forked from run ${fork.runId} at event ${fork.atSequence}`]),
+    ...given.map((text) => `${place(0, 0)} ${colors.dim("given")} ${cut(text)}`),
+    ...replay.steps.flatMap((step) => linesOfStep(step, cut)),
+  ];
+}
+
+type Cut = (text: string) => string;
+
+function linesOfStep(step: Step, cut: Cut): string[] {
+  const head = place(step.sequence, step.atMs);
+  if (step.kind === "note") return [`${head} ${colors.dim(cut(step.text))}`];
+  if (step.kind === "end") {
+    const error = step.error === "" ? "" : `: ${step.error}`;
+    return [`${head} ${colors.bold(step.status)} (${step.reason})${cut(error)}`];
+  }
+  const { turn, attempt, model, usage, thoughts, text, calls } = step;
+  const again = attempt > 1 ? `, attempt ${attempt}` : "";
+  const cost = usage.cost > 0 ? `, cost ${usage.cost.toPrecision(3)}` : "";
+  const tokens = `${usage.inputTokens} tokens in, ${usage.outputTokens} out${cost}`;
+  return [
+    `${head} ${colors.bold(`turn ${turn}`)} ${colors.dim(`${model}${again}, ${tokens}`)}`,
+    ...thoughts.map((thought) => `${indent}${colors.dim(cut(thought))}`),
+    ...(text === "" ? [] : [`${indent}${cut(text)}`]),
+    ...calls.flatMap((call) => linesOfCall(call, cut)),
+  ];
+}
+
+function linesOfCall({ callId, name, arguments: given, result }: ReplayedCall, cut: Cut): string[] {
+  const asked = `${indent}${colors.cyan(`→ ${name}`)} ${cut(given)} ${colors.dim(callId)}`;
+  if (result === undefined) return [asked, `${indent}${colors.yellow("no result")}`];
+  const mark = result.isError ? colors.red("✗") : colors.green("✓");
+  return [
+    asked,
+    `${indent}${mark} ${cut(result.output)} ${colors.dim(`event ${result.sequence}, ${result.afterMs} ms`)}`,
+  ];
+}
+
+const indent = " ".repeat(15);
+
+function place(sequence: number, atMs: number): string {
+  return colors.dim(`${String(sequence).padStart(4)} ${`+${(atMs / 1_000).toFixed(2)}s`.padStart(9)}`);
+}
+
+function shorten(text: string): string {
+  const flat = oneLine(text);
+  return flat.length > 160 ? `${flat.slice(0, 159)}…` : flat;
+}

@@ -1,0 +1,135 @@
+/** A run's log folded to what a reader asks of it: what was said in each turn, what each call did, and what happened between. */
+
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { type Item, type RunEvent, RunStatusSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { nameOfValue } from "../print.ts";
+
+export interface Replay {
+  readonly runId: string;
+  readonly sessionId: string;
+  readonly agent: string;
+  readonly acceptedAt: string;
+  readonly parent?: { runId: string; callId: string; depth: number };
+  readonly fork?: { runId: string; atSequence: number };
+  readonly given: readonly string[];
+  readonly steps: readonly Step[];
+  /** Events that were read. */
+  readonly events: number;
+}
+
+/** What happened, with its place in the log and the time since the run was accepted. */
+export type Step = { readonly sequence: number; readonly atMs: number } & (
+  | {
+      readonly kind: "turn";
+      readonly turn: number;
+      readonly attempt: number;
+      readonly model: string;
+      readonly finishReason: string;
+      readonly thoughts: readonly string[];
+      readonly text: string;
+      readonly calls: readonly ReplayedCall[];
+      readonly usage: { inputTokens: number; outputTokens: number; cost: number };
+    }
+  | { readonly kind: "note"; readonly text: string }
+  | { readonly kind: "end"; readonly status: string; readonly reason: string; readonly error: string }
+);
+
+export interface ReplayedCall {
+  readonly callId: string;
+  readonly name: string;
+  readonly arguments: string;
+  /** Absent while the call has no result. */
+  result?: { readonly output: string; readonly isError: boolean; readonly sequence: number; readonly afterMs: number };
+}
+
+/** Folds the events, which begin with `accepted`; undefined for a log without any. */
+export function replayFromEvents(events: readonly RunEvent[]): Replay | undefined {
+  const first = events[0];
+  if (first?.event.case !== "accepted") return undefined;
+  const { sessionId, agent, parent, fork, input } = first.event.value;
+  const startMs = msOf(first);
+  const openCalls = new Map<string, { call: ReplayedCall; sinceMs: number }>();
+  const steps = events.slice(1).flatMap((event) => stepFromEvent(event, msOf(event) - startMs, openCalls) ?? []);
+  return {
+    runId: first.runId,
+    sessionId,
+    agent,
+    acceptedAt: new Date(startMs).toISOString(),
+    ...(parent && { parent: { runId: parent.runId, callId: parent.callId, depth: parent.depth } }),
+    ...(fork && { fork: { runId: fork.runId, atSequence: fork.atSequence } }),
+    given: input.map(textOfItem),
+    steps,
+    events: events.length,
+  };
+}
+
+type OpenCalls = Map<string, { call: ReplayedCall; sinceMs: number }>;
+
+function stepFromEvent({ sequence, event }: RunEvent, atMs: number, openCalls: OpenCalls): Step | undefined {
+  const note = (text: string): Step => ({ sequence, atMs, kind: "note", text });
+  switch (event.case) {
+    case "claimed":
+      return note(`claimed by ${event.value.instance}${event.value.epoch > 1 ? `, claim ${event.value.epoch}` : ""}`);
+    case "inboxTaken":
+      return note(`from the inbox: ${event.value.items.map(textOfItem).join(" · ")}`);
+    case "contextCompacted":
+      return note(`what was before event ${event.value.beforeSequence} is summarised: ${event.value.summary}`);
+    case "parked":
+      return note(`waits for outputs of ${event.value.calls.map(({ name }) => name).join(", ")}`);
+    case "cancelRequested":
+      return note(`asked to cancel${event.value.reason === "" ? "" : `: ${event.value.reason}`}`);
+    case "callFinished": {
+      const { callId, result } = event.value;
+      const open = openCalls.get(callId);
+      if (open === undefined || open.call.result !== undefined || result === undefined) return undefined;
+      const { outputJson: output, isError } = result;
+      open.call.result = { output, isError, sequence, afterMs: atMs - open.sinceMs };
+      return undefined;
+    }
+    case "turnCommitted": {
+      const { turn, attempt, model, finishReason, items, usage } = event.value;
+      const calls = callsOf(items);
+      for (const call of calls) openCalls.set(call.callId, { call, sinceMs: atMs });
+      const { inputTokens = 0n, outputTokens = 0n, cost = 0 } = usage ?? {};
+      const said = { thoughts: textsOf(items, "reasoning"), text: textsOf(items, "message").join(""), calls };
+      const used = { inputTokens: Number(inputTokens), outputTokens: Number(outputTokens), cost };
+      return { sequence, atMs, kind: "turn", turn, attempt, model, finishReason, ...said, usage: used };
+    }
+    case "ended": {
+      const { status, reason, error } = event.value;
+      return { sequence, atMs, kind: "end", status: nameOfValue(RunStatusSchema, status), reason, error };
+    }
+    default:
+      return event.case === undefined ? undefined : note(event.case);
+  }
+}
+
+function callsOf(items: readonly Item[]): ReplayedCall[] {
+  return items.flatMap(({ item }) =>
+    item.case === "functionCall"
+      ? [{ callId: item.value.callId, name: item.value.name, arguments: item.value.argumentsJson }]
+      : [],
+  );
+}
+
+function textsOf(items: readonly Item[], kind: "message" | "reasoning"): string[] {
+  return items.flatMap(({ item }) => (item.case === kind ? [item.value.text] : []));
+}
+
+export function textOfItem({ item }: Item): string {
+  switch (item.case) {
+    case "message":
+    case "reasoning":
+      return item.value.text;
+    case "functionCall":
+      return `${item.value.name} ${item.value.argumentsJson}`;
+    case "functionCallOutput":
+      return `${item.value.callId}: ${item.value.result?.outputJson ?? ""}`;
+    default:
+      return "";
+  }
+}
+
+function msOf({ time }: RunEvent): number {
+  return time === undefined ? 0 : timestampMs(time);
+}
