@@ -4,13 +4,35 @@ import { measureLoop } from "./loop.ts";
 import { measureParked } from "./parked.ts";
 import { measureRecovery } from "./recovery.ts";
 import type { BenchResult } from "./result.ts";
+import { measureRouter } from "./router.ts";
+
+const USAGE = `usage: npm run bench -- <bench> [options]
+
+benches:
+  bus        what a call costs on the bus, beside bare NATS and HTTP/2
+  loop       what the durable loop costs a turn, a call, a delta, and in bytes
+  recovery   how long a run stands still when a process dies
+  parked     what parked runs cost
+               --runs N        how many (100000)
+  router     how long calls take that a service outside answers at once, and what deciding costs
+               --calls N       how many (10000)
+               --in-flight N   at a time (32)
+               --per-second N  how many begin each second where they are paced (200)
+
+options:
+  --json     one JSON object a line: bench, metric, value, unit, and what it is compared with: baseline, ratio
+  --help     this text
+`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     json: { type: "boolean", default: false },
-    /** How many runs `parked` parks. */
+    help: { type: "boolean", default: false },
     runs: { type: "string", default: "100000" },
+    calls: { type: "string", default: "10000" },
+    "in-flight": { type: "string", default: "32" },
+    "per-second": { type: "string", default: "200" },
   },
 });
 
@@ -20,10 +42,19 @@ const benches: Record<string, () => AsyncIterable<BenchResult>> = {
   loop: measureLoop,
   recovery: measureRecovery,
   parked: () => measureParked({ runs: Number(values.runs), onProgress }),
+  router: () =>
+    measureRouter({
+      calls: Number(values.calls),
+      inFlight: Number(values["in-flight"]),
+      perSecond: Number(values["per-second"]),
+      onProgress,
+    }),
 };
 
-const USAGE = `usage: npm run bench -- <${Object.keys(benches).join("|")}> [--json]`;
-
+if (values.help) {
+  console.log(USAGE);
+  process.exit();
+}
 const measure = benches[positionals[0] ?? ""];
 if (!measure) {
   console.error(USAGE);

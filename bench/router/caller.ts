@@ -1,0 +1,52 @@
+/** Calls the tool as the loop does, and says how long each call took. */
+import { randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
+import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { openBus } from "#runtime/bus/bus.ts";
+import { clientFor } from "#runtime/rpc/client.ts";
+import { CALLERS_ROUTER, type Login, type Order, RAW_SUBJECT, type Report, TOOL } from "./setting.ts";
+
+const { sessionId, ...login }: Login & { sessionId: string } = JSON.parse(process.argv[2] ?? "");
+const bus = await openBus({ ...login, name: "caller" });
+const router = clientFor(bus, ToolRouterService, { room: CALLERS_ROUTER });
+
+const ways: Record<Order["way"], (argumentsJson: string) => Promise<string>> = {
+  async call(argumentsJson) {
+    let answer = "";
+    for await (const { event } of router.callTool({ callId: randomUUID(), sessionId, name: TOOL, argumentsJson })) {
+      if (event.case === "result") answer = event.value.outputJson;
+    }
+    return answer;
+  },
+  raw: async (text) => (await bus.connection.request(RAW_SUBJECT, text, { timeout: 30_000 })).string(),
+};
+
+async function measure({ way, calls, inFlight, perSecond }: Order): Promise<Report> {
+  const latenciesMs: number[] = [];
+  const startedAt = performance.now();
+  let next = 0;
+  const worker = async () => {
+    while (next < calls) {
+      const n = next++;
+      const beginsAt = perSecond ? startedAt + (n * 1_000) / perSecond : performance.now();
+      const leftMs = beginsAt - performance.now();
+      if (leftMs > 0) await setTimeout(leftMs);
+      const from = leftMs > 0 ? performance.now() : beginsAt; // the lateness of its own timer is not the call's
+      const text = JSON.stringify({ n });
+      const answer = await ways[way](text);
+      if (answer !== text) throw new Error(`call ${n} was answered with ${answer}`);
+      latenciesMs.push(performance.now() - from);
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, worker));
+  return { kind: "report", latenciesMs, tookMs: performance.now() - startedAt };
+}
+
+process.on("message", (order: Order) => {
+  measure(order).then(
+    (report) => process.send?.(report),
+    (error: unknown) => process.send?.({ kind: "fault", text: `${error}` }),
+  );
+});
+process.on("disconnect", () => process.exit());
+process.send?.({ kind: "ready" });

@@ -1,0 +1,35 @@
+/** What the processes of the measurement agree on. */
+export const TOOL = "measured";
+export const AGENT = "measuring";
+
+/** Two routers, each reached by its own name: who calls and who watches never meet the same one. */
+export const CALLERS_ROUTER = "router-of-callers";
+export const WATCHERS_ROUTER = "router-of-watchers";
+
+export interface Login {
+  url: string;
+  user: string;
+  password: string;
+}
+
+/** Answered with what it was asked, by the process that watches: what the bus alone costs between the two. */
+export const RAW_SUBJECT = "toolbus.bench.router";
+
+/**
+ * What the caller's process is asked to do. With `perSecond`, calls begin at that pace, as long as fewer than `inFlight` are
+ * under way; without it one begins whenever another ends.
+ */
+export interface Order {
+  way: "call" | "raw";
+  calls: number;
+  inFlight: number;
+  perSecond?: number;
+}
+
+/** How long each call took, from the moment at which it was to begin. */
+
+export interface Report {
+  kind: "report";
+  latenciesMs: number[];
+  tookMs: number;
+}

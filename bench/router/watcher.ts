@@ -1,0 +1,31 @@
+/** A service outside that answers each call at once, through whichever router, as the bus would choose it. */
+import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { openBus } from "#runtime/bus/bus.ts";
+import { clientFor } from "#runtime/rpc/client.ts";
+import { CALLERS_ROUTER, type Login, RAW_SUBJECT, TOOL, WATCHERS_ROUTER } from "./setting.ts";
+
+const login: Login = JSON.parse(process.argv[2] ?? "");
+const bus = await openBus({ ...login, name: "watcher" });
+const calls = clientFor(bus, ToolCallService, { room: WATCHERS_ROUTER });
+const others = clientFor(bus, ToolCallService, { room: CALLERS_ROUTER });
+
+async function watch(): Promise<void> {
+  let handed = 0;
+  for await (const { call } of calls.watchToolCalls({ tools: [TOOL], watcherId: "measured", maxInFlight: 256 })) {
+    const answering = handed++ % 2 === 0 ? calls : others;
+    const answer = { callId: call?.callId ?? "", resultJson: call?.argumentsJson ?? "" };
+    void answering
+      .submitToolResult(answer)
+      .catch((error: unknown) => process.send?.({ kind: "fault", text: `${error}` }));
+  }
+}
+
+bus.connection.subscribe(RAW_SUBJECT, {
+  callback: (_error, message) => {
+    message.respond(message.data);
+  },
+});
+await bus.connection.flush();
+process.on("disconnect", () => process.exit());
+void watch().catch((error: unknown) => process.send?.({ kind: "fault", text: `the watch ended: ${error}` }));
+process.send?.({ kind: "ready" });

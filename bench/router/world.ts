@@ -1,0 +1,107 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { openBus } from "#runtime/bus/bus.ts";
+import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
+import { clientFor } from "#runtime/rpc/client.ts";
+import { until } from "#runtime/time/until.ts";
+import { cpuMicrosecondsOf } from "../loop/cpu.ts";
+import { AGENT, CALLERS_ROUTER, type Order, type Report, TOOL, WATCHERS_ROUTER } from "./setting.ts";
+
+type Told = { kind: "ready" } | { kind: "fault"; text: string } | { kind: "failed"; message: string } | Report;
+
+/** A real nats-server, two routers, one who calls and one who watches: five processes beside this one. */
+export interface RouterWorld extends AsyncDisposable {
+  measure(order: Order): Promise<Report>;
+  /** What all five have used of the processors so far. */
+  cpuMs(): number;
+}
+
+export async function openRouterWorld(): Promise<RouterWorld> {
+  await using stack = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), "bench-router-"));
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  const { url, user, password, pid } = stack.use(await openNatsServer({ directory: join(directory, "nats") }));
+  const pids = [pid];
+  const login = { url, user, password };
+  const env = {
+    ...(await writeConfiguration(directory)),
+    TOOLBUS_LOG_LEVEL: "error",
+    NATS_URL: url,
+    NATS_USER: user,
+    NATS_PASSWORD: password,
+  };
+  const open = async (program: string, argument: string, more: NodeJS.ProcessEnv = {}) => {
+    const peer = await openPeer(stack, program, [argument], more);
+    pids.push(peer.child.pid ?? 0);
+    return peer;
+  };
+  for (const name of [CALLERS_ROUTER, WATCHERS_ROUTER]) await open("router", name, env);
+  const bus = stack.use(await openBus({ ...login, name: "bench" }));
+  const sessionId = "measured";
+  const sessions = clientFor(bus, SessionService, { room: CALLERS_ROUTER });
+  await until(() => sessions.createSession({ agent: AGENT, sessionId }).catch(() => undefined)); // its file is being read
+  await open("watcher", JSON.stringify(login));
+  const caller = await open("caller", JSON.stringify({ ...login, sessionId }));
+  const owned = stack.move();
+  return {
+    async measure(order) {
+      const answered = caller.told();
+      caller.child.send(order);
+      const told = await answered;
+      if (told.kind !== "report") throw new Error(JSON.stringify(told));
+      return told;
+    },
+    cpuMs: () => pids.reduce((sum, one) => sum + cpuMicrosecondsOf(one) / 1_000, 0),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+interface Peer {
+  readonly child: ChildProcess;
+  told(): Promise<Told>;
+}
+
+async function openPeer(
+  stack: AsyncDisposableStack,
+  program: string,
+  args: string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<Peer> {
+  const child = fork(new URL(`${program}.ts`, import.meta.url), args, {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+  });
+  const ended = once(child, "exit");
+  stack.defer(async () => {
+    child.kill();
+    await ended;
+  });
+  const broken = ended.then(([code]) => {
+    throw new Error(`the ${program} of the measurement ended with ${code}`);
+  });
+  broken.catch(() => {}); // matters only while the process is waited for
+  child.on("message", (message: Told) => {
+    if (message.kind === "fault") console.error(`${program}: ${message.text}`);
+  });
+  const told = async (): Promise<Told> => {
+    const [message] = await Promise.race([once(child, "message"), broken]);
+    return message as Told;
+  };
+  const hello = await told();
+  if (hello.kind !== "ready") throw new Error(`${program}: ${JSON.stringify(hello)}`);
+  return { child, told };
+}
+
+/** One agent with one tool, which a service outside executes. */
+async function writeConfiguration(directory: string): Promise<NodeJS.ProcessEnv> {
+  const [agents, tools] = [join(directory, "agents"), join(directory, "tools")];
+  await Promise.all([agents, tools].map((path) => mkdir(path, { recursive: true })));
+  const tool = { name: TOOL, executionType: "external", visible: false, effect: "pure", timeout: 30_000 };
+  await writeFile(join(agents, `${AGENT}.json`), JSON.stringify({ name: AGENT, tools: { use: [TOOL] } }));
+  await writeFile(join(tools, `${TOOL}.json`), JSON.stringify(tool));
+  return { TOOLBUS_AGENTS: agents, TOOLBUS_TOOLS: tools };
+}
