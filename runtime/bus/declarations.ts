@@ -168,7 +168,7 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
     maxMessageBytes: largestMessage,
   },
   toolbus_active_spaces: {
-    description: "The space that each session is in.",
+    description: "The space that each agent of a session is in.",
     history: 1,
     maxBytes: 256 * mib,
     maxMessageBytes: 64 * kib,
