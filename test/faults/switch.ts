@@ -71,6 +71,7 @@ function figuresFrom(result: SwitchRunResult): Figure[] {
     { metric: "switch_max", value: Math.round(result.slowestSwitchMs), unit: "ms" },
     { metric: "duration", value: Math.round(result.durationMs / 1_000), unit: "s" },
     { metric: "routers_killed", value: result.kills, unit: "" },
+    { metric: "services_died", value: result.died, unit: "", limit: 0 },
     { metric: "calls_answered", value: tally.answered, unit: "" },
     ...errors.map(([kind, value]) => ({ metric: `calls_told: ${kind}`, value, unit: "" })),
     { metric: "calls_lost", value: tally.lost.length, unit: "", limit: 0 },

@@ -22,6 +22,8 @@ export interface SwitchRunResult {
   readonly switched: number;
   readonly takenBack: number;
   readonly kills: number;
+  /** Services that ended without having been killed here. */
+  readonly died: number;
   readonly medianSwitchMs: number;
   readonly slowestSwitchMs: number;
   readonly tally: Tally;
@@ -90,6 +92,7 @@ export async function runSwitches(options: SwitchRunOptions): Promise<SwitchRunR
     switched: durations.length - takenBack,
     takenBack,
     kills,
+    died: world.endings() - kills,
     medianSwitchMs: sorted[Math.floor(sorted.length / 2)] ?? 0,
     slowestSwitchMs: sorted.at(-1) ?? 0,
     tally,

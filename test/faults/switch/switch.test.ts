@@ -9,5 +9,5 @@ test("ORCH-1 agents switched under load, a router killed meanwhile: no call is l
   expect(result.tally).toMatchObject(faultless);
   expect(result.tally.answered).toBeGreaterThan(30);
   expect(result.processesSeen).toBeGreaterThan(0);
-  expect(result).toMatchObject({ kills: 1, processesLeft: 0, connectionsLeft: 0 });
+  expect(result).toMatchObject({ kills: 1, died: 0, processesLeft: 0, connectionsLeft: 0 });
 }, 300_000);

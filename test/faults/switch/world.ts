@@ -24,6 +24,8 @@ export interface WorldOptions {
 }
 
 export interface World extends AsyncDisposable {
+  /** How often a service has ended without being asked to. */
+  readonly endings: () => number;
   readonly suite: Suite;
   readonly agents: readonly string[];
   readonly sessions: Client<typeof SessionService>;
@@ -35,19 +37,34 @@ const PROVIDER = "whose-provider";
 const rooms = ["tool-router", "tool-router", "mcp-bridge", "spaces", "caller-relay", "orchestrator"];
 const server = fileURLToPath(new URL("whose-server.fixture.ts", import.meta.url));
 
+/** No service may need more: what is left of each switch would end it long before the last one. */
+const MAX_HEAP_MEGABYTES = 128;
+
 /** Two routers and what they need, as processes, and agents whose one tool answers whose it is. */
 export async function openWorld({ agents: count, mcpAgents }: WorldOptions): Promise<World> {
   await using stack = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "toolbus-faults-switch-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const none = join(directory, "none");
+  let endings = 0;
   const env = {
+    NODE_OPTIONS: `--max-old-space-size=${MAX_HEAP_MEGABYTES}`,
     TOOLBUS_AGENTS: none,
     TOOLBUS_TOOLS: none,
     TOOLBUS_LOG_LEVEL: "warn",
     TOOLBUS_MCP_STARTUP_TIMEOUT: "30s",
   };
-  const suite = stack.use(await openSuite({ directory, port: 0, rooms, env }));
+  const suite = stack.use(
+    await openSuite({
+      directory,
+      port: 0,
+      rooms,
+      env,
+      onEvent: (event) => {
+        if (event.kind === "ended" && !event.asked) endings += 1;
+      },
+    }),
+  );
   const bus = stack.use(await openBus({ ...suite.nats, name: "faults" }));
   stack.use(await serveWhose(bus));
   const agents = Array.from({ length: count }, (_, index) => `agent-${index + 1}`);
@@ -65,6 +82,7 @@ export async function openWorld({ agents: count, mcpAgents }: WorldOptions): Pro
   const owned = stack.move();
   return {
     suite,
+    endings: () => endings,
     agents,
     sessions: clientFor(bus, SessionService),
     router: clientFor(bus, ToolRouterService),
