@@ -103,7 +103,7 @@ export function createAttempt(world: World, options: AttemptOptions) {
         watched,
         prompts: subject.prompts,
         cancelledAtMs: client.cancelledAtMs,
-        acknowledgedCallIds: client.acknowledgedCallIds,
+        acknowledged: client.acknowledged,
         refusals,
       };
     },

@@ -4,16 +4,17 @@ import { FunctionCallOutputSchema, ItemSchema, Role, RunStatus } from "#gen/tool
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { persist } from "../persist.ts";
+import type { Output } from "./history/history.ts";
 import { functionTool } from "./script.ts";
 import type { World } from "./world.ts";
 
 /** What the creator of a run was told. Its requests are repeated until they are answered. */
 export interface RunClient {
   readonly toldIds: string[];
-  readonly acknowledgedCallIds: string[];
+  readonly acknowledged: Output[];
   cancelledAtMs: number | undefined;
   create(): Promise<string>;
-  /** Answers calls of the function tool, each once. */
+  /** Answers calls of the function tool: each once, by two clients at the same time. */
   answer(runId: string, callIds: readonly string[]): Promise<void>;
   cancel(runId: string): Promise<void>;
   /** What was last asked for, asked for again. */
@@ -40,9 +41,15 @@ export function createRunClient(
   };
   const options = { timeoutMs: 5_000 };
 
+  async function submit(runId: string, callId: string, outputJson: string): Promise<void> {
+    const outputs = [create(FunctionCallOutputSchema, { callId, result: { outputJson } })];
+    const isStored = await persistently(() => accepts(runs.submitOutputs({ runId, outputs }, options)));
+    if (isStored) client.acknowledged.push({ callId, outputJson });
+  }
+
   const client: RunClient = {
     toldIds: [],
-    acknowledgedCallIds: [],
+    acknowledged: [],
     cancelledAtMs: undefined,
     async create() {
       const message = { role: Role.USER, text: `Do what is to be done for [${token}]` };
@@ -62,10 +69,7 @@ export function createRunClient(
       const open = callIds.filter((callId) => !answered.has(callId));
       for (const callId of open) answered.add(callId);
       for (const callId of open) {
-        const result = { outputJson: JSON.stringify(`answer to ${callId}`) };
-        const outputs = [create(FunctionCallOutputSchema, { callId, result })];
-        const stored = await persistently(() => accepts(runs.submitOutputs({ runId, outputs }, options)));
-        if (stored) client.acknowledgedCallIds.push(callId);
+        await Promise.all(["one", "the other"].map((who) => submit(runId, callId, JSON.stringify(`from ${who}`))));
       }
     },
     async cancel(runId) {
@@ -83,15 +87,14 @@ export function createRunClient(
   return client;
 }
 
-/** Whether it was stored: a run that has ended takes nothing. What was stored by an earlier try is. */
+/** Whether it was stored now: a call has one answer, which may be that of an earlier try, and a run that has ended takes none. */
 async function accepts(request: Promise<unknown>): Promise<boolean> {
   try {
     await request;
     return true;
   } catch (error) {
     const { reason } = failureFromConnectError(error);
-    if (reason === "CALL_ALREADY_RESOLVED") return true;
-    if (reason === "RUN_ENDED") return false;
+    if (reason === "CALL_ALREADY_RESOLVED" || reason === "RUN_ENDED") return false;
     throw error;
   }
 }

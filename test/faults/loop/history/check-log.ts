@@ -82,17 +82,18 @@ export function* checkTranscript({ events }: RunHistory): Generator<Violation> {
 }
 
 /** H5: what a client was told is stored stands in the log, and what it may ask for is granted. */
-export function* checkAcknowledged({
-  events,
-  acknowledgedCallIds,
-  cancelledAtMs,
-  refusals,
-}: RunHistory): Generator<Violation> {
+export function* checkAcknowledged(history: RunHistory): Generator<Violation> {
+  const { events, acknowledged, cancelledAtMs, refusals } = history;
   const rule = "acknowledged";
   for (const what of refusals) yield { rule: "granted", what };
-  const finished = new Set(events.flatMap(({ event }) => (event.case === "callFinished" ? [event.value.callId] : [])));
-  for (const callId of acknowledgedCallIds) {
-    if (!finished.has(callId)) yield { rule, what: `the output of ${callId} was taken and is not in the log` };
+  const outputs = new Map(
+    events.flatMap(({ event }) =>
+      event.case === "callFinished" ? [[event.value.callId, event.value.result?.outputJson]] : [],
+    ),
+  );
+  for (const { callId, outputJson } of acknowledged) {
+    const stored = outputs.get(callId);
+    if (stored !== outputJson) yield { rule, what: `${callId} was taken as ${outputJson}, and the log has ${stored}` };
   }
   if (cancelledAtMs === undefined) return;
   const end = events.findLast(({ event }) => event.case === "ended")?.event;

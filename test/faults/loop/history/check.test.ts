@@ -85,7 +85,7 @@ function history(more: Partial<RunHistory> = {}): RunHistory {
         { role: "tool", callIds: [], answersCallId: "b" },
       ],
     ],
-    acknowledgedCallIds: ["a"],
+    acknowledged: [{ callId: "a", outputJson: '"done"' }],
     refusals: [],
     ...more,
   };
@@ -120,7 +120,8 @@ const bad: [string, Partial<RunHistory>, string][] = [
   ["a turn twice", { events: replaced(6, turn(1, [])) }, "transcript"],
   ["a call id twice", { events: replaced(6, turn(2, [call("a", "once")])) }, "transcript"],
   ["an end with an open call", { events: replaced(6, turn(2, [call("c", "again")])) }, "transcript"],
-  ["an output that was taken and lost", { acknowledgedCallIds: ["z"] }, "acknowledged"],
+  ["an output that was taken and lost", { acknowledged: [{ callId: "z", outputJson: "1" }] }, "acknowledged"],
+  ["an output that was taken beside another", { acknowledged: [{ callId: "a", outputJson: "1" }] }, "acknowledged"],
   ["a cancellation that was told and lost", { cancelledAtMs: 50 }, "acknowledged"],
   ["an effect twice that must not be", { effects: effectsOf(["a", "a", "b"]) }, "at most once"],
   ["an effect that is told and did not happen", { effects: effectsOf(["b"]) }, "at most once"],
@@ -201,8 +202,8 @@ describe("the checker of histories", () => {
 
   it("LOOP-14 takes an outcome that is told as unknown, whether it happened or not", () => {
     const events = replaced(3, result("a", '{"error":"outcome_unknown: lost"}'), 1);
-    expect(checkHistory(history({ events }))).toEqual([]);
-    expect(checkHistory(history({ events, effects: effectsOf(["b"]) }))).toEqual([]);
+    expect(checkHistory(history({ events, acknowledged: [] }))).toEqual([]);
+    expect(checkHistory(history({ events, acknowledged: [], effects: effectsOf(["b"]) }))).toEqual([]);
   });
 
   it.each(bad)("finds %s", (_title, more, rule) => {

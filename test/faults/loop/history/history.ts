@@ -36,6 +36,12 @@ export interface PromptMessage {
   readonly answersCallId: string;
 }
 
+/** What a client gave to a call of its own. */
+export interface Output {
+  readonly callId: string;
+  readonly outputJson: string;
+}
+
 /** All that is known of one run from outside, and its log. */
 export interface RunHistory {
   readonly runId: string;
@@ -52,7 +58,7 @@ export interface RunHistory {
   /** When the client was told that the run is cancelled. */
   readonly cancelledAtMs?: number | undefined;
   /** The outputs that the client was told are stored. */
-  readonly acknowledgedCallIds: readonly string[];
+  readonly acknowledged: readonly Output[];
   /** Refusals of requests that had to be granted. */
   readonly refusals: readonly string[];
 }
