@@ -1,3 +1,4 @@
+import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Run, type RunEvent, RunStatus, RunStatusSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
@@ -301,5 +302,14 @@ describe("listing", () => {
     expect((await world.runs.listRuns({ sessionId: "echo-list", statuses: [RunStatus.FAILED] })).runs).toEqual([]);
     const all = (await world.runs.listRuns({})).runs.map(({ id }) => id);
     expect(all.indexOf(runs[2]!)).toBeLessThan(all.indexOf(runs[0]!));
+    const inPages: string[] = [];
+    for (let pageToken: string | undefined; pageToken !== ""; ) {
+      const page = await world.runs.listRuns({ pageSize: 2, ...(pageToken !== undefined && { pageToken }) });
+      inPages.push(...page.runs.map(({ id }) => id));
+      pageToken = page.nextPageToken;
+    }
+    expect(inPages).toEqual(all);
+    const wrong = world.runs.listRuns({ pageToken: runs[0]! });
+    await expect(wrong).rejects.toMatchObject({ code: Code.InvalidArgument });
   });
 });

@@ -15,6 +15,7 @@ import { startFromInbox } from "./inbox/self-wake.ts";
 import type { DeltaWriter } from "./loop/deltas.ts";
 import { createModelSource, type ModelSource } from "./model/model-source.ts";
 import { createRoutes } from "./routes.ts";
+import { keepSweeping } from "./session/retention.ts";
 import { turnLoop } from "./session/turn-loop.ts";
 import { runWakeLoop } from "./session/wake-loop.ts";
 import { createSessionWorker } from "./session/worker.ts";
@@ -24,7 +25,8 @@ import { createLiveUpdates } from "./subscriptions/live-updates.ts";
 import { createRouterClients } from "./subscriptions/router-clients.ts";
 import { createInboxClient } from "./subscriptions/spaces-clients.ts";
 import { createStreamQueues } from "./subscriptions/stream-queues.ts";
-import { createStreamRunKeys, createStreamRunLog, readRunIds, tellLive } from "./subscriptions/stream-run-log.ts";
+import { createStreamRetention, openSweeping } from "./subscriptions/stream-retention.ts";
+import { createStreamRunKeys, createStreamRunLog, tellLive } from "./subscriptions/stream-run-log.ts";
 import { createStreamTimers, openDueTimers } from "./subscriptions/stream-timers.ts";
 import { openStreamWakes } from "./subscriptions/stream-wakes.ts";
 
@@ -117,7 +119,7 @@ export async function openOrchestrator(
     routes: createRoutes({
       ...clients,
       ...acceptance,
-      runIds: () => readRunIds(bus),
+      pages: queues,
       live: createLiveUpdates(bus),
       askForSnapshot: holders.askForSnapshot,
       nudge: holders.nudge,
@@ -125,6 +127,8 @@ export async function openOrchestrator(
     }),
   });
   stack.use(server);
+  const sweep = { retention: createStreamRetention(bus), queues, log, clock, logger, keptMs: config.retentionMs };
+  stack.use(openSweeping((signal) => keepSweeping(sweep, signal)));
   stack.defer(() =>
     stopping.abort(new Failure("unavailable", "this orchestrator stops: watch again", { reason: "STOPPING" })),
   );

@@ -1,6 +1,15 @@
+/**
+ * Lists runs by the queues that they stand in, latest first.
+ *
+ * L1  A page costs what it shows: its token is the place where the page before it ended, and the listing goes on from there.
+ * L2  A request looks at a bounded number of runs. With states that few runs are in, a page may be short, or empty, and name
+ *     where to go on all the same.
+ */
+
 import type { ListRunsRequest } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import type { Run } from "#gen/toolbus/run/v1/run_pb.ts";
-import { entriesBackward, type SessionQueues } from "../session/queue.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { entriesBackward, type QueueEntry, type QueuePages, type SessionQueues } from "../session/queue.ts";
 import { foldLog } from "./fold.ts";
 import type { RunLog } from "./journal.ts";
 import { runFromState } from "./view.ts";
@@ -8,40 +17,72 @@ import { runFromState } from "./view.ts";
 export interface ListingOptions {
   readonly log: RunLog;
   readonly queues: SessionQueues;
-  /** The ids of all runs, in any order. */
-  readonly runIds: () => Promise<string[]>;
+  readonly pages: QueuePages;
 }
 
 const defaultPageSize = 100;
+const mostLookedAt = 1_000;
+const atOnce = 16;
 
-/** Runs without their items, latest first. The token of a page names the run after which it goes on. */
+/** Runs without their items. */
 export async function listRuns(
   options: ListingOptions,
   { sessionId, statuses, pageSize, pageToken }: ListRunsRequest,
 ): Promise<{ runs: Run[]; nextPageToken: string }> {
   const limit = pageSize || defaultPageSize;
+  const before = positionFromToken(pageToken);
+  const entries = sessionId === "" ? entriesOfAll(options.pages, before) : entriesOfSession(options, sessionId, before);
   const runs: Run[] = [];
-  let hasBegun = pageToken === "";
-  for await (const runId of sessionId === "" ? latestFirst(options) : runsOfSession(options, sessionId)) {
-    if (!hasBegun) {
-      hasBegun = runId === pageToken;
-      continue;
+  let lookedAt = 0;
+  for await (const some of inChunks(entries, Math.min(atOnce, limit))) {
+    const read = await Promise.all(some.map(async (entry) => ({ entry, run: await rowOf(options.log, entry) })));
+    for (const { entry, run } of read) {
+      lookedAt += 1;
+      const isWanted = run !== undefined && (statuses.length === 0 || statuses.includes(run.status));
+      if (isWanted) runs.push(run);
+      if (runs.length === limit || lookedAt === mostLookedAt) return { runs, nextPageToken: String(entry.position) };
     }
-    const state = foldLog((await options.log.read(runId, 0)).map(({ event }) => event));
-    if (state === undefined) continue;
-    const run = runFromState(state);
-    if (statuses.length > 0 && !statuses.includes(run.status)) continue;
-    run.items = [];
-    runs.push(run);
-    if (runs.length === limit) return { runs, nextPageToken: runId };
   }
   return { runs, nextPageToken: "" };
 }
 
-async function* latestFirst({ runIds }: ListingOptions): AsyncGenerator<string> {
-  yield* (await runIds()).sort().reverse(); // ids sort by the time of their making
+function positionFromToken(token: string): number | undefined {
+  if (token === "") return undefined;
+  if (/^\d{1,15}$/.test(token)) return Number(token);
+  return refuse("invalid_argument", `${JSON.stringify(token)} is no page token of a list of runs`, {
+    reason: "PAGE_TOKEN_INVALID",
+  });
 }
 
-async function* runsOfSession({ queues }: ListingOptions, sessionId: string): AsyncGenerator<string> {
-  for await (const { queued } of entriesBackward(queues, await queues.last(sessionId))) yield queued.runId;
+async function* entriesOfSession({ queues, pages }: ListingOptions, sessionId: string, before: number | undefined) {
+  if (before === undefined) yield* entriesBackward(queues, await queues.last(sessionId));
+  else yield* entriesBackward(queues, await pages.beforePosition(sessionId, before));
+}
+
+async function* entriesOfAll(pages: QueuePages, before: number | undefined): AsyncGenerator<QueueEntry> {
+  for (let next = before; ; ) {
+    const entries = await pages.latest(next);
+    yield* entries;
+    next = entries.at(-1)?.position;
+    if (next === undefined) return;
+  }
+}
+
+async function* inChunks<T>(elements: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
+  let chunk: T[] = [];
+  for await (const element of elements) {
+    chunk.push(element);
+    if (chunk.length < size) continue;
+    yield chunk;
+    chunk = [];
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+async function rowOf(log: RunLog, { queued }: QueueEntry): Promise<Run | undefined> {
+  const state = foldLog((await log.read(queued.runId, 0)).map(({ event }) => event));
+  if (state === undefined) return undefined;
+  const run = runFromState(state);
+  run.items = [];
+  return run;
 }

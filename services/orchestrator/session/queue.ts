@@ -26,6 +26,14 @@ export interface SessionQueues {
   append(queued: QueuedRun): Promise<"appended" | "conflict">;
 }
 
+/** Queues as they are looked through. */
+export interface QueuePages {
+  /** The entry before the one of the session that stands there. */
+  beforePosition(sessionId: string, position: number): Promise<QueueEntry | undefined>;
+  /** Some of the entries of all sessions before a position, the latest first; none when there are none. */
+  latest(beforePosition: number | undefined): Promise<QueueEntry[]>;
+}
+
 /** The entries from the last one back. */
 export async function* entriesBackward(
   queues: SessionQueues,

@@ -3,11 +3,11 @@ import { createHash } from "node:crypto";
 /** Where the orchestrator keeps and tells things on the bus. Ids stand in subjects to be filtered, never to be parsed. */
 export const runSubjects = {
   log: (runId: string) => `toolbus.run.${runId}`,
-  /** Matches the logs of runs and nothing else: queues and keys have more tokens. */
-  everyLog: "toolbus.run.*",
+  everyQueue: "toolbus.run.session.*",
   queue: (sessionId: string) => `toolbus.run.session.${sessionId}`,
   key: (sessionId: string, key: string) =>
     `toolbus.run.key.${sessionId}.${createHash("sha256").update(key).digest("hex").slice(0, 32)}`,
+  everyKey: (sessionId: string) => `toolbus.run.key.${sessionId}.*`,
   wake: (sessionId: string) => `toolbus.wake.${sessionId}`,
   /** Holds the time at which a run's session is to be woken. */
   timer: (runId: string) => `toolbus.timer.at.${runId}`,

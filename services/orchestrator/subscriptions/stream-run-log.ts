@@ -90,10 +90,3 @@ export function createStreamRunKeys(bus: Bus): RunKeys {
     },
   };
 }
-
-/** The ids of all runs: each log is a subject, whose first event names its run. */
-export async function readRunIds(bus: Bus): Promise<string[]> {
-  const prefix = runSubjects.log("");
-  const info = await bus.manager.streams.info("TOOLBUS_RUNS", { subjects_filter: runSubjects.everyLog });
-  return Object.keys(info.state.subjects ?? {}).map((subject) => subject.slice(prefix.length));
-}

@@ -1,0 +1,48 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import { QueuedRunSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { lastOf } from "#runtime/bus/append.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { isPassing } from "#runtime/bus/jetstream-errors.ts";
+import { persist } from "#runtime/bus/link.ts";
+import { readSubject } from "#runtime/bus/read.ts";
+import type { Retention } from "../session/retention.ts";
+import { runSubjects } from "./run-subjects.ts";
+
+export function createStreamRetention(bus: Bus): Retention {
+  /** All messages of the subject, or those that stand before a sequence. */
+  async function purge(filter: string, beforeSequence?: number): Promise<void> {
+    const options = { filter, ...(beforeSequence !== undefined && { seq: beforeSequence }) };
+    const remove = () => bus.manager.streams.purge("TOOLBUS_RUNS", options);
+    await persist(bus.link, remove, { attemptMs: 5_000, what: `removing ${filter}`, isPassing });
+  }
+
+  return {
+    async *entriesBefore(ms) {
+      for await (const { data, sequence, time } of readSubject(bus, runSubjects.everyQueue)) {
+        if (time.getTime() >= ms) return;
+        yield { queued: fromBinary(QueuedRunSchema, data), position: sequence };
+      }
+    },
+    async lastWrittenMs(runId) {
+      const last = await lastOf(bus, runSubjects.log(runId));
+      return last?.time.getTime();
+    },
+    removeLog: (runId) => purge(runSubjects.log(runId)),
+    async removeQueue(sessionId, upToPosition) {
+      await purge(runSubjects.everyKey(sessionId), upToPosition + 1);
+      await purge(runSubjects.queue(sessionId), upToPosition + 1);
+    },
+  };
+}
+
+/** Nothing of a sweep is held: it is cut off wherever it is. */
+export function openSweeping(sweep: (signal: AbortSignal) => Promise<void>): AsyncDisposable {
+  const closing = new AbortController();
+  const sweeping = sweep(closing.signal);
+  return {
+    async [Symbol.asyncDispose]() {
+      closing.abort(new Error("this process stops"));
+      await sweeping;
+    },
+  };
+}
