@@ -26,9 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => pool[Symbol.asyncDispose]());
 
-/** Makes `name` now this, now that, each by one atomic rename, until it is disposed. */
-async function openSwapper(name: string, meanings: readonly string[]): Promise<AsyncDisposable> {
-  const program = `
+const LINKS = `
 import os, sys
 name, meanings = sys.argv[1], sys.argv[2:]
 print("ready", flush=True)
@@ -37,6 +35,23 @@ while True:
         os.symlink(meaning, name + ".next")
         os.rename(name + ".next", name)
 `;
+
+/** A directory that is itself moved away, with a link in its place. */
+const DIRECTORY = `
+import os, sys, time
+name, outside = sys.argv[1:]
+print("ready", flush=True)
+while True:
+    os.rename(name, name + ".away")
+    os.symlink(outside, name)
+    time.sleep(0.0002)
+    os.unlink(name)
+    os.rename(name + ".away", name)
+    time.sleep(0.0002)
+`;
+
+/** Changes what `name` means, as the program does it, until it is disposed. */
+async function openSwapper(name: string, meanings: readonly string[], program = LINKS): Promise<AsyncDisposable> {
   const child = spawn("python3", ["-c", program, name, ...meanings], { stdio: ["ignore", "pipe", "inherit"] });
   await once(child.stdout, "data");
   return {
@@ -101,6 +116,20 @@ test("ORCH-9 nor does it let a writer change or make anything outside, in any mo
   expect(await readFile(join(outside, "file.txt"), "utf8")).toBe(SECRET);
   const left = await readdir(join(inside, "real"));
   expect(left.filter((name) => name.startsWith(".toolbus-"))).toEqual([]);
+}, 120_000);
+
+test("ORCH-9 nor does a directory that is moved away, with a link out in its place", async () => {
+  const path = join(inside, "moving");
+  await mkdir(path);
+  await using _ = await openSwapper(path, [outside], DIRECTORY);
+  const counts = await storm(async (index) => {
+    const args = { path: `${path}/new-${index}/x.txt`, content: "x", createDirectories: true };
+    const flat = { path: `${path}/flat-${index}.txt`, content: "x" };
+    return (await call("fs_write", index % 2 === 0 ? args : flat)).isError ? "refused" : "written";
+  });
+  expect(counts.get("written")).toBeGreaterThan(TRIES / 50);
+  expect(counts.get("refused")).toBeGreaterThan(TRIES / 50);
+  expect((await readdir(outside)).toSorted()).toEqual(["file.txt", "where.txt"]);
 }, 120_000);
 
 test("ORCH-9 nor does it let a command run outside", async () => {
