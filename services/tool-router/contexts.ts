@@ -34,6 +34,7 @@ export interface ContextsOptions extends ScopeOffersOptions {
 interface Open {
   readonly offers: ScopeOffers;
   readonly signature: string;
+  readonly since: number;
   catalogueVersion: number;
   usedAt: number;
   tools?: { set: ToolSet; agent: Agent; version: string };
@@ -125,7 +126,10 @@ export class Contexts implements Disposable {
 
   leave(session: Session): void {
     this.#left.set(session.id, session);
-    for (const [key, open] of this.#open) if (open.offers.scope.sessionId === session.id) this.#close(key, open);
+    for (const [key, open] of this.#open) {
+      const isLeft = open.offers.scope.sessionId === session.id && open.since === session.agentRevision;
+      if (isLeft) this.#close(key, open);
+    }
   }
 
   mayReturn(sessionId: string): void {
@@ -176,7 +180,13 @@ export class Contexts implements Disposable {
     }
     if (standing) this.#close(key, standing);
     const offers = new ScopeOffers(context.scope, asks, this.#options);
-    const open: Open = { offers, signature, catalogueVersion: catalogue.version, usedAt: clock.now() };
+    const open: Open = {
+      offers,
+      signature,
+      since: context.since,
+      catalogueVersion: catalogue.version,
+      usedAt: clock.now(),
+    };
     this.#open.set(key, open);
     return open;
   }

@@ -24,6 +24,16 @@ export interface DeparturesParts {
   tellLeft: (sessionId: string, revision: number) => void;
 }
 
+/** A session that drains, left or not. */
+interface Draining {
+  /** As it was when it began to. */
+  readonly session: Session;
+  readonly revision: number;
+  /** The calls that were under way then. */
+  readonly callIds: readonly string[];
+  hasLeft: boolean;
+}
+
 /** How long calls that were cancelled may take to end. */
 const ENDING_MS = 1_000;
 
@@ -33,8 +43,7 @@ const ENDING_MS = 1_000;
  */
 export class Departures {
   readonly #parts: DeparturesParts;
-  /** Sessions that drain, with the revision from which on they do; left or not. */
-  readonly #draining = new Map<string, { revision: number; hasLeft: boolean }>();
+  readonly #draining = new Map<string, Draining>();
 
   constructor(parts: DeparturesParts) {
     this.#parts = parts;
@@ -44,6 +53,8 @@ export class Departures {
   take({ key: sessionId, value: session, revision }: Stored<Session>): void {
     if (session.state === State.DRAINING) void this.#leave(session, revision);
     if (!isSettled(session)) return;
+    const draining = this.#draining.get(sessionId);
+    if (draining && !draining.hasLeft && hasMovedOn(draining.session, session)) this.#flee(draining);
     this.#draining.delete(sessionId);
     this.#parts.contexts.mayReturn(sessionId);
   }
@@ -56,19 +67,29 @@ export class Departures {
 
   async #leave(session: Session, revision: number): Promise<void> {
     const { calls, contexts, tellLeft } = this.#parts;
-    const draining = { revision, hasLeft: false };
+    const draining = { session, revision, callIds: calls.callIds(session.id), hasLeft: false };
     this.#draining.set(session.id, draining);
+    const isOver = () => this.#draining.get(session.id) !== draining; // the session has moved on
     if (!(await this.#emptiedBefore(session))) {
-      this.#cancel(session);
+      if (isOver()) return;
+      this.#cancel(session, calls.callIds(session.id));
       if (!(await this.#emptiedWithin(session.id, ENDING_MS))) {
         const callIds = calls.callIds(session.id);
         this.#parts.logger.warn({ sessionId: session.id, callIds }, "cancelled calls do not end: they are left behind");
       }
     }
-    if (this.#draining.get(session.id) !== draining) return; // the session has moved on
+    if (isOver()) return;
     contexts.leave(session);
     draining.hasLeft = true;
     tellLeft(session.id, revision);
+  }
+
+  /** This router was away so long that the others went on without it. */
+  #flee({ session, callIds }: Draining): void {
+    const { calls, contexts } = this.#parts;
+    const left = calls.callIds(session.id).filter((callId) => callIds.includes(callId));
+    if (left.length > 0) this.#cancel(session, left);
+    contexts.leave(session);
   }
 
   #emptiedBefore({ id, drainUntil }: Session): Promise<boolean> {
@@ -91,15 +112,19 @@ export class Departures {
     }
   }
 
-  #cancel(session: Session): void {
+  #cancel(session: Session, callIds: readonly string[]): void {
     const { calls, audit, logger } = this.#parts;
     const { id: sessionId, agent, nextAgent } = session;
-    const callIds = calls.callIds(sessionId);
     logger.warn({ sessionId, agent, nextAgent, callIds }, "a switch waits no longer: calls in flight are cancelled");
     const reason = cancelledBySwitch(session);
     for (const callId of callIds) {
       audit({ kind: AuditKind.SWITCH_TIMED_OUT, agent, sessionId, callId, message: reason.message });
     }
-    calls.cancel(sessionId, reason);
+    calls.cancel(sessionId, callIds, reason);
   }
+}
+
+/** Whether the session came to another agent or its end, and was not taken back. */
+function hasMovedOn(before: Session, after: Session): boolean {
+  return after.state === State.CLOSED || after.agentRevision !== before.agentRevision;
 }

@@ -36,8 +36,11 @@ export class SessionCalls {
     await waiting.promise;
   }
 
-  cancel(sessionId: string, reason: unknown): void {
-    for (const { control } of [...(this.#present.get(sessionId) ?? [])]) control.abort(reason);
+  /** Cancels those of the calls that are still under way. */
+  cancel(sessionId: string, callIds: readonly string[], reason: unknown): void {
+    for (const { callId, control } of [...(this.#present.get(sessionId) ?? [])]) {
+      if (callIds.includes(callId)) control.abort(reason);
+    }
   }
 
   #leave(sessionId: string, present: Present): void {
