@@ -114,10 +114,19 @@ describe("KIND-2 providers in Python, Go and TypeScript that are no part of the 
         output: expect.stringContaining("nothing was started"),
       });
       expect(results.get("call_2_2")).toMatchObject({ isError: false });
+      const other = name === "python" ? "texts" : "numbers";
+      expect(results.get("call_2_3")?.output).toContain(`Closest that it may call: \\"${other}__wait\\"`);
       const { events } = await suite.connection
         .client(AuditService)
         .listAuditEvents({ filter: { sessionId, kinds: [AuditKind.UNAVAILABLE], tool: name } });
       expect(events.length).toBeGreaterThan(0);
+
+      const blocked = await suite.connection
+        .client(AuditService)
+        .listAuditEvents({ filter: { sessionId, kinds: [AuditKind.BLOCKED] } });
+      expect(blocked.events.map(({ agent, tool, rule }) => [agent, tool, rule])).toEqual([
+        [`loses-${name}`, `${other}__wiat`, "no such tool"],
+      ]);
 
       await start(name);
       await areAllThere();
