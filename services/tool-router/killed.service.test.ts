@@ -4,6 +4,7 @@ import { ToolCallState } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { answerAtOnce, ExternalService, neither, takeOnly } from "./testing/external-service.ts";
 import { openShop, type Shop } from "./testing/shop.ts";
+import { SteadyService } from "./testing/steady-service.ts";
 
 const patience = { timeoutMs: 30_000 };
 
@@ -112,4 +113,55 @@ describe("calls whose router is killed", () => {
     await until(() => shop.spaces.inbox.has(`tr:${callId}`), patience);
     expect(service.callIds.filter((one) => one === callId)).toHaveLength(1);
   });
+
+  test("TOOL-6 TOOL-7 LOOP-14 routers are killed and started again under load: each call has one result, and was executed once at most", async () => {
+    const sessionId = await shop.openSession();
+    const start = () => shop.startRouterProcess("crowd");
+    const crowd = [await start(), await start()];
+    const clients = shop.clientsOf("crowd");
+    await using services = new AsyncDisposableStack();
+    const watching = Array.from({ length: 4 }, (_, n) =>
+      services.use(new SteadyService(clients.calls, { tools: ["charge", "weigh"], watcherId: `steady ${n}` })),
+    );
+    let isOver = false;
+    const results = new Map<string, unknown>();
+    const callUntilAnswered = async (callId: string, n: number) => {
+      const request = { sessionId, name: n % 2 === 0 ? "charge" : "weigh", callId, argumentsJson: `{"n":${n}}` };
+      for (let recovering = false; ; recovering = true) {
+        const answer = await clients.call({ ...request, recovering }).catch(() => undefined);
+        if (answer !== undefined) return void results.set(callId, answer.output);
+      }
+    };
+    let next = 0;
+    const caller = async () => {
+      while (!isOver) {
+        const n = next++;
+        await callUntilAnswered(`stormy-${n}`, n);
+      }
+    };
+    const calling = Array.from({ length: 8 }, caller);
+    for (let kill = 0; kill < 3; kill++) {
+      const before = results.size;
+      await until(() => results.size > before + 20, patience);
+      process.kill(crowd[kill % 2]!.pid, "SIGKILL");
+      crowd[kill % 2] = await start();
+    }
+    isOver = true;
+    await Promise.all(calling);
+    const executed = watching.flatMap((one) => one.executed);
+    const charged = executed.filter((callId) => Number(callId.split("-")[1]) % 2 === 0);
+    expect(charged).toHaveLength(new Set(charged).size); // what must not happen twice did not
+    const wrong = [...results].filter(([callId, output]) => {
+      const isResult = JSON.stringify(output) === `{"n":${callId.split("-")[1]}}`;
+      const saysWhy = /outcome_unknown|no watcher|timed out|unavailable/.test(JSON.stringify(output));
+      return !isResult && !saysWhy;
+    });
+    expect(wrong).toEqual([]);
+    const answered = [...results.values()].filter((output) => !JSON.stringify(output).includes("error"));
+    expect(answered.length / results.size).toBeGreaterThan(0.97);
+    for (const callId of results.keys()) {
+      const { call } = await lasting.calls.getToolCall({ callId });
+      expect(call?.result?.outputJson).toBe(JSON.stringify(results.get(callId)));
+    }
+  }, 180_000);
 });
