@@ -47,7 +47,7 @@ export function openGateway(options: GatewayOptions): Gateway {
       return await follow(requestOfCall(tool, args, secrets), trip);
     } catch (error) {
       if (timeout.aborted) return failure(`Tool timed out after ${deadline.timeoutMs}ms`);
-      if (signal.aborted) return trip.mayHaveActed ? canceled(effect) : failure("the call was canceled");
+      if (signal.aborted) return canceled(trip.mayHaveActed ? effect : Effect.PURE, signal.reason);
       const [name, cause] = [JSON.stringify(tool.name), messageFromUnknown(error)];
       if (trip.mayHaveActed && effect === Effect.AT_MOST_ONCE) return outcomeUnknown(`${name} was called: ${cause}`);
       return failure(`${name} cannot be called: ${cause}`);
