@@ -136,7 +136,7 @@ async function dispatch(
     argumentsJson: call.argumentsJson.trim() === "" ? "{}" : call.argumentsJson,
     runId,
     agentRevision: table.agentRevision,
-    allowedTools: accepted.options?.allowedTools.filter((entry) => table.find(entry)?.kind === "router") ?? [],
+    allowedTools: accepted.options?.allowedTools ?? [], // whole: what is the client's alone is no tool of the router
     recovering: isRecovering,
     ...(Number.isFinite(limits.deadlineMs) && { deadline: timestampFromMs(acceptedAtMs + limits.deadlineMs) }),
   };

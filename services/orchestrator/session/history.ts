@@ -4,9 +4,11 @@
  * H1  A run continues the one that it names, or else the one before it in its session's queue; a run that was forked
  *     continues the other run up to the point of the fork, in that one's session.
  * H2  What a run of another agent said is not shown (ORCH-1), but what it continues is.
+ * H3  What is kept no longer is not passed over in silence.
  */
 
-import type { Item, RunFork } from "#gen/toolbus/run/v1/run_pb.ts";
+import { create } from "@bufbuild/protobuf";
+import { type Item, ItemSchema, Role, type RunFork } from "#gen/toolbus/run/v1/run_pb.ts";
 import { conversationFromState } from "../run/conversation.ts";
 import { foldLog, type RunState } from "../run/fold.ts";
 import type { RunLog } from "../run/journal.ts";
@@ -32,6 +34,10 @@ export async function readHistory(queues: SessionQueues, log: RunLog, run: Conti
   const parts: Item[][] = [];
   const takenEventIds = new Set<string>();
   for await (const state of runsBefore(queues, log, run)) {
+    if (typeof state === "string") {
+      parts.push([removed(state)]);
+      break;
+    }
     for (const eventId of state.inbox?.eventIds ?? []) takenEventIds.add(eventId);
     if (state.accepted.agent !== run.agent) continue; // H2
     const { opening, turns, continuesEarlier } = conversationFromState(state);
@@ -41,14 +47,23 @@ export async function readHistory(queues: SessionQueues, log: RunLog, run: Conti
   return { items: parts.reverse().flat(), takenEventIds };
 }
 
-/** H1. */
-async function* runsBefore(queues: SessionQueues, log: RunLog, run: Continuation): AsyncGenerator<RunState> {
+/** H3. */
+function removed(runId: string): Item {
+  const text = `[What was said before, in run ${runId}, has been removed]`;
+  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
+}
+
+/** H1; at the end, the id of a run that was removed (H3). */
+async function* runsBefore(queues: SessionQueues, log: RunLog, run: Continuation): AsyncGenerator<RunState | string> {
   let { previousRunId, fork, before } = run;
   for (;;) {
     const found = await (fork === undefined
       ? findPrevious(queues, log, { previousRunId, before })
       : findForked(queues, log, fork));
-    if (found === undefined) return;
+    if (found === undefined) {
+      if (fork !== undefined) yield fork.runId;
+      return;
+    }
     yield found.state;
     ({ previousRunId, fork } = found.state.accepted);
     before = found.entry && (await queues.before(found.entry));

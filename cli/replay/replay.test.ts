@@ -1,0 +1,99 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import { Role, type RunEvent, RunEventSchema, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { linesOfReplay } from "./lines.ts";
+import { replayFromEvents } from "./replay.ts";
+
+const message = (role: Role, text: string) => ({ item: { case: "message" as const, value: { role, text } } });
+const call = (callId: string) => ({
+  item: { case: "functionCall" as const, value: { callId, name: "double", argumentsJson: '{"value":2}' } },
+});
+
+function eventAt(sequence: number, atMs: number, event: RunEvent["event"] | object): RunEvent {
+  const time = timestampFromMs(1_000_000 + atMs);
+  return create(RunEventSchema, { runId: "run_1", sequence, time, event: event as RunEvent["event"] });
+}
+
+const events = [
+  eventAt(0, 0, {
+    case: "accepted",
+    value: {
+      sessionId: "s",
+      agent: "a",
+      input: [message(Role.USER, "go on\nplease")],
+      fork: { runId: "run_0", atSequence: 4 },
+    },
+  }),
+  eventAt(1, 5, { case: "claimed", value: { epoch: 1, instance: "one" } }),
+  eventAt(2, 10, { case: "inboxTaken", value: { eventIds: ["tr:1"], items: [message(Role.USER, "news")] } }),
+  eventAt(3, 100, {
+    case: "turnCommitted",
+    value: {
+      turn: 1,
+      attempt: 2,
+      model: "m",
+      items: [message(Role.ASSISTANT, "I look."), call("a"), call("b")],
+      usage: { inputTokens: 9n, outputTokens: 3n, cost: 0.5 },
+    },
+  }),
+  eventAt(4, 150, {
+    case: "callFinished",
+    value: { callId: "b", result: { outputJson: '{"error":"no"}', isError: true } },
+  }),
+  eventAt(5, 160, { case: "claimed", value: { epoch: 2, instance: "two" } }),
+  eventAt(6, 200, { case: "callFinished", value: { callId: "a", result: { outputJson: "4" } } }),
+  eventAt(7, 210, { case: "callFinished", value: { callId: "a", result: { outputJson: "5" } } }),
+  eventAt(8, 300, { case: "ended", value: { status: RunStatus.FAILED, reason: "model_error", error: "no more" } }),
+];
+
+test("a log is folded to turns, each with its calls and the first of their results", () => {
+  const replay = replayFromEvents(events)!;
+  expect(replay).toMatchObject({
+    runId: "run_1",
+    given: ["go on\nplease"],
+    fork: { runId: "run_0", atSequence: 4 },
+    events: 9,
+  });
+  expect(replay.steps.map(({ kind, sequence }) => `${kind} ${sequence}`)).toEqual([
+    "note 1",
+    "note 2",
+    "turn 3",
+    "note 5",
+    "end 8",
+  ]);
+  expect(replay.steps[2]).toMatchObject({
+    text: "I look.",
+    usage: { inputTokens: 9, outputTokens: 3, cost: 0.5 },
+    calls: [
+      { callId: "a", result: { output: "4", isError: false, sequence: 6, afterMs: 100 } },
+      { callId: "b", result: { output: '{"error":"no"}', isError: true, sequence: 4, afterMs: 50 } },
+    ],
+  });
+  expect(JSON.parse(JSON.stringify(replay))).toEqual(replay);
+});
+
+test("a reader sees each turn with its place in the log, claims, news and the end", () => {
+  const lines = linesOfReplay(replayFromEvents(events)!);
+  expect(lines).toEqual([
+    "run_1 of a in session s, accepted 1970-01-01T00:16:40.000Z",
+    "forked from run run_0 at event 4",
+    "   0    +0.00s given go on please",
+    "   1    +0.01s claimed by one",
+    "   2    +0.01s from the inbox: news",
+    "   3    +0.10s turn 1 m, attempt 2, 9 tokens in, 3 out, cost 0.500",
+    "               I look.",
+    '               → double {"value":2} a',
+    "               ✓ 4 event 6, 100 ms",
+    '               → double {"value":2} b',
+    '               ✗ {"error":"no"} event 4, 50 ms',
+    "   5    +0.16s claimed by two, claim 2",
+    "   8    +0.30s failed (model_error): no more",
+  ]);
+});
+
+test("a log that was cut off shows the calls without a result, and one without a beginning is none", () => {
+  const lines = linesOfReplay(replayFromEvents(events.slice(0, 4))!);
+  expect(lines.filter((line) => line.includes("no result"))).toHaveLength(2);
+  expect(replayFromEvents([])).toBeUndefined();
+});

@@ -1,0 +1,111 @@
+import { describe, expect, test } from "vitest";
+import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { until } from "#runtime/time/until.ts";
+import type { FakeTool } from "./fake-router.fixture.ts";
+import { double, openRun, tools } from "./loop-run.fixture.ts";
+
+const options = { functionTools: [{ name: "ask" }, { name: "tell" }] };
+const json = (value: unknown) => ({ outputJson: JSON.stringify(value) });
+const kinds = (run: Awaited<ReturnType<typeof openRun>>) => run.events().map(({ event }) => event.case);
+
+describe("a run that needs its client", () => {
+  test("LOOP-5 LOOP-16 goes on with outputs that come days later, on another process, and no time of its own has passed", async () => {
+    const clock = createManualClock(1_000);
+    const turns = [{ text: "Who?", calls: [{ name: "ask", id: "q" }] }, { text: "Hello {{result.0}}" }];
+    const run = await openRun({ turns, options, context: { clock } });
+    expect(await run.work()).toBe("parked");
+    await clock.advance(10 * 24 * 3_600_000);
+    await run.answer("q", json("Ada"));
+    expect(await run.work("a process of another week")).toBe("ended");
+    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED, outputText: "Hello Ada" });
+  });
+
+  test("LOOP-5 does not park for outputs that came while its own calls ran", async () => {
+    const gate = Promise.withResolvers<number>();
+    const slow: FakeTool = { name: "slow", answer: () => gate.promise };
+    const turns = [{ calls: [{ name: "slow" }, { name: "ask", id: "q" }] }, { text: "{{result.ask}} {{result.slow}}" }];
+    const run = await openRun({ turns, options, tools: [slow] });
+    const working = run.work();
+    await until(() => run.router.running === 1, { what: "the slow call" });
+    await run.answer("q", json("early"));
+    gate.resolve(7);
+    expect(await working).toBe("ended");
+    expect(await run.view()).toMatchObject({ outputText: "early 7" });
+    expect(kinds(run)).not.toContain("parked");
+  });
+
+  test("LOOP-5 whose outputs come in parts parks once, and is taken up when the last one is there", async () => {
+    const turns = [
+      {
+        calls: [
+          { name: "ask", id: "1" },
+          { name: "tell", id: "2" },
+          { name: "ask", id: "3" },
+        ],
+      },
+      { text: "{{result.0}}{{result.1}}{{result.2}}" },
+    ];
+    const run = await openRun({ turns, options });
+    expect(await run.work()).toBe("parked");
+    for (const callId of ["3", "1"]) await run.answer(callId, json(callId));
+    expect((await run.view()).requiredCalls.map(({ callId }) => callId)).toEqual(["2"]);
+    expect(await run.work("woken too early")).toBe("parked");
+    await run.answer("2", json("2"));
+    expect(await run.work()).toBe("ended");
+    expect(await run.view()).toMatchObject({ outputText: "123" });
+  });
+
+  test("LOOP-5 of many clients that answer at once each call has one winner, and the others are told", async () => {
+    const turns = [
+      {
+        calls: [
+          { name: "ask", id: "a" },
+          { name: "tell", id: "b" },
+        ],
+      },
+      { text: "{{result.0}}{{result.1}}" },
+    ];
+    const run = await openRun({ turns, options });
+    await run.work();
+    const attempts = ["a", "b"].flatMap((callId) => [1, 2, 3, 4].map((client) => run.answer(callId, json(client))));
+    const outcomes = await Promise.allSettled(attempts);
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
+    const losers = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [String(outcome.reason)] : []));
+    expect(losers.every((reason) => /has its answer already/.test(reason))).toBe(true);
+    expect(kinds(run).filter((kind) => kind === "callFinished")).toHaveLength(2);
+    expect(await run.work()).toBe("ended");
+  });
+
+  test("LOOP-5 an error of the client is data for the model, and its text beside the calls is kept", async () => {
+    const turns = [{ text: "A moment.", calls: [{ name: "ask", id: "q" }] }, { text: "{{result.0.error}}" }];
+    const run = await openRun({ turns, options });
+    await run.work();
+    await run.answer("q", { outputJson: '{"error":"away"}', isError: true });
+    await run.work();
+    const { items, outputText } = await run.view();
+    expect(outputText).toBe("away");
+    expect(items.flatMap(({ item }) => (item.case === "message" ? [item.value.text] : []))).toEqual([
+      "go",
+      "A moment.",
+      "away",
+    ]);
+  });
+
+  test("LOOP-5 LOOP-13 a crash between the turn and the parking repeats nothing that was done", async () => {
+    const turns = [{ calls: [double(4), { name: "ask", id: "q" }] }, { text: "{{result.0}} {{result.1}}" }];
+    const run = await openRun({ turns, options, tools });
+    const { append } = run.log;
+    run.log.append = async (event, position) => {
+      if (event.event.case === "parked") throw new Error("killed");
+      return append(event, position);
+    };
+    await expect(run.work()).rejects.toThrow("killed");
+    run.log.append = append;
+    expect(await run.work("heir")).toBe("parked");
+    expect(run.router.executed).toEqual(["double"]);
+    await run.answer("q", json("yes"));
+    await run.work();
+    expect(await run.view()).toMatchObject({ outputText: "8 yes" });
+  });
+});

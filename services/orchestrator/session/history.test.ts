@@ -1,0 +1,131 @@
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { type Item, ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { createJournal, type EventBody } from "../run/journal.ts";
+import { createMemoryRunLog } from "../run/memory-log.fixture.ts";
+import { readHistory } from "./history.ts";
+import { createMemoryQueues } from "./memory-queues.fixture.ts";
+import { enqueue } from "./queue.ts";
+
+function said(role: Role, text: string): Item {
+  return create(ItemSchema, { item: { case: "message", value: { role, text } } });
+}
+
+function openConversation() {
+  const log = createMemoryRunLog();
+  const queues = createMemoryQueues();
+
+  /** A run that was asked `<id>?` and answered `<id>!`, with what else stands in its log before the end. */
+  async function add(
+    runId: string,
+    accepted: {
+      sessionId?: string;
+      agent?: string;
+      previousRunId?: string;
+      fork?: { runId: string; atSequence: number };
+    } = {},
+    events: EventBody[] = [],
+  ) {
+    const journal = createJournal(log, runId, systemClock);
+    const { sessionId = "s" } = accepted;
+    const input = [said(Role.USER, `${runId}?`)];
+    await journal.append(() => ({ case: "accepted", value: { sessionId, agent: "a", input, ...accepted } }));
+    await enqueue(queues, { sessionId, runId, acceptedPosition: journal.position });
+    const items = [said(Role.ASSISTANT, `${runId}!`)];
+    const rest: EventBody[] = [
+      { case: "turnCommitted", value: { turn: 1, items } },
+      ...events,
+      { case: "ended", value: { status: RunStatus.COMPLETED } },
+    ];
+    for (const event of rest) await journal.append(() => event);
+  }
+
+  /** What a further run would continue. */
+  async function before(
+    run: {
+      agent?: string;
+      previousRunId?: string;
+      sessionId?: string;
+      fork?: { runId: string; atSequence: number };
+    } = {},
+  ) {
+    const { agent = "a", previousRunId = "", sessionId = "s", fork } = run;
+    const entry = await queues.last(sessionId);
+    const own = fork && { $typeName: "toolbus.run.v1.RunFork" as const, ...fork };
+    const { items, takenEventIds } = await readHistory(queues, log, { agent, previousRunId, fork: own, before: entry });
+    return { texts: items.flatMap(({ item }) => (item.case === "message" ? [item.value.text] : [])), takenEventIds };
+  }
+
+  return { add, texts: async (...run: Parameters<typeof before>) => (await before(...run)).texts, before };
+}
+
+describe("the conversation before a run", () => {
+  test("LOOP-1 is all runs of the session, in order", async () => {
+    const { add, texts } = openConversation();
+    for (const id of ["1", "2"]) await add(id);
+    expect(await texts()).toEqual(["1?", "1!", "2?", "2!"]);
+  });
+
+  test("LOOP-18 goes on from the run that was named, without those after it", async () => {
+    const { add, texts } = openConversation();
+    for (const id of ["1", "2", "3"]) await add(id);
+    await add("4", { previousRunId: "2" });
+    expect(await texts({ previousRunId: "2" })).toEqual(["1?", "1!", "2?", "2!"]);
+    expect(await texts()).toEqual(["1?", "1!", "2?", "2!", "4?", "4!"]);
+  });
+
+  test("ORCH-1 shows nothing of a former agent, and the agent's own again when it comes back", async () => {
+    const { add, texts } = openConversation();
+    await add("1");
+    await add("2", { agent: "b" });
+    await add("3");
+    expect(await texts()).toEqual(["1?", "1!", "3?", "3!"]);
+    expect(await texts({ agent: "b" })).toEqual(["2?", "2!"]);
+    expect(await texts({ agent: "c" })).toEqual([]);
+  });
+
+  test("LOOP-1 begins with the summary where a run has one: what is before it is in it", async () => {
+    const { add, texts } = openConversation();
+    await add("1");
+    await add("2", {}, [{ case: "contextCompacted", value: { beforeSequence: 3, summary: "of all" } }]);
+    await add("3");
+    expect(await texts()).toEqual(["[Summary of the conversation so far]\nof all", "2?", "3?", "3!"]);
+  });
+
+  test("LOOP-13 of a fork is that of the other run up to the point, in any session", async () => {
+    const { add, texts } = openConversation();
+    await add("1");
+    await add("2");
+    expect(await texts({ sessionId: "t", fork: { runId: "2", atSequence: 0 } })).toEqual(["1?", "1!", "2?"]);
+    expect(await texts({ sessionId: "t", fork: { runId: "2", atSequence: 1 } })).toEqual(["1?", "1!", "2?", "2!"]);
+    await add("f", { sessionId: "t", fork: { runId: "1", atSequence: 1 } });
+    await add("g", { sessionId: "t" });
+    expect(await texts({ sessionId: "t" })).toEqual(["1?", "1!", "f?", "f!", "g?", "g!"]);
+    expect(await texts({ sessionId: "u", fork: { runId: "g", atSequence: 0 } })).toEqual([
+      "1?",
+      "1!",
+      "f?",
+      "f!",
+      "g?",
+    ]);
+  });
+
+  test("LOOP-13 of a fork says so where the other run has been removed", async () => {
+    const { texts } = openConversation();
+    expect(await texts({ sessionId: "t", fork: { runId: "gone", atSequence: 3 } })).toEqual([
+      "[What was said before, in run gone, has been removed]",
+    ]);
+  });
+
+  test("TOOL-9 tells which news joined one of its runs, those of other agents too", async () => {
+    const { add, before } = openConversation();
+    const taken = (id: string): EventBody => ({
+      case: "inboxTaken",
+      value: { eventIds: [id], items: [said(Role.USER, id)] },
+    });
+    await add("1", {}, [taken("tr:1")]);
+    await add("2", { agent: "b" }, [taken("tr:2")]);
+    expect([...(await before()).takenEventIds].sort()).toEqual(["tr:1", "tr:2"]);
+  });
+});
