@@ -164,4 +164,27 @@ describe("calls whose router is killed", () => {
       expect(call?.result?.outputJson).toBe(JSON.stringify(results.get(callId)));
     }
   }, 180_000);
+
+  test("BUS-4 TOOL-8 the bus is killed and started again under load: each call has its result", async () => {
+    const sessionId = await shop.openSession();
+    await using service = new SteadyService(lasting.calls, { tools: ["charge"], watcherId: "through the storm" });
+    const answers: unknown[] = [];
+    const callUntilAnswered = async (n: number) => {
+      const request = { sessionId, name: "charge", callId: `bus-${n}`, argumentsJson: `{"n":${n}}` };
+      for (let recovering = false; ; recovering = true) {
+        const answer = await lasting.call({ ...request, recovering }).catch(() => undefined);
+        if (answer !== undefined) return answers.push(answer.output);
+      }
+    };
+    for (let round = 0; round < 2; round++) {
+      const calling = Array.from({ length: 30 }, (_, n) => callUntilAnswered(round * 30 + n));
+      await until(() => answers.length > round * 30, patience);
+      await shop.bus.server.kill();
+      await shop.bus.server.restart();
+      await Promise.all(calling);
+    }
+    const failed = answers.filter((output) => !/^\{"n":\d+\}$|outcome_unknown/.test(JSON.stringify(output)));
+    expect(failed).toEqual([]);
+    expect(new Set(service.executed).size).toBe(service.executed.length);
+  }, 120_000);
 });

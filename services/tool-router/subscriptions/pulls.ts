@@ -39,116 +39,136 @@ export interface Pulls extends Disposable {
   leave(queue: Queue): void;
 }
 
-interface Pull {
-  readonly queue: Queue;
-  readonly inbox: string;
-  readonly subscription: Subscription;
-  demanded: number;
-  /** Requested, and neither come nor void. */
-  outstanding: number;
-  requestedAt: number;
-  isReady: boolean;
-}
-
 export function openPulls(bus: Bus, options: PullsOptions): Pulls {
-  const { stream, ackWaitMs, onMessage, onFault } = options;
   const pulls = new Map<string, Pull>();
-  const closing = new AbortController();
-
-  function open(queue: Queue): Pull {
-    const inbox = createInbox();
-    const subscription = bus.connection.subscribe(inbox, {
-      callback: (error, message) => {
-        if (error === null) receive(pull, message);
-      },
-    });
-    const idle = { demanded: 0, outstanding: 0, requestedAt: 0, isReady: false };
-    const pull: Pull = { queue, inbox, subscription, ...idle };
-    pulls.set(queue.consumer, pull);
-    void prepare(pull);
-    return pull;
-  }
-
-  async function prepare(pull: Pull): Promise<void> {
-    const { consumer, filter, description } = pull.queue;
-    pull.isReady = false;
-    const config = {
-      durable_name: consumer,
-      description,
-      filter_subject: filter,
-      ack_policy: "explicit" as const,
-      ack_wait: ackWaitMs * nanosecondsPerMillisecond,
-      deliver_policy: "all" as const,
-      max_ack_pending: 100_000,
-      inactive_threshold: INACTIVE_MS * nanosecondsPerMillisecond,
-    };
-    const add = () => bus.manager.consumers.add(stream, config);
-    try {
-      await persist(bus.link, add, { what: `creating consumer ${consumer}`, isPassing, signal: closing.signal });
-    } catch (error) {
-      if (!closing.signal.aborted) onFault(`calls of ${description} cannot be watched: ${messageFromUnknown(error)}`);
-      return;
-    }
-    pull.isReady = true;
-    pull.outstanding = 0;
-    refill(pull);
-  }
-
-  function receive(pull: Pull, message: Msg): void {
-    const code = message.headers?.code ?? 0;
-    if (code === 0) {
-      pull.outstanding = Math.max(0, pull.outstanding - 1);
-      onMessage(message);
-    } else if (code !== 100) {
-      const isVoid = Number(message.headers?.get("Nats-Pending-Messages") || pull.outstanding); // L2
-      pull.outstanding = Math.max(0, pull.outstanding - isVoid);
-      if (code !== 408) return; // the check asks again, in time
-    }
-    refill(pull);
-  }
-
-  function refill(pull: Pull): void {
-    const { queue, inbox, demanded, outstanding, isReady } = pull;
-    if (!isReady || !bus.link.isUp || demanded === 0 || outstanding > demanded / 2) return; // L1
-    const batch = demanded - outstanding;
-    const expires = EXPIRES_MS * nanosecondsPerMillisecond;
-    pull.outstanding += batch;
-    pull.requestedAt = performance.now();
-    const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${queue.consumer}`;
-    bus.connection.publish(subject, JSON.stringify({ batch, expires }), { reply: inbox });
-  }
-
   const checking = setInterval(() => {
-    for (const pull of pulls.values()) {
-      const isOver = performance.now() - pull.requestedAt > EXPIRES_MS + CHECK_MS;
-      if (pull.demanded > 0 && pull.outstanding > 0 && isOver)
-        void prepare(pull); // L2: perhaps the consumer is gone
-      else refill(pull);
-    }
+    for (const pull of pulls.values()) pull.check();
   }, CHECK_MS);
   const endReturns = bus.link.onReturn(() => {
-    for (const pull of pulls.values()) void prepare(pull);
+    for (const pull of pulls.values()) void pull.prepare();
   });
+
+  function open(queue: Queue): Pull {
+    const pull = new Pull(bus, queue, options);
+    pulls.set(queue.consumer, pull);
+    void pull.prepare();
+    return pull;
+  }
 
   return {
     demand(queue, count) {
       const pull = pulls.get(queue.consumer) ?? (count > 0 ? open(queue) : undefined);
-      if (pull === undefined) return;
-      pull.demanded = count;
-      refill(pull);
+      pull?.demand(count);
     },
     leave({ consumer }) {
-      const pull = pulls.get(consumer);
-      if (pull === undefined) return;
+      pulls.get(consumer)?.close();
       pulls.delete(consumer);
-      pull.demanded = 0;
-      void pull.subscription.drain().catch(() => {}); // the connection is closing, and the subscription with it
     },
     [Symbol.dispose]() {
-      closing.abort();
       endReturns();
       clearInterval(checking);
-      for (const { subscription } of pulls.values()) subscription.unsubscribe();
+      for (const pull of pulls.values()) pull.close();
     },
   };
+}
+
+/** What is asked of one consumer. */
+class Pull {
+  readonly #bus: Bus;
+  readonly #queue: Queue;
+  readonly #options: PullsOptions;
+  readonly #inbox = createInbox();
+  readonly #subscription: Subscription;
+  readonly #closing = new AbortController();
+  #demanded = 0;
+  /** Requested, and neither come nor void. */
+  #outstanding = 0;
+  #requestedAt = 0;
+  #isReady = false;
+
+  constructor(bus: Bus, queue: Queue, options: PullsOptions) {
+    this.#bus = bus;
+    this.#queue = queue;
+    this.#options = options;
+    this.#subscription = bus.connection.subscribe(this.#inbox, {
+      callback: (error, message) => {
+        if (error === null) this.#receive(message);
+      },
+    });
+  }
+
+  /** Makes sure that the consumer is there, and takes every request so far for void. */
+  async prepare(): Promise<void> {
+    const { stream, onFault } = this.#options;
+    const { consumer, description } = this.#queue;
+    const { signal } = this.#closing;
+    this.#isReady = false;
+    const add = () => this.#bus.manager.consumers.add(stream, this.#config());
+    try {
+      await persist(this.#bus.link, add, { what: `creating consumer ${consumer}`, isPassing, signal });
+    } catch (error) {
+      if (!signal.aborted) onFault(`calls of ${description} cannot be watched: ${messageFromUnknown(error)}`);
+      return;
+    }
+    this.#isReady = true;
+    this.#outstanding = 0;
+    this.#refill();
+  }
+
+  #config() {
+    const { consumer, filter, description } = this.#queue;
+    return {
+      durable_name: consumer,
+      description,
+      filter_subject: filter,
+      ack_policy: "explicit" as const,
+      ack_wait: this.#options.ackWaitMs * nanosecondsPerMillisecond,
+      deliver_policy: "all" as const,
+      max_ack_pending: 100_000,
+      inactive_threshold: INACTIVE_MS * nanosecondsPerMillisecond,
+    };
+  }
+
+  demand(count: number): void {
+    this.#demanded = count;
+    this.#refill();
+  }
+
+  #receive(message: Msg): void {
+    const code = message.headers?.code ?? 0;
+    if (code === 0) {
+      this.#outstanding = Math.max(0, this.#outstanding - 1);
+      this.#options.onMessage(message);
+    } else if (code !== 100) {
+      const isVoid = Number(message.headers?.get("Nats-Pending-Messages") || this.#outstanding); // L2
+      this.#outstanding = Math.max(0, this.#outstanding - isVoid);
+      if (code !== 408) return; // the check asks again, in time
+    }
+    this.#refill();
+  }
+
+  #refill(): void {
+    const isEnough = this.#demanded === 0 || this.#outstanding > this.#demanded / 2; // L1
+    if (isEnough || !this.#isReady || !this.#bus.link.isUp || this.#closing.signal.aborted) return;
+    const batch = this.#demanded - this.#outstanding;
+    const expires = EXPIRES_MS * nanosecondsPerMillisecond;
+    this.#outstanding += batch;
+    this.#requestedAt = performance.now();
+    const subject = `$JS.API.CONSUMER.MSG.NEXT.${this.#options.stream}.${this.#queue.consumer}`;
+    this.#bus.connection.publish(subject, JSON.stringify({ batch, expires }), { reply: this.#inbox });
+  }
+
+  /** L2: a request that nobody answered in its time may mean that the consumer is gone. */
+  check(): void {
+    const isOver = performance.now() - this.#requestedAt > EXPIRES_MS + CHECK_MS;
+    if (this.#demanded > 0 && this.#outstanding > 0 && isOver) void this.prepare();
+    else this.#refill();
+  }
+
+  /** Nothing is asked for any more; what has been sent already still comes. */
+  close(): void {
+    this.#closing.abort();
+    this.#demanded = 0;
+    void this.#subscription.drain().catch(() => {}); // the connection is closing, and the subscription with it
+  }
 }
