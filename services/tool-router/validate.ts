@@ -2,6 +2,7 @@ import { Ajv as Draft07, type ErrorObject, type ValidateFunction } from "ajv";
 import { Ajv2020 as Draft2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { createPatternEngine, PatternTooSlow } from "./patterns.ts";
 
 /** A JSON text that was read and found to fit, or what is wrong with it. */
 export type Validation = { kind: "valid"; value: unknown } | { kind: "invalid"; message: string };
@@ -25,7 +26,9 @@ const MAX_TOLD = 5;
 
 /** Each schema is compiled once and kept under its text, the `maxSchemas` last used of them. */
 export function createValidator(maxSchemas = 10_000): Validator {
-  const options = { allErrors: true, strict: false, addUsedSchema: false, logger: false } as const;
+  const patterns = createPatternEngine();
+  const code = { regExp: patterns.engine };
+  const options = { allErrors: true, strict: false, addUsedSchema: false, logger: false, code } as const;
   const draft2020 = new Draft2020(options);
   const draft07 = new Draft07(options);
   addFormats.default(draft2020);
@@ -73,7 +76,14 @@ export function createValidator(maxSchemas = 10_000): Validator {
     if (schemaJson === "") return { kind: "valid", value };
     const schema = compiled(schemaJson);
     if (schema.kind === "faulty") return { kind: "invalid", message: `${what} cannot be checked: ${schema.fault}` };
-    if (schema.validate(value)) return { kind: "valid", value };
+    patterns.begin();
+    try {
+      if (schema.validate(value)) return { kind: "valid", value };
+    } catch (error) {
+      if (error instanceof PatternTooSlow)
+        return { kind: "invalid", message: `${what} cannot be checked: ${error.message}` };
+      throw error;
+    }
     return { kind: "invalid", message: messageFromErrors(schema.validate.errors ?? [], what) };
   }
 

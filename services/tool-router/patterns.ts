@@ -1,0 +1,73 @@
+import { createContext, Script } from "node:vm";
+import type { Options } from "ajv";
+
+/**
+ * Regular expressions of schemas that others wrote, under a limit of time: one that backtracks without end would stand still
+ * for every call of this process.
+ */
+type RegExpEngine = NonNullable<NonNullable<Options["code"]>["regExp"]>;
+
+export interface PatternEngine {
+  readonly engine: RegExpEngine;
+  /** Each validation has its time for all its patterns together. */
+  begin(): void;
+}
+
+export class PatternTooSlow extends Error {
+  constructor(pattern: string, limitMs: number) {
+    super(`the pattern ${JSON.stringify(pattern.slice(0, 100))} takes longer than ${limitMs} ms`);
+  }
+}
+
+const LIMIT_MS = 200;
+
+/** Up to this length, a plain pattern is done in no time. */
+const MAX_PLAIN_CHARACTERS = 2_000;
+
+export function createPatternEngine(limitMs = LIMIT_MS): PatternEngine {
+  const script = new Script("expression.test(text)");
+  const context = createContext({ expression: /x/, text: "" });
+  let leftMs = limitMs;
+
+  function testWithin(expression: RegExp, text: string): boolean {
+    const startedAt = performance.now();
+    try {
+      Object.assign(context, { expression, text });
+      return Boolean(script.runInContext(context, { timeout: Math.max(1, Math.ceil(leftMs)) }));
+    } catch (error) {
+      // by its code alone: an error of the context's own realm is no instance of this one's
+      const isTimeout = Object(error).code === "ERR_SCRIPT_EXECUTION_TIMEOUT";
+      throw isTimeout ? new PatternTooSlow(expression.source, limitMs) : error;
+    } finally {
+      context.text = "";
+      leftMs -= performance.now() - startedAt;
+    }
+  }
+
+  const engineFrom = (pattern: string, flags: string) => {
+    const expression = new RegExp(pattern, flags);
+    const isPlain = isPlainPattern(pattern);
+    return {
+      toString: () => String(expression), // ajv keeps one for each text
+      test(text: string): boolean {
+        if (isPlain && text.length <= MAX_PLAIN_CHARACTERS) return expression.test(text);
+        if (leftMs <= 0) throw new PatternTooSlow(pattern, limitMs);
+        return testWithin(expression, text);
+      },
+    };
+  };
+  return {
+    engine: Object.assign(engineFrom, { code: "new RegExp" }),
+    begin() {
+      leftMs = limitMs;
+    },
+  };
+}
+
+/** Nothing repeated within something repeated, nothing referred back to, and one part of no fixed length at most. */
+function isPlainPattern(pattern: string): boolean {
+  const bare = pattern.replace(/\\[^1-9k]/g, "x").replace(/\[[^\]]*\]/g, "x");
+  const hasRepeatedGroup = /\)[*+?{]/.test(bare);
+  const unbounded = bare.match(/[*+]|\{\d+,\}/g)?.length ?? 0;
+  return !hasRepeatedGroup && !bare.includes("\\") && unbounded <= 1;
+}
