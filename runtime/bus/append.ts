@@ -29,7 +29,7 @@ import type { Bus } from "./bus.ts";
 import { streamOfSubject } from "./declarations.ts";
 import { failureFromRefusal, isConflict, isPassing } from "./jetstream-errors.ts";
 import { persist } from "./link.ts";
-import { refuseTooLarge } from "./message-size.ts";
+import { maxMessageBytes, refuseTooLarge } from "./message-size.ts";
 
 export interface FencedAppend {
   subject: string;
@@ -70,7 +70,7 @@ export async function appendFenced(bus: Bus, append: FencedAppend): Promise<Appe
   const id = nuid.next();
   const deadline = Date.now() + (append.timeoutMs ?? 30_000);
   const backoff = createBackoff({ initialMs: 5, maxMs: 250 });
-  refuseTooLarge(bus, { ...append, headers: allHeaders(append, id) });
+  if (!isFarBelowLimit(bus, append)) refuseTooLarge(bus, { ...append, headers: allHeaders(append, id) });
   await whenUp(bus, append);
   for (;;) {
     const outcome = await attempt(bus, append, id, deadline);
@@ -125,8 +125,18 @@ async function attempt(bus: Bus, append: FencedAppend, id: string, deadline: num
   }
 }
 
+/** What the headers of an append take at most, unless its caller gives some. */
+const headerBytes = 1_024;
+
+/** Most appends are: then nothing has to be made to be measured. */
+function isFarBelowLimit(bus: Bus, { subject, payload, headers: fields, messageId }: FencedAppend): boolean {
+  if (fields !== undefined || messageId !== undefined) return false;
+  return Buffer.byteLength(payload) + headerBytes <= maxMessageBytes(bus, subject);
+}
+
 /** What is sent without a server is lost: then nothing has been attempted, and nothing is unknown. */
 async function whenUp(bus: Bus, append: FencedAppend): Promise<void> {
+  if (bus.link.isUp) return append.signal?.throwIfAborted();
   if (bus.link.isUp) return;
   const ends = { signal: append.signal, timeoutMs: append.timeoutMs ?? 30_000 };
   await persist(bus.link, async () => {}, { ...ends, what: `appending to ${append.subject}`, isPassing });

@@ -214,10 +214,13 @@ export function streamOfSubject(subject: string): string {
 
 /** The largest message, with its headers, that the declared store of a subject takes. */
 export function maxMessageBytesOfSubject(subject: string): number {
-  const stream = streamOfSubject(subject);
-  const declared = { ...STREAMS, ...BUCKETS } as Readonly<Record<string, Limits>>;
-  return declared[stream.replace(/^KV_/, "")]?.maxMessageBytes ?? largestMessage;
+  return limitsByStream.get(streamOfSubject(subject))?.maxMessageBytes ?? largestMessage;
 }
+
+const limitsByStream = new Map<string, Limits>([
+  ...Object.entries(STREAMS),
+  ...Object.entries(BUCKETS).map(([name, limits]): [string, Limits] => [`KV_${name}`, limits]),
+]);
 
 /** All subjects of streams have the form `toolbus.<kind>.>`. */
 const streamNames = new Map(
