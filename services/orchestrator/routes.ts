@@ -1,7 +1,7 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { type CancelRunRequest, RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
-import { principalOf } from "#runtime/rpc/identity.ts";
+import { askerOf } from "#runtime/rpc/identity.ts";
 import { providerRoutes } from "./routes/provider-routes.ts";
 import { notFound, openExisting, submitOutputs } from "./run/answers.ts";
 import { cancelRun } from "./run/cancellation.ts";
@@ -20,30 +20,28 @@ export function createRoutes(options: RouteOptions): (router: ConnectRouter) => 
   return (router) => {
     router.service(ToolProviderService, providerRoutes(options));
     router.service(RunService, {
-      async createRun(request, { signal, requestHeader }) {
-        const by = { signal, principal: principalOf(requestHeader) };
-        return { run: runFromState(await createRun(options, request, by)) };
+      async createRun(request, context) {
+        return { run: runFromState(await createRun(options, request, byFrom(context))) };
       },
-      async getRun({ runId }) {
-        const { state } = await openExisting(options, runId);
+      async getRun({ runId }, context) {
+        const { state } = await openExisting(options, runId, askerOf(context));
         return { run: runFromState(state ?? notFound(runId)) };
       },
-      listRuns: (request) => listRuns(options, request),
-      async *watchRun({ runId, fromSequence, includeDeltas, afterDelta }, { signal }) {
+      listRuns: (request, context) => listRuns(options, request, askerOf(context)),
+      async *watchRun({ runId, fromSequence, includeDeltas, afterDelta }, context) {
+        using ending = openEnding(context.signal, options.stopping);
         const cursor = afterDelta && { ...afterDelta, next: afterDelta.n + 1 };
-        const request = { runId, fromSequence, includeDeltas, cursor };
-        yield* watchRun(options, request, AbortSignal.any([signal, options.stopping]));
+        const request = { runId, fromSequence, includeDeltas, cursor, asker: askerOf(context) };
+        yield* watchRun(options, request, ending.signal);
       },
-      async submitOutputs({ runId, outputs }) {
-        return { run: runFromState(await submitOutputs(options, runId, outputs)) };
+      async submitOutputs({ runId, outputs }, context) {
+        return { run: runFromState(await submitOutputs(options, { runId, outputs }, askerOf(context))) };
       },
-      async cancelRun({ runId, reason }: CancelRunRequest, { requestHeader, signal }) {
-        const by = { principal: principalOf(requestHeader), reason, signal };
-        return { run: runFromState(await cancelRun(options, runId, by)) };
+      async cancelRun({ runId, reason }: CancelRunRequest, context) {
+        return { run: runFromState(await cancelRun(options, runId, { ...byFrom(context), reason })) };
       },
-      async forkRun(request, { requestHeader, signal }) {
-        const by = { principal: principalOf(requestHeader), signal };
-        return { run: runFromState(await forkRun(options, request, by)) };
+      async forkRun(request, context) {
+        return { run: runFromState(await forkRun(options, request, byFrom(context))) };
       },
     });
   };

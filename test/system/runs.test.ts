@@ -2,11 +2,13 @@
 // and the commands by which a reader looks into a run and goes on from its middle.
 
 import { fileURLToPath } from "node:url";
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
 import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
+import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { ItemSchema, Role, type Run, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
 import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
@@ -15,6 +17,7 @@ import { until as untilWithin } from "#runtime/time/until.ts";
 import { type Ending, runCommand } from "../harness/command.ts";
 import { openTestSuite, type TestSuite } from "../harness/suite.ts";
 
+const oddServer = fileURLToPath(new URL("../../services/mcp-bridge/odd-server.fixture.ts", import.meta.url));
 const scripts = fileURLToPath(new URL("fixtures/runs", import.meta.url));
 
 const stack = new AsyncDisposableStack();
@@ -35,8 +38,12 @@ const until: typeof untilWithin = (condition, options) => untilWithin(condition,
 const clientOf: TestSuite["connection"]["client"] = (service) => suite.connection.client(service);
 const toolbus = (...args: string[]): Promise<Ending> => runCommand(["--url", suite.url, ...args]);
 
-async function apply(name: string, more: { tools?: { use: string[] }; subAgents?: { agent: string }[] } = {}) {
-  await clientOf(AgentService).applyAgent({ agent: { name, model: { provider: "scripted", model: name }, ...more } });
+async function apply(name: string, more: Partial<Omit<MessageInitShape<typeof AgentSchema>, "$typeName">> = {}) {
+  await clientOf(AgentService).applyAgent({
+    agent: create(AgentSchema, { name, model: { provider: "scripted", model: name }, ...more } as MessageInitShape<
+      typeof AgentSchema
+    >),
+  });
 }
 
 async function start(agent: string, text: string): Promise<Run> {
@@ -101,6 +108,31 @@ describe("a run", () => {
     await until(async () => ((await child())?.status ?? 0) > RunStatus.REQUIRES_ACTION, { what: "the child to end" });
     expect(await child()).toMatchObject({ status: RunStatus.CANCELLED });
     await until(async () => (await openQuestions()) === 0, { what: "the question to be withdrawn" });
+  });
+});
+
+describe("a cancelled run", () => {
+  it("LOOP-15 reaches the MCP server that works for it: the server is told which request is cancelled", async () => {
+    const odd = { name: "odd", provider: "mcp", config: { command: process.execPath, args: [oddServer] } };
+    await apply("busy", { tools: { use: ["@odd/*"] }, sources: [odd] });
+    const run = await start("busy", "x");
+    const hasProgress = async () => {
+      for await (const { update } of clientOf(RunService).watchRun({ runId: run.id, includeDeltas: true })) {
+        if (update.case === "delta" && update.value.delta.case === "progress") return true;
+      }
+      return false;
+    };
+    expect(await hasProgress()).toBe(true);
+    await clientOf(RunService).cancelRun({ runId: run.id });
+    const told = async () => {
+      const request = { sessionId: run.sessionId, name: "@odd/cancelled" };
+      for await (const { event } of clientOf(ToolRouterService).callTool(request)) {
+        if (event.case === "result") return JSON.parse(event.value.outputJson).length > 0;
+      }
+      return false;
+    };
+    await until(told, { what: "the server to be told" });
+    expect(await look(run)).toMatchObject({ status: RunStatus.CANCELLED });
   });
 });
 

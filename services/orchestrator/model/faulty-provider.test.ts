@@ -120,6 +120,23 @@ describe("a provider that misbehaves", () => {
     expect(await run.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "deadline" });
   });
 
+  test("LOOP-15 cancelling reaches the model's socket, before its answer and in the middle of it", async () => {
+    for (const begins of [false, true]) {
+      const [asked, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const hang: Answer = (response) => {
+        response.on("close", () => closed.resolve());
+        if (begins) begin(response, [{ content: "half" }]);
+        asked.resolve();
+      };
+      const run = await openHttpRun([hang]);
+      const working = run.work().catch((error: Error) => error.message);
+      await asked.promise;
+      run.given.abort(new Error("cancelled"));
+      await closed.promise;
+      expect(await working).toBe("cancelled");
+    }
+  });
+
   test("LOOP-7 LOOP-11 calls that a model gets wrong are errors for it: arguments, names", async () => {
     const calls = [
       { index: 0, id: "x", function: { name: "double", arguments: '{"value":' } },
