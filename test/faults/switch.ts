@@ -66,7 +66,7 @@ function figuresFrom(result: SwitchRunResult): Figure[] {
   const errors = [...tally.errors].sort(([one], [other]) => (one < other ? -1 : 1));
   return [
     { metric: "switches", value: result.switched, unit: "" },
-    { metric: "switches_taken_back", value: result.takenBack, unit: "" },
+    { metric: "switches_not_made", value: result.notSwitched, unit: "" },
     { metric: "switch_p50", value: Math.round(result.medianSwitchMs), unit: "ms" },
     { metric: "switch_max", value: Math.round(result.slowestSwitchMs), unit: "ms" },
     { metric: "duration", value: Math.round(result.durationMs / 1_000), unit: "s" },

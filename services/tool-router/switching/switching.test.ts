@@ -103,3 +103,10 @@ test("ORCH-1 a closing waits for the switch that is under way", async () => {
   expect((await closing).state).toBe(State.CLOSED);
   expect(await sessions.get("s")).toMatchObject({ agent: "blue", state: State.CLOSED, holder: "" });
 });
+
+test("ORCH-1 no switch is begun for who has gone meanwhile", async () => {
+  const { sessions, router } = await openRouters();
+  const gone = AbortSignal.abort(new Error("gone"));
+  await expect(router("first").switchAgent({ sessionId: "s", agent: "blue" }, gone)).rejects.toThrow("gone");
+  expect(await sessions.get("s")).toMatchObject({ agent: "red", state: State.ACTIVE });
+});

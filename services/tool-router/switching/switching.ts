@@ -34,9 +34,11 @@ export class Switching {
     this.#steps = new SwitchSteps({ ...parts, documents: parts.sessions.documents });
   }
 
-  async switchAgent({ sessionId, agent, drainTimeoutMs }: SwitchRequest): Promise<Session> {
+  /** Nothing is begun for who has gone, who may have decided otherwise by then; what is begun goes on without them. */
+  async switchAgent({ sessionId, agent, drainTimeoutMs }: SwitchRequest, signal?: AbortSignal): Promise<Session> {
     const { sessions, catalogue } = this.#parts;
     await catalogue.caughtUp();
+    signal?.throwIfAborted();
     const faults = this.#steps.faultsOf(agent); // S2
     if (faults !== undefined) this.#steps.refuseFaulty(agent, faults);
     const { session, ending } = await this.#begin(sessionId, agent, drainTimeoutMs);

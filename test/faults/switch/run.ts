@@ -20,7 +20,7 @@ export interface SwitchRunOptions {
 export interface SwitchRunResult {
   readonly durationMs: number;
   readonly switched: number;
-  readonly takenBack: number;
+  readonly notSwitched: number;
   readonly kills: number;
   /** Services that ended without having been killed here. */
   readonly died: number;
@@ -49,7 +49,7 @@ export async function runSwitches(options: SwitchRunOptions): Promise<SwitchRunR
   const startedAt = performance.now();
   const calling = Promise.all(loads.flatMap((load) => [load.callUnbound(), load.callDecided()]));
   const durations: number[] = [];
-  let takenBack = 0;
+  let notSwitched = 0;
   let [processesSeen, earlyMegabytes, kills] = [0, 0, 0];
   const watching = new AbortController();
 
@@ -65,7 +65,7 @@ export async function runSwitches(options: SwitchRunOptions): Promise<SwitchRunR
   async function switchAll(load: SessionLoad): Promise<void> {
     for (let count = 0; count < options.switches; count++) {
       const begunAt = performance.now();
-      if ((await load.switch()) === "taken back") takenBack += 1;
+      if ((await load.switch()) === "not switched") notSwitched += 1;
       durations.push(performance.now() - begunAt);
       await delay(random.next() * 400);
     }
@@ -89,8 +89,8 @@ export async function runSwitches(options: SwitchRunOptions): Promise<SwitchRunR
   const sorted = durations.toSorted((one, other) => one - other);
   return {
     durationMs,
-    switched: durations.length - takenBack,
-    takenBack,
+    switched: durations.length - notSwitched,
+    notSwitched,
     kills,
     died: world.endings() - kills,
     medianSwitchMs: sorted[Math.floor(sorted.length / 2)] ?? 0,

@@ -35,6 +35,8 @@ export class SessionLoad {
   readonly sessionId: string;
   /** The agents that the session had; while a switch is under way the last one is the next. */
   readonly #history: string[];
+  /** Agents that a switch named whose outcome nobody told: a router that hung may make it later. */
+  readonly #unsure = new Set<string>();
   #isSwitching = false;
   isDone = false;
 
@@ -81,7 +83,7 @@ export class SessionLoad {
   }
 
   /** Switches to some other agent; what becomes of a switch whose router was killed is found out. */
-  async switch(): Promise<"switched" | "taken back"> {
+  async switch(): Promise<"switched" | "not switched"> {
     const { sessions } = this.#world;
     const from = this.agent;
     const agent = this.#random.pick(this.#world.agents.filter((other) => other !== from));
@@ -96,7 +98,8 @@ export class SessionLoad {
       await this.#settled();
       const { session } = await this.#persist(() => sessions.getSession({ sessionId: this.sessionId }));
       if (session?.agent !== agent) this.#history.push(from);
-      return session?.agent === agent ? "switched" : "taken back";
+      this.#unsure.add(agent);
+      return session?.agent === agent ? "switched" : "not switched";
     } finally {
       this.#isSwitching = false;
     }
@@ -133,7 +136,8 @@ export class SessionLoad {
     const whose = await calling;
     if (whose === undefined) return;
     this.#tally.answered += 1;
-    const possible = decidedBy === undefined ? this.#history.slice(Math.max(0, first)) : [decidedBy];
+    const active = [...this.#history.slice(Math.max(0, first)), ...this.#unsure];
+    const possible = decidedBy === undefined ? active : [decidedBy];
     const isOwn = possible.includes(whose.agent) && whose.sessionId === this.sessionId && whose.nonce === nonce;
     if (!isOwn) this.#tally.misled.push(`${this.sessionId} ${name} of ${possible.join("|")}: ${JSON.stringify(whose)}`);
   }

@@ -5,7 +5,7 @@ const faultless = { lost: [], misled: [] };
 
 test("ORCH-1 agents switched under load, a router killed meanwhile: no call is lost or misled, and nothing is left", async () => {
   const result = await runSwitches({ agents: 6, switches: 5, mcpAgents: 2, kills: 1, seed: 7, onProgress: () => {} });
-  expect(result.switched + result.takenBack).toBe(30);
+  expect(result.switched + result.notSwitched).toBe(30);
   expect(result.tally).toMatchObject(faultless);
   expect(result.tally.answered).toBeGreaterThan(30);
   expect(result.processesSeen).toBeGreaterThan(0);
