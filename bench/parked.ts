@@ -2,11 +2,12 @@
  * What does a run cost that waits for its client? So many runs, each in a session of its own, are started and park; then some of
  * them, picked at random, get their outputs.
  *
- * `parked_<service>_mb`: by how much the resident memory of a service has grown, once all are parked and nothing moves; the
- * baseline is what it was after the first ones. `wake_p50_ms`: from the submission of an output to the claim of the run, as the
+ * `parked_<service>_mb`: by how much the resident memory of a service has grown, once all are parked, nothing moves and its
+ * garbage is collected; the baseline is what it was after the first ones. `wake_p50_ms`: from the submission of an output to the claim of the run, as the
  * server stored it. `broker_…`: what the broker pays.
  */
 
+import { setTimeout } from "node:timers/promises";
 import { fromBinary } from "@bufbuild/protobuf";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { readSubject } from "#runtime/bus/read.ts";
@@ -20,6 +21,7 @@ import { type BenchResult, rounded } from "./result.ts";
 const bench = "parked";
 const atOnce = 32;
 const mib = 2 ** 20;
+const collectingMs = 3_000;
 
 export interface ParkedOptions {
   /** How many runs are parked. */
@@ -35,14 +37,16 @@ export interface ParkedOptions {
 
 export async function* measureParked(options: ParkedOptions): AsyncIterable<BenchResult> {
   const { runs, warmUp = 5_000, wakes = 200, idleMs = 5_000, onProgress } = options;
-  await using world = await openWorld({ rooms: loopRooms, env: { TOOLBUS_CONTEXT_IDLE: `${idleMs}ms` } });
+  const collector = new URL("parked/collect-garbage.ts", import.meta.url).href;
+  const env = { TOOLBUS_CONTEXT_IDLE: `${idleMs}ms`, NODE_OPTIONS: `--import ${collector}` };
+  await using world = await openWorld({ rooms: loopRooms, env });
   await park(world, Math.min(warmUp, runs), onProgress);
   await settled(world, idleMs);
-  const before = residents(world);
+  const before = await residents(world);
   const diskBefore = await storedBytes(world);
   const parked = await park(world, runs, onProgress);
   await settled(world, idleMs);
-  const after = residents(world);
+  const after = await residents(world);
   for (const [name, bytes] of after) {
     const grown = (bytes - (before.get(name) ?? 0)) / mib;
     const metric = name === "nats-server" ? "broker_memory_mb" : `parked_${name.replaceAll("-", "_")}_mb`;
@@ -98,16 +102,19 @@ async function settled({ bus }: World, idleMs: number): Promise<void> {
     timeoutMs: 120_000,
     what: "the queue of wake-ups to be empty",
   });
-  await new Promise((resolve) => setTimeout(resolve, idleMs * 2 + 5_000));
+  await setTimeout(idleMs * 2 + 5_000);
 }
 
-function residents(world: World): Map<string, number> {
-  const pids = new Map<string, number | undefined>([
-    ...world.suite.services.map(({ room, pid }) => [room, pid] as const),
-    ["orchestrator", world.orchestrators[0]?.pid],
-    ["nats-server", world.server.pid],
+async function residents(world: World): Promise<Map<string, number>> {
+  const pids = new Map<string, number>([
+    ...world.suite.services.map(({ room, pid }): [string, number] => [room, pid ?? 0]),
+    ["orchestrator", world.orchestrators[0]?.pid ?? 0],
   ]);
-  return new Map([...pids].map(([name, pid]) => [name, residentBytesOf(pid ?? 0)]));
+  for (const pid of pids.values()) process.kill(pid, "SIGUSR2");
+  await setTimeout(collectingMs);
+  return new Map(
+    [...pids, ["nats-server", world.server.pid] as const].map(([name, pid]) => [name, residentBytesOf(pid)]),
+  );
 }
 
 async function storedBytes({ bus }: World): Promise<number> {

@@ -1,6 +1,6 @@
 /*
  * How many steps a second does a streamed run take, from its creation to its end as its client sees it? A step is a turn of the
- * model with text that streams, and a call of a tool. Beside it, in alternation, the loop of the AI SDK in memory, in a process
+ * model with text that streams in 25 pieces, and a call of a tool. Beside it, in alternation, the loop of the AI SDK in memory, in a process
  * of its own, with the same model and a tool that answers the same.
  */
 
@@ -12,7 +12,7 @@ import { quiet } from "./plan.ts";
 import { followToEnd, startRun, type World } from "./world.ts";
 
 const rounds = 5;
-const plan = { ...quiet, turns: 100, deltas: 20 };
+const plan = { ...quiet, turns: 100, deltas: 25 };
 
 export async function measureSteps(world: World): Promise<BenchResult> {
   const child = fork(fileURLToPath(new URL("in-memory.ts", import.meta.url)));
