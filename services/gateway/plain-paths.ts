@@ -4,13 +4,16 @@ import type { Authenticate } from "./authentication.ts";
 export interface PlainPathsOptions {
   authenticate: Authenticate;
   metricsText: () => Promise<string>;
+  /** Gives whether it answers the request. */
+  toolCalls: (request: HttpRequest, response: HttpResponse) => boolean;
 }
 
-/** What is no RPC: `/metrics` for Prometheus, `/healthz` for probes, and a 404 that says what there is. */
-export function createPlainPaths({ authenticate, metricsText }: PlainPathsOptions): RequestListener {
+/** What is no RPC: `/metrics` for Prometheus, `/healthz` for probes, calls of external tools, and a 404 that says what there is. */
+export function createPlainPaths({ authenticate, metricsText, toolCalls }: PlainPathsOptions): RequestListener {
   return (request, response) => {
     const path = (request.url ?? "/").split("?", 1)[0];
     if (path === "/healthz") return answer(response, 200, "text/plain", "ok\n");
+    if (toolCalls(request, response)) return;
     if (path !== "/metrics") return answer(response, 404, "application/json", notFound(request));
     if (authenticate(headersOf(request)) === undefined) {
       return answer(response, 401, "application/json", jsonError("unauthenticated", "this gateway wants a key"));

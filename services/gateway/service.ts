@@ -1,8 +1,10 @@
 import { createValidateInterceptor } from "@connectrpc/validate";
 import { ServerReflection } from "#gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health as HealthService } from "#gen/health/v1/health_pb.ts";
+import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { clientFor } from "#runtime/rpc/client.ts";
 import { serveOnHttp } from "#runtime/rpc/http/server.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { createNatsTransport } from "#runtime/rpc/nats/transport.ts";
@@ -13,6 +15,7 @@ import { contractServices } from "./contract.ts";
 import { createCrossOrigin } from "./cross-origin.ts";
 import { createHealth, type IsServing } from "./health.ts";
 import { guardHost } from "./host-guard.ts";
+import { createToolCallPaths } from "./plain/tool-calls.ts";
 import { createPlainPaths } from "./plain-paths.ts";
 import { createReflection } from "./reflection.ts";
 import { createRoutes } from "./routes.ts";
@@ -57,7 +60,15 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       ],
       readMaxBytes: config.maxRequestBytes,
       before: (request, response) => (!hasKeys && guardHost(request, response)) || crossOrigin(request, response),
-      fallback: createPlainPaths({ authenticate, metricsText: () => telemetry.metricsText() }),
+      fallback: createPlainPaths({
+        authenticate,
+        metricsText: () => telemetry.metricsText(),
+        toolCalls: createToolCallPaths({
+          calls: clientFor(bus, ToolCallService, { interceptors }),
+          authenticate,
+          maxBytes: config.maxRequestBytes,
+        }),
+      }),
       logger,
       drainTimeoutMs,
     }),

@@ -1,6 +1,13 @@
 import { createHash } from "node:crypto";
 
+const MOST = 10_000;
+const known = new Map<string, string>();
+
 /** A name of any form as one token of a subject, or as part of a consumer's name. */
 export function tokenFrom(...names: readonly string[]): string {
-  return createHash("sha256").update(JSON.stringify(names)).digest("hex").slice(0, 32);
+  const text = names.length === 1 ? (names[0] ?? "") : JSON.stringify(names);
+  const token = known.get(text) ?? createHash("sha256").update(text).digest("hex").slice(0, 32);
+  if (known.size >= MOST) known.clear();
+  known.set(text, token);
+  return token;
 }

@@ -1,0 +1,61 @@
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { type FailureCode, refuse } from "#runtime/failure/failure.ts";
+import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
+import { writePrincipal } from "#runtime/rpc/identity.ts";
+import type { Authenticate } from "../authentication.ts";
+
+/** Who asks by plain HTTP, in the header that services read; refused without a key where there are keys. */
+export function principalHeaders(request: HttpRequest, authenticate: Authenticate): Headers {
+  const given = new Headers();
+  for (const name of ["authorization", "x-api-key"]) {
+    const value = request.headers[name];
+    if (typeof value === "string") given.set(name, value);
+  }
+  const principal = authenticate(given) ?? refuse("unauthenticated", "this gateway wants a key");
+  const headers = new Headers();
+  writePrincipal(headers, principal);
+  return headers;
+}
+
+/** The body as JSON. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
+export async function readJson(request: HttpRequest, maxBytes: number): Promise<unknown> {
+  if (!/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
+    refuse("invalid_argument", "the body must be JSON, and say so: content-type: application/json");
+  }
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) refuse("resource_exhausted", `the body is over the limit of ${maxBytes} bytes`);
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  } catch (cause) {
+    return refuse("invalid_argument", "the body is not JSON", { cause });
+  }
+}
+
+export function answerJson(response: HttpResponse, status: number, value: unknown): void {
+  response.statusCode = status;
+  response.setHeader("content-type", "application/json");
+  response.end(JSON.stringify(value));
+}
+
+export function answerFailure(response: HttpResponse, error: unknown): void {
+  const { code, message, reason } = failureFromConnectError(error);
+  answerJson(response, STATUSES[code] ?? 500, { code, message, ...(reason && { reason }) });
+}
+
+const STATUSES: Partial<Record<FailureCode, number>> = {
+  invalid_argument: 400,
+  unauthenticated: 401,
+  permission_denied: 403,
+  not_found: 404,
+  already_exists: 409,
+  failed_precondition: 409,
+  aborted: 409,
+  resource_exhausted: 413,
+  unavailable: 503,
+  deadline_exceeded: 504,
+};

@@ -1,0 +1,112 @@
+import { randomUUID } from "node:crypto";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import type { Client } from "@connectrpc/connect";
+import type { ToolCallService, WatchToolCallsResponse } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
+import type { Authenticate } from "../authentication.ts";
+import { answerFailure, answerJson, principalHeaders, readJson } from "./exchange.ts";
+
+/*
+ * External services without an RPC client (TOOL-6, TOOL-7):
+ *
+ *   GET  /api/tool-calls?tool=a&tool=b&watcher=name           calls as server-sent events: `call`, `withdrawn`
+ *   POST /api/tool-calls/:callId/acknowledgement {deliveryId} takes a call
+ *   POST /api/runs/:runId/tool-results {callId, result|error} 404 unknown or of another run, 409 already resolved
+ */
+
+export interface ToolCallPaths {
+  calls: Client<typeof ToolCallService>;
+  authenticate: Authenticate;
+  maxBytes: number;
+}
+
+/** How often a stream without calls shows that it lives, which also finds a peer that is gone. */
+const ALIVE_MS = 15_000;
+
+/** Gives whether the path is one of these. */
+export function createToolCallPaths(paths: ToolCallPaths): (request: HttpRequest, response: HttpResponse) => boolean {
+  return (request, response) => {
+    const url = new URL(request.url ?? "/", "http://gateway");
+    const [, runId] = /^\/api\/runs\/([^/]+)\/tool-results$/.exec(url.pathname) ?? [];
+    const [, callId] = /^\/api\/tool-calls\/([^/]+)\/acknowledgement$/.exec(url.pathname) ?? [];
+    const { method } = request;
+    if (method === "POST" && runId !== undefined) reply(response, submit(paths, request, decodeURIComponent(runId)));
+    else if (method === "POST" && callId !== undefined)
+      reply(response, acknowledge(paths, request, decodeURIComponent(callId)));
+    else if (method === "GET" && url.pathname === "/api/tool-calls") void stream(paths, { request, response, url });
+    else return false;
+    return true;
+  };
+}
+
+function reply(response: HttpResponse, answer: Promise<object>): void {
+  answer.then(
+    (value) => answerJson(response, 200, value),
+    (error: unknown) => answerFailure(response, error),
+  );
+}
+
+async function submit({ calls, authenticate, maxBytes }: ToolCallPaths, request: HttpRequest, runId: string) {
+  const headers = principalHeaders(request, authenticate);
+  const { callId, result, error } = fieldsOf(await readJson(request, maxBytes));
+  const answer = error === undefined ? { resultJson: JSON.stringify(result ?? null) } : { error: String(error) };
+  const { call } = await calls.submitToolResult({ callId: textOf(callId, "callId"), runId, ...answer }, { headers });
+  return { callId, status: "resolved", late: call?.resolvedLate ?? false };
+}
+
+async function acknowledge({ calls, authenticate, maxBytes }: ToolCallPaths, request: HttpRequest, callId: string) {
+  const headers = principalHeaders(request, authenticate);
+  const deliveryId = textOf(fieldsOf(await readJson(request, maxBytes)).deliveryId, "deliveryId");
+  await calls.acknowledgeToolCall({ callId, deliveryId }, { headers });
+  return { callId, status: "taken" };
+}
+
+async function stream(
+  { calls, authenticate }: ToolCallPaths,
+  { request, response, url }: { request: HttpRequest; response: HttpResponse; url: URL },
+): Promise<void> {
+  const leaving = new AbortController();
+  response.once("close", () => leaving.abort());
+  const alive = setInterval(() => response.headersSent && response.write(": alive\n\n"), ALIVE_MS);
+  try {
+    const headers = principalHeaders(request, authenticate);
+    const tools = url.searchParams.getAll("tool");
+    if (tools.length === 0) refuse("invalid_argument", "name the tools: ?tool=NAME&tool=NAME");
+    const watcherId = url.searchParams.get("watcher") ?? randomUUID();
+    const watching = calls.watchToolCalls({ tools, watcherId }, { headers, signal: leaving.signal });
+    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
+    response.write(": watching\n\n");
+    for await (const handed of watching) response.write(eventFrom(handed));
+    response.end();
+  } catch (error) {
+    if (!response.headersSent) answerFailure(response, error);
+    else response.end(); // who was watching comes back
+  } finally {
+    clearInterval(alive);
+  }
+}
+
+function eventFrom({ call, deliveryId, withdrawn }: WatchToolCallsResponse): string {
+  const { callId, runId, sessionId, agent, tool, argumentsJson, expiresAt } = call ?? {};
+  const data = {
+    callId,
+    deliveryId,
+    runId,
+    sessionId,
+    agent,
+    tool,
+    arguments: JSON.parse(argumentsJson || "{}") as unknown,
+    ...(expiresAt && { expiresAt: timestampDate(expiresAt).toISOString() }),
+  };
+  return `event: ${withdrawn ? "withdrawn" : "call"}\nid: ${deliveryId}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+function fieldsOf(body: unknown): Record<string, unknown> {
+  if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
+  return refuse("invalid_argument", "the body must be a JSON object");
+}
+
+function textOf(value: unknown, name: string): string {
+  return typeof value === "string" ? value : refuse("invalid_argument", `${name} must be a text`);
+}
