@@ -42,7 +42,8 @@ function faultsOfAliases(agent: Agent, { hasTool }: AgentCheck): string[] {
     const end = followAlias(aliases, alias);
     if (end.kind === "circle") return [`${path}: leads in a circle (${end.path.join(" → ")})`];
     const { source, tool } = parseReference(end.reference);
-    const leadsSomewhere = source === undefined ? hasTool(tool) || BUILT_IN_NAMES.has(tool) : sources.has(source);
+    const isBareTool = hasTool(tool) || BUILT_IN_NAMES.has(tool) || toolsOfSubAgents(agent).includes(tool);
+    const leadsSomewhere = source === undefined ? isBareTool : sources.has(source);
     return leadsSomewhere ? [] : [`${path}: points to ${JSON.stringify(end.reference)}, which does not exist`];
   });
 }
@@ -66,9 +67,18 @@ function missingOf(entry: string, agent: Agent, { hasTool, hasToolLike }: AgentC
     const isDeclared = agent.sources.map(({ name }) => name).some(createNameMatcher([source]));
     return isDeclared ? undefined : `no source ${JSON.stringify(source)} is declared`;
   }
-  if (!entry.includes("*")) return hasTool(tool) ? undefined : `there is no tool ${JSON.stringify(tool)}`;
-  const isFilled = (entry === "*" && agent.sources.length > 0) || hasToolLike(createNameMatcher([entry]));
+  const ofSubAgents = toolsOfSubAgents(agent);
+  if (!entry.includes("*")) {
+    return hasTool(tool) || ofSubAgents.includes(tool) ? undefined : `there is no tool ${JSON.stringify(tool)}`;
+  }
+  const matches = createNameMatcher([entry]);
+  const isFilled = (entry === "*" && agent.sources.length > 0) || hasToolLike(matches) || ofSubAgents.some(matches);
   return isFilled ? undefined : `no tool is like ${JSON.stringify(entry)}`;
+}
+
+/** The tools by which the agent calls the agents that it may call (LOOP-17). */
+function toolsOfSubAgents({ subAgents }: Agent): string[] {
+  return subAgents.map(({ agent }) => `agent_${agent}`);
 }
 
 function warningsOf(agent: Agent, check: AgentCheck): string[] {
@@ -81,6 +91,10 @@ function warningsOf(agent: Agent, check: AgentCheck): string[] {
   if (use.length > 0 && warnings.length === use.length) warnings.push("tools.use: no tool resolves");
   const isEmpty = use.length === 0 && (agent.sources.length > 0 || allowed.length > 0);
   if (isEmpty) warnings.push("tools.use: is empty, so that no tool of a source or the catalogue can be called");
+  for (const [index, tool] of toolsOfSubAgents(agent).entries()) {
+    if (!policy.isInUse(tool))
+      warnings.push(`subAgents[${index}]: ${tool} is not in tools.use, so that it cannot be called`);
+  }
   for (const [index, entry] of allowed.entries()) {
     const isPattern = entry.includes("*");
     if (isPattern || policy.isInUse(policy.aliases.get(entry) ?? entry)) continue;

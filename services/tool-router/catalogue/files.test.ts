@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { AgentSourceSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { AgentSourceSchema, SubAgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { agent, tool } from "../testing/tools.ts";
 import { createValidator } from "../validate.ts";
@@ -187,6 +187,21 @@ describe("agents", () => {
   test("ORCH-5 patterns that something fits are no matter", () => {
     const withSource = { ...agent({ use: ["@files/*", "@fi*/x", "ec*", "*"] }), sources: [source("files")] };
     expect(checkAgent(withSource, check)).toEqual({ faults: [], warnings: [] });
+  });
+
+  test("LOOP-17 ORCH-5 agents that an agent may call are tools of it, and say when they are not in use", () => {
+    const helper = create(SubAgentSchema, { agent: "helper" });
+    for (const use of [["agent_helper"], ["agent_*"]]) {
+      const aliases = { help: "agent_helper" };
+      expect(checkAgent({ ...agent({ use, aliases }), subAgents: [helper] }, check)).toEqual({
+        faults: [],
+        warnings: [],
+      });
+    }
+    const unused = { ...agent({ use: ["echo"] }), subAgents: [helper] };
+    expect(checkAgent(unused, check).warnings).toEqual([
+      "subAgents[0]: agent_helper is not in tools.use, so that it cannot be called",
+    ]);
   });
 
   test.each([
