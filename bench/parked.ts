@@ -32,20 +32,22 @@ export interface ParkedOptions {
   readonly wakes?: number;
   /** For how long the router follows the offers of a session that nobody uses: the memory is looked at after that. */
   readonly idleMs?: number;
+  /** How long nothing is done before the memory is looked at. */
+  readonly settleMs?: number;
   readonly onProgress?: (message: string) => void;
 }
 
 export async function* measureParked(options: ParkedOptions): AsyncIterable<BenchResult> {
-  const { runs, warmUp = 5_000, wakes = 200, idleMs = 5_000, onProgress } = options;
+  const { runs, warmUp = 5_000, wakes = 200, idleMs = 5_000, settleMs = 15_000, onProgress } = options;
   const collector = new URL("parked/collect-garbage.ts", import.meta.url).href;
   const env = { TOOLBUS_CONTEXT_IDLE: `${idleMs}ms`, NODE_OPTIONS: `--import ${collector}` };
   await using world = await openWorld({ rooms: loopRooms, env });
   await park(world, Math.min(warmUp, runs), onProgress);
-  await settled(world, idleMs);
+  await settled(world, settleMs);
   const before = await residents(world);
   const diskBefore = await storedBytes(world);
   const parked = await park(world, runs, onProgress);
-  await settled(world, idleMs);
+  await settled(world, settleMs);
   const after = await residents(world);
   for (const [name, bytes] of after) {
     const grown = (bytes - (before.get(name) ?? 0)) / mib;
@@ -97,12 +99,12 @@ async function whenParked({ runs }: World, runId: string): Promise<void> {
 }
 
 /** Nothing waits in the queue of wake-ups, and what the services keep for a while is gone. */
-async function settled({ bus }: World, idleMs: number): Promise<void> {
+async function settled({ bus }: World, settleMs: number): Promise<void> {
   await until(async () => (await bus.manager.streams.info("TOOLBUS_WAKES")).state.messages === 0, {
     timeoutMs: 120_000,
     what: "the queue of wake-ups to be empty",
   });
-  await setTimeout(idleMs * 2 + 5_000);
+  await setTimeout(settleMs);
 }
 
 async function residents(world: World): Promise<Map<string, number>> {
