@@ -16,6 +16,11 @@ export function principalOf(headers: { get(name: string): string | null }): stri
   return text ? principalFromHeader(text) : LOCAL_PRINCIPAL;
 }
 
+/** The gateway names a principal with whatever comes from outside; who names none is one of the suite's own services. */
+export function askerOf({ requestHeader }: { requestHeader: Headers }): string | undefined {
+  return requestHeader.get(PRINCIPAL_HEADER) ? principalOf(requestHeader) : undefined;
+}
+
 /** Names the principal to the next service; a name with characters that no header can hold is percent-encoded. */
 export function writePrincipal(headers: { set(name: string, value: string): void }, principal: string): void {
   headers.set(PRINCIPAL_HEADER, /^[\x21-\x24\x26-\x7e]+$/.test(principal) ? principal : encodeURIComponent(principal));

@@ -1,5 +1,6 @@
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
 
 /** Reads a session from the router; refuses an unknown one. */
 export type ReadSession = (sessionId: string) => Promise<Session>;
@@ -31,9 +32,8 @@ export function createSessions({ readSession, onStranger }: SessionsOptions): Se
     return session;
   };
   const refuseStranger = (sessionId: string, owner: string, principal: string) => {
-    if (owner === principal) return;
-    onStranger(sessionId, principal);
-    refuse("permission_denied", `session ${sessionId} belongs to another caller`, { reason: "NOT_SESSION_OWNER" });
+    if (!isOwner(owner, principal)) onStranger(sessionId, principal);
+    requireOwner({ sessionId, principal: owner }, principal);
   };
 
   return {

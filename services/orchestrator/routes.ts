@@ -1,7 +1,8 @@
-import type { ConnectRouter } from "@connectrpc/connect";
+import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { type CancelRunRequest, RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { providerRoutes } from "./routes/provider-routes.ts";
 import { notFound, openExisting, submitOutputs } from "./run/answers.ts";
 import { cancelRun } from "./run/cancellation.ts";
@@ -35,7 +36,7 @@ export function createRoutes(options: RouteOptions): (router: ConnectRouter) => 
         yield* watchRun(options, request, ending.signal);
       },
       async submitOutputs({ runId, outputs }, context) {
-        return { run: runFromState(await submitOutputs(options, { runId, outputs }, askerOf(context))) };
+        return { run: runFromState(await submitOutputs(options, runId, outputs, askerOf(context))) };
       },
       async cancelRun({ runId, reason }: CancelRunRequest, context) {
         return { run: runFromState(await cancelRun(options, runId, { ...byFrom(context), reason })) };
@@ -45,4 +46,10 @@ export function createRoutes(options: RouteOptions): (router: ConnectRouter) => 
       },
     });
   };
+}
+
+/** The calls that a request leads to are made for whoever asks; for the suite's own services on nobody's behalf. */
+function byFrom(context: HandlerContext) {
+  const asker = askerOf(context);
+  return { signal: context.signal, asker, principal: asker ?? "" };
 }

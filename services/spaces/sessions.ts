@@ -1,12 +1,9 @@
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Owner } from "./owner.ts";
 
 /** Reads a session from the router; refuses an unknown one. */
 export type ReadSession = (sessionId: string) => Promise<Pick<Session, "principal" | "agent">>;
-
-/** Who asks: the principal that the gateway authenticated, or undefined for the suite's own services. */
-export type Asker = string | undefined;
 
 export interface Sessions {
   /**
@@ -29,15 +26,12 @@ export function createSessions(readSession: ReadSession): Sessions {
     if (principalsBySession.size > knownPrincipals && oldest !== undefined) principalsBySession.delete(oldest);
     return session;
   };
-  const requireOwner = async (sessionId: string, asker: string) => {
-    const principal = principalsBySession.get(sessionId) ?? (await read(sessionId)).principal;
-    if (principal === asker) return;
-    refuse("permission_denied", `session ${sessionId} belongs to another caller`, { reason: "NOT_SESSION_OWNER" });
-  };
+  const principalOf = async (sessionId: string) =>
+    principalsBySession.get(sessionId) ?? (await read(sessionId)).principal;
 
   return {
     async ownerFor({ sessionId, agent }, asker) {
-      if (asker !== undefined) await requireOwner(sessionId, asker);
+      if (asker !== undefined) requireOwner({ sessionId, principal: await principalOf(sessionId) }, asker);
       return { sessionId, agent: agent || (await read(sessionId)).agent };
     },
   };

@@ -1,8 +1,8 @@
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import type { AdmissionDesk, AdmittedCall, Facts, IdentifiedCall } from "./admission.ts";
 import { type Answer, type Answers, canceled, failure } from "./answer.ts";
-import { openEnding } from "./ending.ts";
 import { decideDeadline } from "./execute/deadline.ts";
 import type { Execution } from "./execute/execute.ts";
 import type { CallEvent, FlightControl, Flights } from "./flights.ts";

@@ -7,6 +7,7 @@ import {
   type ToolCallRecord,
   ToolCallRecordSchema,
 } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type Answer, canceled, failure } from "./answer.ts";
 import type { Audit } from "./audit.ts";
@@ -31,7 +32,7 @@ export interface RunningCalls {
 
 export interface Cancellation {
   /** Gives whether the execution may have begun before. */
-  cancel(request: CancelToolCallRequest): Promise<boolean>;
+  cancel(request: CancelToolCallRequest, asker: Asker): Promise<boolean>;
 }
 
 export interface CancellationParts {
@@ -43,14 +44,15 @@ export interface CancellationParts {
 }
 
 export function createCancellation({ store, running, offers, audit, clock }: CancellationParts): Cancellation {
-  async function bury(callId: string, result: Answer): Promise<boolean> {
+  async function bury(callId: string, result: Answer, principal: string): Promise<boolean> {
     const createdAt = timestampFromMs(clock.now());
-    const tombstone = { callId, state: State.RESOLVED, canceled: true, result, createdAt };
+    const tombstone = { callId, principal, state: State.RESOLVED, canceled: true, result, createdAt };
     return store.create(create(ToolCallRecordSchema, tombstone));
   }
 
-  async function end(callId: string, why: string): Promise<ToolCallRecord | undefined> {
+  async function end(callId: string, why: string, asker: Asker): Promise<ToolCallRecord | undefined> {
     const updated = await store.update(callId, (record) => {
+      requireOwner(record, asker);
       if (!isOpen(record)) return undefined;
       const result = record.taken ? canceled(record.effect) : failure(why);
       return { ...record, state: State.RESOLVED, result, canceled: true };
@@ -63,10 +65,10 @@ export function createCancellation({ store, running, offers, audit, clock }: Can
   }
 
   return {
-    async cancel({ callId, reason }) {
+    async cancel({ callId, reason }, asker) {
       const why = reason === "" ? "the call was canceled" : `the call was canceled: ${reason}`;
-      const isBuried = await bury(callId, failure(why)); // C1
-      const record = isBuried ? undefined : await end(callId, why); // C3
+      const isBuried = await bury(callId, failure(why), asker ?? ""); // C1
+      const record = isBuried ? undefined : await end(callId, why, asker); // C3
       audit({ kind: AuditKind.CANCELED, callId, message: why, ...(record && auditedFacts(record)) });
       if (record === undefined || record.state === State.STARTED) {
         const isRunning = await running.cancel(callId); // C2, C4

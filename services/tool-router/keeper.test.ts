@@ -46,7 +46,7 @@ function open() {
     messages,
     running,
     keeper: createKeeper({ store, messages, offers, lostWatchers, audit, clock }),
-    cancel: (callId: string) => cancel(create(CancelToolCallRequestSchema, { callId })),
+    cancel: (callId: string) => cancel(create(CancelToolCallRequestSchema, { callId }), undefined),
     put(more: MessageInitShape<typeof ToolCallRecordSchema>) {
       const facts = { callId: "c", tool: "weigh", executionType: ExecutionType.EXTERNAL, state: State.WAITING };
       const createdAt = timestampFromMs(clock.now());

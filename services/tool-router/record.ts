@@ -6,11 +6,11 @@ import {
   ToolCallRecordSchema,
 } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { type Answer, outcomeUnknown } from "./answer.ts";
 import { isTombstone } from "./cancellation.ts";
 import type { Stored } from "./documents.ts";
-import { openEnding } from "./ending.ts";
 import type { Deadline } from "./execute/deadline.ts";
 import { refuseForeign } from "./flights.ts";
 import type { ToolEntry } from "./tool-set.ts";

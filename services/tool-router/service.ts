@@ -21,6 +21,7 @@ import { createProviderExecution } from "./execute/provider.ts";
 import { Flights } from "./flights.ts";
 import { openMessages } from "./messages.ts";
 import { createOfferJudge } from "./offers/fitness.ts";
+import { createOwnership } from "./ownership.ts";
 import { createRecords } from "./record.ts";
 import { createRoutes } from "./routes.ts";
 import { Sessions } from "./sessions.ts";
@@ -155,6 +156,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
         }),
         contexts,
         sessions,
+        ownership: createOwnership(async (id) => (await documents.read(id))?.value),
         switching,
         news,
         spaces,

@@ -3,6 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Session, SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Catalogue } from "./catalogue/catalogue.ts";
 import type { Documents, Stored } from "./documents.ts";
@@ -93,12 +94,14 @@ export class Sessions {
     }
   }
 
+  /** From outside only the asker's own. */
   async list(
-    pageSize: number,
-    pageToken: string,
+    { pageSize, pageToken, asker }: { pageSize: number; pageToken: string; asker: Asker },
     signal: AbortSignal,
   ): Promise<{ sessions: Session[]; nextPageToken: string }> {
-    const { items, nextPageToken } = await pageOf(this.#parts.documents.list(signal), pageSize || 100, pageToken);
+    const listed = this.#parts.documents.list(signal);
+    const isShown = ({ value }: Stored<Session>) => isOwner(value.principal, asker);
+    const { items, nextPageToken } = await pageOf(listed, { size: pageSize || 100, token: pageToken, isShown });
     return { sessions: items.map((session) => this.told(session)), nextPageToken };
   }
 
@@ -115,11 +118,10 @@ export class Sessions {
 /** One page of what a bucket holds, by key; the token is the last key of the page before. */
 export async function pageOf<T>(
   entries: AsyncIterable<Stored<T>>,
-  size: number,
-  token: string,
+  { size, token, isShown }: { size: number; token: string; isShown: (entry: Stored<T>) => boolean },
 ): Promise<{ items: T[]; nextPageToken: string }> {
   const found: Stored<T>[] = [];
-  for await (const entry of entries) if (entry.key > token) found.push(entry);
+  for await (const entry of entries) if (entry.key > token && isShown(entry)) found.push(entry);
   found.sort((one, other) => (one.key < other.key ? -1 : 1));
   const page = found.slice(0, size);
   return { items: page.map(({ value }) => value), nextPageToken: found.length > size ? page.at(-1)!.key : "" };

@@ -4,9 +4,11 @@ import {
   type ToolCallRecord,
 } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import type { Asker } from "#runtime/failure/session-owner.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type Answer, type Answers, failure, successJson } from "./answer.ts";
 import { hasExpired, isOpen } from "./duty.ts";
+import { requireAnswerable } from "./ownership.ts";
 import type { CallStore } from "./record.ts";
 import type { Validator } from "./validate.ts";
 
@@ -15,7 +17,7 @@ export interface Submissions {
    * TOOL-7: exactly one submission wins; the others are told why theirs did not. A call that a watcher has taken is answered
    * on behalf of the principal that watches, or of the one that calls.
    */
-  submit(request: SubmitToolResultRequest, principal: string): Promise<ToolCallRecord>;
+  submit(request: SubmitToolResultRequest, by: { asker: Asker; principal: string }): Promise<ToolCallRecord>;
 }
 
 export interface SubmissionParts {
@@ -40,10 +42,11 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
   }
 
   return {
-    async submit(request, principal) {
+    async submit(request, { asker, principal }) {
       const { callId, runId } = request;
       const found = (await store.glance(callId)) ?? refuseUnknown(callId);
       if (runId !== "" && found.runId !== runId) refuseUnknown(callId, runId);
+      requireAnswerable(found, asker);
       refuseUnlessOpen(found, clock.now());
       const result = await answers.recorded(await answers.bound(answerFrom(request, found)));
       const updated = await store.update(callId, (record) => {

@@ -1,6 +1,7 @@
 import type { FunctionCallOutput } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { WakeQueue } from "../session/wake.ts";
 import type { RunState } from "./fold.ts";
@@ -18,8 +19,9 @@ export async function submitOutputs(
   options: AnswerOptions,
   runId: string,
   outputs: readonly FunctionCallOutput[],
+  asker?: Asker,
 ): Promise<RunState> {
-  const journal = await openExisting(options, runId);
+  const journal = await openExisting(options, runId, asker);
   const callIds = outputs.map(({ callId }) => callId);
   const twice = callIds.find((callId, index) => callIds.indexOf(callId) !== index);
   if (twice !== undefined) refuseCall("invalid_argument", twice, "has two outputs in one request", "CALL_REPEATED");
@@ -67,9 +69,15 @@ function refuseCall(
   return refuse(code, `call ${callId} ${what}`, { reason, metadata: { call_id: callId } });
 }
 
-export async function openExisting({ log, clock }: AnswerOptions, runId: string): Promise<RunJournal> {
+/** A run is for the owner of its session, which is the principal that it is made for. */
+export async function openExisting(
+  { log, clock }: Pick<AnswerOptions, "log" | "clock">,
+  runId: string,
+  asker?: Asker,
+): Promise<RunJournal> {
   const journal = await openJournal(log, runId, clock);
-  return journal.state === undefined ? notFound(runId) : journal;
+  requireOwner(journal.state?.accepted ?? notFound(runId), asker);
+  return journal;
 }
 
 /** Wakes the session for what is to be appended. */

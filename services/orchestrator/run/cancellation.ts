@@ -13,6 +13,7 @@
 
 import { RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import type { Asker } from "#runtime/failure/session-owner.ts";
 import { AGENT_SWITCHED } from "../loop/agent-switched.ts";
 import { type AnswerOptions, announcer, notFound, openExisting } from "./answers.ts";
 import { openCalls, type RunState } from "./fold.ts";
@@ -33,9 +34,9 @@ export interface CancelOptions extends AnswerOptions {
 export async function cancelRun(
   options: CancelOptions,
   runId: string,
-  by: { principal: string; reason: string; signal: AbortSignal },
+  by: { asker?: Asker; principal: string; reason: string; signal: AbortSignal },
 ): Promise<RunState> {
-  const journal = await openExisting(options, runId);
+  const journal = await openExisting(options, runId, by.asker);
   const { phase, accepted } = journal.state ?? notFound(runId);
   if (phase.kind === "ended" && phase.ended.status !== RunStatus.CANCELLED) {
     refuse("failed_precondition", `run ${runId} has ended`, { reason: "RUN_ENDED" });

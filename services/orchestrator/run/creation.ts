@@ -3,6 +3,7 @@ import type { CreateRunRequest } from "#gen/toolbus/orchestrator/v1/run_service_
 import { type Item, RunAcceptedSchema, type RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import { createToolTable, faultsOfOptions } from "../loop/tool-table.ts";
 import { readHistory } from "../session/history.ts";
@@ -28,13 +29,14 @@ export interface CreationOptions extends AcceptanceOptions {
 export async function createRun(
   options: CreationOptions,
   request: CreateRunRequest,
-  by: { signal: AbortSignal; principal: string },
+  by: { signal: AbortSignal; principal: string; asker: Asker },
 ): Promise<RunState> {
   const { sessionId, agent, input, idempotencyKey, previousRunId } = request;
   refuseEmptyInput(input);
   const session = await (sessionId === ""
     ? options.sessions.createSession(agent, by)
     : options.sessions.getSession(sessionId, by));
+  requireOwner({ sessionId: session.id, principal: session.principal }, by.asker);
   if (session.state === SessionState.CLOSED) {
     refuse("failed_precondition", `session ${session.id} is closed`, { reason: "SESSION_CLOSED" });
   }
@@ -45,7 +47,7 @@ export async function createRun(
     sessionId: session.id,
     agent: session.nextAgent || session.agent, // a switch under way is waited for when the tools are listed
     input,
-    principal: by.principal,
+    principal: session.principal,
     idempotencyKey,
     previousRunId,
     ...(request.options && { options: request.options }),

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import type { ForkRunRequest } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { acceptRun } from "./acceptance.ts";
 import { notFound } from "./answers.ts";
 import type { CreationOptions } from "./creation.ts";
@@ -14,20 +15,26 @@ import { foldLog, type RunState } from "./fold.ts";
 export async function forkRun(
   options: CreationOptions,
   { runId, atSequence, input }: ForkRunRequest,
-  by: { signal: AbortSignal; principal: string },
+  by: { signal: AbortSignal; principal: string; asker: Asker },
 ): Promise<RunState> {
   const events = (await options.log.read(runId, 0)).map(({ event }) => event);
   const last = events.at(-1)?.sequence ?? notFound(runId);
+  const { accepted } = foldLog(events) ?? notFound(runId);
+  requireOwner(accepted, by.asker);
   if (atSequence > last) {
     refuse("out_of_range", `run ${runId} has no event ${atSequence}: its last is ${last}`, { reason: "NO_SUCH_EVENT" });
   }
   const empty = input.findIndex(({ item }) => item.case === undefined);
   if (empty >= 0) refuse("invalid_argument", `input[${empty}] holds nothing`, { reason: "INPUT_EMPTY" });
-  const { accepted } = foldLog(events) ?? notFound(runId);
   const session = await options.sessions.createSession(accepted.agent, by);
   return acceptRun(
     options,
-    acceptedOfFork(accepted, { sessionId: session.id, principal: by.principal, input, fork: { runId, atSequence } }),
+    acceptedOfFork(accepted, {
+      sessionId: session.id,
+      principal: session.principal,
+      input,
+      fork: { runId, atSequence },
+    }),
   );
 }
 

@@ -9,8 +9,9 @@
 import type { ListRunsRequest } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import type { Run } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { type Asker, isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
 import { entriesBackward, type QueueEntry, type QueuePages, type SessionQueues } from "../session/queue.ts";
-import { foldLog } from "./fold.ts";
+import { foldLog, type RunState } from "./fold.ts";
 import type { RunLog } from "./journal.ts";
 import { runFromState } from "./view.ts";
 
@@ -24,10 +25,11 @@ const defaultPageSize = 100;
 const mostLookedAt = 1_000;
 const atOnce = 16;
 
-/** Runs without their items. */
+/** Runs without their items; from outside only those of the asker's own sessions. */
 export async function listRuns(
   options: ListingOptions,
   { sessionId, statuses, pageSize, pageToken }: ListRunsRequest,
+  asker?: Asker,
 ): Promise<{ runs: Run[]; nextPageToken: string }> {
   const limit = pageSize || defaultPageSize;
   const before = positionFromToken(pageToken);
@@ -35,11 +37,12 @@ export async function listRuns(
   const runs: Run[] = [];
   let lookedAt = 0;
   for await (const some of inChunks(entries, Math.min(atOnce, limit))) {
-    const read = await Promise.all(some.map(async (entry) => ({ entry, run: await rowOf(options.log, entry) })));
-    for (const { entry, run } of read) {
+    const read = await Promise.all(some.map(async (entry) => ({ entry, state: await stateOf(options.log, entry) })));
+    for (const { entry, state } of read) {
       lookedAt += 1;
-      const isWanted = run !== undefined && (statuses.length === 0 || statuses.includes(run.status));
-      if (isWanted) runs.push(run);
+      if (state !== undefined && sessionId !== "") requireOwner(state.accepted, asker);
+      const run = state && isOwner(state.accepted.principal, asker) ? rowFrom(state) : undefined;
+      if (run && (statuses.length === 0 || statuses.includes(run.status))) runs.push(run);
       if (runs.length === limit || lookedAt === mostLookedAt) return { runs, nextPageToken: String(entry.position) };
     }
   }
@@ -79,9 +82,11 @@ async function* inChunks<T>(elements: AsyncIterable<T>, size: number): AsyncGene
   if (chunk.length > 0) yield chunk;
 }
 
-async function rowOf(log: RunLog, { queued }: QueueEntry): Promise<Run | undefined> {
-  const state = foldLog((await log.read(queued.runId, 0)).map(({ event }) => event));
-  if (state === undefined) return undefined;
+async function stateOf(log: RunLog, { queued }: QueueEntry): Promise<RunState | undefined> {
+  return foldLog((await log.read(queued.runId, 0)).map(({ event }) => event));
+}
+
+function rowFrom(state: RunState): Run {
   const run = runFromState(state);
   run.items = [];
   return run;

@@ -43,7 +43,7 @@ async function shown(
   };
   const live = { subscribe: async () => ({ next, [Symbol.asyncDispose]: async () => {} }) };
   const options = { log, live, askForSnapshot: () => {} };
-  const full = { runId: "r", fromSequence: 0, includeDeltas: true, cursor: undefined, ...request };
+  const full = { runId: "r", fromSequence: 0, includeDeltas: true, cursor: undefined, asker: undefined, ...request };
   const updates = await Array.fromAsync(watchRun(options, full, new AbortController().signal));
   return updates.map(({ update }) => {
     if (update.case === "event") return `${update.value.sequence} ${update.value.event.case}`;

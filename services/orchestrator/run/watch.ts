@@ -6,11 +6,13 @@
  * V2  The subscription stands before the log is read, so that nothing falls between the two.
  * V3  News can be lost with the server that carried them: after a silence, and after a return, the log is read.
  * V4  Nothing is shown after the terminal event, and there is only one in a log.
+ * V5  A log begins with whose it is: whoever is not the owner of the session is refused there, before anything is shown.
  */
 
 import { create } from "@bufbuild/protobuf";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import type { RunEvent, TurnCommitted } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { notFound } from "./answers.ts";
 import { type DeltaCursor, type Step, stepFromCommit, stepFromDelta, stepFromSnapshot } from "./delta-cursor.ts";
 import type { RunLog } from "./journal.ts";
@@ -43,6 +45,8 @@ export interface WatchRequest {
   readonly fromSequence: number;
   readonly includeDeltas: boolean;
   readonly cursor: DeltaCursor | undefined;
+  /** V5 */
+  readonly asker: Asker;
 }
 
 export async function* watchRun(
@@ -83,7 +87,7 @@ export async function* watchRun(
   }
 }
 
-function createView({ fromSequence, includeDeltas, cursor: startCursor }: WatchRequest) {
+function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }: WatchRequest) {
   let nextSequence = 0;
   let committedTurns = 0;
   let cursor = startCursor;
@@ -101,6 +105,7 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor }: WatchR
     if (stored.sequence < nextSequence) return;
     nextSequence = stored.sequence + 1;
     const body = stored.event;
+    if (body.case === "accepted") requireOwner(body.value, asker); // V5
     if (body.case === "claimed") holder = body.value.instance;
     if (body.case === "parked") holder = undefined;
     if (body.case === "ended") hasEnded = true;

@@ -1,9 +1,9 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { askerOf } from "#runtime/rpc/identity.ts";
 import type { Inbox } from "../inbox.ts";
 import type { Sessions } from "../sessions.ts";
-import { askerOf } from "./asker.ts";
 
 export interface InboxParts {
   inbox: Inbox;

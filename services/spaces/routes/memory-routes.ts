@@ -1,10 +1,10 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { MemoryService } from "#gen/toolbus/spaces/v1/memory_pb.ts";
+import { askerOf } from "#runtime/rpc/identity.ts";
 import type { Memory } from "../memory.ts";
 import type { Owner } from "../owner.ts";
 import type { RunContext } from "../run-context.ts";
 import type { Sessions } from "../sessions.ts";
-import { askerOf } from "./asker.ts";
 
 export interface MemoryParts {
   memory: Memory;

@@ -1,10 +1,10 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { Source, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { askerOf } from "#runtime/rpc/identity.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Rooms } from "../built-ins/built-in.ts";
 import { builtInTools, callBuiltIn } from "../built-ins/built-ins.ts";
-import { askerOf } from "./asker.ts";
 
 /** The built-in tools as a provider like any other. They belong to no source and never change. */
 export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl<typeof ToolProviderService> {

@@ -3,14 +3,14 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { Member } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { SendMessageRequest, SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { principalOf } from "#runtime/rpc/identity.ts";
+import type { Asker } from "#runtime/failure/session-owner.ts";
+import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
 import type { Answers } from "../answers.ts";
 import { agentMember, personMember } from "../member.ts";
 import type { Membership } from "../membership.ts";
 import type { Messages } from "../messages.ts";
-import type { Asker, Sessions } from "../sessions.ts";
+import type { Sessions } from "../sessions.ts";
 import type { SpaceLog } from "../space-log.ts";
-import { askerOf } from "./asker.ts";
 import { beforeFromToken, pageOfSpaces, tokenFromBefore } from "./pages.ts";
 
 export interface SpaceParts {

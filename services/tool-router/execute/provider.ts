@@ -4,10 +4,10 @@ import { CallToolRequestSchema, type CallToolResponse, type Scope } from "#gen/t
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { type Ending, openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { type Answer, canceled, failure, outcomeUnknown } from "../answer.ts";
-import { type Ending, openEnding } from "../ending.ts";
 import type { CallEvent, FlightControl } from "../flights.ts";
 import type { FindProvider, ProviderClient } from "../offers/provider-client.ts";
 import type { ToolEntry } from "../tool-set.ts";

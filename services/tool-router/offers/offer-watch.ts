@@ -2,8 +2,8 @@ import type { ListToolsResponse, Scope, Source, WatchToolsResponse } from "#gen/
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import { openEnding } from "../ending.ts";
 import type { Offer } from "../tool-set.ts";
 import type { JudgeOffer } from "./fitness.ts";
 import type { ProviderClient } from "./provider-client.ts";

@@ -1,7 +1,7 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { AuditService } from "#gen/toolbus/router/v1/audit_pb.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { type AuditReader, readPage, watchFrom } from "../audit-pages.ts";
-import { openEnding } from "../ending.ts";
 
 export interface AuditRoutes {
   audit: AuditReader;

@@ -2,27 +2,37 @@ import { randomUUID } from "node:crypto";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { askerOf } from "#runtime/rpc/identity.ts";
 import type { Calls } from "../call.ts";
 import type { Contexts } from "../contexts.ts";
 import { explainTool } from "../explain.ts";
 import { listTools, toolsRevision } from "../listing.ts";
 import type { Spaces } from "../messages.ts";
+import type { Ownership } from "../ownership.ts";
 import type { Sessions } from "../sessions.ts";
 
 export interface CallRoutes {
   calls: Calls;
   contexts: Contexts;
   sessions: Sessions;
+  ownership: Ownership;
   spaces: Spaces;
 }
 
-export function routeCalls(router: ConnectRouter, { calls, contexts, sessions, spaces }: CallRoutes): void {
+export function routeCalls(router: ConnectRouter, { calls, contexts, sessions, ownership, spaces }: CallRoutes): void {
   router.service(ToolRouterService, {
-    listTools: (request, { signal }) =>
-      sessions.whenSettled(request.sessionId, signal, () => listTools(contexts, request, signal)),
-    explainTool: (request, { signal }) =>
-      sessions.whenSettled(request.sessionId, signal, () => explainTool({ contexts, spaces }, request, signal)),
+    async listTools(request, context) {
+      const { signal } = context;
+      await ownership.requireSession(request.sessionId, askerOf(context));
+      return sessions.whenSettled(request.sessionId, signal, () => listTools(contexts, request, signal));
+    },
+    async explainTool(request, context) {
+      const { signal } = context;
+      await ownership.requireSession(request.sessionId, askerOf(context));
+      return sessions.whenSettled(request.sessionId, signal, () => explainTool({ contexts, spaces }, request, signal));
+    },
     async *callTool(request, context) {
+      await ownership.requireSession(request.sessionId, askerOf(context));
       const callId = request.callId || randomUUID();
       const origin = { signal: context.signal, isLost: () => isLost(context) };
       for await (const event of calls.call({ ...request, callId }, origin)) {

@@ -1,10 +1,10 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
 import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { BY_RPC, type CatalogueEditor } from "../catalogue/editor.ts";
 import { type CatalogueFiles, linesFrom } from "../catalogue/files.ts";
-import { openEnding } from "../ending.ts";
 
 export interface CatalogueRoutes {
   catalogue: Catalogue;

@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { type ToolCallRecord, ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { principalOf } from "#runtime/rpc/identity.ts";
+import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import type { Cancellation } from "../cancellation.ts";
-import { openEnding } from "../ending.ts";
+import type { Stored } from "../documents.ts";
+import { isShownTo, type Ownership, requireShown } from "../ownership.ts";
 import type { CallStore } from "../record.ts";
 import { pageOf } from "../sessions.ts";
 import type { Submissions } from "../submissions.ts";
@@ -17,6 +19,7 @@ export interface RecordRoutes {
   submissions: Submissions;
   acknowledgements: Acknowledgements;
   cancellation: Cancellation;
+  ownership: Ownership;
   desk: Desk;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
@@ -25,7 +28,7 @@ export interface RecordRoutes {
 const IN_FLIGHT = 64;
 
 export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void {
-  const { store, submissions, acknowledgements, cancellation, desk, stopping } = routes;
+  const { store, submissions, acknowledgements, cancellation, ownership, desk, stopping } = routes;
   router.service(ToolCallService, {
     async *watchToolCalls({ tools, watcherId, maxInFlight }, { signal, requestHeader }) {
       using ending = openEnding(signal, stopping);
@@ -35,26 +38,29 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
     async acknowledgeToolCall(request, { requestHeader }) {
       return { call: await acknowledgements.acknowledge(request, principalOf(requestHeader)) };
     },
-    async submitToolResult(request, { requestHeader }) {
-      return { call: await submissions.submit(request, principalOf(requestHeader)) };
+    async submitToolResult(request, context) {
+      const by = { asker: askerOf(context), principal: principalOf(context.requestHeader) };
+      return { call: await submissions.submit(request, by) };
     },
-    async getToolCall({ callId }) {
+    async getToolCall({ callId }, context) {
       const missing = `there is no call ${callId}`;
-      return { call: (await store.read(callId)) ?? refuse("not_found", missing, { reason: "CALL_UNKNOWN" }) };
+      const call = (await store.read(callId)) ?? refuse("not_found", missing, { reason: "CALL_UNKNOWN" });
+      requireShown(call, askerOf(context));
+      return { call };
     },
-    async listToolCalls({ sessionId, states, pageSize, pageToken }, { signal }) {
-      const wanted = async function* () {
-        for await (const stored of store.list(signal)) {
-          const { value } = stored;
-          const isOfSession = sessionId === "" || value.sessionId === sessionId;
-          if (isOfSession && (states.length === 0 || states.includes(value.state))) yield stored;
-        }
-      };
-      const { items, nextPageToken } = await pageOf(wanted(), pageSize || 100, pageToken);
+    async listToolCalls({ sessionId, states, pageSize, pageToken }, context) {
+      const asker = askerOf(context);
+      await ownership.requireSession(sessionId, asker);
+      const isShown = ({ value }: Stored<ToolCallRecord>) =>
+        isShownTo(value, asker) &&
+        (sessionId === "" || value.sessionId === sessionId) &&
+        (states.length === 0 || states.includes(value.state));
+      const page = { size: pageSize || 100, token: pageToken, isShown };
+      const { items, nextPageToken } = await pageOf(store.list(context.signal), page);
       return { calls: items, nextPageToken };
     },
-    async cancelToolCall(request) {
-      return { started: await cancellation.cancel(request) };
+    async cancelToolCall(request, context) {
+      return { started: await cancellation.cancel(request, askerOf(context)) };
     },
   });
 }

@@ -1,34 +1,40 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { principalOf } from "#runtime/rpc/identity.ts";
-import { openEnding } from "../ending.ts";
+import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+import type { Ownership } from "../ownership.ts";
 import type { Switching } from "../switching/switching.ts";
 import { type WatchParts, watchSession } from "../switching/watch.ts";
 
 export interface SessionRoutes extends WatchParts {
+  ownership: Ownership;
   switching: Pick<Switching, "switchAgent" | "close">;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
 }
 
 export function routeSessions(router: ConnectRouter, routes: SessionRoutes): void {
-  const { sessions, switching, stopping } = routes;
+  const { sessions, ownership, switching, stopping } = routes;
   router.service(SessionService, {
     async createSession({ agent, sessionId }, { requestHeader }) {
       return { session: await sessions.open({ agent, sessionId, principal: principalOf(requestHeader) }) };
     },
-    async getSession({ sessionId }) {
+    async getSession({ sessionId }, context) {
+      await ownership.requireSession(sessionId, askerOf(context));
       return { session: await sessions.get(sessionId) };
     },
-    listSessions: ({ pageSize, pageToken }, { signal }) => sessions.list(pageSize, pageToken, signal),
-    async closeSession(request) {
+    listSessions: (request, context) => sessions.list({ ...request, asker: askerOf(context) }, context.signal),
+    async closeSession(request, context) {
+      await ownership.requireSession(request.sessionId, askerOf(context));
       return { session: await switching.close(request) };
     },
-    async switchAgent(request) {
-      return { session: await switching.switchAgent(request) };
+    async switchAgent(request, context) {
+      await ownership.requireSession(request.sessionId, askerOf(context));
+      return { session: await switching.switchAgent(request, context.signal) };
     },
-    async *watchSession({ sessionId }, { signal }) {
-      using ending = openEnding(signal, stopping);
+    async *watchSession({ sessionId }, context) {
+      using ending = openEnding(context.signal, stopping);
+      await ownership.requireSession(sessionId, askerOf(context));
       try {
         for await (const session of watchSession(routes, sessionId, ending.signal)) yield { session };
       } catch (error) {

@@ -1,0 +1,60 @@
+import type { ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
+import { type Asker, isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
+import { isExternal } from "./duty.ts";
+
+/*
+ * What belongs to a session is, from outside, for the principal that opened it:
+ *
+ * O1  The session itself, and what is called, listed and explained in it.
+ * O2  Its recorded calls. A call that a watcher has taken is shown to that watcher, too.
+ * O3  Results: calls that services watch for are answered by those who watch, and submissions.ts says by whom; all others
+ *     by the owner, and by people through spaces, which is one of the suite's own services.
+ *
+ * There is nothing to keep from anybody in a session that does not exist: whoever looks for it says so.
+ */
+export interface Ownership {
+  /** O1; an empty id is no session. */
+  requireSession(sessionId: string, asker: Asker): Promise<void>;
+}
+
+const KNOWN_OWNERS = 10_000;
+
+/** An owner is read once: a session is its for ever. */
+export function createOwnership(
+  read: (sessionId: string) => Promise<Pick<Session, "principal"> | undefined>,
+): Ownership {
+  const ownersBySession = new Map<string, string>();
+
+  async function ownerOf(sessionId: string): Promise<string | undefined> {
+    const known = ownersBySession.get(sessionId) ?? (await read(sessionId))?.principal;
+    if (known === undefined) return undefined;
+    ownersBySession.set(sessionId, known);
+    const [oldest] = ownersBySession.keys();
+    if (ownersBySession.size > KNOWN_OWNERS && oldest !== undefined) ownersBySession.delete(oldest);
+    return known;
+  }
+
+  return {
+    async requireSession(sessionId, asker) {
+      if (asker === undefined || sessionId === "") return;
+      const principal = await ownerOf(sessionId);
+      if (principal !== undefined) requireOwner({ sessionId, principal }, asker);
+    },
+  };
+}
+
+/** O2 */
+export function isShownTo({ principal, taken, watcherPrincipal }: ToolCallRecord, asker: Asker): boolean {
+  return isOwner(principal, asker) || (taken && watcherPrincipal === asker);
+}
+
+/** O2 */
+export function requireShown(record: ToolCallRecord, asker: Asker): void {
+  if (!isShownTo(record, asker)) requireOwner(record, asker);
+}
+
+/** O3 */
+export function requireAnswerable(record: ToolCallRecord, asker: Asker): void {
+  if (!isExternal(record)) requireOwner(record, asker);
+}
