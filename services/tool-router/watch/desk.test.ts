@@ -134,6 +134,19 @@ describe("who is handed a call", () => {
     expect(second.handed).toEqual([]);
   });
 
+  test("W4 a call that the queue hands out again to the router that has it is not handed to a watcher again", async () => {
+    const parts = open();
+    const holder = parts.watch("holder");
+    await parts.call("held");
+    await until(() => holder.handed.length === 1);
+    const settled = Promise.withResolvers<void>();
+    const record = parts.records.get("held")!;
+    parts.desk.receive({ record, isOld: true, settle: settled.resolve, handOn: () => settled.reject(new Error("no")) });
+    await parts.resolve("held");
+    await settled.promise; // by the newer offer
+    expect(holder.handed).toHaveLength(1);
+  });
+
   test("W2 of two who hold a call the one that is too late is told that it is withdrawn", async () => {
     const parts = open();
     const holder = parts.watch("holder");

@@ -80,8 +80,12 @@ export class Desk {
 
   /** W4: an offer from the queue of a tool. */
   receive(offer: Offer): void {
-    if (offer.isOld) void this.#receiveOld(offer);
-    else this.#assign(offer, offer.record);
+    const { record } = offer;
+    const delivery = this.#held.get(record.callId)?.delivered.get(record.callId);
+    if (delivery)
+      delivery.offer = offer; // the queue took this router for lost: what it holds, it holds by the new offer
+    else if (offer.isOld) void this.#receiveOld(offer);
+    else this.#assign(offer, record);
   }
 
   async #receiveOld(offer: Offer): Promise<void> {
@@ -96,12 +100,6 @@ export class Desk {
 
   #assign(offer: Offer, record: ToolCallRecord): void {
     const { callId, tool } = record;
-    const holder = this.#held.get(callId);
-    const held = holder?.delivered.get(callId);
-    if (held) {
-      held.offer = offer; // the queue took this router for lost: what it holds, it holds by the new offer
-      return;
-    }
     const watcher = this.#freest(tool);
     if (watcher === undefined) {
       offer.handOn();
