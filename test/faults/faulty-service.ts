@@ -2,11 +2,10 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { ServiceMessage } from "#runtime/lifecycle/run-service.ts";
 import { until } from "#runtime/time/until.ts";
 
-/** A service in a process of its own, to be killed and frozen. It is started again whenever it ends. */
+/** A service in a process of its own, to be killed and frozen. It is started again whenever it ends, unless it cannot start. */
 export interface FaultyService extends AsyncDisposable {
   readonly room: string;
   readonly instance: string;
@@ -40,6 +39,7 @@ export function openFaultyService(options: FaultyServiceOptions): FaultyService 
   let isReady = false;
   let isClosed = false;
   let isKilled = false;
+  let hasFailed = false;
 
   function start(): void {
     isReady = false;
@@ -57,11 +57,12 @@ export function openFaultyService(options: FaultyServiceOptions): FaultyService 
       if (message.kind === "ready") isReady = true;
     });
     process.once("exit", (code, signal) => {
+      hasFailed = !isReady && !isKilled;
       isReady = false;
       child = undefined;
       if (isClosed) return;
       if (!isKilled) options.onUnaskedEnd(`${instance} ended by itself: ${signal ?? `exit code ${code}`}`);
-      start();
+      if (!hasFailed) start();
     });
   }
 
@@ -84,9 +85,8 @@ export function openFaultyService(options: FaultyServiceOptions): FaultyService 
     freeze: () => void child?.kill("SIGSTOP"),
     thaw: () => void child?.kill("SIGCONT"),
     async ready() {
-      await until(() => isReady, { timeoutMs: startMs, what: `${instance} to be ready` }).catch((error: unknown) => {
-        throw new Error(`${messageFromUnknown(error)}; its last lines:\n${lines.slice(-10).join("\n")}`);
-      });
+      await until(() => isReady || hasFailed, { timeoutMs: startMs, what: `${instance} to be ready` });
+      if (!isReady) throw new Error(`${instance} cannot start; its last lines:\n${lines.slice(-10).join("\n")}`);
     },
     async [Symbol.asyncDispose]() {
       isClosed = true;

@@ -22,7 +22,7 @@ Strikes runs at named points with faults, and checks what came of them from outs
   --seed N          what is tried, and in which order (1)
   --minutes M       how long at most (20)
   --points N        how many trials (1000)
-  --only P×F,…      only these pairs; a point or a fault alone stands for all of its pairs
+  --only P×F        only this pair; a point or a fault alone stands for all of its pairs; may be given more than once
   --without PART    takes a part away in a copy of the tree, and wants a violation: ${Object.keys(withouts).join(", ")}
   --revision REV    the services as of a commit, instead of as they lie there
   --suites N        brokers with their services, side by side (2)
@@ -44,7 +44,7 @@ const optionTypes = {
   points: { type: "string", default: "1000" },
   suites: { type: "string", default: "2" },
   lanes: { type: "string", default: "2" },
-  only: { type: "string" },
+  only: { type: "string", multiple: true },
   without: { type: "string" },
   revision: { type: "string" },
   json: { type: "boolean", default: false },
@@ -100,8 +100,8 @@ function parse(args: string[]): Parsed | string {
   }
 }
 
-function pairsNamed(text: string): Pair[] {
-  const wanted = text.split(",").map((name) => name.split(/[×]/).map((part) => part.trim()));
+function pairsNamed(names: readonly string[]): Pair[] {
+  const wanted = names.map((name) => name.split("×").map((part) => part.trim()));
   return allPairs.filter((pair) =>
     wanted.some((names) => names.every((name) => name === pair.point || name === pair.fault)),
   );

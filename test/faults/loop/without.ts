@@ -34,6 +34,17 @@ export const withouts: Readonly<Record<string, Without>> = {
     ],
     pairs: [{ point: "effect done, not recorded", fault: "kill -9" }],
   },
+  tombstone: {
+    meaning: "the calls of a cancelled run are not buried at the router",
+    edits: [
+      {
+        file: "services/orchestrator/run/cancellation.ts",
+        from: "const calls = openCalls(state).filter((call) => ",
+        to: "const calls = openCalls(state).filter((call) => process.pid < 0 && ",
+      },
+    ],
+    pairs: [{ point: "after commit", fault: "SIGSTOP" }],
+  },
   wake: {
     meaning: "a session is woken after its news is stored, not before",
     edits: [
