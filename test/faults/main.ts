@@ -1,8 +1,13 @@
 import { runLoopFaults } from "./loop.ts";
+import { runRouterFaults } from "./router.ts";
 import { runSwitchFaults } from "./switch.ts";
 
 /** Each takes its own words of the command line, and gives the exit code: 0 for no violation, 1 for some, 2 for a misuse. */
-const runs: Record<string, (args: string[]) => Promise<number>> = { loop: runLoopFaults, switch: runSwitchFaults };
+const runs: Record<string, (args: string[]) => Promise<number>> = {
+  loop: runLoopFaults,
+  router: runRouterFaults,
+  switch: runSwitchFaults,
+};
 
 const USAGE = `usage: npm run faults -- <${Object.keys(runs).join("|")}> [options]
        npm run faults -- <name> --help`;

@@ -1,0 +1,76 @@
+import { ToolCallState as State, type ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { until } from "#runtime/time/until.ts";
+import { persist } from "../persist.ts";
+import type { RouterHistory, StandingRecord } from "./history.ts";
+import { agentName } from "./setting.ts";
+import type { Witness } from "./witness.ts";
+import type { World } from "./world.ts";
+
+/** How long what is under way may take to its end, once no router is struck any more. */
+const settleMs = 60_000;
+const pageSize = 500;
+
+const states: Partial<Record<State, StandingRecord["state"]>> = {
+  [State.STARTED]: "started",
+  [State.RESOLVED]: "resolved",
+  [State.EXPIRED]: "expired",
+};
+
+/**
+ * Waits until every submission has been answered, every call is resolved, and the inbox has what came late. What has not
+ * come in that time is judged as it stands.
+ */
+export async function settled(world: World, witness: Witness, ordered: { submissions: number }): Promise<void> {
+  const calls = [...witness.calls.values()];
+  const heard = () => calls.reduce((sum, { submissions }) => sum + submissions.length, 0) >= ordered.submissions;
+  const isSettled = async () => {
+    if (!heard()) return false;
+    const [records, inbox] = [await readRecords(world), await readInbox(world)];
+    return calls.every(({ callId }) => {
+      const record = records.get(callId);
+      return record?.state === State.RESOLVED && (!record.resolvedLate || inbox.has(callId));
+    });
+  };
+  await until(isSettled, { timeoutMs: settleMs, intervalMs: 500 }).catch(() => {}); // the check says what is missing
+}
+
+/** Everything that was witnessed, with what stands. */
+export async function readOutcome(world: World, witness: Witness): Promise<RouterHistory> {
+  const [records, inbox] = [await readRecords(world), await readInbox(world)];
+  const calls = [...witness.calls.values()].map((call) => {
+    const record = records.get(call.callId);
+    return { ...call, record: record && standingFrom(record), inbox: inbox.get(call.callId) ?? [] };
+  });
+  return { calls, strikes: witness.strikes, endedStreams: witness.endedStreams };
+}
+
+function standingFrom({ state, result, resolvedLate }: ToolCallRecord): StandingRecord {
+  const { outputJson = "null", isError = false } = result ?? {};
+  return { state: states[state] ?? "open", outputJson, isError, isLate: resolvedLate };
+}
+
+async function readRecords({ clients }: World): Promise<Map<string, ToolCallRecord>> {
+  const records = new Map<string, ToolCallRecord>();
+  let pageToken = "";
+  do {
+    const request = { pageSize, pageToken };
+    const page = await persist(() => clients.calls.listToolCalls(request), performance.now() + settleMs);
+    for (const record of page.calls) records.set(record.callId, record);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return records;
+}
+
+async function readInbox({ clients, sessionIds }: World): Promise<Map<string, string[]>> {
+  const results = new Map<string, string[]>();
+  for (const sessionId of sessionIds) {
+    const list = () => clients.inbox.listInbox({ sessionId, agent: agentName });
+    const { events } = await persist(list, performance.now() + settleMs);
+    for (const { eventId, event } of events) {
+      if (event.case !== "toolResult") continue;
+      const callId = eventId.replace(/^tr:/, "");
+      results.set(callId, [...(results.get(callId) ?? []), event.value.result?.outputJson ?? ""]);
+    }
+  }
+  return results;
+}

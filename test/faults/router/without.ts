@@ -1,0 +1,71 @@
+import type { Edit } from "../tree.ts";
+
+/** A part of the router that is taken away in a copy of the tree. */
+export interface Without {
+  readonly meaning: string;
+  readonly edits: readonly Edit[];
+}
+
+const file = (name: string) => `services/tool-router/${name}`;
+
+const handToAll: Edit = {
+  file: file("watch/desk.ts"),
+  from: "watcher.hand({ call: record, deliveryId: delivery.id, withdrawn: false });",
+  to: `for (const one of this.#watchers) {
+      const deliveryId = one === watcher ? delivery.id : [one.token, randomUUID()].join(".");
+      if (one.tools.has(tool)) one.hand({ call: record, deliveryId, withdrawn: false });
+    }`,
+};
+
+export const withouts: Readonly<Record<string, Without>> = {
+  "compare-and-set": {
+    meaning: "a submission is written whatever stands, and wherever the record has got to",
+    edits: [
+      {
+        file: file("submissions.ts"),
+        from: "if (!isOpen(record) || hasExpired(record, clock.now()) || isStranger(record, principal)) return undefined;",
+        to: "if (hasExpired(record, clock.now()) || isStranger(record, principal)) return undefined;",
+      },
+    ],
+  },
+  "one-watcher": {
+    meaning: "a call is handed to all watchers of its tool",
+    edits: [handToAll],
+  },
+  taking: {
+    meaning: "a watcher may take what another one has taken",
+    edits: [
+      handToAll,
+      {
+        file: file("watch/acknowledgements.ts"),
+        from: "isOpen(record) && !record.taken",
+        to: "isOpen(record)",
+      },
+    ],
+  },
+  "read-after-subscribing": {
+    meaning: "who waits listens after the call is offered, does not read then, and no news is told twice",
+    edits: [
+      {
+        file: file("execute/outside.ts"),
+        from: "    try {\n      return await waiters.until(",
+        to: "    try {\n      await offered;\n      return await waiters.until(",
+      },
+      {
+        file: file("waiters.ts"),
+        from: "          news = Promise.withResolvers<void>();\n          const found = await read();",
+        to: "          await news.promise;\n          news = Promise.withResolvers<void>();\n          const found = await read();",
+      },
+      {
+        file: file("waiters.ts"),
+        from: "          if (!signal.aborted) await news.promise;\n",
+        to: "",
+      },
+      {
+        file: file("subscriptions/call-duties.ts"),
+        from: "if (changed.length > 0) options.tell(changed);",
+        to: "if (changed.length > mostAtOnce) options.tell(changed);",
+      },
+    ],
+  },
+};
