@@ -42,7 +42,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       modules: new Map(modules.flatMap(({ parsed }) => (parsed === null ? [] : [[parsed[1]!, parsed[2]!] as const]))),
       ...(openaiApiKey !== undefined && { openaiApiKey }),
     },
-    slots: reader.integer("TOOLBUS_RUN_SLOTS", { default: 256, min: 1, max: 10_000 }),
+    slots: reader.integer("TOOLBUS_RUN_SLOTS", { default: 1_024, min: 1, max: 10_000 }),
     takeoverMs: reader.milliseconds("TOOLBUS_TAKEOVER", { default: 1_000, min: 200, max: 60_000 }),
     retentionMs: reader.milliseconds("TOOLBUS_RUN_RETENTION", { default: 30 * 24 * 3_600_000, min: 1 }),
     drainMs: reader.milliseconds("TOOLBUS_DRAIN", { default: 5_000 }),
