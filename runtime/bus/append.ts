@@ -137,7 +137,6 @@ function isFarBelowLimit(bus: Bus, { subject, payload, headers: fields, messageI
 /** What is sent without a server is lost: then nothing has been attempted, and nothing is unknown. */
 async function whenUp(bus: Bus, append: FencedAppend): Promise<void> {
   if (bus.link.isUp) return append.signal?.throwIfAborted();
-  if (bus.link.isUp) return;
   const ends = { signal: append.signal, timeoutMs: append.timeoutMs ?? 30_000 };
   await persist(bus.link, async () => {}, { ...ends, what: `appending to ${append.subject}`, isPassing });
 }
