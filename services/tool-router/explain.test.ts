@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AgentSourceSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { SourceStatusSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { explain } from "./explain.ts";
 import { agent, catalogueOf, offer, tool } from "./testing/tools.ts";
 import { createToolSet } from "./tool-set.ts";
@@ -112,4 +113,16 @@ test("ORCH-5 a tool that is permitted, and unfit as it was offered", async () =>
   });
   expect(set.byModelName.get("files__write_file")?.decision.kind).toBe("blocked");
   expect(set.byModelName.get("files__read_file")?.decision.kind).toBe("permitted");
+});
+
+test("ORCH-3 ORCH-5 a pattern that would fit a tool of kind builtin does not reach it, and that is said", async () => {
+  const builtin = tool("notes", { executionType: ExecutionType.BUILTIN, builtinPolicy: { name: "fs_read" } });
+  const set = createToolSet(agent({ use: ["*"], aliases: { n: "notes" } }), catalogueOf(builtin), []);
+  const finding = "it is not named in tools.use, and no pattern reaches a tool of kind builtin";
+  for (const name of ["notes", "n"])
+    expect(await told(name, undefined, set)).toMatchObject({ rule: finding, callable: false });
+  const named = createToolSet(agent({ use: ["*", "notes"] }), catalogueOf(builtin), []);
+  const { steps, callable } = await told("notes", undefined, named);
+  expect(callable).toBe(true);
+  expect(steps.find(({ stage }) => stage === "use")?.finding).toBe('the entry "notes" of tools.use fits');
 });

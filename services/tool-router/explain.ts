@@ -96,7 +96,8 @@ function stepOfUse({ policy }: ToolSet, entry: ToolEntry | undefined, reference:
   const { source } = parseReference(reference);
   const isUnasked = entry === undefined && source !== undefined && !policy.isInUse(reference);
   const hint = isUnasked ? `, so that @${source} is not asked for its tools` : "";
-  return step("use", `no entry of tools.use fits${hint}`, false);
+  const rule = policy.ruleOutside(reference);
+  return step("use", rule === "not in tools.use" ? `no entry of tools.use fits${hint}` : `it is ${rule}`, false);
 }
 
 async function stepOfVisibility(entry: ToolEntry, activeSpace: ExplainOptions["activeSpace"]): Promise<Step> {

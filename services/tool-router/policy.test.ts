@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { AgentSourceSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { decideCall } from "./admission.ts";
 import { createPolicy, narrow } from "./policy.ts";
 import { resolve } from "./resolve.ts";
@@ -26,6 +27,26 @@ describe("policy", () => {
       expect(policy.decide("@files/read").kind).toBe("permitted");
       expect(policy.decide("@files/write")).toMatchObject({ rule: "not in tools.allowed" });
     }
+  });
+
+  test("ORCH-3 what touches this machine is in use by its very name alone, and a refusal says so", () => {
+    const builtin = tool("fs_read", { executionType: ExecutionType.BUILTIN });
+    const setWith = (use: string[]) =>
+      createToolSet(agent({ use, aliases: { read: "fs_read" } }), catalogueOf(builtin), []);
+    for (const use of [["*"], ["fs_*"], ["*read"], ["read"], ["@*/fs_read"]]) {
+      const tools = setWith(use);
+      for (const name of ["fs_read", "read"]) {
+        expect(resolve(tools, name), use[0]).toEqual({ kind: "outside", reference: "fs_read" });
+      }
+    }
+    for (const name of ["fs_read", "read"]) {
+      const found = resolve(setWith(["*", "fs_read"]), name);
+      expect(found).toMatchObject({ kind: "found", entry: { decision: { kind: "permitted" } } });
+    }
+    expect(setWith(["*"]).policy.decide("fs_read")).toMatchObject({
+      message:
+        'Agent "tester" may not call tool "fs_read": it is not named in tools.use, and no pattern reaches a tool of kind builtin.',
+    });
   });
 
   test("ORCH-2 a refusal names agent, tool and rule", () => {

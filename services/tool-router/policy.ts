@@ -9,16 +9,28 @@ export interface Policy {
   /** Alias to the real reference at the end of its chain; aliases that lead nowhere or in a circle are left out. */
   readonly aliases: ReadonlyMap<string, string>;
   readonly isInUse: NameMatcher;
+  /** The rule by which a tool that is not in use may not be called. */
+  ruleOutside(reference: string): string;
   /** The entry of a list that fits a reference, for whoever wants to know which one it was. */
   entryOf(list: "use" | "allowed", reference: string): string | undefined;
   decide(reference: string): Decision;
 }
 
-/** ORCH-2: nothing outside `use` may be called; `allowed` narrows that, by real name, alias or pattern. */
-export function createPolicy(agent: string, toolUse: Pick<ToolUse, "use" | "allowed" | "aliases"> | undefined): Policy {
+/**
+ * ORCH-2: nothing outside `use` may be called; `allowed` narrows that, by real name, alias or pattern.
+ * ORCH-3: what touches this machine is in use only where `use` holds its very name.
+ */
+export function createPolicy(
+  agent: string,
+  toolUse: Pick<ToolUse, "use" | "allowed" | "aliases"> | undefined,
+  isByNameOnly: NameMatcher = () => false,
+): Policy {
   const aliases = realNames(toolUse?.aliases ?? {});
   const allowed = toolUse?.allowed ?? [];
-  const isInUse = createNameMatcher(toolUse?.use ?? []);
+  const use = toolUse?.use ?? [];
+  const isLike = createNameMatcher(use);
+  const isInUse = (reference: string) => (isByNameOnly(reference) ? use.includes(reference) : isLike(reference));
+  const ruleOutside = (reference: string) => (isLike(reference) ? BY_NAME_ONLY : "not in tools.use");
   const isAllowed =
     allowed.length === 0 ? () => true : createNameMatcher(allowed.map((entry) => aliases.get(entry) ?? entry));
   const allowedRule = allowed.length === 0 ? "in tools.use, and tools.allowed is empty" : "in tools.allowed";
@@ -26,15 +38,21 @@ export function createPolicy(agent: string, toolUse: Pick<ToolUse, "use" | "allo
     agent,
     aliases,
     isInUse,
+    ruleOutside,
     entryOf: (list, reference) =>
-      (toolUse?.[list] ?? []).find((entry) => createNameMatcher([aliases.get(entry) ?? entry])(reference)),
+      (toolUse?.[list] ?? []).find((entry) => {
+        if (list === "use" && isByNameOnly(reference)) return entry === reference;
+        return createNameMatcher([aliases.get(entry) ?? entry])(reference);
+      }),
     decide(reference) {
-      if (!isInUse(reference)) return blocked(agent, reference, "not in tools.use");
+      if (!isInUse(reference)) return blocked(agent, reference, ruleOutside(reference));
       if (!isAllowed(reference)) return blocked(agent, reference, "not in tools.allowed");
       return { kind: "permitted", rule: allowedRule };
     },
   };
 }
+
+const BY_NAME_ONLY = "not named in tools.use, and no pattern reaches a tool of kind builtin";
 
 /** LOOP-3: what the run's own `allowed_tools` leaves of what policy permits. */
 export function narrow(decision: Decision, calledName: string, isListed: boolean): Decision {

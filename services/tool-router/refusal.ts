@@ -18,7 +18,11 @@ export function refusalOfMissing(
   name: string,
 ): Blocked {
   if (missing.kind === "outside") {
-    return withAlternatives(blocked(tools.agent, missing.reference, "not in tools.use"), tools, name);
+    return withAlternatives(
+      blocked(tools.agent, missing.reference, tools.policy.ruleOutside(missing.reference)),
+      tools,
+      name,
+    );
   }
   const away = tools.sources.filter(({ available }) => !available);
   const hint =

@@ -2,7 +2,7 @@ import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { OfferedTool, Source, SourceStatus } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { Effect, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createDescriptions, isDescriptionOnly } from "./descriptions.ts";
-import { type Executor, executorOfCatalogueTool, isVisible } from "./execute/executor.ts";
+import { type Executor, executorOfCatalogueTool, isByNameOnly, isVisible } from "./execute/executor.ts";
 import { BUILT_IN_NAMES, modelNameFromReference, parseReference, referenceFrom } from "./names.ts";
 import { blockedAsOffered, createPolicy, type Decision, type Policy } from "./policy.ts";
 
@@ -59,7 +59,7 @@ export function createToolSet(
   catalogue: ReadonlyMap<string, Tool>,
   offers: readonly Offer[],
 ): ToolSet {
-  const policy = createPolicy(agent.name, agent.tools);
+  const policy = createPolicy(agent.name, agent.tools, (name) => isByNameOnly(catalogue.get(name)));
   const byReference = new Map<string, ToolEntry>();
   const byModelName = new Map<string, ToolEntry>();
   const known = new Map<string, Candidate>();

@@ -5,6 +5,7 @@ import type { Provider, StoredTool } from "#gen/toolbus/router/v1/catalogue_pb.t
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Documents } from "../documents.ts";
+import { isByNameOnly } from "../execute/executor.ts";
 import type { NameMatcher } from "../names.ts";
 import { type AgentFindings, checkAgent } from "./check-agent.ts";
 import type { Shelf } from "./shelf.ts";
@@ -106,8 +107,10 @@ export class Catalogue {
   /** What is wrong with an agent, or doubtful, as the catalogue stands. */
   findings(agent: Agent): AgentFindings {
     const hasProvider = (name: string) => this.provider(name) !== undefined;
-    const hasToolLike = (matches: NameMatcher) => this.tools.keys().some(matches);
-    return checkAgent(agent, { hasTool: (tool) => this.tools.has(tool), hasToolLike, hasProvider });
+    const byName = (tool: string) => isByNameOnly(this.tools.get(tool));
+    const hasToolLike = (matches: NameMatcher) => this.tools.keys().some((tool) => !byName(tool) && matches(tool));
+    const hasTool = (tool: string) => this.tools.has(tool);
+    return checkAgent(agent, { hasTool, hasToolLike, isByNameOnly: byName, hasProvider });
   }
 
   #told(stored: StoredAgent, revision: number): StoredAgent {

@@ -4,8 +4,10 @@ import { createPolicy, followAlias } from "../policy.ts";
 
 export interface AgentCheck {
   hasTool: (name: string) => boolean;
-  /** Whether the catalogue has a tool that fits. */
+  /** Whether the catalogue has a tool that patterns reach, and that fits. */
   hasToolLike: (matches: NameMatcher) => boolean;
+  /** ORCH-3: whether no pattern reaches the catalogue's tool. */
+  isByNameOnly: (name: string) => boolean;
   hasProvider: (name: string) => boolean;
 }
 
@@ -83,7 +85,7 @@ function toolsOfSubAgents({ subAgents }: Agent): string[] {
 
 function warningsOf(agent: Agent, check: AgentCheck): string[] {
   const { use = [], allowed = [] } = agent.tools ?? {};
-  const policy = createPolicy(agent.name, agent.tools);
+  const policy = createPolicy(agent.name, agent.tools, check.isByNameOnly);
   const warnings = use.flatMap((entry, index) => {
     const missing = missingOf(entry, agent, check);
     return missing === undefined ? [] : [`tools.use[${index}]: ${missing}; only a provider's own offer can fill it`];

@@ -154,6 +154,7 @@ describe("tools of the catalogue", () => {
 describe("agents", () => {
   const check = {
     hasTool: (name: string) => name === "echo",
+    isByNameOnly: () => false,
     hasToolLike: (matches: (name: string) => boolean) => matches("echo"),
     hasProvider: () => true,
   };

@@ -26,6 +26,11 @@ export const PROVIDER_BY_KIND: ReadonlyMap<ExecutionType, string> = new Map([
   [ExecutionType.BUILTIN, "worker"],
 ]);
 
+/** ORCH-3: files and commands of this machine, which no pattern reaches. */
+export function isByNameOnly(entry: Tool | undefined): boolean {
+  return entry?.executionType === ExecutionType.BUILTIN;
+}
+
 /** TOOL-3: a URL decides before everything but `internal`. */
 export function executorOfCatalogueTool(tool: Tool): Executor {
   if (tool.executionType === ExecutionType.INTERNAL) return { kind: "internal" };
