@@ -64,7 +64,8 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
     running += 1;
     mostRunning = Math.max(mostRunning, running);
     try {
-      const value = await tool?.answer(JSON.parse(request.argumentsJson), signal, request);
+      if (tool === undefined) throw new Error(`there is no tool ${JSON.stringify(request.name)}`);
+      const value = await tool.answer(JSON.parse(request.argumentsJson), signal, request);
       if (isMessage(value, ToolResultSchema)) return value;
       return create(ToolResultSchema, { outputJson: JSON.stringify(value ?? null) });
     } catch (error) {

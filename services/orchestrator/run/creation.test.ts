@@ -1,0 +1,83 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { CreateRunRequestSchema, ForkRunRequestSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { type Item, ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { createFakeRouter } from "../loop/fake-router.fixture.ts";
+import { createMemoryQueues } from "../session/memory-queues.fixture.ts";
+import { type CreationOptions, createRun } from "./creation.ts";
+import { forkRun } from "./fork.ts";
+import { createJournal } from "./journal.ts";
+import { createMemoryRunLog } from "./memory-log.fixture.ts";
+
+const by = { signal: new AbortController().signal, principal: "ada", asker: "ada" };
+
+function said(text: string): Item {
+  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
+}
+
+function openOptions(agent: string) {
+  const log = createMemoryRunLog();
+  let sessions = 0;
+  const sessionOf = (id: string) => create(SessionSchema, { id, agent, principal: "ada", state: SessionState.ACTIVE });
+  const options: CreationOptions = {
+    log,
+    queues: createMemoryQueues(),
+    wakes: { send: async () => {} },
+    keys: { take: async (_sessionId, _key, runId) => runId },
+    clock: systemClock,
+    router: createFakeRouter([]),
+    sessions: {
+      getSession: async (id) => sessionOf(id),
+      createSession: async () => {
+        sessions += 1;
+        return sessionOf(`new-${sessions}`);
+      },
+    },
+  };
+  const add = (runId: string, sessionId: string, ofAgent: string) =>
+    createJournal(log, runId, systemClock).append(() => ({
+      case: "accepted",
+      value: { sessionId, agent: ofAgent, principal: "ada", input: [said("before")] },
+    }));
+  const start = (previousRunId: string) =>
+    createRun(options, create(CreateRunRequestSchema, { sessionId: "s", input: [said("go")], previousRunId }), by);
+  return { options, add, start };
+}
+
+test("ORCH-1 LOOP-18 a run continues only one of its own session and agent", async () => {
+  const { add, start } = openOptions("a");
+  await add("own", "s", "a");
+  await add("elsewhere", "t", "a");
+  await add("formers", "s", "b");
+  expect((await start("own")).accepted).toMatchObject({ previousRunId: "own", agent: "a" });
+  for (const foreign of ["elsewhere", "formers", "nothing"]) {
+    await expect(start(foreign)).rejects.toMatchObject({ code: "not_found", reason: "RUN_UNKNOWN" });
+  }
+});
+
+test("a fork has the agent, the options and the point of the other run, and needs no input", async () => {
+  const { options } = openOptions("a");
+  const journal = createJournal(options.log, "r", systemClock);
+  const accepted = {
+    sessionId: "s",
+    agent: "a",
+    principal: "ada",
+    input: [said("go")],
+    options: { instructions: "Be brief." },
+  };
+  await journal.append(() => ({ case: "accepted", value: accepted }));
+  await journal.append(() => ({ case: "ended", value: { status: RunStatus.FAILED } }));
+  const fork = (atSequence: number, input: Item[] = []) =>
+    forkRun(options, create(ForkRunRequestSchema, { runId: "r", atSequence, input }), by);
+  expect((await fork(1)).accepted).toMatchObject({
+    agent: "a",
+    sessionId: "new-1",
+    input: [],
+    options: { instructions: "Be brief." },
+    fork: { runId: "r", atSequence: 1 },
+  });
+  await expect(fork(2)).rejects.toThrow("run r has no event 2: its last is 1");
+  await expect(fork(0, [create(ItemSchema)])).rejects.toThrow("input[0] holds nothing");
+});
