@@ -37,20 +37,37 @@ export function createRequestListener(options: RequestListenerOptions): RequestL
   options.routes(router);
   const handlersByPath = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
-  return (request, response) => {
+  const answer: RequestListener = (request, response) => {
     if (before?.(request, response)) return;
-    const path = (request.url ?? "").split("?", 1)[0] ?? "";
+    const path = pathOf(request);
     const handler = handlersByPath.get(path);
     if (!handler) {
       fallback(request, response);
       return;
     }
     serve(handler, request, response).catch((error: unknown) => {
-      if (isGone(error)) return;
-      logger?.warn({ err: error, path }, `answering ${path} failed: ${messageFromUnknown(error)}`);
-      breakOff(response);
+      if (!isGone(error)) fail(error, request, response);
     });
   };
+
+  /** A fault in answering one request ends that request, and never the process. */
+  function fail(error: unknown, request: HttpRequest, response: HttpResponse): void {
+    const path = pathOf(request);
+    logger?.warn({ err: error, path }, `answering ${path} failed: ${messageFromUnknown(error)}`);
+    breakOff(response);
+  }
+
+  return (request, response) => {
+    try {
+      answer(request, response);
+    } catch (error) {
+      fail(error, request, response);
+    }
+  };
+}
+
+function pathOf(request: HttpRequest): string {
+  return (request.url ?? "").split("?", 1)[0] ?? "";
 }
 
 async function serve(handler: UniversalHandler, request: HttpRequest, response: HttpResponse): Promise<void> {

@@ -297,6 +297,20 @@ test("a message over the limit is refused as resource_exhausted", async () => {
   await expect(client.unary({ value: new Uint8Array(1_001) })).rejects.toMatchObject({ code: Code.ResourceExhausted });
 });
 
+test("a fallback that throws ends its own request, and no other", async () => {
+  const warned: unknown[] = [];
+  const { url } = await openServer(echo, {
+    fallback(request, response) {
+      if (request.url === "/bad") throw new Error("no such page");
+      response.end("fine");
+    },
+    logger: { warn: (...told: unknown[]) => warned.push(told[1]) },
+  });
+  expect((await fetch(`${url}/bad`)).status).toBe(500);
+  expect(await (await fetch(`${url}/good`)).text()).toBe("fine");
+  expect(warned).toEqual(["answering /bad failed: no such page"]);
+});
+
 test("other paths go to the fallback, and `before` sees every request first", async () => {
   const { url } = await openServer(echo, {
     before(request, response) {

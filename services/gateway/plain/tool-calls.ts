@@ -1,7 +1,15 @@
 import { randomUUID } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { createValidator } from "@bufbuild/protovalidate";
 import type { Client } from "@connectrpc/connect";
-import type { ToolCallService, WatchToolCallsResponse } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import {
+  type ToolCallService,
+  type WatchToolCallsRequest,
+  WatchToolCallsRequestSchema,
+  type WatchToolCallsResponse,
+} from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
 import type { Authenticate } from "../authentication.ts";
@@ -10,7 +18,7 @@ import { answerFailure, answerJson, principalHeaders, readJson } from "./exchang
 /*
  * External services without an RPC client (TOOL-6, TOOL-7):
  *
- *   GET  /api/tool-calls?tool=a&tool=b&watcher=name           calls as server-sent events: `call`, `withdrawn`
+ *   GET  /api/tool-calls?tool=a&tool=b&watcher=name           calls as server-sent events: `call`, `withdrawn`; `refused` ends it
  *   POST /api/tool-calls/:callId/acknowledgement {deliveryId} takes a call
  *   POST /api/runs/:runId/tool-results {callId, result|error} 404 unknown or of another run, 409 already resolved
  */
@@ -27,14 +35,14 @@ const ALIVE_MS = 15_000;
 /** Gives whether the path is one of these. */
 export function createToolCallPaths(paths: ToolCallPaths): (request: HttpRequest, response: HttpResponse) => boolean {
   return (request, response) => {
-    const url = new URL(request.url ?? "/", "http://gateway");
-    const [, runId] = /^\/api\/runs\/([^/]+)\/tool-results$/.exec(url.pathname) ?? [];
-    const [, callId] = /^\/api\/tool-calls\/([^/]+)\/acknowledgement$/.exec(url.pathname) ?? [];
+    const [path = "", query] = (request.url ?? "/").split("?", 2);
+    const [, runId] = /^\/api\/runs\/([^/]+)\/tool-results$/.exec(path) ?? [];
+    const [, callId] = /^\/api\/tool-calls\/([^/]+)\/acknowledgement$/.exec(path) ?? [];
     const { method } = request;
-    if (method === "POST" && runId !== undefined) reply(response, submit(paths, request, decodeURIComponent(runId)));
-    else if (method === "POST" && callId !== undefined)
-      reply(response, acknowledge(paths, request, decodeURIComponent(callId)));
-    else if (method === "GET" && url.pathname === "/api/tool-calls") void stream(paths, { request, response, url });
+    if (method === "POST" && runId !== undefined) reply(response, submit(paths, request, runId));
+    else if (method === "POST" && callId !== undefined) reply(response, acknowledge(paths, request, callId));
+    else if (method === "GET" && path === "/api/tool-calls")
+      void stream(paths, { request, response, query: new URLSearchParams(query) });
     else return false;
     return true;
   };
@@ -47,16 +55,19 @@ function reply(response: HttpResponse, answer: Promise<object>): void {
   );
 }
 
-async function submit({ calls, authenticate, maxBytes }: ToolCallPaths, request: HttpRequest, runId: string) {
+async function submit({ calls, authenticate, maxBytes }: ToolCallPaths, request: HttpRequest, segment: string) {
   const headers = principalHeaders(request, authenticate);
+  const runId = textFrom(segment);
   const { callId, result, error } = fieldsOf(await readJson(request, maxBytes));
-  const answer = error === undefined ? { resultJson: JSON.stringify(result ?? null) } : { error: String(error) };
+  const text = textOf(error ?? "", "error");
+  const answer = text === "" ? { resultJson: JSON.stringify(result ?? null) } : { error: text };
   const { call } = await calls.submitToolResult({ callId: textOf(callId, "callId"), runId, ...answer }, { headers });
   return { callId, status: "resolved", late: call?.resolvedLate ?? false };
 }
 
-async function acknowledge({ calls, authenticate, maxBytes }: ToolCallPaths, request: HttpRequest, callId: string) {
+async function acknowledge({ calls, authenticate, maxBytes }: ToolCallPaths, request: HttpRequest, segment: string) {
   const headers = principalHeaders(request, authenticate);
+  const callId = textFrom(segment);
   const deliveryId = textOf(fieldsOf(await readJson(request, maxBytes)).deliveryId, "deliveryId");
   await calls.acknowledgeToolCall({ callId, deliveryId }, { headers });
   return { callId, status: "taken" };
@@ -64,27 +75,40 @@ async function acknowledge({ calls, authenticate, maxBytes }: ToolCallPaths, req
 
 async function stream(
   { calls, authenticate }: ToolCallPaths,
-  { request, response, url }: { request: HttpRequest; response: HttpResponse; url: URL },
+  { request, response, query }: { request: HttpRequest; response: HttpResponse; query: URLSearchParams },
 ): Promise<void> {
   const leaving = new AbortController();
   response.once("close", () => leaving.abort());
   const alive = setInterval(() => response.headersSent && response.write(": alive\n\n"), ALIVE_MS);
   try {
     const headers = principalHeaders(request, authenticate);
-    const tools = url.searchParams.getAll("tool");
-    if (tools.length === 0) refuse("invalid_argument", "name the tools: ?tool=NAME&tool=NAME");
-    const watcherId = url.searchParams.get("watcher") ?? randomUUID();
-    const watching = calls.watchToolCalls({ tools, watcherId }, { headers, signal: leaving.signal });
+    const watching = calls.watchToolCalls(watchFrom(query), { headers, signal: leaving.signal });
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
     response.write(": watching\n\n");
     for await (const handed of watching) response.write(eventFrom(handed));
     response.end();
   } catch (error) {
     if (!response.headersSent) answerFailure(response, error);
-    else response.end(); // who was watching comes back
+    else response.end(refusalFrom(error)); // whoever can comes back
   } finally {
     clearInterval(alive);
   }
+}
+
+const validator = createValidator();
+
+/** Judged before the answer begins, so that a bad one has its status. */
+function watchFrom(query: URLSearchParams): WatchToolCallsRequest {
+  const tools = query.getAll("tool");
+  if (tools.length === 0) refuse("invalid_argument", "name the tools: ?tool=NAME&tool=NAME");
+  const watch = create(WatchToolCallsRequestSchema, { tools, watcherId: query.get("watcher") ?? randomUUID() });
+  const { error } = validator.validate(WatchToolCallsRequestSchema, watch);
+  return error === undefined ? watch : refuse("invalid_argument", error.message, { cause: error });
+}
+
+function refusalFrom(error: unknown): string {
+  const { code, message, reason } = failureFromConnectError(error);
+  return `event: refused\ndata: ${JSON.stringify({ code, message, ...(reason && { reason }) })}\n\n`;
 }
 
 function eventFrom({ call, deliveryId, withdrawn }: WatchToolCallsResponse): string {
@@ -109,4 +133,13 @@ function fieldsOf(body: unknown): Record<string, unknown> {
 
 function textOf(value: unknown, name: string): string {
   return typeof value === "string" ? value : refuse("invalid_argument", `${name} must be a text`);
+}
+
+/** A segment of a path, as it was before it was written into one. */
+function textFrom(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch (cause) {
+    return refuse("invalid_argument", `the path cannot be read: ${segment}`, { cause });
+  }
 }

@@ -1,0 +1,109 @@
+import { request } from "node:http";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { pino } from "pino";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type SubmitToolResultRequest, ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
+import { openTestBus } from "../../../test/harness/bus.ts";
+import { readConfig } from "../config.ts";
+import { openService } from "../service.ts";
+
+const stack = new AsyncDisposableStack();
+let url = "";
+const submitted: SubmitToolResultRequest[] = [];
+
+beforeAll(async () => {
+  const bus = stack.use(await openTestBus());
+  stack.use(
+    await serveOnNats(bus, {
+      service: "tool-router",
+      routes: (router) => {
+        router.service(ToolCallService, {
+          submitToolResult(asked) {
+            submitted.push(asked);
+            return {};
+          },
+          // biome-ignore lint/correctness/useYield: it refuses before there is anything to give
+          async *watchToolCalls() {
+            throw new ConnectError("a watcher of that name is not yours", Code.PermissionDenied);
+          },
+        });
+      },
+    }),
+  );
+  const { url: natsUrl, user, password } = bus.server;
+  const config = readConfig({
+    NATS_URL: natsUrl,
+    NATS_USER: user,
+    NATS_PASSWORD: password,
+    TOOLBUS_HTTP_PORT: "0",
+  });
+  const logger = pino({ level: "silent" });
+  const signal = new AbortController().signal;
+  const telemetry = stack.use(await openTelemetry({ service: "gateway" }));
+  const service = stack.use(
+    await openService(config, { name: "gateway", instance: "test", logger, signal, telemetry }),
+  );
+  url = String(service.announcement?.url);
+});
+beforeEach(() => {
+  submitted.length = 0;
+});
+afterAll(() => stack.disposeAsync());
+
+/** A request whose path goes out as it stands, which `fetch` would tidy up. */
+function statusOf(method: string, path: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(url);
+    request({ hostname, port, method, path, headers: { "content-type": "application/json" } }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    })
+      .on("error", reject)
+      .end(method === "POST" ? "{}" : undefined);
+  });
+}
+
+async function submit(body: object): Promise<number> {
+  const headers = { "content-type": "application/json" };
+  const path = `${url}/api/runs/r1/tool-results`;
+  return (await fetch(path, { method: "POST", headers, body: JSON.stringify(body) })).status;
+}
+
+test.each([
+  ["POST", "/api/runs/%ZZ/tool-results", 400],
+  ["POST", "/api/tool-calls/%E0%A4%A/acknowledgement", 400],
+  ["GET", "//", 404],
+  ["GET", "//[x", 404],
+])(
+  "TOOL-6 %s %s, a path that cannot be read, is answered with %i and ends no gateway",
+  async (method, path, status) => {
+    expect(await statusOf(method, path)).toBe(status);
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  },
+);
+
+test("TOOL-7 an error that is null or empty is none, as everywhere: a non-empty one wins", async () => {
+  expect(await submit({ callId: "c1", result: 7, error: null })).toBe(200);
+  expect(await submit({ callId: "c1", result: 7, error: "" })).toBe(200);
+  expect(await submit({ callId: "c1", result: 7, error: "broken" })).toBe(200);
+  expect(await submit({ callId: "c1" })).toBe(200);
+  expect(submitted.map(({ resultJson, error }) => ({ resultJson, error }))).toEqual([
+    { resultJson: "7", error: "" },
+    { resultJson: "7", error: "" },
+    { resultJson: "", error: "broken" },
+    { resultJson: "null", error: "" },
+  ]);
+  expect(await submit({ callId: "c1", error: { code: 1 } })).toBe(400);
+});
+
+test("TOOL-6 a stream of calls that is refused says why, before it ends", async () => {
+  const response = await fetch(`${url}/api/tool-calls?tool=stock&watcher=theirs`);
+  expect(await response.text()).toContain(
+    `event: refused\ndata: {"code":"permission_denied","message":"a watcher of that name is not yours"}`,
+  );
+  const tooLong = await fetch(`${url}/api/tool-calls?tool=stock&watcher=${"x".repeat(257)}`);
+  expect(tooLong.status).toBe(400);
+  expect(await tooLong.json()).toMatchObject({ code: "invalid_argument" });
+});
