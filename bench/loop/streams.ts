@@ -75,7 +75,8 @@ async function speak(world: World, count: number): Promise<Trial> {
   }
 
   const cpu = () => cpuOfAll(world);
-  const watches = Array.from({ length: count }, watch);
+  // more than can be held are cut off: what their watchers did not hear is missing in the count
+  const watches = Array.from({ length: count }, () => watch().catch(() => {}));
   await Promise.race([allSpeak.promise, Promise.all(watches)]);
   startedAt = Date.now() + 500;
   isCounting = true;
