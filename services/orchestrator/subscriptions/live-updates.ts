@@ -2,12 +2,17 @@ import { fromBinary } from "@bufbuild/protobuf";
 import type { Msg } from "@nats-io/transport-node";
 import { WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { isPassing } from "#runtime/bus/jetstream-errors.ts";
+import { persist } from "#runtime/bus/link.ts";
 import type { LiveUpdate, LiveUpdates } from "../run/watch.ts";
 import { runSubjects } from "./run-subjects.ts";
 import { positionHeader } from "./stream-run-log.ts";
 
 /** After this long without news, or twice that, a watcher reads the log, in case they were lost. */
 const silenceMs = 1_500;
+
+/** A server that is away for longer is left to the client, which comes back. */
+const standsWithinMs = 15_000;
 
 /** A watcher that falls behind by more than this is brought up to date from the log: it slows nobody else. */
 const maxWaiting = 2_048;
@@ -25,16 +30,20 @@ export function createLiveUpdates(bus: Bus): LiveUpdates {
       const onAbort = () => inlet.end(signal.reason);
       signal.addEventListener("abort", onAbort, { once: true });
       if (signal.aborted) onAbort();
-      await bus.connection.flush();
-      return {
-        next: inlet.next,
-        async [Symbol.asyncDispose]() {
-          signal.removeEventListener("abort", onAbort);
-          inlet.end(undefined);
-          stopListening();
-          subscription.unsubscribe();
-        },
+      const close = async () => {
+        signal.removeEventListener("abort", onAbort);
+        inlet.end(undefined);
+        stopListening();
+        subscription.unsubscribe();
       };
+      try {
+        const flush = () => bus.connection.flush(); // a lost server's successor knows the subscription, too
+        await persist(bus.link, flush, { signal, timeoutMs: standsWithinMs, what: `following ${runId}`, isPassing });
+      } catch (error) {
+        await close();
+        throw error;
+      }
+      return { next: inlet.next, [Symbol.asyncDispose]: close };
     },
   };
 }
