@@ -13,6 +13,8 @@ import { createSubject, type Reached, type Subject } from "./subject.ts";
 import { watch } from "./watcher.ts";
 import type { World } from "./world.ts";
 
+/** A run that takes longer is lost. */
+const runMs = 90_000;
 /** How long watchers may take from the end of the run to theirs. */
 const watchersMs = 10_000;
 
@@ -21,7 +23,6 @@ interface AttemptOptions {
   readonly sessionId: string;
   readonly script: Script;
   readonly choices: Choices;
-  readonly giveUpAtMs: number;
 }
 
 type Strike = (
@@ -31,7 +32,8 @@ type Strike = (
 
 /** One run of the trial. */
 export function createAttempt(world: World, options: AttemptOptions) {
-  const { token, sessionId, script, choices, giveUpAtMs } = options;
+  const { token, sessionId, script, choices } = options;
+  const giveUpAtMs = performance.now() + runMs;
   const { parallelToolCalls } = choices;
   const client = createRunClient(world, { token, sessionId, giveUpAtMs, parallelToolCalls });
   const struck = Promise.withResolvers<void>();

@@ -32,23 +32,22 @@ export interface TrialOutcome {
   readonly durationMs: number;
 }
 
-const trialMs = 60_000;
+const openMs = 60_000;
 
 export async function runTrial(world: World, trial: Trial): Promise<TrialOutcome> {
   const startedAtMs = performance.now();
   const { pair, token, seed } = trial;
   const random = createRandom(seed);
   const choices = choose(pair, random);
-  const giveUpAtMs = startedAtMs + trialMs;
   const sessionId = `s-${token}`;
   let isHit = false;
   const hit = () => {
     isHit = true;
   };
   const open = () => world.sessions.createSession({ agent: agentName, sessionId }, { timeoutMs: 5_000 });
-  await persist(open, giveUpAtMs);
+  await persist(open, startedAtMs + openMs);
 
-  const first = createAttempt(world, { token, sessionId, script: scriptOf(choices), choices, giveUpAtMs });
+  const first = createAttempt(world, { token, sessionId, script: scriptOf(choices), choices });
   first.arm((reached, attempt) => {
     const { subject, client } = attempt;
     const victim = victimOf(reached, subject, choices);
@@ -73,7 +72,7 @@ export async function runTrial(world: World, trial: Trial): Promise<TrialOutcome
   const { pending } = first.subject;
   if (pending !== undefined || choices.hasNextRun) {
     const quiet = { ...choices, turn: 1, cancelAt: undefined, firstKillAt: undefined };
-    const next = { token: `${token}n`, sessionId, script: shortScript, choices: quiet, giveUpAtMs };
+    const next = { token: `${token}n`, sessionId, script: shortScript, choices: quiet };
     const second = createAttempt(world, next);
     if (pending !== undefined) second.subject.later(pending.fault, pending.onDone);
     histories.push(await second.run(random));
