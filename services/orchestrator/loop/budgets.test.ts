@@ -1,8 +1,11 @@
 import { create } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { systemClock } from "#runtime/time/clock.ts";
 import { createFakeModel } from "../model/fake-model.fixture.ts";
+import { openJournal } from "../run/journal.ts";
 import type { FakeTool } from "./fake-router.fixture.ts";
 import { double, openRun, tools } from "./loop-run.fixture.ts";
 
@@ -85,5 +88,18 @@ describe("budgets", () => {
     run.log.append = append;
     await run.work("heir");
     expect(await run.view()).toMatchObject({ reason: "max_turns", turns: 4 });
+  });
+
+  test("LOOP-3 LOOP-12 the router is told with each call what it can enforce once more: names, deadline, the agent's revision", async () => {
+    const run = await openRun({
+      turns: [{ calls: [double(1)] }, { text: "done" }],
+      options: { allowedTools: ["twice"] },
+      limits: { deadlineMs: 60_000 },
+    });
+    await run.work();
+    const { acceptedAtMs } = (await openJournal(run.log, "r", systemClock)).state!;
+    const [request] = run.router.requests;
+    expect(request).toMatchObject({ allowedTools: ["twice"], agentRevision: 1, runId: "r" });
+    expect(timestampMs(request!.deadline!)).toBe(acceptedAtMs + 60_000);
   });
 });
