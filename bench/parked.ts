@@ -108,10 +108,9 @@ async function settled({ bus }: World, settleMs: number): Promise<void> {
 }
 
 async function residents(world: World): Promise<Map<string, number>> {
-  const pids = new Map<string, number>([
-    ...world.suite.services.map(({ room, pid }): [string, number] => [room, pid ?? 0]),
-    ["orchestrator", world.orchestrators[0]?.pid ?? 0],
-  ]);
+  const orchestrator = { room: "orchestrator", pid: world.orchestrators[0]?.pid };
+  const running = [...world.suite.services, orchestrator];
+  const pids = new Map(running.flatMap(({ room, pid }) => (pid === undefined ? [] : [[room, pid] as const])));
   for (const pid of pids.values()) process.kill(pid, "SIGUSR2");
   await setTimeout(collectingMs);
   return new Map(

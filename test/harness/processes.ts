@@ -3,6 +3,12 @@ import { promisify } from "node:util";
 
 const execute = promisify(execFile);
 
+/** Signals a process. One without an id does not run, and is refused: 0 would mean the group of whoever asks. */
+export function signalProcess({ pid }: { readonly pid: number | undefined }, signal: NodeJS.Signals): void {
+  if (pid === undefined || pid <= 0) throw new Error(`a process that does not run cannot get ${signal}`);
+  process.kill(pid, signal);
+}
+
 interface ListedProcess {
   readonly pid: number;
   readonly parent: number;

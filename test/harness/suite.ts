@@ -6,7 +6,7 @@ import { openSuite, type Suite, type SuiteOptions } from "../../cli/suite/suite.
 import { type Bus, openBus } from "../../runtime/bus/bus.ts";
 
 export interface TestSuite extends Suite {
-  /** Through the gateway. */
+  /** Through the gateway: one for the whole suite. */
   readonly connection: Connection;
   readonly directory: string;
   /** A connection of the test's own to the bus. */
@@ -20,15 +20,14 @@ export async function openTestSuite(options: Partial<SuiteOptions> = {}): Promis
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const suite = stack.use(await openSuite({ directory, port: 0, ...options }));
   const busses = stack.use(new AsyncDisposableStack());
+  const connection = openConnection({ url: suite.url });
   const owned = stack.move();
   return {
     url: suite.url,
     nats: suite.nats,
     services: suite.services,
     start: (room) => suite.start(room),
-    get connection() {
-      return openConnection({ url: suite.url });
-    },
+    connection,
     directory,
     openBus: async () => busses.use(await openBus({ ...suite.nats, name: "test" })),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

@@ -17,6 +17,7 @@ import { listRooms } from "../../cli/suite/rooms.ts";
 import type { ServiceProcess } from "../../cli/suite/service-process.ts";
 import { startLoad } from "../harness/load.ts";
 import { plainAgent } from "../harness/plain-run.ts";
+import { signalProcess } from "../harness/processes.ts";
 import { openTestSuite, type TestSuite } from "../harness/suite.ts";
 
 const inFlight = 64;
@@ -82,7 +83,7 @@ describe.each(Object.keys(calls))("BUS-2 two of %s", (room) => {
   it("what fails with one of them is what it held, to the call", async () => {
     const [victim, survivor] = pairOf(room);
     const before = (await servedByInstance(room)).get(survivor?.instance ?? "") ?? 0;
-    process.kill(victim?.pid ?? 0, "SIGSTOP"); // it takes calls, and answers none
+    signalProcess({ pid: victim?.pid }, "SIGSTOP"); // it takes calls, and answers none
     const outcomes = Array.from({ length: inFlight }, () => call().then(answered, ConnectError.from));
     let count = 0;
     for (const outcome of outcomes) void outcome.then((result) => (count += result === "answered" ? 1 : 0));
@@ -90,7 +91,7 @@ describe.each(Object.keys(calls))("BUS-2 two of %s", (room) => {
     await until(async () => count > 0 && count === (await servedBySurvivor()), {
       what: "the survivor's to be answered",
     });
-    process.kill(victim?.pid ?? 0, "SIGKILL");
+    signalProcess({ pid: victim?.pid }, "SIGKILL");
     const results = await Promise.all(outcomes);
     const failed = results.filter((result) => result instanceof ConnectError);
     expect(failed.map((error) => error.code)).toEqual(failed.map(() => Code.Unavailable));
@@ -109,7 +110,7 @@ describe("two gateways", () => {
     const loads = agents.map((client) => startLoad(() => client.listAgents({}), inFlight / 2));
     await Promise.all(loads.map((load) => load.reach(200)));
     const count = gatewayUrls.length;
-    process.kill(victim?.pid ?? 0, "SIGKILL");
+    signalProcess({ pid: victim?.pid }, "SIGKILL");
     const isHit = () => loads.some((load) => load.failed.length > 0);
     await until(isHit, { what: "the victim's clients to notice" });
     const survivor = loads.findIndex((load) => load.failed.length === 0);

@@ -11,6 +11,7 @@ import { listRooms } from "../../cli/suite/rooms.ts";
 import { openServiceProcess, type ServiceEvent, type ServiceProcess } from "../../cli/suite/service-process.ts";
 import { openTestServer } from "../harness/bus.ts";
 import { plainAgent, runToEnd } from "../harness/plain-run.ts";
+import { signalProcess } from "../harness/processes.ts";
 import { openTestSuite, type TestSuite } from "../harness/suite.ts";
 
 /** How soon after the last service is up the suite must be whole. */
@@ -38,7 +39,7 @@ describe("BUS-4 a service is killed in a running suite", () => {
     "%s: it starts again, the suite is whole within two seconds, a run ends well",
     async (room) => {
       const count = lastReady.count();
-      process.kill(serviceOf(room).pid ?? 0, "SIGKILL");
+      signalProcess(serviceOf(room), "SIGKILL");
       await until(() => lastReady.count() > count, { timeoutMs: 20_000, what: `${room} to be up again` });
       expect(await wholeAfter(suite.connection, lastReady)).toBeLessThanOrEqual(wholeAgainMs);
       await expectRunEndsWell(suite.connection, room);
@@ -47,7 +48,7 @@ describe("BUS-4 a service is killed in a running suite", () => {
 
   it("all of them at once", async () => {
     const count = lastReady.count();
-    for (const room of behindGateway) process.kill(serviceOf(room).pid ?? 0, "SIGKILL");
+    for (const room of behindGateway) signalProcess(serviceOf(room), "SIGKILL");
     const isUp = () => lastReady.count() === count + behindGateway.length;
     await until(isUp, { timeoutMs: 40_000, what: "all to be up again" });
     expect(await wholeAfter(suite.connection, lastReady)).toBeLessThanOrEqual(wholeAgainMs);
@@ -58,7 +59,7 @@ describe("BUS-4 a service is killed in a running suite", () => {
     const count = lastReady.count();
     const first = await runToEnd(suite.connection, { agent: "plain", text: "before" });
     const before = suite.nats.pid;
-    process.kill(before ?? 0, "SIGKILL");
+    signalProcess({ pid: before }, "SIGKILL");
     await until(() => suite.nats.pid !== before, { what: "nats-server to be started again" });
     const startedAgainMs = performance.now();
     await wholeAfter(suite.connection, lastReady);

@@ -11,17 +11,10 @@ import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import type { WrittenLine } from "../logs/log-line.ts";
 import type { Answer } from "../worker/worker.ts";
+import { answerAsk, type Flight, openFlight } from "./flight.ts";
 import type { HostedCall } from "./host.ts";
 import type { DescribedTool, FromThread, ToThread } from "./messages.ts";
 import { startThread, type ThreadOptions } from "./start-thread.ts";
-
-interface CallInFlight {
-  call: HostedCall;
-  settle: PromiseWithResolvers<Answer>;
-  ended: PromiseWithResolvers<void>;
-  isGivenUp: boolean;
-  asks: number;
-}
 
 const SHUTDOWN_MS = 2_000;
 
@@ -32,7 +25,7 @@ export class ModuleThread {
   readonly ended: Promise<{ reason: string; wasExpected: boolean }>;
   readonly #options: ThreadOptions;
   readonly #worker: Worker;
-  readonly #calls = new Map<number, CallInFlight>();
+  readonly #calls = new Map<number, Flight>();
   readonly #described = Promise.withResolvers<DescribedTool[]>();
   readonly #initialized = Promise.withResolvers<void>();
   readonly #shutDown = Promise.withResolvers<void>();
@@ -90,13 +83,7 @@ export class ModuleThread {
     call.signal.throwIfAborted();
     if (!this.accepts) refuse("unavailable", `the module ${this.file} ends`, { reason: "MODULE_ENDED" });
     const id = ++this.#lastId;
-    const flight: CallInFlight = {
-      call,
-      settle: Promise.withResolvers(),
-      ended: Promise.withResolvers(),
-      isGivenUp: false,
-      asks: 0,
-    };
+    const flight = openFlight(call);
     this.#calls.set(id, flight);
     const onAbort = () => this.#giveUp(id, flight);
     call.signal.addEventListener("abort", onAbort, { once: true });
@@ -159,7 +146,7 @@ export class ModuleThread {
         this.#calls.get(message.id)?.call.listener.onProgress(message);
         break;
       case "ask":
-        void this.#answerAsk(message);
+        void answerAsk(this.#options.host, this.#calls.get(message.id), message).then((told) => this.#post(told));
         break;
       case "answer":
         this.#settle(message.id, message.answer);
@@ -188,20 +175,8 @@ export class ModuleThread {
     flight.ended.resolve();
   }
 
-  async #answerAsk({ askId, id, ask }: Extract<FromThread, { kind: "ask" }>): Promise<void> {
-    const flight = this.#calls.get(id);
-    try {
-      if (!flight || flight.isGivenUp) throw new Failure("canceled", "the call is over");
-      const answer = await this.#options.host.answer(ask, `${flight.call.callId}_${++flight.asks}`, flight.call);
-      if (answer.kind === "error") this.#post({ kind: "refusal", askId, error: answer.error });
-      else this.#post({ kind: "reply", askId, valueJson: answer.resultJson });
-    } catch (error) {
-      this.#post({ kind: "refusal", askId, error: messageFromUnknown(error) });
-    }
-  }
-
   /** T2. */
-  #giveUp(id: number, flight: CallInFlight): void {
+  #giveUp(id: number, flight: Flight): void {
     if (!this.#calls.has(id)) return;
     flight.isGivenUp = true;
     flight.settle.reject(flight.call.signal.reason);
@@ -209,7 +184,7 @@ export class ModuleThread {
     void this.#watchEnding(flight);
   }
 
-  async #watchEnding({ ended, call }: CallInFlight): Promise<void> {
+  async #watchEnding({ ended, call }: Flight): Promise<void> {
     const { graceMs, file, onLine } = this.#options;
     if (await comesWithin(graceMs, ended.promise)) return;
     this.#hasSign = Promise.withResolvers();
