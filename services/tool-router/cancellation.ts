@@ -50,7 +50,8 @@ export function createCancellation({ store, running, offers, audit, clock }: Can
     return store.create(create(ToolCallRecordSchema, tombstone));
   }
 
-  async function end(callId: string, why: string, asker: Asker): Promise<ToolCallRecord | undefined> {
+  /** Gives what stands of it, and whether this is what ended it. */
+  async function end(callId: string, why: string, asker: Asker) {
     const updated = await store.update(callId, (record) => {
       requireOwner(record, asker);
       if (!isOpen(record)) return undefined;
@@ -61,16 +62,20 @@ export function createCancellation({ store, running, offers, audit, clock }: Can
       store.announce(callId);
       if (isExternal(updated.record)) await offers.withdraw(updated.record);
     }
-    return updated?.record;
+    return updated;
   }
 
   return {
     async cancel({ callId, reason }, asker) {
       const why = reason === "" ? "the call was canceled" : `the call was canceled: ${reason}`;
       const isBuried = await bury(callId, failure(why), asker ?? ""); // C1
-      const record = isBuried ? undefined : await end(callId, why, asker); // C3
-      audit({ kind: AuditKind.CANCELED, callId, message: why, ...(record && auditedFacts(record)) });
-      if (record === undefined || record.state === State.STARTED) {
+      const ended = isBuried ? undefined : await end(callId, why, asker); // C3
+      const record = ended?.record;
+      const mayRun = record === undefined || record.state === State.STARTED;
+      if (mayRun || ended?.hasChanged) {
+        audit({ kind: AuditKind.CANCELED, callId, message: why, ...(record && auditedFacts(record)) });
+      }
+      if (mayRun) {
         const isRunning = await running.cancel(callId); // C2, C4
         return isRunning || record !== undefined;
       }

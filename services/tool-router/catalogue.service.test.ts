@@ -34,6 +34,15 @@ describe("the catalogue on the bus", () => {
     expect(unused).toMatchObject({ reference: "echo", callable: false, rule: "no entry of tools.use fits" });
   });
 
+  test("ORCH-5 explain says so when the session that it is asked about has another agent", async () => {
+    const sessionId = await suite.openSession();
+    await suite.clients.agents.applyAgent({ agent: { name: "other" } });
+    const asking = suite.clients.router.explainTool({ sessionId, agent: "other", name: "read" });
+    await expect(asking).rejects.toThrow(`session ${sessionId} has agent "reader", not "other"`);
+    const asked = await suite.clients.router.explainTool({ sessionId, agent: "reader", name: "read" });
+    expect(asked.callable).toBe(true);
+  });
+
   test("ORCH-3 an agent with faults is refused with all of them; checking alone stores nothing", async () => {
     const aliases = { skip: "echo", lost: "nowhere", one: "two", two: "one" };
     const agent = { name: "faulty", sources: [{ name: "x", provider: "nobody" }], tools: { use: ["@x"], aliases } };

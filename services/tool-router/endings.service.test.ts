@@ -97,6 +97,20 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
     expect((await watchers.calls.cancelToolCall({ callId: "started" })).started).toBe(true);
   });
 
+  test("LOOP-15 cancelling a call that has its result changes nothing, and nothing is audited as canceled", async () => {
+    const sessionId = await shop.openSession();
+    await using _ = new ExternalService(watchers.calls, { tools: ["weigh"] });
+    await callers.call({ sessionId, name: "weigh", callId: "over", argumentsJson: '{"kilos":1}' });
+    expect((await callers.calls.cancelToolCall({ callId: "over" })).started).toBe(true);
+    await callers.calls.cancelToolCall({ callId: "never" });
+    await until(() => audited("never", AuditKind.CANCELED), patience); // what came before it is on the trail by then
+    expect(await audited("over", AuditKind.CANCELED)).toBeFalsy();
+    expect((await callers.calls.getToolCall({ callId: "over" })).call).toMatchObject({
+      canceled: false,
+      result: { outputJson: '{"kilos":1}' },
+    });
+  });
+
   test("LOOP-15 cancelling a call that a provider runs reaches the provider, from any router", async () => {
     const { agents, sessions } = callers;
     const mcp = await shop.startMcp();

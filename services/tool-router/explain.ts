@@ -6,6 +6,7 @@ import {
   type ExplainToolResponse,
   ExplainToolResponseSchema,
 } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import { closestNames } from "./advice.ts";
 import type { Contexts } from "./contexts.ts";
 import type { Executor } from "./execute/executor.ts";
@@ -23,8 +24,12 @@ export async function explainTool(
   signal: AbortSignal,
 ): Promise<ExplainToolResponse> {
   const context = await contexts.of(request);
-  const tools = await contexts.tools(context, signal);
   const { sessionId } = request;
+  if (request.agent !== "" && request.agent !== context.agent.name) {
+    const has = `session ${sessionId} has agent ${JSON.stringify(context.agent.name)}`;
+    refuse("failed_precondition", `${has}, not ${JSON.stringify(request.agent)}`, { reason: "AGENT_DIFFERS" });
+  }
+  const tools = await contexts.tools(context, signal);
   return explain(tools, request.name, {
     activeSpace: sessionId === "" ? undefined : () => spaces.activeSpace(sessionId, context.agent.name),
   });

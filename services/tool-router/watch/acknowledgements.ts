@@ -4,6 +4,7 @@ import type { Clock } from "#runtime/time/clock.ts";
 import { isOpen } from "../duty.ts";
 import type { CallStore } from "../record.ts";
 import { refuseUnknown, refuseUnlessOpen } from "../submissions.ts";
+import { isDeliveryOf } from "./delivery-id.ts";
 
 export interface Acknowledgements {
   /** TOOL-6: the call is this watcher's; of two who hold it, one is told that it is too late. Again is the same as once. */
@@ -14,7 +15,7 @@ export function createAcknowledgements(store: CallStore, clock: Clock): Acknowle
   return {
     async acknowledge({ callId, deliveryId }, principal) {
       const updated = await store.update(callId, (record) =>
-        isOpen(record) && !record.taken
+        isOpen(record) && !record.taken && isDeliveryOf(deliveryId, callId)
           ? { ...record, taken: true, deliveryId, watcherPrincipal: principal }
           : undefined,
       );
@@ -22,6 +23,12 @@ export function createAcknowledgements(store: CallStore, clock: Clock): Acknowle
       if (hasChanged) store.announce(callId);
       if (record.deliveryId === deliveryId) return record;
       refuseUnlessOpen(record, clock.now());
+      if (!record.taken) {
+        refuse("failed_precondition", `call ${callId} was not handed over by this delivery`, {
+          reason: "DELIVERY_UNKNOWN",
+          metadata: { call_id: callId },
+        });
+      }
       return refuse("failed_precondition", `call ${callId} has been handed to another watcher`, {
         reason: "CALL_TAKEN",
         metadata: { call_id: callId },

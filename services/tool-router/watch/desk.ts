@@ -1,8 +1,8 @@
-import { randomUUID } from "node:crypto";
 import { ToolCallState as State, type ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { isOpen } from "../duty.ts";
 import type { CallStore } from "../record.ts";
+import { createDeliveryId } from "./delivery-id.ts";
 import { type Delivery, type Handed, Watcher } from "./watcher.ts";
 import type { Offer, Offers, Presence } from "./watching.ts";
 
@@ -105,7 +105,7 @@ export class Desk {
       offer.handOn();
       return;
     }
-    const delivery: Delivery = { id: `${watcher.token}.${randomUUID()}`, record, offer };
+    const delivery: Delivery = { id: createDeliveryId(watcher.token, callId), record, offer };
     watcher.delivered.set(callId, delivery);
     this.#held.set(callId, watcher);
     this.#watchers.delete(watcher);

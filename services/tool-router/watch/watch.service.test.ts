@@ -168,6 +168,21 @@ describe("calls that services outside watch for, callers and watchers on differe
     await expect(late).rejects.toThrow(/call claimed is already resolved/);
   });
 
+  test("TOOL-6 who was not handed a call cannot take it: neither by an invented delivery nor by that of another call", async () => {
+    const sessionId = await shop.openSession();
+    await using service = new ExternalService(watchers.calls, { tools: ["order"] }, neither);
+    for (const callId of ["guarded", "neighbour"]) await callers.call({ sessionId, name: "order", callId });
+    const handed = (callId: string) => service.handed.find(({ call }) => call?.callId === callId);
+    const neighbour = await until(() => handed("neighbour"), patience);
+    const guarded = await until(() => handed("guarded"), patience);
+    for (const deliveryId of ["wrong", "a.b.c", neighbour.deliveryId]) {
+      const taking = callers.calls.acknowledgeToolCall({ callId: "guarded", deliveryId });
+      await expect(taking).rejects.toThrow(/call guarded was not handed over by this delivery/);
+    }
+    const { deliveryId } = guarded;
+    expect((await callers.calls.acknowledgeToolCall({ callId: "guarded", deliveryId })).call?.taken).toBe(true);
+  });
+
   test("TOOL-7 fifty second submissions are all refused, and a stranger's is while a watcher has the call", async () => {
     const sessionId = await shop.openSession();
     const mine = { headers: { "toolbus-principal": "scales" } };

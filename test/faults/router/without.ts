@@ -12,7 +12,7 @@ const handToAll: Edit = {
   file: file("watch/desk.ts"),
   from: "watcher.hand({ call: record, deliveryId: delivery.id, withdrawn: false });",
   to: `for (const one of this.#watchers) {
-      const deliveryId = one === watcher ? delivery.id : [one.token, randomUUID()].join(".");
+      const deliveryId = one === watcher ? delivery.id : createDeliveryId(one.token, callId);
       if (one.tools.has(tool)) one.hand({ call: record, deliveryId, withdrawn: false });
     }`,
 };
