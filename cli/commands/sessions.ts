@@ -25,6 +25,11 @@ export function addSessionsCommand(program: Command): void {
     .argument("<id>")
     .argument("<agent>")
     .option("--drain <ms>", "how long calls in flight may take until they are cancelled (5000)", countFrom)
+    .option(
+      "--revision <n>",
+      "only while it has the agent of this revision (told by watch); so it can be repeated",
+      countFrom,
+    )
     .action(switchAgent);
   sessions.command("watch").description("Follow the states of a session").argument("<id>").action(watchSession);
   sessions
@@ -45,9 +50,16 @@ async function listSessions(options: { limit: number; after?: string }, command:
   if (response.nextPageToken !== "") printNote(`more: toolbus sessions --after ${response.nextPageToken}`);
 }
 
-async function switchAgent(sessionId: string, agent: string, options: Drain, command: Command): Promise<void> {
+async function switchAgent(
+  sessionId: string,
+  agent: string,
+  options: Drain & Expected,
+  command: Command,
+): Promise<void> {
   const global = globalOptionsOf(command);
-  const request = { sessionId, agent, ...drainOf(options) };
+  const { revision } = options;
+  const expected = revision === undefined ? {} : { agentRevision: revision };
+  const request = { sessionId, agent, ...drainOf(options), ...expected };
   const response = await openConnection(global).client(SessionService).switchAgent(request);
   if (global.json) return printMessage(SwitchAgentResponseSchema, response);
   printLine(`${sessionId} has agent ${response.session?.agent}`);
@@ -71,6 +83,10 @@ async function closeSession(sessionId: string, options: Drain, command: Command)
 
 interface Drain {
   drain?: number;
+}
+
+interface Expected {
+  revision?: number;
 }
 
 const drainOf = ({ drain }: Drain) => (drain === undefined ? {} : { drainTimeoutMs: drain });

@@ -81,6 +81,13 @@ export class Sessions {
     return { session: this.told(session), since: session.agentRevision };
   }
 
+  /** Whether the revision was told of the agent that the session has; of one that is gone from the catalogue any later one may be. */
+  isOfStanding(session: Session, revision: number): boolean {
+    const isTold =
+      this.#parts.catalogue.agent(session.agent) === undefined || revision <= this.told(session).agentRevision;
+    return revision > session.agentRevision && isTold;
+  }
+
   /** Does something with the session's agent; while the session is on its way to another one, it is waited for. */
   async whenSettled<T>(id: string, signal: AbortSignal, action: () => Promise<T>): Promise<T> {
     for (;;) {

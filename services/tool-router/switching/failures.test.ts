@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { SessionSchema, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { canceled } from "../answer.ts";
-import { cancelledBySwitch, refuseSwitched, refuseSwitching } from "./failures.ts";
+import { cancelledBySwitch, refuseOutdated, refuseSwitched, refuseSwitching } from "./failures.ts";
 
 const session = create(SessionSchema, { id: "s", agent: "red", nextAgent: "blue", state: State.DRAINING });
 
@@ -21,5 +21,8 @@ test("ORCH-1 refusals name the session, where it is on its way to, and the agent
   const after = { ...session, agent: "blue", state: State.ACTIVE };
   expect(() => refuseSwitched(after)).toThrow(
     'session s has agent "blue" now: what its former agent decided is not carried out',
+  );
+  expect(() => refuseOutdated({ ...after, agentRevision: 9 }, 4)).toThrow(
+    'session s has agent "blue" with revision 9: a switch from the agent with revision 4 is not made',
   );
 });

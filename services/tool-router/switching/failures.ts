@@ -5,6 +5,8 @@ import { Failure, refuse } from "#runtime/failure/failure.ts";
 export const SESSION_SWITCHING = "SESSION_SWITCHING";
 /** What was decided by an agent that is not the session's any more, or will not be. */
 export const AGENT_SWITCHED = "AGENT_SWITCHED";
+/** A switch from an agent that the session has left meanwhile. */
+export const SWITCH_OUTDATED = "SWITCH_OUTDATED";
 export const SESSION_CLOSED = "SESSION_CLOSED";
 
 export function isSwitching(error: unknown): boolean {
@@ -28,6 +30,16 @@ export function refuseSwitching(session: Session): never {
   const { id, nextAgent } = session;
   const metadata = { session_id: id, agent: nextAgent };
   return refuse("aborted", `session ${id} ${wayOf(session)}`, { reason: SESSION_SWITCHING, metadata });
+}
+
+/** For a switch that was meant for another agent than the session has; `session` as it is told. */
+export function refuseOutdated(session: Session, expected: number): never {
+  const { id, agent, agentRevision } = session;
+  const standing = `session ${id} has agent ${JSON.stringify(agent)} with revision ${agentRevision}`;
+  return refuse("aborted", `${standing}: a switch from the agent with revision ${expected} is not made`, {
+    reason: SWITCH_OUTDATED,
+    metadata: { session_id: id, agent, agent_revision: String(agentRevision) },
+  });
 }
 
 /** For a call that an agent decided which the session leaves, or has left. */

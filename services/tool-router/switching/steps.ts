@@ -26,6 +26,8 @@ import { AGENT_SWITCHED, SESSION_CLOSED } from "./failures.ts";
  * S4  With BUILDING the session's own revision grows beyond every revision that was ever told of its former agents: what was
  *     decided before is known by it, on every router.
  * S5  A session whose holder is gone is taken over by any router, which goes on with the step that it finds.
+ * S6  A switch that expects a revision begins only from the agent of which that was told. So of a switch that is repeated since
+ *     its answer was lost one is made, and what is left of it on the way does nothing when it arrives.
  */
 
 export interface StepParts {

@@ -110,3 +110,45 @@ test("ORCH-1 no switch is begun for who has gone meanwhile", async () => {
   await expect(router("first").switchAgent({ sessionId: "s", agent: "blue" }, gone)).rejects.toThrow("gone");
   expect(await sessions.get("s")).toMatchObject({ agent: "red", state: State.ACTIVE });
 });
+
+test("ORCH-1 a switch that expects a revision is made once: repeated it is answered, and refused when the session has gone on", async () => {
+  const { sessions, router } = await openRouters();
+  const [first, second] = [router("first"), router("second")];
+  const { agentRevision } = await sessions.get("s");
+  const toBlue = { sessionId: "s", agent: "blue", agentRevision };
+  const made = await first.switchAgent(toBlue);
+  expect(await second.switchAgent(toBlue)).toEqual(made);
+  const back = { sessionId: "s", agent: "red", agentRevision: made.agentRevision };
+  const { agentRevision: standing } = await second.switchAgent(back);
+  await expect(first.switchAgent(toBlue)).rejects.toMatchObject({
+    code: "aborted",
+    reason: "SWITCH_OUTDATED",
+    metadata: { session_id: "s", agent: "red", agent_revision: String(standing) },
+  });
+  await expect(first.switchAgent({ ...toBlue, agentRevision: standing + 1 })).rejects.toThrow(/is not made/); // told of none
+  expect(await sessions.get("s")).toMatchObject({ agent: "red", state: State.ACTIVE, agentRevision: standing });
+});
+
+test("ORCH-1 a repeated switch that is still under way ends with it; one to another agent is told of it", async () => {
+  const { did, sessions, states, router } = await openRouters();
+  const left = Promise.withResolvers<boolean>();
+  const { agentRevision } = await sessions.get("s");
+  const toBlue = { sessionId: "s", agent: "blue", agentRevision };
+  const switching = router("first", () => left.promise).switchAgent(toBlue);
+  await until(() => states.at(-1)?.state === State.DRAINING);
+  const repeated = router("second").switchAgent(toBlue);
+  await expect(router("second").switchAgent({ ...toBlue, agent: "red" })).rejects.toThrow(
+    /is being switched to agent "blue"/,
+  );
+  left.resolve(true);
+  expect(await repeated).toEqual(await switching);
+  expect(did).toEqual(["first releases red", "first builds blue"]);
+});
+
+test("ORCH-1 a session whose agent is gone from the catalogue can be switched from the revision that was told of it", async () => {
+  const { agents, sessions, router } = await openRouters();
+  const { agentRevision } = await sessions.get("s");
+  agents.delete("red");
+  const { agent } = await router("first").switchAgent({ sessionId: "s", agent: "blue", agentRevision });
+  expect(agent).toBe("blue");
+});

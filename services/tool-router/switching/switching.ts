@@ -2,7 +2,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Session, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { Stored } from "../documents.ts";
 import type { Sessions } from "../sessions.ts";
-import { isSettled, refuseClosed, refuseMissing, refuseSwitching } from "./failures.ts";
+import { isSettled, refuseClosed, refuseMissing, refuseOutdated, refuseSwitching } from "./failures.ts";
 import type { SessionNews } from "./session-news.ts";
 import { type StepParts, SwitchSteps } from "./steps.ts";
 
@@ -19,6 +19,8 @@ export interface SwitchRequest {
   sessionId: string;
   agent: string;
   drainTimeoutMs?: number | undefined;
+  /** Told of the agent to be left; absent or 0: from whichever agent. */
+  agentRevision?: number | undefined;
 }
 
 const NEVER = new AbortController().signal;
@@ -35,27 +37,24 @@ export class Switching {
   }
 
   /** Nothing is begun for who has gone, who may have decided otherwise by then; what is begun goes on without them. */
-  async switchAgent({ sessionId, agent, drainTimeoutMs }: SwitchRequest, signal?: AbortSignal): Promise<Session> {
+  async switchAgent(request: SwitchRequest, signal?: AbortSignal): Promise<Session> {
+    const { sessionId, agent } = request;
     const { sessions, catalogue } = this.#parts;
     await catalogue.caughtUp();
     signal?.throwIfAborted();
     const faults = this.#steps.faultsOf(agent); // S2
     if (faults !== undefined) this.#steps.refuseFaulty(agent, faults);
-    const { session, ending } = await this.#begin(sessionId, agent, drainTimeoutMs);
-    if (ending === undefined) {
-      if (session.state === State.CLOSED) refuseClosed(sessionId);
-      if (session.state !== State.ACTIVE) refuseSwitching(session);
-      return sessions.told(session); // it has that agent
-    }
-    const ended = await ending;
+    const { session, ending } = await this.#begin(request);
+    const ended = await (ending ?? this.#endingOfOther(session, request));
     if (ended.state === State.CLOSED) refuseClosed(sessionId);
     if (ended.agent === agent) return sessions.told(ended);
+    this.#requireExpected(ended, request);
     return this.#steps.refuseFaulty(agent, this.#steps.faultsOf(agent) ?? ["it was taken away for a while"]);
   }
 
   async close({ sessionId, drainTimeoutMs }: Omit<SwitchRequest, "agent">): Promise<Session> {
     for (;;) {
-      const { session, ending } = await this.#begin(sessionId, "", drainTimeoutMs);
+      const { session, ending } = await this.#begin({ sessionId, agent: "", drainTimeoutMs });
       if (session.state === State.CLOSED) return this.#parts.sessions.told(session);
       const ended = await (ending ?? this.#settled(sessionId)); // of the closing, or of what was under way before it
       if (ended.state === State.CLOSED) return this.#parts.sessions.told(ended);
@@ -79,16 +78,37 @@ export class Switching {
     await Promise.all(this.#driving.values());
   }
 
-  /** An empty agent closes. Without an ending when the session has that agent, is on its way, or closed. */
-  async #begin(
-    id: string,
-    nextAgent: string,
-    drainTimeoutMs = this.#parts.drainMs,
-  ): Promise<{ session: Session; ending?: Promise<Session> }> {
+  /** Of a switch that was not begun here; a repeated one ends with the one that it repeats. */
+  async #endingOfOther(session: Session, { sessionId, agent, agentRevision = 0 }: SwitchRequest): Promise<Session> {
+    if (session.state === State.CLOSED) refuseClosed(sessionId);
+    if (session.state === State.ACTIVE) {
+      if (session.agent !== agent) this.#requireExpected(session, { agentRevision });
+      return session;
+    }
+    const isRepeated = agentRevision !== 0 && session.nextAgent === agent;
+    return isRepeated ? this.#settled(sessionId) : refuseSwitching(session);
+  }
+
+  /** S6 */
+  #isLeftBy(session: Session, { agent, agentRevision = 0 }: SwitchRequest): boolean {
+    return session.state === State.ACTIVE && session.agent !== agent && this.#isExpected(session, agentRevision);
+  }
+
+  #isExpected(session: Session, agentRevision: number): boolean {
+    return agentRevision === 0 || this.#parts.sessions.isOfStanding(session, agentRevision);
+  }
+
+  #requireExpected(session: Session, { agentRevision = 0 }: Pick<SwitchRequest, "agentRevision">): void {
+    if (!this.#isExpected(session, agentRevision)) refuseOutdated(this.#parts.sessions.told(session), agentRevision);
+  }
+
+  /** An empty agent closes. Without an ending when the session has that agent, is on its way, closed, or not the one expected. */
+  async #begin(request: SwitchRequest): Promise<{ session: Session; ending?: Promise<Session> }> {
+    const { sessionId: id, agent: nextAgent, drainTimeoutMs = this.#parts.drainMs } = request;
     const { sessions, clock, self: holder } = this.#parts;
     const drainUntil = timestampFromMs(clock.now() + drainTimeoutMs);
     const { value, hasChanged, revision } = await sessions.documents.update(id, (session) =>
-      session?.state === State.ACTIVE && session.agent !== nextAgent
+      session !== undefined && this.#isLeftBy(session, request)
         ? { ...session, state: State.DRAINING, nextAgent, drainUntil, holder }
         : undefined,
     );

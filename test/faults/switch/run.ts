@@ -1,3 +1,4 @@
+import { refuse } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
 import { createRandom, type Random } from "../random.ts";
@@ -42,10 +43,13 @@ export async function runSwitches(options: SwitchRunOptions): Promise<SwitchRunR
   const random = createRandom(options.seed);
   const tally = createTally();
   const total = options.agents * options.switches;
-  const loads = world.agents.map(
-    (agent, index) => new SessionLoad(world, random, { tally, agent, sessionId: `s-${index + 1}` }),
-  );
-  for (const { sessionId, agent } of loads) await world.sessions.createSession({ sessionId, agent });
+  const loads: SessionLoad[] = [];
+  for (const [index, agent] of world.agents.entries()) {
+    const { session } = await world.sessions.createSession({ sessionId: `s-${index + 1}`, agent });
+    loads.push(
+      new SessionLoad(world, random, { tally, session: session ?? refuse("internal", "there is no session") }),
+    );
+  }
   const startedAt = performance.now();
   const calling = Promise.all(loads.flatMap((load) => [load.callUnbound(), load.callDecided()]));
   const durations: number[] = [];

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { ConnectError } from "@connectrpc/connect";
+import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -35,21 +36,22 @@ export class SessionLoad {
   readonly sessionId: string;
   /** The agents that the session had; while a switch is under way the last one is the next. */
   readonly #history: string[];
-  /** Agents that a switch named whose outcome nobody told: a router that hung may make it later. */
-  readonly #unsure = new Set<string>();
+  /** What was told of the last of them: a switch that is made only from there can be repeated until it is answered. */
+  #agentRevision: number;
   #isSwitching = false;
   isDone = false;
 
   constructor(
     world: World,
     random: Random,
-    { tally, sessionId, agent }: { tally: Tally; sessionId: string; agent: string },
+    { tally, session }: { tally: Tally; session: Pick<Session, "id" | "agent" | "agentRevision"> },
   ) {
     this.#world = world;
     this.#random = random;
     this.#tally = tally;
-    this.sessionId = sessionId;
-    this.#history = [agent];
+    this.sessionId = session.id;
+    this.#history = [session.agent];
+    this.#agentRevision = session.agentRevision;
   }
 
   get agent(): string {
@@ -82,40 +84,36 @@ export class SessionLoad {
     }
   }
 
-  /** Switches to some other agent; what becomes of a switch whose router was killed is found out. */
+  /** Switches to some other agent. While nobody tells the outcome it is asked again, on whichever router. */
   async switch(): Promise<"switched" | "not switched"> {
-    const { sessions } = this.#world;
     const from = this.agent;
     const agent = this.#random.pick(this.#world.agents.filter((other) => other !== from));
     const isImpatient = this.#random.next() < 0.05;
+    const { sessionId } = this;
+    const agentRevision = this.#agentRevision;
+    const request = { sessionId, agent, agentRevision, ...(isImpatient && { drainTimeoutMs: 10 }) };
     this.#history.push(agent);
     this.#isSwitching = true;
-    const request = { sessionId: this.sessionId, agent, ...(isImpatient && { drainTimeoutMs: 10 }) };
     try {
-      await sessions.switchAgent(request);
+      this.#agentRevision = await this.#madeAtLast(request);
+      return "switched";
     } catch (error) {
       this.#countError(error);
-      await this.#settled();
-      const { session } = await this.#persist(() => sessions.getSession({ sessionId: this.sessionId }));
-      if (session?.agent !== agent) this.#history.push(from);
-      this.#unsure.add(agent);
-      return session?.agent === agent ? "switched" : "not switched";
+      this.#history.push(from);
+      return "not switched";
     } finally {
       this.#isSwitching = false;
     }
-    return "switched";
   }
 
-  /** Who lists the tools waits for a switch that is under way. */
-  async #settled(): Promise<void> {
-    await this.#persist(() => this.#world.router.listTools({ sessionId: this.sessionId }));
-  }
-
-  async #persist<T>(ask: () => Promise<T>): Promise<T> {
+  /** The revision that it gave. Rejects when it was refused, so that it will never be made. */
+  async #madeAtLast(request: Parameters<World["sessions"]["switchAgent"]>[0]): Promise<number> {
     for (;;) {
       try {
-        return await ask();
+        const { session } = await this.#world.sessions.switchAgent(request);
+        return session?.agentRevision ?? 0;
       } catch (error) {
+        if (!isUntold(error)) throw error;
         this.#countError(error);
         await delay(100);
       }
@@ -136,8 +134,7 @@ export class SessionLoad {
     const whose = await calling;
     if (whose === undefined) return;
     this.#tally.answered += 1;
-    const active = [...this.#history.slice(Math.max(0, first)), ...this.#unsure];
-    const possible = decidedBy === undefined ? active : [decidedBy];
+    const possible = decidedBy === undefined ? this.#history.slice(Math.max(0, first)) : [decidedBy];
     const isOwn = possible.includes(whose.agent) && whose.sessionId === this.sessionId && whose.nonce === nonce;
     if (!isOwn) this.#tally.misled.push(`${this.sessionId} ${name} of ${possible.join("|")}: ${JSON.stringify(whose)}`);
   }
@@ -170,6 +167,12 @@ export class SessionLoad {
   #count(kind: string): void {
     this.#tally.errors.set(kind, (this.#tally.errors.get(kind) ?? 0) + 1);
   }
+}
+
+/** Whether a request may have been carried out, or be so later. */
+function isUntold(error: unknown): boolean {
+  const { code } = failureFromConnectError(ConnectError.from(error));
+  return code === "unavailable" || code === "deadline_exceeded";
 }
 
 /** The words of an error result without what differs from call to call. */

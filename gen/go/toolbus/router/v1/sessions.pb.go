@@ -438,8 +438,11 @@ type SwitchAgentRequest struct {
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
 	// How long calls in flight may take, in milliseconds; absent means 5000.
 	DrainTimeoutMs *uint32 `protobuf:"varint,3,opt,name=drain_timeout_ms,json=drainTimeoutMs,proto3,oneof" json:"drain_timeout_ms,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// A revision that was told of the agent to be left: refused as aborted when the session has gone on to yet another agent, so
+	// that a switch whose answer was lost can be repeated, and made at most once. Absent: from whichever agent.
+	AgentRevision *uint32 `protobuf:"varint,4,opt,name=agent_revision,json=agentRevision,proto3,oneof" json:"agent_revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SwitchAgentRequest) Reset() {
@@ -489,6 +492,13 @@ func (x *SwitchAgentRequest) GetAgent() string {
 func (x *SwitchAgentRequest) GetDrainTimeoutMs() uint32 {
 	if x != nil && x.DrainTimeoutMs != nil {
 		return *x.DrainTimeoutMs
+	}
+	return 0
+}
+
+func (x *SwitchAgentRequest) GetAgentRevision() uint32 {
+	if x != nil && x.AgentRevision != nil {
+		return *x.AgentRevision
 	}
 	return 0
 }
@@ -660,13 +670,15 @@ const file_toolbus_router_v1_sessions_proto_rawDesc = "" +
 	"\x10drain_timeout_ms\x18\x02 \x01(\rH\x00R\x0edrainTimeoutMs\x88\x01\x01B\x13\n" +
 	"\x11_drain_timeout_ms\"M\n" +
 	"\x14CloseSessionResponse\x125\n" +
-	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"\xc9\x01\n" +
+	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"\x88\x02\n" +
 	"\x12SwitchAgentRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12-\n" +
-	"\x10drain_timeout_ms\x18\x03 \x01(\rH\x00R\x0edrainTimeoutMs\x88\x01\x01B\x13\n" +
-	"\x11_drain_timeout_ms\"L\n" +
+	"\x10drain_timeout_ms\x18\x03 \x01(\rH\x00R\x0edrainTimeoutMs\x88\x01\x01\x12*\n" +
+	"\x0eagent_revision\x18\x04 \x01(\rH\x01R\ragentRevision\x88\x01\x01B\x13\n" +
+	"\x11_drain_timeout_msB\x11\n" +
+	"\x0f_agent_revision\"L\n" +
 	"\x13SwitchAgentResponse\x125\n" +
 	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"R\n" +
 	"\x13WatchSessionRequest\x12;\n" +
