@@ -1,5 +1,6 @@
 import { quantileOf } from "./loop/quantile.ts";
 import { type BenchResult, comparedResult } from "./result.ts";
+import { measureDecisions } from "./router/decide.ts";
 import type { Report } from "./router/setting.ts";
 import { openRouterWorld } from "./router/world.ts";
 
@@ -11,6 +12,8 @@ import { openRouterWorld } from "./router/world.ts";
  * times the calls in flight. So each such time stands beside that of a bare request on the same bus between the same two
  * processes (`baseline`), `external_cpu_ms` says what a call costs over all processes, and `external_paced_*` how long calls
  * take that begin at a steady pace.
+ *
+ * `decide_us` is what the router's decision on a call costs by itself, with 1,000 tools and 100 agents.
  */
 
 export interface RouterOptions {
@@ -27,6 +30,8 @@ const ROUNDS = 5;
 
 export async function* measureRouter(options: RouterOptions): AsyncIterable<BenchResult> {
   const { calls, inFlight, perSecond, onProgress } = options;
+  onProgress("deciding");
+  yield* decisions();
   await using world = await openRouterWorld();
   onProgress("warming up");
   for (let round = 0; round < 3; round++) await world.measure({ way: "call", calls: 1_000, inFlight });
@@ -51,6 +56,19 @@ export async function* measureRouter(options: RouterOptions): AsyncIterable<Benc
   onProgress(`${calls} calls, ${perSecond} begin each second`);
   const paced = await world.measure({ way: "call", calls, inFlight, perSecond });
   yield* percentiles("external_paced", paced, await world.measure({ way: "raw", calls: 1_000, inFlight, perSecond }));
+}
+
+/** Each beside the smallest: the catalogue may cost the processor's caches something, and nothing else. */
+async function* decisions(): AsyncIterable<BenchResult> {
+  const fewest = await measureDecisions({ tools: 10, agents: 1 });
+  yield comparedResult({ bench, metric: "decide_10_tools_1_agent_us", unit: "µs" }, fewest);
+  for (const [metric, tools, agents] of [
+    ["decide_10_tools_100_agents_us", 10, 100],
+    ["decide_1000_tools_1_agent_us", 1_000, 1],
+    ["decide_us", 1_000, 100],
+  ] as const) {
+    yield comparedResult({ bench, metric, unit: "µs" }, await measureDecisions({ tools, agents }), fewest);
+  }
 }
 
 function* percentiles(name: string, one: Report, baseline: Report): Iterable<BenchResult> {

@@ -1,0 +1,146 @@
+import { randomUUID } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import { StoredAgentSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
+import { type Provider, type StoredTool, StoredToolSchema } from "#gen/toolbus/router/v1/catalogue_pb.ts";
+import { CallToolRequestSchema } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { systemClock as clock } from "#runtime/time/clock.ts";
+import { type AdmissionDesk, createAdmission } from "../../services/tool-router/admission.ts";
+import { Catalogue } from "../../services/tool-router/catalogue/catalogue.ts";
+import { Shelf } from "../../services/tool-router/catalogue/shelf.ts";
+import { Contexts } from "../../services/tool-router/contexts.ts";
+import { Sessions } from "../../services/tool-router/sessions.ts";
+import { SessionNews } from "../../services/tool-router/switching/session-news.ts";
+import { createMemoryDocuments } from "../../services/tool-router/testing/memory-documents.ts";
+import { createValidator } from "../../services/tool-router/validate.ts";
+
+/*
+ * What deciding alone costs: the admission of the router as it is in production (session, context, resolve, policy, validate),
+ * over a catalogue and sessions in memory. Each call is another agent's, of another tool, with arguments that are checked.
+ */
+
+export interface DecideSize {
+  tools: number;
+  agents: number;
+}
+
+const warmUp = 20_000;
+const measured = 50_000;
+const { signal } = new AbortController();
+
+/** How long each decision took, in microseconds. */
+export async function measureDecisions(size: DecideSize): Promise<number[]> {
+  const admission = await openAdmission(size);
+  const latenciesUs: number[] = [];
+  for (let n = 0; n < warmUp + measured; n++) {
+    const request = requestOf(n, size);
+    const from = performance.now();
+    const admitted = await admission.admit(request, signal);
+    const us = (performance.now() - from) * 1_000;
+    if (admitted.kind !== "admitted") throw new Error(`call ${n} is refused: ${admitted.answer.outputJson}`);
+    if (n >= warmUp) latenciesUs.push(us);
+  }
+  return latenciesUs;
+}
+
+/** Of each three calls one names its tool by alias, and one brings a list of what its run allows. */
+function requestOf(n: number, { tools, agents }: DecideSize) {
+  const [agent, tool] = [(n * 37) % agents, (n * 7_919) % tools];
+  return create(CallToolRequestSchema, {
+    callId: randomUUID(),
+    sessionId: sessionOf(agent),
+    runId: `run_${n}`,
+    name: n % 3 === 0 ? aliasOf(tool) : nameOf(tool),
+    argumentsJson: JSON.stringify({
+      id: n,
+      note: "a note of some length",
+      tags: ["one", "two"],
+      place: { city: "Bern" },
+    }),
+    ...(n % 3 === 1 && { allowedTools: [nameOf(0), nameOf(tool), aliasOf(0)] }),
+  }) as ReturnType<typeof create<typeof CallToolRequestSchema>> & { callId: string };
+}
+
+const nameOf = (tool: number) => `tool-${tool}`;
+const aliasOf = (tool: number) => `alias-${tool}`;
+const agentOf = (agent: number) => `agent-${agent}`;
+const sessionOf = (agent: number) => `session-${agent}`;
+
+async function openAdmission({ tools, agents }: DecideSize): Promise<AdmissionDesk> {
+  const validator = createValidator();
+  const catalogue = catalogueOf({ tools, agents });
+  const documents = createMemoryDocuments<ReturnType<typeof sessionFrom>>();
+  for (let agent = 0; agent < agents; agent++) await documents.create(sessionOf(agent), sessionFrom(agent));
+  const sessions = new Sessions({ documents, catalogue, clock, news: new SessionNews() });
+  const contexts = new Contexts({
+    catalogue,
+    sessions,
+    find: () => undefined,
+    clock,
+    startupMs: 5_000,
+    idleMs: 60_000,
+    judge: (tools) => ({ tools: [...tools], faults: new Map(), told: "" }),
+    onUnavailable: () => {},
+    onAvailable: () => {},
+  });
+  const spaces = {
+    activeSpace: async () => "",
+    recordToolMessage: async () => {},
+    deliverEvent: async () => {},
+  };
+  return createAdmission({ contexts, spaces, validator, audit: () => {} });
+}
+
+function sessionFrom(agent: number) {
+  return create(SessionSchema, {
+    id: sessionOf(agent),
+    agent: agentOf(agent),
+    principal: "local",
+    state: SessionState.ACTIVE,
+  });
+}
+
+function catalogueOf({ tools, agents }: DecideSize): Catalogue {
+  const agentShelf = new Shelf<ReturnType<typeof agentFrom>>();
+  const toolShelf = new Shelf<StoredTool>();
+  for (let tool = 0; tool < tools; tool++) toolShelf.take(nameOf(tool), tool + 1, toolFrom(tool));
+  for (let agent = 0; agent < agents; agent++) agentShelf.take(agentOf(agent), agent + 1, agentFrom(agent, tools));
+  return new Catalogue({
+    agents: { documents: createMemoryDocuments(), shelf: agentShelf },
+    tools: { documents: createMemoryDocuments(), shelf: toolShelf },
+    providers: { documents: createMemoryDocuments(), shelf: new Shelf<Provider>() },
+    ownProviders: [],
+    caughtUp: async () => {},
+  });
+}
+
+/** Each agent uses all tools, allows them by a pattern, and has an alias for each. */
+function agentFrom(agent: number, tools: number) {
+  const aliases = Object.fromEntries(Array.from({ length: tools }, (_, tool) => [aliasOf(tool), nameOf(tool)]));
+  const use = Array.from({ length: tools }, (_, tool) => nameOf(tool));
+  return create(StoredAgentSchema, { agent: { name: agentOf(agent), tools: { use, allowed: ["tool-*"], aliases } } });
+}
+
+function toolFrom(tool: number) {
+  const inputSchema = {
+    type: "object",
+    properties: {
+      id: { type: "integer", minimum: -tool },
+      note: { type: "string", maxLength: 1_000 },
+      tags: { type: "array", items: { type: "string" }, maxItems: 10 },
+      place: { type: "object", properties: { city: { enum: ["Bern", "Rome"] } }, required: ["city"] },
+    },
+    required: ["id", "note"],
+    additionalProperties: false,
+  };
+  return create(StoredToolSchema, {
+    tool: {
+      name: nameOf(tool),
+      description: `Does number ${tool}.`,
+      executionType: ExecutionType.INTERNAL,
+      effect: Effect.PURE,
+      inputSchemaJson: JSON.stringify(inputSchema),
+    },
+  });
+}
