@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/caller/v1/caller.proto.
  */
 export const file_toolbus_caller_v1_caller: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sYnVzL2NhbGxlci92MS9jYWxsZXIucHJvdG8SEXRvb2xidXMuY2FsbGVyLnYxIoABCgpDYWxsZXJUb29sEhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAISHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIkChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCUIJukgGcgQYgIBAEhIKCnRpbWVvdXRfbXMYBCABKA0iawoRQ2FsbGVyRGVjbGFyYXRpb24SHQoJY2FsbGVyX2lkGAEgASgJQgq6SAdyBRABGIACEjcKBXRvb2xzGAIgAygLMh0udG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyVG9vbEIJukgGkgEDEOgHIp8BChFDYWxsZXJUb29sUmVxdWVzdBIMCgR0eXBlGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIMCgR0b29sGAQgASgJEhYKDmFyZ3VtZW50c19qc29uGAUgASgJEi4KCmV4cGlyZXNfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQrkBChVjb20udG9vbGJ1cy5jYWxsZXIudjFCC0NhbGxlclByb3RvUAFaLXRvb2xidXMuZGV2L2dlbi9nby90b29sYnVzL2NhbGxlci92MTtjYWxsZXJ2MaICA1RDWKoCEVRvb2xidXMuQ2FsbGVyLlYxygIRVG9vbGJ1c1xDYWxsZXJcVjHiAh1Ub29sYnVzXENhbGxlclxWMVxHUEJNZXRhZGF0YeoCE1Rvb2xidXM6OkNhbGxlcjo6VjFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+  fileDesc("Ch50b29sYnVzL2NhbGxlci92MS9jYWxsZXIucHJvdG8SEXRvb2xidXMuY2FsbGVyLnYxIoABCgpDYWxsZXJUb29sEhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAISHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIkChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCUIJukgGcgQYgIBAEhIKCnRpbWVvdXRfbXMYBCABKA0iawoRQ2FsbGVyRGVjbGFyYXRpb24SHQoJY2FsbGVyX2lkGAEgASgJQgq6SAdyBRABGIACEjcKBXRvb2xzGAIgAygLMh0udG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyVG9vbEIJukgGkgEDEOgHIp8BChFDYWxsZXJUb29sUmVxdWVzdBIMCgR0eXBlGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIMCgR0b29sGAQgASgJEhYKDmFyZ3VtZW50c19qc29uGAUgASgJEi4KCmV4cGlyZXNfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjwKFkNhbGxlclRvb2xDYW5jZWxsYXRpb24SEgoKcmVxdWVzdF9pZBgBIAEoCRIOCgZyZWFzb24YAiABKAlCuQEKFWNvbS50b29sYnVzLmNhbGxlci52MUILQ2FsbGVyUHJvdG9QAVotdG9vbGJ1cy5kZXYvZ2VuL2dvL3Rvb2xidXMvY2FsbGVyL3YxO2NhbGxlcnYxogIDVENYqgIRVG9vbGJ1cy5DYWxsZXIuVjHKAhFUb29sYnVzXENhbGxlclxWMeICHVRvb2xidXNcQ2FsbGVyXFYxXEdQQk1ldGFkYXRh6gITVG9vbGJ1czo6Q2FsbGVyOjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp]);
 
 /**
  * A tool of the caller.
@@ -142,4 +142,32 @@ export type CallerToolRequest = Message<"toolbus.caller.v1.CallerToolRequest"> &
  */
 export const CallerToolRequestSchema: GenMessage<CallerToolRequest> = /*@__PURE__*/
   messageDesc(file_toolbus_caller_v1_caller, 2);
+
+/**
+ * A request that nobody waits for any more: it may be dropped, and an answer to it is refused.
+ *
+ * @generated from message toolbus.caller.v1.CallerToolCancellation
+ */
+export type CallerToolCancellation = Message<"toolbus.caller.v1.CallerToolCancellation"> & {
+  /**
+   * The request.
+   *
+   * @generated from field: string request_id = 1;
+   */
+  requestId: string;
+
+  /**
+   * Why: `cancelled` when its run was cancelled or whoever made the call left, `deadline` when their time was over.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message toolbus.caller.v1.CallerToolCancellation.
+ * Use `create(CallerToolCancellationSchema)` to create a new message.
+ */
+export const CallerToolCancellationSchema: GenMessage<CallerToolCancellation> = /*@__PURE__*/
+  messageDesc(file_toolbus_caller_v1_caller, 3);
 

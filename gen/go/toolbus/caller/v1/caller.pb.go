@@ -244,6 +244,61 @@ func (x *CallerToolRequest) GetExpiresAt() *timestamppb.Timestamp {
 	return nil
 }
 
+// A request that nobody waits for any more: it may be dropped, and an answer to it is refused.
+type CallerToolCancellation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The request.
+	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Why: `cancelled` when its run was cancelled or whoever made the call left, `deadline` when their time was over.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallerToolCancellation) Reset() {
+	*x = CallerToolCancellation{}
+	mi := &file_toolbus_caller_v1_caller_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallerToolCancellation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallerToolCancellation) ProtoMessage() {}
+
+func (x *CallerToolCancellation) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_caller_v1_caller_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallerToolCancellation.ProtoReflect.Descriptor instead.
+func (*CallerToolCancellation) Descriptor() ([]byte, []int) {
+	return file_toolbus_caller_v1_caller_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *CallerToolCancellation) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *CallerToolCancellation) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 var File_toolbus_caller_v1_caller_proto protoreflect.FileDescriptor
 
 const file_toolbus_caller_v1_caller_proto_rawDesc = "" +
@@ -270,7 +325,11 @@ const file_toolbus_caller_v1_caller_proto_rawDesc = "" +
 	"\x04tool\x18\x04 \x01(\tR\x04tool\x12%\n" +
 	"\x0earguments_json\x18\x05 \x01(\tR\rargumentsJson\x129\n" +
 	"\n" +
-	"expires_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAtB\xb9\x01\n" +
+	"expires_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\"O\n" +
+	"\x16CallerToolCancellation\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reasonB\xb9\x01\n" +
 	"\x15com.toolbus.caller.v1B\vCallerProtoP\x01Z-toolbus.dev/gen/go/toolbus/caller/v1;callerv1\xa2\x02\x03TCX\xaa\x02\x11Toolbus.Caller.V1\xca\x02\x11Toolbus\\Caller\\V1\xe2\x02\x1dToolbus\\Caller\\V1\\GPBMetadata\xea\x02\x13Toolbus::Caller::V1b\x06proto3"
 
 var (
@@ -285,16 +344,17 @@ func file_toolbus_caller_v1_caller_proto_rawDescGZIP() []byte {
 	return file_toolbus_caller_v1_caller_proto_rawDescData
 }
 
-var file_toolbus_caller_v1_caller_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_toolbus_caller_v1_caller_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_toolbus_caller_v1_caller_proto_goTypes = []any{
-	(*CallerTool)(nil),            // 0: toolbus.caller.v1.CallerTool
-	(*CallerDeclaration)(nil),     // 1: toolbus.caller.v1.CallerDeclaration
-	(*CallerToolRequest)(nil),     // 2: toolbus.caller.v1.CallerToolRequest
-	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
+	(*CallerTool)(nil),             // 0: toolbus.caller.v1.CallerTool
+	(*CallerDeclaration)(nil),      // 1: toolbus.caller.v1.CallerDeclaration
+	(*CallerToolRequest)(nil),      // 2: toolbus.caller.v1.CallerToolRequest
+	(*CallerToolCancellation)(nil), // 3: toolbus.caller.v1.CallerToolCancellation
+	(*timestamppb.Timestamp)(nil),  // 4: google.protobuf.Timestamp
 }
 var file_toolbus_caller_v1_caller_proto_depIdxs = []int32{
 	0, // 0: toolbus.caller.v1.CallerDeclaration.tools:type_name -> toolbus.caller.v1.CallerTool
-	3, // 1: toolbus.caller.v1.CallerToolRequest.expires_at:type_name -> google.protobuf.Timestamp
+	4, // 1: toolbus.caller.v1.CallerToolRequest.expires_at:type_name -> google.protobuf.Timestamp
 	2, // [2:2] is the sub-list for method output_type
 	2, // [2:2] is the sub-list for method input_type
 	2, // [2:2] is the sub-list for extension type_name
@@ -313,7 +373,7 @@ func file_toolbus_caller_v1_caller_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_caller_v1_caller_proto_rawDesc), len(file_toolbus_caller_v1_caller_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

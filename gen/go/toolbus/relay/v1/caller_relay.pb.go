@@ -190,6 +190,7 @@ type WatchCallerResponse struct {
 	//
 	//	*WatchCallerResponse_Attached
 	//	*WatchCallerResponse_Request
+	//	*WatchCallerResponse_Cancelled
 	Event         isWatchCallerResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -250,6 +251,15 @@ func (x *WatchCallerResponse) GetRequest() *v1.CallerToolRequest {
 	return nil
 }
 
+func (x *WatchCallerResponse) GetCancelled() *v1.CallerToolCancellation {
+	if x != nil {
+		if x, ok := x.Event.(*WatchCallerResponse_Cancelled); ok {
+			return x.Cancelled
+		}
+	}
+	return nil
+}
+
 type isWatchCallerResponse_Event interface {
 	isWatchCallerResponse_Event()
 }
@@ -264,9 +274,16 @@ type WatchCallerResponse_Request struct {
 	Request *v1.CallerToolRequest `protobuf:"bytes,2,opt,name=request,proto3,oneof"`
 }
 
+type WatchCallerResponse_Cancelled struct {
+	// A request that was sent is cancelled.
+	Cancelled *v1.CallerToolCancellation `protobuf:"bytes,3,opt,name=cancelled,proto3,oneof"`
+}
+
 func (*WatchCallerResponse_Attached) isWatchCallerResponse_Event() {}
 
 func (*WatchCallerResponse_Request) isWatchCallerResponse_Event() {}
+
+func (*WatchCallerResponse_Cancelled) isWatchCallerResponse_Event() {}
 
 // The caller's stream is open.
 type CallerAttached struct {
@@ -557,10 +574,11 @@ const file_toolbus_relay_v1_caller_relay_proto_rawDesc = "" +
 	"\x12WatchCallerRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12,\n" +
-	"\x12reconnect_grace_ms\x18\x02 \x01(\rR\x10reconnectGraceMs\"\xa0\x01\n" +
+	"\x12reconnect_grace_ms\x18\x02 \x01(\rR\x10reconnectGraceMs\"\xeb\x01\n" +
 	"\x13WatchCallerResponse\x12>\n" +
 	"\battached\x18\x01 \x01(\v2 .toolbus.relay.v1.CallerAttachedH\x00R\battached\x12@\n" +
-	"\arequest\x18\x02 \x01(\v2$.toolbus.caller.v1.CallerToolRequestH\x00R\arequestB\a\n" +
+	"\arequest\x18\x02 \x01(\v2$.toolbus.caller.v1.CallerToolRequestH\x00R\arequest\x12I\n" +
+	"\tcancelled\x18\x03 \x01(\v2).toolbus.caller.v1.CallerToolCancellationH\x00R\tcancelledB\a\n" +
 	"\x05event\"L\n" +
 	"\x0eCallerAttached\x12\x1d\n" +
 	"\n" +
@@ -603,36 +621,38 @@ func file_toolbus_relay_v1_caller_relay_proto_rawDescGZIP() []byte {
 
 var file_toolbus_relay_v1_caller_relay_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_toolbus_relay_v1_caller_relay_proto_goTypes = []any{
-	(*DeclareToolsRequest)(nil),    // 0: toolbus.relay.v1.DeclareToolsRequest
-	(*DeclareToolsResponse)(nil),   // 1: toolbus.relay.v1.DeclareToolsResponse
-	(*WatchCallerRequest)(nil),     // 2: toolbus.relay.v1.WatchCallerRequest
-	(*WatchCallerResponse)(nil),    // 3: toolbus.relay.v1.WatchCallerResponse
-	(*CallerAttached)(nil),         // 4: toolbus.relay.v1.CallerAttached
-	(*RespondRequest)(nil),         // 5: toolbus.relay.v1.RespondRequest
-	(*RespondResponse)(nil),        // 6: toolbus.relay.v1.RespondResponse
-	(*GetDeclarationRequest)(nil),  // 7: toolbus.relay.v1.GetDeclarationRequest
-	(*GetDeclarationResponse)(nil), // 8: toolbus.relay.v1.GetDeclarationResponse
-	(*v1.CallerDeclaration)(nil),   // 9: toolbus.caller.v1.CallerDeclaration
-	(*v1.CallerToolRequest)(nil),   // 10: toolbus.caller.v1.CallerToolRequest
+	(*DeclareToolsRequest)(nil),       // 0: toolbus.relay.v1.DeclareToolsRequest
+	(*DeclareToolsResponse)(nil),      // 1: toolbus.relay.v1.DeclareToolsResponse
+	(*WatchCallerRequest)(nil),        // 2: toolbus.relay.v1.WatchCallerRequest
+	(*WatchCallerResponse)(nil),       // 3: toolbus.relay.v1.WatchCallerResponse
+	(*CallerAttached)(nil),            // 4: toolbus.relay.v1.CallerAttached
+	(*RespondRequest)(nil),            // 5: toolbus.relay.v1.RespondRequest
+	(*RespondResponse)(nil),           // 6: toolbus.relay.v1.RespondResponse
+	(*GetDeclarationRequest)(nil),     // 7: toolbus.relay.v1.GetDeclarationRequest
+	(*GetDeclarationResponse)(nil),    // 8: toolbus.relay.v1.GetDeclarationResponse
+	(*v1.CallerDeclaration)(nil),      // 9: toolbus.caller.v1.CallerDeclaration
+	(*v1.CallerToolRequest)(nil),      // 10: toolbus.caller.v1.CallerToolRequest
+	(*v1.CallerToolCancellation)(nil), // 11: toolbus.caller.v1.CallerToolCancellation
 }
 var file_toolbus_relay_v1_caller_relay_proto_depIdxs = []int32{
 	9,  // 0: toolbus.relay.v1.DeclareToolsRequest.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
 	4,  // 1: toolbus.relay.v1.WatchCallerResponse.attached:type_name -> toolbus.relay.v1.CallerAttached
 	10, // 2: toolbus.relay.v1.WatchCallerResponse.request:type_name -> toolbus.caller.v1.CallerToolRequest
-	9,  // 3: toolbus.relay.v1.GetDeclarationResponse.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
-	0,  // 4: toolbus.relay.v1.CallerRelayService.DeclareTools:input_type -> toolbus.relay.v1.DeclareToolsRequest
-	2,  // 5: toolbus.relay.v1.CallerRelayService.WatchCaller:input_type -> toolbus.relay.v1.WatchCallerRequest
-	5,  // 6: toolbus.relay.v1.CallerRelayService.Respond:input_type -> toolbus.relay.v1.RespondRequest
-	7,  // 7: toolbus.relay.v1.CallerRelayService.GetDeclaration:input_type -> toolbus.relay.v1.GetDeclarationRequest
-	1,  // 8: toolbus.relay.v1.CallerRelayService.DeclareTools:output_type -> toolbus.relay.v1.DeclareToolsResponse
-	3,  // 9: toolbus.relay.v1.CallerRelayService.WatchCaller:output_type -> toolbus.relay.v1.WatchCallerResponse
-	6,  // 10: toolbus.relay.v1.CallerRelayService.Respond:output_type -> toolbus.relay.v1.RespondResponse
-	8,  // 11: toolbus.relay.v1.CallerRelayService.GetDeclaration:output_type -> toolbus.relay.v1.GetDeclarationResponse
-	8,  // [8:12] is the sub-list for method output_type
-	4,  // [4:8] is the sub-list for method input_type
-	4,  // [4:4] is the sub-list for extension type_name
-	4,  // [4:4] is the sub-list for extension extendee
-	0,  // [0:4] is the sub-list for field type_name
+	11, // 3: toolbus.relay.v1.WatchCallerResponse.cancelled:type_name -> toolbus.caller.v1.CallerToolCancellation
+	9,  // 4: toolbus.relay.v1.GetDeclarationResponse.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
+	0,  // 5: toolbus.relay.v1.CallerRelayService.DeclareTools:input_type -> toolbus.relay.v1.DeclareToolsRequest
+	2,  // 6: toolbus.relay.v1.CallerRelayService.WatchCaller:input_type -> toolbus.relay.v1.WatchCallerRequest
+	5,  // 7: toolbus.relay.v1.CallerRelayService.Respond:input_type -> toolbus.relay.v1.RespondRequest
+	7,  // 8: toolbus.relay.v1.CallerRelayService.GetDeclaration:input_type -> toolbus.relay.v1.GetDeclarationRequest
+	1,  // 9: toolbus.relay.v1.CallerRelayService.DeclareTools:output_type -> toolbus.relay.v1.DeclareToolsResponse
+	3,  // 10: toolbus.relay.v1.CallerRelayService.WatchCaller:output_type -> toolbus.relay.v1.WatchCallerResponse
+	6,  // 11: toolbus.relay.v1.CallerRelayService.Respond:output_type -> toolbus.relay.v1.RespondResponse
+	8,  // 12: toolbus.relay.v1.CallerRelayService.GetDeclaration:output_type -> toolbus.relay.v1.GetDeclarationResponse
+	9,  // [9:13] is the sub-list for method output_type
+	5,  // [5:9] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_relay_v1_caller_relay_proto_init() }
@@ -643,6 +663,7 @@ func file_toolbus_relay_v1_caller_relay_proto_init() {
 	file_toolbus_relay_v1_caller_relay_proto_msgTypes[3].OneofWrappers = []any{
 		(*WatchCallerResponse_Attached)(nil),
 		(*WatchCallerResponse_Request)(nil),
+		(*WatchCallerResponse_Cancelled)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

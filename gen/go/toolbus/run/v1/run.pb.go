@@ -984,7 +984,9 @@ type Run struct {
 	// Where it was forked from, if it was.
 	Fork *RunFork `protobuf:"bytes,16,opt,name=fork,proto3" json:"fork,omitempty"`
 	// How many runs in a row started by themselves, this one included; 0 for one that a client started.
-	SelfWakes     uint32 `protobuf:"varint,17,opt,name=self_wakes,json=selfWakes,proto3" json:"self_wakes,omitempty"`
+	SelfWakes uint32 `protobuf:"varint,17,opt,name=self_wakes,json=selfWakes,proto3" json:"self_wakes,omitempty"`
+	// What the log has of the text of a turn that is not committed, whole; absent if none.
+	Draft         *TextCheckpoint `protobuf:"bytes,18,opt,name=draft,proto3" json:"draft,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1136,6 +1138,13 @@ func (x *Run) GetSelfWakes() uint32 {
 		return x.SelfWakes
 	}
 	return 0
+}
+
+func (x *Run) GetDraft() *TextCheckpoint {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
 }
 
 // The run was accepted: stored before its creator was told.
@@ -1585,17 +1594,19 @@ func (x *RunParked) GetDeadline() *timestamppb.Timestamp {
 	return nil
 }
 
-// Text that the model wrote so far in a turn that is not committed.
+// Text that the model wrote so far in a turn that is not committed. In a log, only what the attempt's earlier checkpoints lack.
 type TextCheckpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The turn.
 	Turn uint32 `protobuf:"varint,1,opt,name=turn,proto3" json:"turn,omitempty"`
 	// The attempt.
 	Attempt uint32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// Number of deltas that the text is made of.
+	// Number of deltas of the attempt up to here; the next one that follows has this number.
 	Deltas uint32 `protobuf:"varint,3,opt,name=deltas,proto3" json:"deltas,omitempty"`
-	// The text.
-	Text          string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	// The text of the deltas from `first_delta` on.
+	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	// Number of the first delta that the text is made of; 0 where it is whole.
+	FirstDelta    uint32 `protobuf:"varint,5,opt,name=first_delta,json=firstDelta,proto3" json:"first_delta,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1656,6 +1667,13 @@ func (x *TextCheckpoint) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *TextCheckpoint) GetFirstDelta() uint32 {
+	if x != nil {
+		return x.FirstDelta
+	}
+	return 0
 }
 
 // Somebody asked to cancel the run.
@@ -2796,7 +2814,7 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\aRunFork\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1f\n" +
 	"\vat_sequence\x18\x02 \x01(\rR\n" +
-	"atSequence\"\x96\x05\n" +
+	"atSequence\"\xcc\x05\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -2819,7 +2837,8 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x06parent\x18\x0f \x01(\v2\x19.toolbus.run.v1.RunParentR\x06parent\x12+\n" +
 	"\x04fork\x18\x10 \x01(\v2\x17.toolbus.run.v1.RunForkR\x04fork\x12\x1d\n" +
 	"\n" +
-	"self_wakes\x18\x11 \x01(\rR\tselfWakes\"\x92\x03\n" +
+	"self_wakes\x18\x11 \x01(\rR\tselfWakes\x124\n" +
+	"\x05draft\x18\x12 \x01(\v2\x1e.toolbus.run.v1.TextCheckpointR\x05draft\"\x92\x03\n" +
 	"\vRunAccepted\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
@@ -2854,12 +2873,14 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x06result\x18\x02 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\"w\n" +
 	"\tRunParked\x122\n" +
 	"\x05calls\x18\x01 \x03(\v2\x1c.toolbus.run.v1.FunctionCallR\x05calls\x126\n" +
-	"\bdeadline\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"j\n" +
+	"\bdeadline\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"\x8b\x01\n" +
 	"\x0eTextCheckpoint\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x16\n" +
 	"\x06deltas\x18\x03 \x01(\rR\x06deltas\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\"G\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\x12\x1f\n" +
+	"\vfirst_delta\x18\x05 \x01(\rR\n" +
+	"firstDelta\"G\n" +
 	"\x0fCancelRequested\x12\x1c\n" +
 	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x8c\x01\n" +
@@ -3029,41 +3050,42 @@ var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	36, // 15: toolbus.run.v1.Run.ended_at:type_name -> google.protobuf.Timestamp
 	11, // 16: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
 	12, // 17: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
-	7,  // 18: toolbus.run.v1.RunAccepted.input:type_name -> toolbus.run.v1.Item
-	9,  // 19: toolbus.run.v1.RunAccepted.options:type_name -> toolbus.run.v1.RunOptions
-	11, // 20: toolbus.run.v1.RunAccepted.parent:type_name -> toolbus.run.v1.RunParent
-	12, // 21: toolbus.run.v1.RunAccepted.fork:type_name -> toolbus.run.v1.RunFork
-	7,  // 22: toolbus.run.v1.TurnCommitted.items:type_name -> toolbus.run.v1.Item
-	10, // 23: toolbus.run.v1.TurnCommitted.usage:type_name -> toolbus.run.v1.Usage
-	37, // 24: toolbus.run.v1.CallStarted.effect:type_name -> toolbus.tool.v1.Effect
-	33, // 25: toolbus.run.v1.CallFinished.result:type_name -> toolbus.tool.v1.ToolResult
-	4,  // 26: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
-	36, // 27: toolbus.run.v1.RunParked.deadline:type_name -> google.protobuf.Timestamp
-	0,  // 28: toolbus.run.v1.RunEnded.status:type_name -> toolbus.run.v1.RunStatus
-	7,  // 29: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
-	10, // 30: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.run.v1.Usage
-	36, // 31: toolbus.run.v1.RunEvent.time:type_name -> google.protobuf.Timestamp
-	14, // 32: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
-	15, // 33: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
-	16, // 34: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
-	17, // 35: toolbus.run.v1.RunEvent.call_started:type_name -> toolbus.run.v1.CallStarted
-	18, // 36: toolbus.run.v1.RunEvent.call_finished:type_name -> toolbus.run.v1.CallFinished
-	19, // 37: toolbus.run.v1.RunEvent.parked:type_name -> toolbus.run.v1.RunParked
-	20, // 38: toolbus.run.v1.RunEvent.text_checkpoint:type_name -> toolbus.run.v1.TextCheckpoint
-	21, // 39: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
-	22, // 40: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
-	23, // 41: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
-	24, // 42: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
-	27, // 43: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
-	28, // 44: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
-	29, // 45: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
-	38, // 46: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
-	39, // 47: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	20, // 18: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
+	7,  // 19: toolbus.run.v1.RunAccepted.input:type_name -> toolbus.run.v1.Item
+	9,  // 20: toolbus.run.v1.RunAccepted.options:type_name -> toolbus.run.v1.RunOptions
+	11, // 21: toolbus.run.v1.RunAccepted.parent:type_name -> toolbus.run.v1.RunParent
+	12, // 22: toolbus.run.v1.RunAccepted.fork:type_name -> toolbus.run.v1.RunFork
+	7,  // 23: toolbus.run.v1.TurnCommitted.items:type_name -> toolbus.run.v1.Item
+	10, // 24: toolbus.run.v1.TurnCommitted.usage:type_name -> toolbus.run.v1.Usage
+	37, // 25: toolbus.run.v1.CallStarted.effect:type_name -> toolbus.tool.v1.Effect
+	33, // 26: toolbus.run.v1.CallFinished.result:type_name -> toolbus.tool.v1.ToolResult
+	4,  // 27: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
+	36, // 28: toolbus.run.v1.RunParked.deadline:type_name -> google.protobuf.Timestamp
+	0,  // 29: toolbus.run.v1.RunEnded.status:type_name -> toolbus.run.v1.RunStatus
+	7,  // 30: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
+	10, // 31: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.run.v1.Usage
+	36, // 32: toolbus.run.v1.RunEvent.time:type_name -> google.protobuf.Timestamp
+	14, // 33: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
+	15, // 34: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
+	16, // 35: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
+	17, // 36: toolbus.run.v1.RunEvent.call_started:type_name -> toolbus.run.v1.CallStarted
+	18, // 37: toolbus.run.v1.RunEvent.call_finished:type_name -> toolbus.run.v1.CallFinished
+	19, // 38: toolbus.run.v1.RunEvent.parked:type_name -> toolbus.run.v1.RunParked
+	20, // 39: toolbus.run.v1.RunEvent.text_checkpoint:type_name -> toolbus.run.v1.TextCheckpoint
+	21, // 40: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
+	22, // 41: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
+	23, // 42: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
+	24, // 43: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
+	27, // 44: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
+	28, // 45: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
+	29, // 46: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
+	38, // 47: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
+	39, // 48: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_proto_init() }

@@ -124,3 +124,29 @@ class CallerToolRequest(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CallerToolRequest: _TypeAlias = CallerToolRequest  # noqa: Y015
+
+@_typing.final
+class CallerToolCancellation(_message.Message):
+    """A request that nobody waits for any more: it may be dropped, and an answer to it is refused."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """The request."""
+    reason: _builtins.str
+    """Why: `cancelled` when its run was cancelled or whoever made the call left, `deadline` when their time was over."""
+    def __init__(
+        self,
+        *,
+        request_id: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CallerToolCancellation: _TypeAlias = CallerToolCancellation  # noqa: Y015

@@ -473,6 +473,7 @@ class Run(_message.Message):
     PARENT_FIELD_NUMBER: _builtins.int
     FORK_FIELD_NUMBER: _builtins.int
     SELF_WAKES_FIELD_NUMBER: _builtins.int
+    DRAFT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The run's id."""
     session_id: _builtins.str
@@ -521,6 +522,10 @@ class Run(_message.Message):
     def fork(self) -> Global___RunFork:
         """Where it was forked from, if it was."""
 
+    @_builtins.property
+    def draft(self) -> Global___TextCheckpoint:
+        """What the log has of the text of a turn that is not committed, whole; absent if none."""
+
     def __init__(
         self,
         *,
@@ -541,10 +546,11 @@ class Run(_message.Message):
         parent: Global___RunParent | None = ...,
         fork: Global___RunFork | None = ...,
         self_wakes: _builtins.int = ...,
+        draft: Global___TextCheckpoint | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "ended_at", b"ended_at", "fork", b"fork", "parent", b"parent", "usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "draft", b"draft", "ended_at", b"ended_at", "fork", b"fork", "parent", b"parent", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "created_at", b"created_at", "ended_at", b"ended_at", "error", b"error", "fork", b"fork", "id", b"id", "items", b"items", "last_sequence", b"last_sequence", "output_text", b"output_text", "parent", b"parent", "reason", b"reason", "required_calls", b"required_calls", "self_wakes", b"self_wakes", "session_id", b"session_id", "status", b"status", "turns", b"turns", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "created_at", b"created_at", "draft", b"draft", "ended_at", b"ended_at", "error", b"error", "fork", b"fork", "id", b"id", "items", b"items", "last_sequence", b"last_sequence", "output_text", b"output_text", "parent", b"parent", "reason", b"reason", "required_calls", b"required_calls", "self_wakes", b"self_wakes", "session_id", b"session_id", "status", b"status", "turns", b"turns", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -778,7 +784,7 @@ Global___RunParked: _TypeAlias = RunParked  # noqa: Y015
 
 @_typing.final
 class TextCheckpoint(_message.Message):
-    """Text that the model wrote so far in a turn that is not committed."""
+    """Text that the model wrote so far in a turn that is not committed. In a log, only what the attempt's earlier checkpoints lack."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -786,14 +792,17 @@ class TextCheckpoint(_message.Message):
     ATTEMPT_FIELD_NUMBER: _builtins.int
     DELTAS_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
+    FIRST_DELTA_FIELD_NUMBER: _builtins.int
     turn: _builtins.int
     """The turn."""
     attempt: _builtins.int
     """The attempt."""
     deltas: _builtins.int
-    """Number of deltas that the text is made of."""
+    """Number of deltas of the attempt up to here; the next one that follows has this number."""
     text: _builtins.str
-    """The text."""
+    """The text of the deltas from `first_delta` on."""
+    first_delta: _builtins.int
+    """Number of the first delta that the text is made of; 0 where it is whole."""
     def __init__(
         self,
         *,
@@ -801,10 +810,11 @@ class TextCheckpoint(_message.Message):
         attempt: _builtins.int = ...,
         deltas: _builtins.int = ...,
         text: _builtins.str = ...,
+        first_delta: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "deltas", b"deltas", "text", b"text", "turn", b"turn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "deltas", b"deltas", "first_delta", b"first_delta", "text", b"text", "turn", b"turn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
