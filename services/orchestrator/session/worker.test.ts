@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import { type QueuedRun, RunStatus, SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
-import { createJournal } from "../run/journal.ts";
+import { claimRun, createJournal } from "../run/journal.ts";
 import { createMemoryRunLog } from "../run/memory-log.fixture.ts";
 import { enqueue, type QueueEntry, type SessionQueues } from "./queue.ts";
-import type { Wake } from "./wake.ts";
+import type { HolderAnswer, Wake } from "./wake.ts";
 import { createSessionWorker } from "./worker.ts";
 
 const sessionId = "s";
@@ -34,7 +34,8 @@ function wakeOf(id: number, { runId }: { runId: string }): Wake & { putDown: str
   return wake;
 }
 
-test("LOOP-13 a wake-up that is earlier than its news waits for them, also while the session is worked on", async () => {
+/** A worker whose runs end when they are let go. */
+function openWorker({ told = "gone" }: { told?: HolderAnswer | "gone" } = {}) {
   const log = createMemoryRunLog();
   const queues = createMemoryQueues();
   const finish = Promise.withResolvers<void>();
@@ -42,7 +43,7 @@ test("LOOP-13 a wake-up that is earlier than its news waits for them, also while
   const worker = createSessionWorker({
     log,
     queues,
-    holders: { ask: async () => "gone", nudge: () => {}, askForSnapshot: () => {} },
+    holders: { ask: async () => told, nudge: () => {}, askForSnapshot: () => {} },
     timers: { set: async () => {} },
     instance: "here",
     clock: systemClock,
@@ -61,15 +62,20 @@ test("LOOP-13 a wake-up that is earlier than its news waits for them, also while
     const journal = createJournal(log, runId, systemClock);
     await journal.append(() => ({ case: "accepted", value: { sessionId } }));
     await enqueue(queues, { sessionId, runId, acceptedPosition: journal.position });
+    return journal;
   };
+  return { worker, accept, started, letGo: finish.resolve };
+}
 
+test("LOOP-13 a wake-up that is earlier than its news waits for them, also while the session is worked on", async () => {
+  const { worker, accept, started, letGo } = openWorker();
   await accept("first");
   const firstWake = wakeOf(1, { runId: "first" });
   const working = worker.work(firstWake);
   await until(() => started.includes("first"), { what: "the first run to be worked on" });
   const early = wakeOf(2, { runId: "second" });
   await worker.work(early);
-  finish.resolve();
+  letGo();
   await working;
   expect([firstWake.putDown, early.putDown]).toEqual(["done", "later"]);
 
@@ -78,4 +84,29 @@ test("LOOP-13 a wake-up that is earlier than its news waits for them, also while
   await worker.work(again);
   expect(again.putDown).toBe("done");
   expect(started).toEqual(["first", "second"]);
+});
+
+test("LOOP-13 a wake-up of a session that is worked on stands until its work is done: the first one may be gone", async () => {
+  const { worker, accept, started, letGo } = openWorker();
+  await accept("first");
+  const firstWake = wakeOf(1, { runId: "first" });
+  const working = worker.work(firstWake);
+  await until(() => started.includes("first"), { what: "the first run to be worked on" });
+  await accept("second");
+  const further = wakeOf(2, { runId: "second" });
+  await worker.work(further);
+  expect(further.putDown, "its run is to be worked on").toBe("");
+  letGo();
+  await working;
+  expect(started).toEqual(["first", "second"]);
+  expect([firstWake.putDown, further.putDown]).toEqual(["done", "done"]);
+});
+
+test("LOOP-13 a wake-up of a session that another process works on is put back", async () => {
+  const { worker, accept, started } = openWorker({ told: "taken" });
+  await claimRun(await accept("first"), "elsewhere");
+  const wake = wakeOf(1, { runId: "first" });
+  await worker.work(wake);
+  expect(wake.putDown).toBe("later");
+  expect(started).toEqual([]);
 });

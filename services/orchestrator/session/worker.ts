@@ -6,15 +6,17 @@
  *              ▼
  *      ┌──▶ the run whose turn it is ─none, or waits for its client─▶ done
  *      │       │
- *      │    held by a process? ─it answers─▶ done (it looks again) · leave (the wake-up is its own)
+ *      │    held by a process? ─it answers─▶ later (it looks again) · leave (the wake-up is its own)
  *      │       │ no, or silence
  *      │    claim, loop
  *      └───────┘
  *
- * W1  While a session has work, a wake-up of it stands in the queue: it is acknowledged when there is nothing left to do,
- *     or when a process that has one answers for it. When that process dies, its wake-up comes to another one.
+ * W1  While a session has work, a wake-up of it stands in the queue: it is acknowledged when there is nothing left to do.
+ *     When the process dies that has it in hand, it comes to another one.
  * W2  A process works on a session once at a time. It answers for every wake-up it hears of meanwhile by looking again;
- *     looking, and giving the session up, happen without anything between them.
+ *     looking, and giving the session up, happen without anything between them. One that comes to it is kept and put down
+ *     with the first, one that came to another process is put back there: the first may be gone, as it is acknowledged by
+ *     whoever gets it a second time and finds the session at rest.
  * W3  A wake-up may be earlier than its news (journal J4): it waits for them, and not for ever. Before they stand, nobody
  *     answers for it: who looks again would not find them.
  * W4  Liveness comes from asking the holder, correctness from the fence: a claim on a run that is held after all costs a
@@ -35,10 +37,12 @@ import { type ActiveRun, enqueue, findActiveRun } from "./queue.ts";
 import type { HolderAnswer, Wake } from "./wake.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
-type Verdict = { kind: "done" } | { kind: "leave" } | { kind: "later"; delayMs: number };
+type Verdict = { kind: "done" } | { kind: "leave" } | { kind: "kept" } | { kind: "later"; delayMs: number };
 
 interface Hold {
   readonly wakeId: number;
+  /** W2: further wake-ups of the session, put down with the first. */
+  readonly kept: Wake[];
   hasNews: boolean;
   /** Makes the run that is under way look at its log. */
   nudge: () => void;
@@ -65,20 +69,25 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
 
   async function work(wake: Wake): Promise<void> {
     const { sessionId, runId } = wake.message;
-    const verdict = await decide(wake).catch((error: unknown): Verdict => {
+    const kept: Wake[] = [];
+    const verdict = await decide(wake, kept).catch((error: unknown): Verdict => {
       if (!options.abandon.aborted) logger.warn({ err: error, sessionId, runId }, "a wake-up is put back");
       return { kind: "later", delayMs: options.abandon.aborted ? 0 : 500 };
     });
-    if (verdict.kind === "later") wake.later(verdict.delayMs);
-    else wake[verdict.kind]();
+    putDown(wake, verdict);
+    for (const other of kept) putDown(other, verdict.kind === "leave" ? putBack : verdict);
   }
 
-  async function decide(wake: Wake): Promise<Verdict> {
+  async function decide(wake: Wake, kept: Wake[]): Promise<Verdict> {
     const { sessionId } = wake.message;
     if (!(await hasNews(wake))) return { kind: "later", delayMs: 50 }; // W3
     const held = answer(sessionId, wake.id);
-    if (held !== "free") return { kind: held === "leave" ? "leave" : "done" };
-    const hold: Hold = { wakeId: wake.id, hasNews: false, nudge: () => {} };
+    if (held === "leave") return { kind: "leave" };
+    if (held === "taken") {
+      holdsBySession.get(sessionId)?.kept.push(wake); // W2
+      return { kind: "kept" };
+    }
+    const hold: Hold = { wakeId: wake.id, kept, hasNews: false, nudge: () => {} };
     holdsBySession.set(sessionId, hold); // W2
     try {
       for (;;) {
@@ -134,7 +143,7 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
     const holder = state.phase.kind === "working" ? state.claim?.instance : undefined;
     if (holder !== undefined && holder !== instance) {
       const told = await holders.ask(holder, state.accepted.sessionId, hold.wakeId);
-      if (told === "taken") return { kind: "done" };
+      if (told === "taken") return putBack; // W2
       if (told === "leave") return { kind: "leave" };
       if (told === "unsure") return { kind: "later", delayMs: 200 };
     }
@@ -166,6 +175,13 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
   }
 
   return { work, answer };
+}
+
+const putBack: Verdict = { kind: "later", delayMs: 500 };
+
+function putDown(wake: Wake, verdict: Verdict): void {
+  if (verdict.kind === "later") wake.later(verdict.delayMs);
+  else if (verdict.kind !== "kept") wake[verdict.kind]();
 }
 
 function isPassing(error: unknown): boolean {
