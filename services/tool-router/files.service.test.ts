@@ -47,6 +47,53 @@ describe("files of agents and tools", () => {
     await until(async () => (await refusedFiles()).length === 0);
   });
 
+  test("a value that no agent can have hides no other fault, neither of form nor of meaning", async () => {
+    await write(suite.agentsDirectory, "wild.json", {
+      name: "wild",
+      limits: { maxTurns: -4, maxDepth: "deep" },
+      mcp: { servers: [{ name: "m", command: "m", args: ["a", 1], healthCheck: { intervalMs: -1 } }] },
+      tools: { use: ["@m/*", 7], aliases: { skip: "@m/x", lost: "nowhere", good: "@m/x" } },
+    });
+    const [refused] = await until(async () => {
+      const files = await refusedFiles();
+      return files.length > 0 && files;
+    });
+    expect(refused!.faults.toSorted()).toEqual([
+      "limits.maxDepth: must be integer",
+      "limits.maxTurns: must be >= 0",
+      "mcp.servers[0].args[1]: must be string",
+      "mcp.servers[0].healthCheck.intervalMs: must be >= 0",
+      'tools.aliases.lost: points to "nowhere", which does not exist',
+      "tools.aliases.skip: skip is a built-in of every agent",
+      "tools.use[1]: must be string",
+    ]);
+    await rm(join(suite.agentsDirectory, "wild.json"));
+    await until(async () => (await refusedFiles()).length === 0);
+  });
+
+  test("all faults of a tool's file are told at once, too", async () => {
+    await write(suite.toolsDirectory, "wild.json", {
+      name: "a name",
+      executionType: "gateway",
+      visibel: true,
+      timeout: -1,
+      inputSchema: { type: "objekt" },
+    });
+    const [refused] = await until(async () => {
+      const files = await refusedFiles();
+      return files.length > 0 && files;
+    });
+    expect(refused!.faults.toSorted()).toEqual([
+      "execution.url: a gateway tool needs a URL",
+      expect.stringMatching(/^inputSchema: is no JSON Schema: /),
+      expect.stringMatching(/^name: must be 1 to 64 letters/),
+      "timeout: must be >= 1",
+      "visibel: is not a known field",
+    ]);
+    await rm(join(suite.toolsDirectory, "wild.json"));
+    await until(async () => (await refusedFiles()).length === 0);
+  });
+
   test("files and RPC are held to one contract", async () => {
     const agent = { name: "wordy", description: "x".repeat(70_000) };
     await expect(suite.clients.agents.applyAgent({ agent })).rejects.toThrow(/description/);

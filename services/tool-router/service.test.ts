@@ -136,6 +136,13 @@ describe("the tool router on the bus", () => {
     await expect(suite.clients.router.listTools({ agent: "nobody" })).rejects.toThrow(/no agent "nobody"/);
   });
 
+  test("ORCH-11 a page of the trail that begins at nobody's token is refused", async () => {
+    for (const pageToken of ["garbage", "-1", "1.5", "1e3"]) {
+      const listing = suite.clients.audit.listAuditEvents({ pageToken });
+      await expect(listing).rejects.toThrow(/page_token is none of those that were given out/);
+    }
+  });
+
   test("ORCH-11 decisions can be watched live, filtered, from any place in the trail", async () => {
     const sessionId = await suite.openSession();
     const watching = new AbortController();

@@ -31,7 +31,7 @@ describe("arguments", () => {
   });
 
   test("that are no JSON or no object are told so", () => {
-    expect(faultOf("{")).toMatch(/the arguments are no valid JSON/);
+    expect(faultOf("{")).toMatch(/the arguments must be valid JSON/);
     expect(faultOf("[]")).toBe("the arguments must be a JSON object");
   });
 

@@ -123,7 +123,7 @@ function parseJson(text: string, what: string): Validation {
   try {
     return { kind: "valid", value: JSON.parse(text) };
   } catch (error) {
-    return { kind: "invalid", message: `${what} are no valid JSON: ${messageFromUnknown(error)}` };
+    return { kind: "invalid", message: `${what} must be valid JSON: ${messageFromUnknown(error)}` };
   }
 }
 
@@ -144,12 +144,14 @@ export function messageFromError(error: ErrorObject, root: string): string {
 
 /** `/tools/use/0` → `tools.use[0]`, below the root's name. */
 function pathFromPointer(pointer: string, root: string): string {
-  const steps = pointer
-    .split("/")
-    .slice(1)
-    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const steps = pointer.split("/").slice(1).map(unescaped);
   const path = steps.map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`)).join("");
   return root === "" ? path.replace(/^\./, "") || "the file" : root + path;
+}
+
+/** A step of a JSON pointer as it is. */
+export function unescaped(step: string): string {
+  return step.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

@@ -98,6 +98,13 @@ test("TOOL-7 an error that is null or empty is none, as everywhere: a non-empty 
   expect(await submit({ callId: "c1", error: { code: 1 } })).toBe(400);
 });
 
+test("TOOL-7 a call from outside of a run is answered where its empty run leads", async () => {
+  const headers = { "content-type": "application/json" };
+  const body = JSON.stringify({ callId: "c1", result: 1 });
+  expect((await fetch(`${url}/api/runs//tool-results`, { method: "POST", headers, body })).status).toBe(200);
+  expect(submitted).toMatchObject([{ callId: "c1", runId: "", resultJson: "1" }]);
+});
+
 test("TOOL-6 a stream of calls that is refused says why, before it ends", async () => {
   const response = await fetch(`${url}/api/tool-calls?tool=stock&watcher=theirs`);
   expect(await response.text()).toContain(

@@ -20,7 +20,8 @@ import { answerFailure, answerJson, principalHeaders, readJson } from "./exchang
  *
  *   GET  /api/tool-calls?tool=a&tool=b&watcher=name           calls as server-sent events: `call`, `withdrawn`; `refused` ends it
  *   POST /api/tool-calls/:callId/acknowledgement {deliveryId} takes a call
- *   POST /api/runs/:runId/tool-results {callId, result|error} 404 unknown or of another run, 409 already resolved
+ *   POST /api/runs/:runId/tool-results {callId, result|error} 404 unknown or of another run, 409 already resolved; calls
+ *                                                             from outside of a run have an empty one
  */
 
 export interface ToolCallPaths {
@@ -36,7 +37,7 @@ const ALIVE_MS = 15_000;
 export function createToolCallPaths(paths: ToolCallPaths): (request: HttpRequest, response: HttpResponse) => boolean {
   return (request, response) => {
     const [path = "", query] = (request.url ?? "/").split("?", 2);
-    const [, runId] = /^\/api\/runs\/([^/]+)\/tool-results$/.exec(path) ?? [];
+    const [, runId] = /^\/api\/runs\/([^/]*)\/tool-results$/.exec(path) ?? [];
     const [, callId] = /^\/api\/tool-calls\/([^/]+)\/acknowledgement$/.exec(path) ?? [];
     const { method } = request;
     if (method === "POST" && runId !== undefined) reply(response, submit(paths, request, runId));

@@ -65,15 +65,17 @@ export class CatalogueEditor {
   async applyTool(tool: Tool, origin: string): Promise<StoredTool> {
     const { catalogue } = this.#parts;
     await catalogue.caughtUp();
-    const faults = faultsOfTool(tool, {
-      validator: this.#parts.validator,
-      hasProvider: (provider) => catalogue.provider(provider) !== undefined,
-    });
+    const faults = this.faultsOfTool(tool);
     if (faults.length > 0) this.#refuse("tool", tool.name, faults);
     const stored = create(StoredToolSchema, { tool, origin });
     const same = (other: StoredTool) => !!other.tool && equals(ToolSchema, other.tool, tool);
     await this.#write("tool", this.#parts.tools, { name: tool.name, stored, same });
     return catalogue.storedTool(tool.name);
+  }
+
+  faultsOfTool(tool: Tool): string[] {
+    const { catalogue, validator } = this.#parts;
+    return faultsOfTool(tool, { validator, hasProvider: (name) => catalogue.provider(name) !== undefined });
   }
 
   async applyProvider(provider: Provider): Promise<Provider> {

@@ -1,6 +1,6 @@
-import { Ajv2020 } from "ajv/dist/2020.js";
+import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { messageFromError } from "../validate.ts";
+import { isObject, messageFromError, unescaped } from "../validate.ts";
 
 /**
  * What a file holds, or everything that is wrong with its form, each fault with its path; and where it could be read all the same,
@@ -37,6 +37,29 @@ export function createFileForm<T>(schema: Schema): (text: string) => Parsed<T> {
     }
     if (validate(value)) return { kind: "parsed", value };
     const faults = (validate.errors ?? []).map((error) => messageFromError(error, ""));
-    return { kind: "faulty", faults, readable: value as T };
+    return { kind: "faulty", faults, readable: withoutFaulty(value, validate.errors ?? []) as T };
   };
+}
+
+/** Faults of an object that are no fault of its values. */
+const OF_THE_OBJECT: ReadonlySet<string> = new Set(["required", "additionalProperties", "oneOf"]);
+
+/**
+ * What is left when each value that does not fit is taken out, so that the rest can be read. In a list it leaves an empty text
+ * in its place, so that the others keep theirs.
+ */
+function withoutFaulty(value: unknown, errors: readonly ErrorObject[]): unknown {
+  const rest: unknown = structuredClone(value);
+  for (const { keyword, instancePath } of errors) {
+    const steps = instancePath.split("/").slice(1).map(unescaped);
+    const last = steps.pop();
+    if (last === undefined || OF_THE_OBJECT.has(keyword)) continue;
+    const parent = steps.reduce<unknown>(
+      (at, step) => (isObject(at) || Array.isArray(at) ? Reflect.get(at, step) : undefined),
+      rest,
+    );
+    if (Array.isArray(parent)) parent[Number(last)] = "";
+    else if (isObject(parent)) delete parent[last];
+  }
+  return rest;
 }

@@ -51,7 +51,7 @@ export async function openCatalogueFiles(
     directory: options.toolsDirectory,
     parse: parseToolFile,
     apply: (tool, file) => editor.applyTool(tool, file),
-    faultsOf: () => [],
+    faultsOf: (tool) => editor.faultsOfTool(tool),
     remove: (name, file) => editor.removeTool(name, file),
     standing: () => catalogue.storedTools.map(({ tool, origin }) => ({ name: tool?.name ?? "", origin })),
   };
@@ -197,7 +197,13 @@ async function faultsOfApplying<T extends { name: string }>(
   }
 }
 
-const pathOf = (fault: string) => fault.slice(0, fault.indexOf(": "));
+/** Where a fault is; for a field that is missing, where that would be. */
+function pathOf(fault: string): string {
+  const path = fault.slice(0, fault.indexOf(": "));
+  const [, missing] = /: must have required property '(.+)'$/.exec(fault) ?? [];
+  if (missing === undefined) return path;
+  return path === "the file" ? missing : `${path}.${missing}`;
+}
 
 /** What came from a file that is gone, or that defines something else by now. A directory that is missing says nothing. */
 async function removeOrphans<T extends { name: string }>(shelf: FileShelf<T>): Promise<void> {

@@ -75,9 +75,10 @@ const form = createFileForm<ToolFile>(TOOL);
 /** TOOL-1: a tool's file. */
 export function parseToolFile(text: string): Parsed<Tool> {
   const parsed = form(text);
-  return parsed.kind === "faulty"
-    ? { kind: "faulty", faults: parsed.faults }
-    : { kind: "parsed", value: toolFromFile(parsed.value) };
+  if (parsed.kind === "parsed") return { kind: "parsed", value: toolFromFile(parsed.value) };
+  const { faults, readable } = parsed;
+  const hasKind = (readable?.executionType ?? readable?.kind) !== undefined; // by which the rest is judged
+  return { kind: "faulty", faults, ...(readable && hasKind && { readable: toolFromFile(readable) }) };
 }
 
 function toolFromFile(file: ToolFile): Tool {

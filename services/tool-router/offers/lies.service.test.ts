@@ -104,7 +104,7 @@ const answers: [string, (signal: AbortSignal) => AsyncIterable<Event>, unknown][
     async function* () {
       yield resultEvent("{");
     },
-    { error: expect.stringContaining("no valid JSON") },
+    { error: expect.stringContaining("must be valid JSON") },
   ],
   [
     "breaks off",

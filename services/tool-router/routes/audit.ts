@@ -1,5 +1,6 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { AuditService } from "#gen/toolbus/router/v1/audit_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { type AuditReader, readPage, watchFrom } from "../audit-pages.ts";
 
@@ -17,6 +18,13 @@ export function routeAudit(router: ConnectRouter, { audit, stopping }: AuditRout
       for await (const event of watched) yield { event };
     },
     listAuditEvents: ({ filter, pageSize, pageToken }, { signal }) =>
-      readPage(audit, { filter, pageSize: pageSize || 100, beforeSequence: Number(pageToken || 0) }, signal),
+      readPage(audit, { filter, pageSize: pageSize || 100, beforeSequence: sequenceFromToken(pageToken) }, signal),
+  });
+}
+
+function sequenceFromToken(token: string): number {
+  if (/^\d{0,15}$/.test(token)) return Number(token);
+  return refuse("invalid_argument", "page_token is none of those that were given out", {
+    reason: "PAGE_TOKEN_INVALID",
   });
 }
