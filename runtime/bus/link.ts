@@ -2,6 +2,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { Failure, messageFromUnknown } from "../failure/failure.ts";
 import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
+import { openEnding } from "../time/ending.ts";
 import { timeoutSignal } from "../time/timeout-signal.ts";
 import { unlessAborted } from "../time/unless-aborted.ts";
 
@@ -102,7 +103,8 @@ export interface PersistOptions {
 export async function persist<T>(link: Link, action: () => Promise<T>, options: PersistOptions): Promise<T> {
   const backoff = createBackoff({ initialMs: 20, maxMs: 500 });
   using limit = options.timeoutMs === undefined ? undefined : timeoutSignal(options.timeoutMs);
-  const signal = options.signal && limit ? AbortSignal.any([options.signal, limit]) : (options.signal ?? limit);
+  using ending = openEnding(options.signal, limit);
+  const { signal } = ending;
   let cause: unknown;
   for (;;) {
     try {

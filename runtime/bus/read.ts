@@ -2,6 +2,7 @@ import type { ConsumerMessages, JsMsg, StoredMsg } from "@nats-io/jetstream";
 import type { MsgHdrs } from "@nats-io/transport-node";
 import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
+import { openEnding } from "../time/ending.ts";
 import { firstAfter, lastOf } from "./append.ts";
 import type { Bus } from "./bus.ts";
 import { streamOfSubject } from "./declarations.ts";
@@ -100,7 +101,8 @@ async function* consumeFrom(bus: Bus, subject: string, sequence: number, signal?
     what: `following ${subject}`,
     isPassing,
   });
-  const ends = signal ? AbortSignal.any([signal, bus.link.down]) : bus.link.down;
+  using ending = openEnding(signal, bus.link.down);
+  const ends = ending.signal;
   const stop = () => messages.stop();
   ends.addEventListener("abort", stop, { once: true });
   if (ends.aborted) stop();

@@ -5,19 +5,20 @@ export interface Ending extends Disposable {
 }
 
 /**
- * Holds its sources until it is disposed, and they hold it: what `AbortSignal.any` gives may be collected while somebody
- * waits for it.
+ * Its sources hold it, and it holds them, until it is disposed; those of `AbortSignal.any` hold what that gives weakly.
+ * Whoever is done disposes it (`using`), for a source may live as long as the process.
  */
-export function openEnding(...sources: readonly AbortSignal[]): Ending {
+export function openEnding(...sources: readonly (AbortSignal | undefined)[]): Ending {
+  const held = sources.filter((source) => source !== undefined);
   const controller = new AbortController();
-  const onAbort = () => controller.abort(sources.find(({ aborted }) => aborted)?.reason);
-  for (const source of sources) source.addEventListener("abort", onAbort, { once: true });
-  if (sources.some(({ aborted }) => aborted)) onAbort();
-  return {
-    signal: controller.signal,
-    end: (reason) => controller.abort(reason),
-    [Symbol.dispose]() {
-      for (const source of sources) source.removeEventListener("abort", onAbort);
-    },
+  const letGo = () => {
+    for (const source of held) source.removeEventListener("abort", onAbort);
   };
+  const onAbort = () => {
+    letGo();
+    controller.abort(held.find(({ aborted }) => aborted)?.reason);
+  };
+  for (const source of held) source.addEventListener("abort", onAbort, { once: true });
+  if (held.some(({ aborted }) => aborted)) onAbort();
+  return { signal: controller.signal, end: (reason) => controller.abort(reason), [Symbol.dispose]: letGo };
 }

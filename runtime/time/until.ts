@@ -1,4 +1,5 @@
 import { delay } from "./delay.ts";
+import { openEnding } from "./ending.ts";
 
 export interface UntilOptions {
   timeoutMs?: number;
@@ -42,8 +43,8 @@ async function withinTime<T>(
   const value = condition();
   if (!(value instanceof Promise)) return value;
   const over = new AbortController();
-  const ends = signal ? AbortSignal.any([over.signal, signal]) : over.signal;
-  const timeUp = delay(Math.max(leftMs, 0), ends).then(
+  using ending = openEnding(over.signal, signal);
+  const timeUp = delay(Math.max(leftMs, 0), ending.signal).then(
     () => undefined,
     () => signal?.throwIfAborted(), // the wait itself is cut short when the value is there, which is no failure
   );

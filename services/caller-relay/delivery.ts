@@ -11,9 +11,11 @@
  *     only within the grace that its caller asked for.
  * D5  Whoever finds that a recorded stream is no more says so in the record.
  */
+
 import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import type { Carriage } from "./attachments.ts";
 import type { Changes } from "./changes.ts";
 import type { Holders } from "./holders.ts";
@@ -51,7 +53,8 @@ export async function deliver(parts: DeliveryParts, call: HeldCall, signal: Abor
   using _ = parts.holders.announce(sessionId, requestId);
   using open = parts.requests.open(keyOfRequest(sessionId, requestId));
   const over = new AbortController();
-  const ends = AbortSignal.any([signal, over.signal]);
+  using ending = openEnding(signal, over.signal);
+  const ends = ending.signal;
   try {
     const outcome = await Promise.race<Outcome>([
       open.answered.then((result) => ({ kind: "answered", result })),
@@ -118,7 +121,10 @@ async function findStream(
       await records.remove(sessionId, revision);
       return undefined;
     }
-    await firstOf(change.happened, (over) => clock.delay(leftMs, AbortSignal.any([signal, over])));
+    await firstOf(change.happened, async (over) => {
+      using ending = openEnding(signal, over);
+      await clock.delay(leftMs, ending.signal);
+    });
   }
 }
 

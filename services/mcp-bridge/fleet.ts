@@ -1,6 +1,7 @@
 import type { McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { createChanges, orAborted } from "./connection/changes.ts";
 import type { Connection } from "./connection/connection.ts";
 import type { Connections } from "./connections.ts";
@@ -69,7 +70,8 @@ export function createFleet({ instance, connections, instances, member, logger }
     const told: McpServerStatus[] = [];
     const changes = createChanges();
     const over = new AbortController();
-    const ends = AbortSignal.any([signal, over.signal]);
+    using ending = openEnding(signal, over.signal);
+    const ends = ending.signal;
     const follow = async (statuses: AsyncIterable<McpServerStatus>) => {
       for await (const status of statuses) {
         told.push(status);

@@ -8,6 +8,7 @@ import {
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { createChanges, orAborted } from "./connection/changes.ts";
 import {
   type AskedSource,
@@ -42,7 +43,8 @@ export async function* watchTools(
     const sources = parts.applied.list().map(sourceOfServer);
     const over = new AbortController();
     void changed.then(() => over.abort());
-    const signal = AbortSignal.any([asker.signal, over.signal]);
+    using ending = openEnding(asker.signal, over.signal);
+    const { signal } = ending;
     try {
       yield* watchSources(sources, request.scope, { ...asker, signal }, parts);
     } catch (error) {
@@ -61,7 +63,8 @@ async function* watchSources(
   const changes = createChanges();
   const offers = new Map<AskedSource, SourceOffer>();
   const over = new AbortController();
-  const signal = AbortSignal.any([asker.signal, over.signal]);
+  using ending = openEnding(asker.signal, over.signal);
+  const { signal } = ending;
   const feeds = sources.map((source) => {
     const tell = (offer: SourceOffer) => {
       offers.set(source, offer);
@@ -95,7 +98,8 @@ async function untilAllTold(
   signal: AbortSignal,
 ): Promise<void> {
   const over = new AbortController();
-  const limit = delay(limitMs, AbortSignal.any([signal, over.signal])).catch(() => {}); // whoever waits looks at the signal
+  using ending = openEnding(signal, over.signal);
+  const limit = delay(limitMs, ending.signal).catch(() => {}); // whoever waits looks at the signal
   try {
     let isLate = false;
     void limit.then(() => {

@@ -3,6 +3,7 @@ import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { ApplyServerResponseSchema, McpServerService } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import type { Fleet } from "./fleet.ts";
 import { type OfferWatchParts, watchTools } from "./offer-watch.ts";
 import type { Asker, Provider } from "./provider.ts";
@@ -25,12 +26,15 @@ export interface Routes extends Omit<OfferWatchParts, "provider" | "connections"
 
 export function createRoutes(parts: Routes) {
   const { provider, applied, fleet } = parts;
-  const lasting = (context: HandlerContext) => AbortSignal.any([context.signal, parts.stopping]);
+  const lasting = ({ signal }: HandlerContext) => openEnding(signal, parts.stopping);
 
   return (router: ConnectRouter): void => {
     router.service(ToolProviderService, {
       listTools: (request, context) => provider.listTools(request, askerOf(context)),
-      watchTools: (request, context) => watchTools(request, { ...askerOf(context), signal: lasting(context) }, parts),
+      async *watchTools(request, context) {
+        using ending = lasting(context);
+        yield* watchTools(request, { ...askerOf(context), signal: ending.signal }, parts);
+      },
       callTool: (request, context) => provider.callTool(request, askerOf(context)),
       async releaseScope({ scope }, { signal }) {
         const { sessionId = "", agent = "" } = scope ?? {};
@@ -56,7 +60,8 @@ export function createRoutes(parts: Routes) {
       },
       async *watchHealth({ sessionId }, context) {
         const watch = isForOwnPart(context) ? fleet.watchOwn : fleet.watch;
-        for await (const status of watch(sessionId, lasting(context))) yield { status };
+        using ending = lasting(context);
+        for await (const status of watch(sessionId, ending.signal)) yield { status };
       },
       async releaseScope({ sessionId, agent }, context) {
         const holder = { sessionId, agent };

@@ -21,6 +21,7 @@ import {
 } from "#gen/toolbus/space/v1/space_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import type { Inbox } from "./inbox.ts";
 import { dueMsOf } from "./memory.ts";
 import { keyOf, type Owner } from "./owner.ts";
@@ -120,9 +121,13 @@ export function openPlanClock({ follow, look, clock, logger }: PlanClockParts): 
     if (atMs === undefined) return;
     const wait = new AbortController();
     waits.set(key, wait);
-    const looking = lookAt(owner, atMs, AbortSignal.any([wait.signal, signal]))
+    const ending = openEnding(wait.signal, signal);
+    const looking = lookAt(owner, atMs, ending.signal)
       .catch(() => {}) // another record took its place, or the service stops
-      .finally(() => looks.delete(looking));
+      .finally(() => {
+        ending[Symbol.dispose]();
+        looks.delete(looking);
+      });
     looks.add(looking);
   };
   const run = async () => {

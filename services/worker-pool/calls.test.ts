@@ -57,16 +57,6 @@ def no_json():
 def big():
     return 2**64 + 1
 
-async def wait_long():
-    try:
-        await asyncio.sleep(60)
-    finally:
-        log.info("cleaned up")
-
-def spin():
-    while True:
-        pass
-
 def count():
     with open(os.environ["HOME"] + "/counted", "a") as file:
         file.write("x")
@@ -224,33 +214,5 @@ describe("logs and progress", () => {
     const failure = await failureOf(workers.call("tool.given", {}, { config: { secrets: ["ABSENT"] } }));
     expect(failure.code).toBe(Code.FailedPrecondition);
     expect(messageFromUnknown(failure)).toContain("TOOLBUS_SECRET_ABSENT");
-  });
-});
-
-describe("time and cancelling", () => {
-  const worker = async () => (await workers.service.listWorkers({})).workers[0];
-
-  test("WORK-7 a call whose time is over ends, coroutine or loop, and its worker goes on", async () => {
-    await workers.call("tool.echo");
-    const before = await worker();
-    for (const name of ["tool.wait_long", "tool.spin"]) {
-      const failure = await failureOf(workers.call(name, {}, { timeoutMs: 200 }));
-      expect(failure.code).toBe(Code.DeadlineExceeded);
-      expect(failure.rawMessage).toMatch(/timed out after \d+ms/);
-    }
-    await eventually(async () => (await worker())?.callsInFlight === 0);
-    expect((await worker())?.processId).toBe(before?.processId);
-    expect((await workers.call("tool.echo", { value: 2 })).result).toBe(2);
-  });
-
-  test("LOOP-15 a caller that cancels ends the function", async () => {
-    const lines = workers.watchLogs();
-    const cancel = new AbortController();
-    const called = failureOf(workers.call("tool.wait_long", {}, { options: { signal: cancel.signal } }));
-    await eventually(async () => (await worker())?.callsInFlight === 1);
-    cancel.abort();
-    expect((await called).code).toBe(Code.Canceled);
-    await eventually(() => lines.some(({ log }) => log?.message === "cleaned up"));
-    await eventually(async () => (await worker())?.callsInFlight === 0);
   });
 });

@@ -9,6 +9,7 @@ import {
   WorkerService,
 } from "#gen/toolbus/worker/v1/workers_pb.ts";
 import { currentTrace, logFieldsFromTrace } from "#runtime/telemetry/trace-context.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import type { LogHub } from "./logs/log-hub.ts";
 import type { LogLine } from "./logs/log-line.ts";
 import { watchOffers } from "./offer-changes.ts";
@@ -30,7 +31,8 @@ export function createRoutes({ offer, onChange, calls, workers, stop, logs, stop
     router.service(ToolProviderService, {
       listTools: ({ sources }) => offer(sources),
       async *watchTools({ sources }, { signal }) {
-        const offers = watchOffers(() => offer(sources), onChange, AbortSignal.any([signal, stopping]));
+        using ending = openEnding(signal, stopping);
+        const offers = watchOffers(() => offer(sources), onChange, ending.signal);
         for await (const response of offers) yield { tools: response.tools, sources: response.sources };
       },
       callTool: (request, { signal }) => calls.run(request, { traceId: currentTraceId(), signal }),
@@ -43,7 +45,8 @@ export function createRoutes({ offer, onChange, calls, workers, stop, logs, stop
         return {};
       },
       async *watchLogs({ source }, { signal }) {
-        for await (const line of logs.watch(source, AbortSignal.any([signal, stopping]))) yield responseFromLine(line);
+        using ending = openEnding(signal, stopping);
+        for await (const line of logs.watch(source, ending.signal)) yield responseFromLine(line);
       },
     });
   };

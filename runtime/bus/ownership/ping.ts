@@ -1,5 +1,6 @@
 import { errors } from "@nats-io/transport-node";
 import { delay } from "../../time/delay.ts";
+import { openEnding } from "../../time/ending.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
 import type { Bus } from "../bus.ts";
 import type { OwnerEntry } from "./entry.ts";
@@ -63,9 +64,9 @@ async function askUntilSilent(bus: Bus, subject: string, silenceMs: number, sign
 
 async function askOnce(bus: Bus, subject: string, timeoutMs: number, signal?: AbortSignal): Promise<Answer> {
   const { down } = bus.link;
-  const ends = signal ? AbortSignal.any([signal, down]) : down;
+  using ending = openEnding(signal, down);
   try {
-    const answer = await unlessAborted(bus.connection.request(subject, "ping", { timeout: timeoutMs }), ends);
+    const answer = await unlessAborted(bus.connection.request(subject, "ping", { timeout: timeoutMs }), ending.signal);
     return answer.string() as OwnerState;
   } catch (error) {
     signal?.throwIfAborted();

@@ -2,6 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { CallerDeclaration } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { Source, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { toolsFromDeclaration } from "../declaration.ts";
 import type { Declarations, Relay } from "../relay.ts";
 
@@ -29,7 +30,8 @@ export function providerRoutes(parts: ProviderRouteParts): ServiceImpl<typeof To
     },
     async *watchTools({ scope, sources }, context) {
       const sessionId = scope?.sessionId || refuse("invalid_argument", "scope.session_id: is required");
-      const ends = AbortSignal.any([context.signal, stopping]);
+      using ending = openEnding(context.signal, stopping);
+      const ends = ending.signal;
       for await (const declaration of declarations.follow(sessionId, ends)) yield offer(declaration, sources);
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again");
     },

@@ -3,6 +3,7 @@ import type { Progress } from "@modelcontextprotocol/client";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
 import { type Tool, ToolProgressSchema, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { errorResult, resultFromAnswer } from "../tools/result.ts";
 import type { CallEvent } from "./calls.ts";
 import type { LinkKeeper } from "./link-keeper.ts";
@@ -61,7 +62,8 @@ async function executeWithin(
   limits: Limits,
 ): Promise<ToolResult> {
   const { deadline } = limits;
-  const signal = AbortSignal.any([deadline, limits.abandoned]);
+  using ending = openEnding(deadline, limits.abandoned);
+  const { signal } = ending;
   for (let isFirst = true; ; isFirst = false) {
     const ready = await execution.keeper
       .whenReady(signal)

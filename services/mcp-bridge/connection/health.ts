@@ -1,6 +1,7 @@
 import { Health, type HealthCheck } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Clock, systemClock } from "#runtime/time/clock.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 
 /** What the checks of one link have found. */
 export interface HealthFinding {
@@ -56,8 +57,8 @@ export async function watchHealth(options: HealthWatchOptions): Promise<void> {
 async function checkOnce(options: HealthWatchOptions, timeoutMs: number, clock: Clock): Promise<string | undefined> {
   const over = new AbortController();
   const timeUp = new Error(`no answer within ${timeoutMs} ms`);
-  const ends = AbortSignal.any([over.signal, options.signal]);
-  const late = clock.delay(timeoutMs, ends).then(
+  using ending = openEnding(over.signal, options.signal);
+  const late = clock.delay(timeoutMs, ending.signal).then(
     () => over.abort(timeUp),
     () => {}, // the answer came first
   );

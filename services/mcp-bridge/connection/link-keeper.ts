@@ -4,6 +4,8 @@ import type { Tool, ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { type Backoff, createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { createChanges, orAborted } from "./changes.ts";
 import { type HealthFinding, watchHealth } from "./health.ts";
 import type { Link } from "./link.ts";
@@ -107,7 +109,8 @@ export class LinkKeeper implements AsyncDisposable {
     if (current.kind === "ready") return current;
     const limitMs = performance.now() + this.#startupTimeoutMs;
     const failedBefore = this.#failedAttempts;
-    const limit = AbortSignal.any([signal, this.#closing.signal, AbortSignal.timeout(this.#startupTimeoutMs)]);
+    using time = timeoutSignal(this.#startupTimeoutMs);
+    using ending = openEnding(signal, this.#closing.signal, time);
     for (;;) {
       const changed = this.changes.next();
       const phase = this.#phase;
@@ -116,7 +119,7 @@ export class LinkKeeper implements AsyncDisposable {
       if (phase.kind === "closed" || isTooFar || this.#failedAttempts > failedBefore)
         this.#refuseUnavailable(reasonOf(phase));
       try {
-        await orAborted(changed, limit);
+        await orAborted(changed, ending.signal);
       } catch (error) {
         if (signal.aborted) throw error;
         this.#refuseUnavailable(reasonOf(this.#phase));
@@ -183,10 +186,11 @@ export class LinkKeeper implements AsyncDisposable {
     const readyAtMs = performance.now();
     this.#hasServed = false;
     const over = new AbortController();
+    using ending = openEnding(over.signal, signal);
     if (!signal.aborted) {
       this.#enter({ kind: "ready", link, tools: this.#take(listed) });
       this.#logger.info({ tools: listed.tools.length, protocolVersion: link.protocolVersion }, "ready");
-      this.#watchHealth(link, AbortSignal.any([over.signal, signal]));
+      this.#watchHealth(link, ending.signal);
     }
     const reason = await orAborted(link.ended, signal).catch(() => undefined); // closed by us: nobody asks why
     over.abort();
@@ -250,8 +254,9 @@ export class LinkKeeper implements AsyncDisposable {
   async readTools(): Promise<void> {
     const phase = this.#phase;
     if (phase.kind !== "ready") return;
-    const limit = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(this.#startupTimeoutMs)]);
-    const listed = await phase.link.list(limit);
+    using time = timeoutSignal(this.#startupTimeoutMs);
+    using ending = openEnding(this.#closing.signal, time);
+    const listed = await phase.link.list(ending.signal);
     if (this.#phase !== phase) return;
     phase.tools = this.#take(listed);
     this.#changed();

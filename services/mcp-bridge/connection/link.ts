@@ -12,6 +12,8 @@ import type { Tool, ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { logFromNotification } from "../tools/log.ts";
 import type { OpenTransport, TransportContext, TransportModule } from "../transport/module.ts";
 import { orAborted } from "./changes.ts";
@@ -62,13 +64,20 @@ const PROBE_SHARE = 0.4;
 /** Opens the transport and initialises. A rejected opening has closed, or is closing, what it opened: wait for `closed`. */
 export function openLink(options: LinkOptions, timeoutMs: number, signal: AbortSignal): Opening {
   const closing: Promise<void>[] = [];
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const time = timeoutSignal(timeoutMs);
+  const ending = openEnding(signal, time);
+  const limit = ending.signal;
   const attempt = (connect: ConnectOptions) => openOnce(options, { ...connect, signal: limit }, timeoutMs, closing);
   const link = attempt({}).catch((error) => {
     // An old server that exits at a question that it does not know is asked in its own way.
     if (limit.aborted || !(error instanceof ClosedInProbe)) throw error;
     return attempt({ prior: { kind: "legacy" } });
   });
+  const letGo = () => {
+    ending[Symbol.dispose]();
+    time[Symbol.dispose]();
+  };
+  link.then(letGo, letGo);
   return {
     link,
     closed: link.then(

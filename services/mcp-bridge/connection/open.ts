@@ -1,6 +1,8 @@
 import type { Logger } from "pino";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { createRedaction, withSecrets } from "../secrets.ts";
 import type { FindTransport } from "../transport/registry.ts";
 import { type Link, openLink } from "./link.ts";
@@ -20,9 +22,10 @@ export function createOpener(options: OpenerOptions) {
   const context = { environment, maxMessageBytes, logger, redact: createRedaction(secrets) };
   return (server: McpServer) =>
     (events: LinkEvents, timeoutMs: number, signal: AbortSignal): OpeningLink => {
-      const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
       const closing: Promise<void>[] = [];
       const open = async () => {
+        using time = timeoutSignal(timeoutMs);
+        using ending = openEnding(signal, time);
         const resolved = withSecrets(server, secrets);
         const opening = openLink(
           { server: resolved, module: findTransport(server), context, ...events },
@@ -31,7 +34,7 @@ export function createOpener(options: OpenerOptions) {
         );
         closing.push(opening.closed);
         const link = await opening.link;
-        return { link, listed: await listOrClose(link, { limit, timeoutMs, closing }) };
+        return { link, listed: await listOrClose(link, { limit: ending.signal, timeoutMs, closing }) };
       };
       const ready = open();
       const closed = async () => void (await Promise.all(closing));

@@ -2,6 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import type { Inbox } from "../inbox.ts";
 import type { Sessions } from "../sessions.ts";
 
@@ -28,7 +29,8 @@ export function inboxRoutes({ inbox, sessions, stopping }: InboxParts): ServiceI
     },
     async *watchInbox(request, context) {
       const owner = await sessions.ownerFor(request, askerOf(context));
-      const ends = AbortSignal.any([context.signal, stopping]);
+      using ending = openEnding(context.signal, stopping);
+      const ends = ending.signal;
       for await (const event of inbox.follow(owner, request.fromSequence, ends)) yield { event };
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again from the last sequence");
     },

@@ -2,6 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { Source, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Rooms } from "../built-ins/built-in.ts";
 import { builtInTools, callBuiltIn } from "../built-ins/built-ins.ts";
@@ -12,7 +13,8 @@ export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl
     listTools: (request) => offerFor(request.sources),
     async *watchTools(request, context) {
       yield offerFor(request.sources);
-      await untilAborted(AbortSignal.any([context.signal, stopping]));
+      using ending = openEnding(context.signal, stopping);
+      await untilAborted(ending.signal);
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again");
     },
     async *callTool(request, context) {

@@ -5,6 +5,7 @@ import type { SendMessageRequest, SpaceService } from "#gen/toolbus/spaces/v1/sp
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Asker } from "#runtime/failure/session-owner.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import type { Answers } from "../answers.ts";
 import { agentMember, personMember } from "../member.ts";
 import type { Membership } from "../membership.ts";
@@ -71,7 +72,8 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
     },
     async *watchSpace({ spaceId, fromSequence }, context) {
       await membership.space(spaceId);
-      const ends = AbortSignal.any([context.signal, stopping]);
+      using ending = openEnding(context.signal, stopping);
+      const ends = ending.signal;
       const from = fromSequence || (await log.next(spaceId));
       yield { nextSequence: from };
       for await (const event of log.follow(spaceId, from, ends)) yield { event, nextSequence: event.sequence + 1n };

@@ -7,6 +7,7 @@ import { persist } from "#runtime/bus/link.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { eventAt } from "../space-state.ts";
 
 const stream = "TOOLBUS_SPACES";
@@ -94,7 +95,8 @@ async function* consume(bus: Bus, signal: AbortSignal): AsyncGenerator<JsMsg> {
     return consumer.consume({ max_messages: 1, expires: 10_000, idle_heartbeat: 1_000 });
   };
   const messages: ConsumerMessages = await persist(bus.link, open, { signal, what: `consuming ${durable}`, isPassing });
-  const ends = AbortSignal.any([signal, bus.link.down]);
+  using ending = openEnding(signal, bus.link.down);
+  const ends = ending.signal;
   const stop = () => messages.stop();
   ends.addEventListener("abort", stop, { once: true });
   if (ends.aborted) stop();

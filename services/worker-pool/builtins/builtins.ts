@@ -1,5 +1,6 @@
 import type { BuiltinPolicy, Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { Permits } from "../pool/permits.ts";
 import type { Answer } from "../worker/worker.ts";
@@ -43,8 +44,9 @@ export function createBuiltins(options: BuiltinsOptions): Builtins {
   async function takePlace(tool: string, timeoutMs: number, signal: AbortSignal) {
     const startedAtMs = performance.now();
     using limit = timeoutSignal(timeoutMs);
+    using ending = openEnding(signal, limit);
     try {
-      const release = await options.permits.acquire(AbortSignal.any([signal, limit]));
+      const release = await options.permits.acquire(ending.signal);
       return { release, leftMs: Math.max(0, timeoutMs - (performance.now() - startedAtMs)) };
     } catch (error) {
       if (!limit.aborted || signal.aborted) throw error;
@@ -60,7 +62,8 @@ export function createBuiltins(options: BuiltinsOptions): Builtins {
       const builtin = byName.get(tool) ?? refuse("not_found", `there is no built-in ${JSON.stringify(tool)}`);
       if (policy?.name !== tool)
         return refuse("failed_precondition", `${tool} is called under a policy for ${policy?.name || "nothing"}`);
-      const ends = AbortSignal.any([signal, closing.signal]);
+      using ending = openEnding(signal, closing.signal);
+      const ends = ending.signal;
       const { release, leftMs } = await takePlace(tool, timeoutMs, ends);
       try {
         const value = await builtin.run({ policy, timeoutMs: leftMs, signal: ends }, argumentsJson, options.commands);

@@ -1,3 +1,4 @@
+import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 
 /** The time of one call: it stands still while its worker is installed and started. */
@@ -12,6 +13,7 @@ export interface CallTime {
 
 export function startCallTime(timeoutMs: number, caller: AbortSignal, timeUp: () => Error): CallTime {
   const over = new AbortController();
+  const ending = openEnding(caller, over.signal);
   let leftMs = timeoutMs;
   let runsSinceMs: number | undefined;
   let stopTimer: () => void = () => {};
@@ -29,6 +31,11 @@ export function startCallTime(timeoutMs: number, caller: AbortSignal, timeUp: ()
     stopTimer = startTimer(Math.max(0, leftMs), () => over.abort(timeUp()));
   }
 
+  function end(): void {
+    pause();
+    ending[Symbol.dispose]();
+  }
+
   resume();
-  return { signal: AbortSignal.any([caller, over.signal]), pause, resume, end: pause };
+  return { signal: ending.signal, pause, resume, end };
 }

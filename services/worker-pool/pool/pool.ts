@@ -1,5 +1,6 @@
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { WorkerPoolConfig } from "../config.ts";
@@ -191,8 +192,9 @@ export class Pool implements AsyncDisposable {
       await idle[0]?.renew();
     }
     using timeout = timeoutSignal(this.#options.times.callMs);
+    using ending = openEnding(signal, timeout);
     try {
-      return await this.#processes.acquire(AbortSignal.any([signal, timeout]));
+      return await this.#processes.acquire(ending.signal);
     } catch (error) {
       if (!timeout.aborted || error instanceof Failure) throw error;
       refuse("resource_exhausted", `no worker of the pool ended in time: ${messageFromUnknown(error)}`, {

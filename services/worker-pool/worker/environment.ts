@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { openChildProcess, textFromExit } from "#runtime/lifecycle/child-process.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 
 export interface InstallOptions {
@@ -20,12 +21,13 @@ export interface InstallOptions {
 export async function installEnvironment(options: InstallOptions): Promise<string> {
   const { uv, path, environment, timeoutMs, onLine } = options;
   using timeout = timeoutSignal(timeoutMs);
+  using ending = openEnding(timeout, options.signal);
   await using child = await openChildProcess({
     command: uv,
     args: ["sync", "--script", path, "--output-format", "json", "--no-progress", "--color", "never"],
     env: environment,
     cwd: dirname(path),
-    signal: AbortSignal.any([timeout, options.signal]),
+    signal: ending.signal,
     onStderrLine: onLine,
   });
   child.endInput();

@@ -2,6 +2,7 @@ import type { Client } from "@connectrpc/connect";
 import type { RunService, WatchRunResponse } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { isPassing } from "../persist.ts";
 import type { Seen, Watched } from "./history/history.ts";
 
@@ -36,7 +37,8 @@ export async function watch(options: WatcherOptions): Promise<Watched> {
 async function watchOnce(options: WatcherOptions, seen: Seen[]): Promise<boolean> {
   const { runs, runId, includeDeltas, leavesAfter, signal, onSeen } = options;
   const leaving = new AbortController();
-  const ends = AbortSignal.any([signal, leaving.signal]);
+  using ending = openEnding(signal, leaving.signal);
+  const ends = ending.signal;
   const afterDelta = cursorOf(seen);
   const fromSequence = nextSequence(options, seen);
   let count = 0;
