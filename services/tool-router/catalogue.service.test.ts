@@ -1,6 +1,7 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { openReader, type Reader } from "./testing/reader.ts";
@@ -52,6 +53,23 @@ describe("the catalogue on the bus", () => {
     }
     await suite.clients.agents.applyAgent({ agent: { name: "checked" }, validateOnly: true });
     await expect(suite.clients.agents.getAgent({ name: "checked" })).rejects.toThrow(/not_found/);
+  });
+
+  test("ORCH-11 what is applied, refused and removed is on the trail", async () => {
+    const { agents, catalogue, audit } = suite.clients;
+    await catalogue.applyTool({ tool: { name: "brief", executionType: ExecutionType.INTERNAL } });
+    await catalogue.deleteTool({ name: "brief" });
+    const refusal = await agents.applyAgent({ agent: { name: "bent", tools: { use: ["@x"] } } }).catch(String);
+    expect(refusal).toContain("tools.use[0]");
+    const filter = { kinds: [AuditKind.CONFIGURED] };
+    await until(async () => {
+      const messages = (await audit.listAuditEvents({ filter })).events.map(({ message }) => message);
+      return [
+        "tool brief was applied from rpc",
+        "tool brief was removed",
+        'agent "bent" is refused: tools.use[0]',
+      ].every((told) => messages.some((message) => message.startsWith(told)));
+    });
   });
 
   test("what one router is told, the other knows; sessions page and close", async () => {
