@@ -20,6 +20,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { takeNews } from "../inbox/take-news.ts";
 import { buryCalls } from "../run/cancellation.ts";
@@ -43,7 +44,8 @@ export type LoopOutcome = "ended" | "parked" | "handed_over";
 /** Works on a claimed run until it ends, parks, or is to be handed over. Throws `Superseded` when it is no longer ours. */
 export async function runLoop(run: ClaimedRun, context: LoopContext): Promise<LoopOutcome> {
   using deadline = openDeadline(run.state.acceptedAtMs + context.limits.deadlineMs - context.clock.now());
-  const signal = AbortSignal.any([context.signal, deadline.signal]);
+  using ending = openEnding(context.signal, deadline.signal);
+  const { signal } = ending;
   let taken: TurnTaken | undefined;
   await takeNews(run, context.news);
   for (;;) {
@@ -55,7 +57,8 @@ export async function runLoop(run: ClaimedRun, context: LoopContext): Promise<Lo
     if (context.handover.aborted) return "handed_over";
     try {
       if (openCalls(run.state).length === 0) {
-        if (await compactIfFull(run, context, AbortSignal.any([signal, context.handover]))) continue;
+        using leaving = openEnding(signal, context.handover);
+        if (await compactIfFull(run, context, leaving.signal)) continue;
         taken = await model(run, context, signal, taken?.table);
       } else {
         await execute(run, context, signal, taken);
@@ -83,9 +86,10 @@ async function model(
   signal: AbortSignal,
   known: ToolTable | undefined,
 ): Promise<TurnTaken> {
-  const ends = AbortSignal.any([signal, context.handover]);
+  using ending = openEnding(signal, context.handover);
+  const ends = ending.signal;
   const table = known?.isStillCurrent() ? known : await listTools(run.state, context, ends);
-  const taken = await takeTurn(context, run.state, table, ends);
+  const taken = await takeTurn(run, context, table, ends);
   const { turn, attempt, items, answer, usage } = taken;
   const { modelId, finishReason } = answer;
   try {

@@ -6,6 +6,7 @@
  */
 
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4FinishReason } from "@ai-sdk/provider";
+import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { createCollector } from "./collector.ts";
@@ -56,7 +57,8 @@ export async function takeAttempt(
 ): Promise<Answer> {
   const stalled = new AbortController();
   const watchdog = openWatchdog(stallMs, () => stalled.abort(new ModelStalled(stallMs))); // M1
-  const ends = AbortSignal.any([signal, stalled.signal]);
+  using ending = openEnding(signal, stalled.signal);
+  const ends = ending.signal;
   const collector = createCollector(model.modelId, onPiece);
   try {
     const { stream } = await unlessAborted(model.doStream({ ...call, abortSignal: ends }), ends);

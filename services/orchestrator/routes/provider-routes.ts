@@ -1,6 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { callSubAgent, type FollowOptions } from "../sub-agents/follow.ts";
 import { offerSubAgents } from "../sub-agents/offer.ts";
@@ -20,7 +21,8 @@ export function providerRoutes(options: FollowOptions): ServiceImpl<typeof ToolP
     listTools: ({ scope, sources }, { signal }) =>
       sources.length > 0 ? { sources: sources.map(refused) } : offer(scope, signal),
     async *watchTools({ scope, sources }, context) {
-      const signal = AbortSignal.any([context.signal, stopping]);
+      using ending = openEnding(context.signal, stopping);
+      const signal = ending.signal;
       yield sources.length > 0 ? { sources: sources.map(refused) } : await offer(scope, signal);
       await unlessAborted(new Promise<never>(() => {}), signal).catch(() => {}); // the end that was waited for
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again");

@@ -31,6 +31,7 @@
 
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { isRunnable } from "../run/fold.ts";
 import { type ClaimedRun, claimRun, Superseded, wakeWaitsMs } from "../run/journal.ts";
 import { type ActiveRun, enqueue, findActiveRun } from "./queue.ts";
@@ -154,6 +155,7 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
 
   async function turn(run: ClaimedRun, active: ActiveRun, hold: Hold): Promise<Verdict | undefined> {
     const given = new AbortController();
+    using ending = openEnding(given.signal, options.abandon);
     hold.nudge = () => {
       run.refresh().catch((error: unknown) => {
         if (error instanceof Superseded) given.abort(error); // whatever else it is, the next append meets it too
@@ -161,7 +163,7 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
     };
     if (hold.hasNews) hold.nudge(); // they came while the run was claimed
     try {
-      const outcome = await options.turnLoop(run, active, AbortSignal.any([given.signal, options.abandon]));
+      const outcome = await options.turnLoop(run, active, ending.signal);
       return outcome === "handed_over" ? { kind: "later", delayMs: 0 } : undefined;
     } catch (error) {
       if (error instanceof Superseded || given.signal.aborted) return undefined;

@@ -7,6 +7,7 @@ import {
 } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { errorResult } from "../loop/refusal.ts";
 import { openExisting } from "../run/answers.ts";
@@ -33,8 +34,9 @@ export async function* callSubAgent(
   if (started.kind === "refused") return yield response({ case: "result", value: started.result });
   const { runId } = started;
   let turns = 0;
+  using ending = openEnding(signal, options.stopping);
   try {
-    for await (const event of eventsOf(options, runId, AbortSignal.any([signal, options.stopping]))) {
+    for await (const event of eventsOf(options, runId, ending.signal)) {
       if (event.event.case === "turnCommitted") turns += 1;
       const message = messageFrom(event);
       if (message !== "") yield response({ case: "progress", value: { progress: turns, message } });
@@ -58,7 +60,8 @@ async function cancelWithParent(options: FollowOptions, parentRunId: string, run
 
 async function endsSoon(options: FollowOptions, runId: string): Promise<boolean> {
   using patience = timeoutSignal(partingMs);
-  const ends = AbortSignal.any([patience, options.stopping]);
+  using ending = openEnding(patience, options.stopping);
+  const ends = ending.signal;
   try {
     for await (const { event } of eventsOf(options, runId, ends)) {
       if (event.case === "cancelRequested" || event.case === "ended") return true;

@@ -13,6 +13,7 @@ import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Timers, WakeQueue } from "../session/wake.ts";
 import type { Log } from "../session/worker-options.ts";
@@ -75,7 +76,8 @@ async function passOn(bus: Bus, consumer: Consumer, { wakes, logger, signal }: P
   while (!signal.aborted) {
     try {
       await bus.link.whenUp(signal);
-      const ends = AbortSignal.any([signal, bus.link.down]);
+      using ending = openEnding(signal, bus.link.down);
+      const ends = ending.signal;
       const messages = await unlessAborted(consumer.fetch({ max_messages: atOnce, expires: fetchMs }), ends);
       const stop = () => messages.stop();
       ends.addEventListener("abort", stop, { once: true });

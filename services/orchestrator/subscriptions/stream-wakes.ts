@@ -11,6 +11,7 @@ import { SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Wake, WakeQueue } from "../session/wake.ts";
 import { runSubjects } from "./run-subjects.ts";
@@ -36,7 +37,8 @@ export async function openStreamWakes(bus: Bus, options: StreamWakesOptions): Pr
     signal.throwIfAborted();
     await bus.link.whenUp(signal);
     const messages = await unlessAborted(consumer.fetch({ max_messages: 1, expires: fetchMs }), bus.link.down);
-    const ends = AbortSignal.any([signal, bus.link.down]);
+    using ending = openEnding(signal, bus.link.down);
+    const ends = ending.signal;
     const stop = () => messages.stop();
     ends.addEventListener("abort", stop, { once: true });
     if (ends.aborted) stop();
