@@ -121,6 +121,11 @@ describe("rooms with a name of their own", () => {
     expect(starters.length).toBeGreaterThan(0);
   });
 
+  it("signals are joined by endings, which their sources hold", () => {
+    const joiners = [...services, ...runtime, ...cli].filter((file) => /\bAbortSignal\.any\b/.test(codeOf(file)));
+    expect(joiners.map((file) => file.path)).toEqual([]);
+  });
+
   it("no file or folder has a name that says nothing", () => {
     const empty =
       /(^|\/)(utils?|helpers?|common|shared|misc|base|types|interfaces|constants|manager|handler|impl|lib|core)(\/|\.\w+$)/;
