@@ -17,6 +17,8 @@ export interface Config extends ServiceConfig {
   readonly slots: number;
   /** After this long without a sign of life, another process takes over. */
   readonly takeoverMs: number;
+  /** How often a turn that is being written is stored so far. */
+  readonly checkpointMs: number;
   /** How long a session is kept whose runs have all ended. */
   readonly retentionMs: number;
   /** How long calls in flight may take while the service stops. */
@@ -44,6 +46,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     },
     slots: reader.integer("TOOLBUS_RUN_SLOTS", { default: 1_024, min: 1, max: 10_000 }),
     takeoverMs: reader.milliseconds("TOOLBUS_TAKEOVER", { default: 1_000, min: 200, max: 60_000 }),
+    checkpointMs: reader.milliseconds("TOOLBUS_CHECKPOINT", { default: 5_000, min: 100 }),
     retentionMs: reader.milliseconds("TOOLBUS_RUN_RETENTION", { default: 30 * 24 * 3_600_000, min: 1 }),
     drainMs: reader.milliseconds("TOOLBUS_DRAIN", { default: 5_000 }),
   };

@@ -79,6 +79,7 @@ export async function openOrchestrator(
     logger,
     audit: trail.record,
     modelOf,
+    checkpointMs: config.checkpointMs,
     handover: handover.signal,
     publishDelta: (runId: string, value: WatchDelta) =>
       tellLive(bus, runId, create(WatchRunResponseSchema, { update: { case: "delta", value } })),

@@ -18,6 +18,8 @@ export interface LoopContext {
   readonly news: News;
   readonly router: ToolRouter;
   readonly clock: Clock;
+  /** After so long, and again, what a turn has said so far is stored. */
+  readonly checkpointMs: number;
   readonly publishDelta: (delta: RunDelta) => void;
   /** Names the writer that a watcher who joins in mid-turn is answered from. */
   readonly setDeltas: (deltas: DeltaWriter) => void;

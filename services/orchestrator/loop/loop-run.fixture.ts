@@ -98,6 +98,7 @@ export async function openRun(setting: Setting) {
       clock: systemClock,
       publishDelta: (delta) => deltas.push(delta),
       setDeltas: () => {},
+      checkpointMs: 60_000,
       onRefused: ({ name }, why) => refused.push(`${name}: ${why}`),
       onRetry: () => {},
       onFailover: () => {},

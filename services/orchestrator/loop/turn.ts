@@ -1,17 +1,21 @@
 /**
  * Takes one turn of the model: as many attempts as it needs, one append when it is whole.
  *
- * T1  An attempt that was given up leaves nothing in the log. The next one has a higher number, which resets watchers.
+ * T1  An attempt that was given up leaves nothing in the log but checkpoints. The next one has a higher number, which
+ *     resets watchers.
  * T2  Attempts under a later claim are numbered after all of an earlier one, whose number nobody knows any more.
  */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { type Answer, type SpokenPart, takeAttempt } from "../model/attempt.ts";
 import { callOptionsFromModelOptions } from "../model/call-options.ts";
 import type { RunState } from "../run/fold.ts";
+import type { ClaimedRun } from "../run/journal.ts";
 import { askModels } from "./ask-models.ts";
 import { callIdsOfTurn, takenCallIds } from "./call-ids.ts";
+import { openCheckpoints } from "./checkpoints.ts";
 import type { LoopContext } from "./context.ts";
 import { createDeltaWriter, type DeltaWriter } from "./deltas.ts";
 import { type AgentModel, pricedUsage } from "./models.ts";
@@ -39,11 +43,14 @@ export interface TurnTaken {
 }
 
 export async function takeTurn(
+  run: ClaimedRun,
   context: LoopContext,
-  state: RunState,
   table: ToolTable,
-  signal: AbortSignal,
+  until: AbortSignal,
 ): Promise<TurnTaken> {
+  const { state } = run;
+  using ending = openEnding(until);
+  const { signal } = ending;
   const turn = state.turns.length + 1;
   let attempt = firstAttemptOfClaim(state) - 1;
   let hasDisobeyed = false;
@@ -52,6 +59,7 @@ export async function takeTurn(
       attempt += 1; // T1
       const deltas = createDeltaWriter({ turn, attempt }, context.publishDelta);
       context.setDeltas(deltas);
+      using _ = openCheckpoints(run, deltas, { everyMs: context.checkpointMs, onSuperseded: ending.end });
       try {
         return { ...(await ask(context, { model, state, table, turn, attempt, deltas, signal })), model, deltas };
       } finally {

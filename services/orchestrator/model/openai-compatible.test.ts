@@ -36,6 +36,7 @@ async function takeRun(url: string, limits = {}) {
     clock: systemClock,
     publishDelta: () => {},
     setDeltas: () => {},
+    checkpointMs: 60_000,
     onRefused: () => {},
     onRetry: (_, afterMs) => retries.push(afterMs),
     onFailover: () => {},

@@ -74,7 +74,7 @@ describe("the fold of a log", () => {
   });
 
   test("an event of a later release changes nothing but the count", () => {
-    const state = foldLog(logFrom([accepted, { case: "textCheckpoint", value: { turn: 1, text: "so far" } }]))!;
+    const state = foldLog(logFrom([accepted, { case: "callStarted", value: { callId: "a" } }]))!;
     expect(state).toMatchObject({ eventCount: 2, phase: { kind: "queued" } });
   });
 });

@@ -25,6 +25,7 @@ import type {
 } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { type Draft, draftAfter, type LogWeight, weightOfCheckpoint, weightOfItems } from "./draft.ts";
 
 export interface Turn {
   /** Where its commit stands in the log. */
@@ -63,6 +64,9 @@ export interface RunState {
   /** The summary that stands for the older part of the conversation, once there is one. */
   readonly compaction: ContextCompacted | undefined;
   readonly spent: Spent;
+  /** What the log has of the text of a turn that is not committed. */
+  readonly draft: Draft | undefined;
+  readonly weight: LogWeight;
   readonly cancel: CancelRequested | undefined;
 }
 
@@ -103,6 +107,8 @@ function stateFromAccepted(event: RunEvent): RunState {
     inbox: undefined,
     compaction: undefined,
     spent: { inputTokens: 0n, outputTokens: 0n, cost: 0 },
+    draft: undefined,
+    weight: { items: weightOfItems(event.event.value.input), checkpoints: 0 },
     cancel: undefined,
   };
 }
@@ -112,7 +118,8 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
     case "claimed": {
       const { epoch, instance } = event.value;
       if (epoch <= (state.claim?.epoch ?? 0)) broken(envelope, `epoch ${epoch} is claimed a second time`); // F3
-      return { claim: { epoch, instance }, claimsInTurn: state.claimsInTurn + 1, phase: { kind: "working" } };
+      const claim = { epoch, instance };
+      return { claim, claimsInTurn: state.claimsInTurn + 1, phase: { kind: "working" }, draft: undefined };
     }
     case "turnCommitted": {
       const turn = turnFromCommitted(event.value, envelope.sequence);
@@ -121,16 +128,25 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
         callCount: state.callCount + turn.calls.length,
         spent: plus(state.spent, event.value.usage), // F5
         claimsInTurn: 1,
+        draft: undefined,
+        weight: heavier(state, { items: weightOfItems(event.value.items) }),
       };
     }
     case "callFinished": {
-      const turns = withResult(state.turns, event.value.callId, event.value.result);
-      return turns === state.turns ? {} : { turns, spent: plus(state.spent, event.value.result?.usage) }; // F5
+      const { callId, result } = event.value;
+      const turns = withResult(state.turns, callId, result);
+      if (turns === state.turns) return {};
+      const weight = heavier(state, { items: result?.outputJson.length ?? 0 });
+      return { turns, weight, spent: plus(state.spent, result?.usage) }; // F5
     }
     case "inboxTaken":
       return { inbox: event.value };
     case "contextCompacted":
       return { compaction: event.value, spent: plus(state.spent, event.value.usage) }; // F5
+    case "textCheckpoint": {
+      const weight = heavier(state, { checkpoints: weightOfCheckpoint(event.value) });
+      return { draft: draftAfter(state.draft, event.value), weight };
+    }
     case "parked":
       return { phase: { kind: "parked", untilMs: deadlineMsOf(event.value) } };
     case "cancelRequested":
@@ -145,6 +161,10 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
 function turnFromCommitted(committed: TurnCommitted, sequence: number): Turn {
   const calls = committed.items.flatMap(({ item }) => (item.case === "functionCall" ? [item.value] : []));
   return { sequence, committed, calls, resultsByCallId: new Map() };
+}
+
+function heavier({ weight }: RunState, { items = 0, checkpoints = 0 }: Partial<LogWeight>): LogWeight {
+  return { items: weight.items + items, checkpoints: weight.checkpoints + checkpoints };
 }
 
 function plus(spent: Spent, used: Spent | undefined): Spent {

@@ -25,7 +25,7 @@ const defaultPageSize = 100;
 const mostLookedAt = 1_000;
 const atOnce = 16;
 
-/** Runs without their items; from outside only those of the asker's own sessions. */
+/** Runs without their items and drafts; from outside only those of the asker's own sessions. */
 export async function listRuns(
   options: ListingOptions,
   { sessionId, statuses, pageSize, pageToken }: ListRunsRequest,
@@ -89,5 +89,6 @@ async function stateOf(log: RunLog, { queued }: QueueEntry): Promise<RunState | 
 function rowFrom(state: RunState): Run {
   const run = runFromState(state);
   run.items = [];
+  delete run.draft;
   return run;
 }

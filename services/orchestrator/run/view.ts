@@ -32,6 +32,7 @@ export function runFromState(state: RunState): Run {
     ...(phase.kind === "ended" && { endedAt: timestampFromMs(phase.atMs) }),
     lastSequence: eventCount - 1,
     selfWakes: accepted.selfWakes,
+    ...(state.draft && { draft: state.draft }),
     ...(accepted.parent && { parent: accepted.parent }),
     ...(accepted.fork && { fork: accepted.fork }),
   });

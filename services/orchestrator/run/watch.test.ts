@@ -78,4 +78,40 @@ describe("a watcher that comes back", () => {
     const seen = { fromSequence: 3, cursor: { turn: 1, attempt: 1, next: 4 } };
     expect(await shown({ before: later, after: [ended] }, [], seen)).toEqual(["3 claimed", "4 ended"]);
   });
+
+  const checkpoint = (attempt: number, deltas: number, text: string, firstDelta = 0): Body => ({
+    case: "textCheckpoint",
+    value: { turn: 2, attempt, deltas, text, firstDelta },
+  });
+
+  test("LOOP-10 in mid-turn, or anew, gets the text that the log has, and the next delta joins it", async () => {
+    const drafted = [...before, checkpoint(1, 2, "so far"), checkpoint(1, 3, " so good", 2)];
+    const after = [turn(2, 1, "so far so good, on"), ended];
+    const next = [delta({ turn: 2, attempt: 1, n: 2 }, " so good"), delta({ turn: 2, attempt: 1, n: 3 }, ", on")];
+    const rest = ["reset so far so good", "delta , on", "6 turnCommitted", "7 ended"];
+    expect(await shown({ before: drafted, after: [...after] }, [...next], { fromSequence: 6 })).toEqual(rest);
+    const behind = { fromSequence: 6, cursor: { turn: 2, attempt: 1, next: 1 } };
+    expect(await shown({ before: drafted, after: [...after] }, [...next], behind)).toEqual(rest);
+    const ahead = { fromSequence: 6, cursor: { turn: 2, attempt: 1, next: 3 } };
+    expect(await shown({ before: drafted, after: [...after] }, [...next], ahead)).toEqual(rest.slice(1));
+    expect(await shown({ before: drafted, after: [...after] }, [...next], { fromSequence: 5 })).toEqual([
+      "5 textCheckpoint",
+      ...rest,
+    ]);
+  });
+
+  test("LOOP-10 is not told the text of an attempt that a later claim or a commit has put an end to", async () => {
+    const drafted = [...before, checkpoint(1, 2, "so far"), claimed(3)];
+    const after = [turn(2, 257, "anew"), ended];
+    expect(await shown({ before: drafted, after: [...after] }, [], { fromSequence: 6 })).toEqual([
+      "6 turnCommitted",
+      "7 ended",
+    ]);
+    const seen = { fromSequence: 6, cursor: { turn: 2, attempt: 1, next: 2 } };
+    expect(await shown({ before: drafted, after: [...after] }, [], seen)).toEqual([
+      "reset anew",
+      "6 turnCommitted",
+      "7 ended",
+    ]);
+  });
 });

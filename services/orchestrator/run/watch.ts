@@ -7,6 +7,8 @@
  * V3  News can be lost with the server that carried them: after a silence, and after a return, the log is read.
  * V4  Nothing is shown after the terminal event, and there is only one in a log.
  * V5  A log begins with whose it is: whoever is not the owner of the session is refused there, before anything is shown.
+ * V6  What the log has of a turn that is not committed is shown to whoever lacks it; the deltas that follow join it, or the
+ *     gap between the two is filled by the process that works on the run.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -15,6 +17,7 @@ import type { RunEvent, TurnCommitted } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { notFound } from "./answers.ts";
 import { type DeltaCursor, type Step, stepFromCommit, stepFromDelta, stepFromSnapshot } from "./delta-cursor.ts";
+import { type Draft, draftAfter, resetFromDraft } from "./draft.ts";
 import type { RunLog } from "./journal.ts";
 
 /** Something that was told live; the position is that of a stored event. */
@@ -68,6 +71,7 @@ export async function* watchRun(
       }
       if (position === 0) notFound(runId);
       if (view.hasEnded) return; // V4
+      yield* view.draft(); // V6
       if (includeDeltas && view.holder !== undefined) askForSnapshot(view.holder, runId);
     }
     const news = await subscription.next();
@@ -79,6 +83,7 @@ export async function* watchRun(
       yield* view.event(update.value);
       position = Math.max(position, news.position);
       if (view.hasEnded) return; // V4
+      yield* view.draft(); // V6
     } else if (includeDeltas && update?.case !== undefined) {
       const step = view.live(update);
       yield* step.shown;
@@ -92,6 +97,7 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }:
   let committedTurns = 0;
   let cursor = startCursor;
   let holder: string | undefined;
+  let draft: Draft | undefined;
   let hasEnded = false;
   let hasAskedAt: string | undefined;
 
@@ -107,6 +113,8 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }:
     const body = stored.event;
     if (body.case === "accepted") requireOwner(body.value, asker); // V5
     if (body.case === "claimed") holder = body.value.instance;
+    if (body.case === "textCheckpoint") draft = draftAfter(draft, body.value);
+    if (body.case === "claimed" || body.case === "turnCommitted") draft = undefined;
     if (body.case === "parked") holder = undefined;
     if (body.case === "ended") hasEnded = true;
     if (body.case === "turnCommitted") {
@@ -116,6 +124,11 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }:
       else cursor = step.cursor;
     }
     if (stored.sequence >= fromSequence) yield responseFrom("event", stored);
+  }
+
+  function* showDraft(): Generator<WatchRunResponse> {
+    if (includeDeltas && draft !== undefined)
+      yield* take(stepFromSnapshot(cursor, resetFromDraft(draft), committedTurns));
   }
 
   function live(update: Exclude<WatchRunResponse["update"], { case: "event" | undefined }>) {
@@ -132,6 +145,7 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }:
 
   return {
     event,
+    draft: showDraft,
     live,
     get nextSequence() {
       return nextSequence;

@@ -39,6 +39,7 @@ export interface TurnLoopOptions {
   readonly audit: (event: MessageInitShape<typeof AuditEventSchema>) => void;
   readonly publishDelta: (runId: string, delta: RunDelta) => void;
   readonly setDeltas: (runId: string, deltas: DeltaWriter | undefined) => void;
+  readonly checkpointMs: number;
   readonly handover: AbortSignal;
 }
 
@@ -70,7 +71,7 @@ async function openContext(
   { entry }: ActiveRun,
   signal: AbortSignal,
 ): Promise<LoopContext> {
-  const { log, queues, router, clock, logger, handover } = options;
+  const { log, queues, router, clock, logger, checkpointMs, handover } = options;
   const { runId, accepted } = run.state;
   const before = await queues.before(entry);
   const { agent: name, previousRunId, fork } = accepted;
@@ -89,6 +90,7 @@ async function openContext(
     router,
     clock,
     signal,
+    checkpointMs,
     handover,
     publishDelta: (delta) => options.publishDelta(runId, delta),
     setDeltas: (deltas) => options.setDeltas(runId, deltas),

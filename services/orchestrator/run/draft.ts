@@ -1,0 +1,72 @@
+/**
+ * The text of a turn that is not committed, as far as its run's log has it (LOOP-10).
+ *
+ * D1  Checkpoints of an attempt join: each has what the one before lacks, so that the log holds each word once, and once more
+ *     in the turn. One that does not join its attempt's draft is passed over.
+ * D2  An attempt's first checkpoint takes the place of a former attempt's draft; a commit and a claim put an end to it.
+ * D3  Checkpoints of a run take a floor and a share of what its items take: a draft that has no room left stays behind what
+ *     is said, and is a prefix of it all the same.
+ */
+
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type Item,
+  type RunReset,
+  RunResetSchema,
+  type TextCheckpoint,
+  type TextCheckpointSchema,
+} from "#gen/toolbus/run/v1/run_pb.ts";
+
+export type Draft = Readonly<Pick<TextCheckpoint, "turn" | "attempt" | "deltas" | "text">>;
+
+/** How much of a log is what, in characters. */
+export interface LogWeight {
+  readonly items: number;
+  readonly checkpoints: number;
+}
+
+const floorCharacters = 32 * 1_024;
+const shareOfItems = 0.15;
+/** What a checkpoint takes besides its text. */
+const envelopeCharacters = 256;
+
+export function draftAfter(draft: Draft | undefined, checkpoint: TextCheckpoint): Draft | undefined {
+  const { turn, attempt, deltas, text, firstDelta } = checkpoint;
+  if (firstDelta === 0) return { turn, attempt, deltas, text }; // D2
+  const joins = isOf(draft, checkpoint) && draft.deltas === firstDelta;
+  return joins ? { turn, attempt, deltas, text: draft.text + text } : draft; // D1
+}
+
+/** What to append so that the log has the text so far; nothing when it has it, or has no room for it. */
+export function nextCheckpoint(
+  { draft, weight }: { draft: Draft | undefined; weight: LogWeight },
+  soFar: RunReset,
+): MessageInitShape<typeof TextCheckpointSchema> | undefined {
+  const known = isOf(draft, soFar) ? draft : undefined;
+  const text = soFar.text.slice(known?.text.length ?? 0);
+  const room = floorCharacters + weight.items * shareOfItems - weight.checkpoints; // D3
+  if (text === "" || text.length + envelopeCharacters > room) return undefined;
+  const { turn, attempt, deltas } = soFar;
+  return { turn, attempt, deltas, text, firstDelta: known?.deltas ?? 0 };
+}
+
+/** What a draft tells a watcher. */
+export function resetFromDraft({ turn, attempt, deltas, text }: Draft): RunReset {
+  return create(RunResetSchema, { turn, attempt, deltas, text });
+}
+
+export function weightOfCheckpoint({ text }: TextCheckpoint): number {
+  return text.length + envelopeCharacters;
+}
+
+export function weightOfItems(items: readonly Item[]): number {
+  return items.reduce((sum, { item }) => {
+    if (item.case === "message" || item.case === "reasoning") return sum + item.value.text.length;
+    if (item.case === "functionCall") return sum + item.value.argumentsJson.length;
+    return sum + (item.value?.result?.outputJson.length ?? 0);
+  }, 0);
+}
+
+function isOf(draft: Draft | undefined, place: { turn: number; attempt: number }): draft is Draft {
+  return draft?.turn === place.turn && draft.attempt === place.attempt;
+}
