@@ -100,8 +100,13 @@ function textOfEvent(event: ServiceEvent, isVerbose: boolean): string | undefine
 function troubleIn({ instance, line }: { instance: string; line: string }): string | undefined {
   if (!/"level":"(warn|error|fatal)"|"kind":"waiting"/.test(line)) return undefined;
   try {
-    const { msg, reason, err } = JSON.parse(line) as { msg?: string; reason?: string; err?: { message?: string } };
-    const why = reason ?? err?.message;
+    const { msg, reason, err, faults } = JSON.parse(line) as {
+      msg?: string;
+      reason?: string;
+      err?: { message?: string };
+      faults?: string[];
+    };
+    const why = reason ?? err?.message ?? faults?.map((fault) => `\n    ${fault}`).join("");
     return colors.yellow(`  ${instance}: ${msg}${why === undefined || msg?.includes(why) ? "" : `: ${why}`}`);
   } catch {
     return `  ${instance}: ${line}`; // no line of ours, but of a program that a service runs

@@ -71,11 +71,17 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
     counts.set(room, count);
     const instance = `${room}-${count}`;
     const port = room === "gateway" ? { TOOLBUS_HTTP_PORT: String(count === 1 ? options.port : 0) } : {};
+    const variables: NodeJS.ProcessEnv = { ...env, ...port, TOOLBUS_INSTANCE: instance };
     const service = openServiceProcess({
       room,
       instance,
-      env: { ...env, ...port, TOOLBUS_INSTANCE: instance },
-      onEvent,
+      env: variables,
+      onEvent(event) {
+        // a free port is taken once: whoever was told where the gateway is finds it there when it has been started again
+        if (event.kind === "ready" && variables.TOOLBUS_HTTP_PORT === "0" && room === "gateway")
+          variables.TOOLBUS_HTTP_PORT = new URL(String(event.announcement.url)).port;
+        onEvent(event);
+      },
       restart: options.restart ?? true,
     });
     services.push(service);

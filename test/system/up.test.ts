@@ -1,6 +1,6 @@
 // `toolbus up` and `toolbus serve` as processes: how they begin, share work, and leave nothing behind.
 
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Svcm } from "@nats-io/services";
@@ -125,4 +125,16 @@ it("`up` on a port that is taken, or in a directory that is, says so and what to
   const third = await runCommand(["up", "--port", "0", "--directory", first.directory]);
   expect(third.stderr).toMatch(/already: stop it, or use another directory\n$/);
   expect(third.exitCode).toBe(1);
+});
+
+it("`up` says which files are refused, and what is wrong with each", async () => {
+  const tools = await mkdtemp(join(tmpdir(), "toolbus-test-tools-"));
+  await writeFile(join(tools, "bent.json"), '{ "name": "bent", "executionType": "space", "visible": false }');
+  const args = ["up", "--port", "0", "--directory", join(tools, "state"), "--only", "tool-router", "gateway"];
+  await using suite = startCommand(args, { env: { ...plainAgent, TOOLBUS_TOOLS: tools } });
+  await readyUrl(suite);
+  expect(suite.written.stderr).toContain("bent.json: visible: a space tool is always visible");
+  suite.signal("SIGTERM");
+  await suite.ended;
+  await rm(tools, { recursive: true, force: true, maxRetries: 20 });
 });
