@@ -1,0 +1,103 @@
+import { describe, expect, test } from "vitest";
+import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { FakeTool } from "./fake-router.fixture.ts";
+import { double, openRun } from "./loop-run.fixture.ts";
+
+describe("limits of a run, and what its model may and must call", () => {
+  test("LOOP-1 max_turns is incomplete, with the results of the last turn; 10 unless told", async () => {
+    const turns = Array.from({ length: 12 }, () => ({ calls: [double(1)] }));
+    const run = await openRun({ turns });
+    await run.work();
+    expect(await run.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "max_turns", turns: 10 });
+    expect(await run.results()).toHaveLength(10);
+    const short = await openRun({ turns, limits: { maxTurns: 2 } });
+    await short.work();
+    expect(await short.view()).toMatchObject({ reason: "max_turns", turns: 2 });
+  });
+
+  test("LOOP-1 max_tool_calls is never exceeded: what is over it is refused, and the run ends", async () => {
+    const turns = [{ calls: [double(1)] }, { calls: [double(2), double(3)] }, { text: "never" }];
+    const run = await openRun({ turns, limits: { maxToolCalls: 2 } });
+    await run.work();
+    expect(await run.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "max_tool_calls", turns: 2 });
+    expect(run.router.executed).toHaveLength(2);
+    expect((await run.results()).at(-1)?.result).toMatchObject({ isError: true });
+  });
+
+  test("LOOP-1 a deadline cuts the model's request and a call in flight", async () => {
+    const silent = await openRun({ turns: [{ text: "late", delayMs: 60_000 }], limits: { deadlineMs: 30 } });
+    await silent.work();
+    expect(await silent.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "deadline", turns: 0 });
+    const hang: FakeTool = { name: "hang", answer: () => new Promise(() => {}) };
+    const hanging = await openRun({
+      turns: [{ calls: [{ name: "hang" }] }],
+      tools: [hang],
+      limits: { deadlineMs: 30 },
+    });
+    await hanging.work();
+    expect(await hanging.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "deadline", turns: 1 });
+    expect(hanging.router.aborted).toHaveLength(1);
+  });
+
+  test("LOOP-1 an answer that was cut off is incomplete", async () => {
+    const run = await openRun({ turns: [{ text: "It was a dark and", finishReason: "length" }] });
+    await run.work();
+    expect(await run.view()).toMatchObject({
+      status: RunStatus.INCOMPLETE,
+      reason: "max_output_tokens",
+      outputText: "It was a dark and",
+    });
+  });
+
+  test("LOOP-1 an error of the model that no retry mends fails the run and says why", async () => {
+    const run = await openRun({ turns: [{ calls: [double(1)] }] });
+    await run.work();
+    expect(await run.view()).toMatchObject({ status: RunStatus.FAILED, reason: "model_error" });
+    expect((await run.view()).error).toContain("ran out");
+  });
+
+  test("LOOP-2 required holds for the first turn only", async () => {
+    const options = { toolChoice: { choice: { case: "mode" as const, value: "required" } } };
+    const run = await openRun({ turns: [{ calls: [double(1)] }, { text: "done" }], options });
+    await run.work();
+    expect(run.asked.map(({ toolChoice }) => toolChoice?.type)).toEqual(["required", "auto"]);
+    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED });
+  });
+
+  test("LOOP-2 a model that does not obey is asked once more, then the run fails", async () => {
+    const options = { toolChoice: { choice: { case: "forcedTool" as const, value: "twice" } } };
+    const run = await openRun({ turns: [{ text: "I will not" }], options });
+    await run.work();
+    expect(run.asked.map(({ toolChoice }) => toolChoice)).toEqual(Array(2).fill({ type: "tool", toolName: "double" }));
+    expect(await run.view()).toMatchObject({ status: RunStatus.FAILED, reason: "tool_choice_unmet", turns: 0 });
+  });
+
+  test("LOOP-2 under none a call gets an error and is not executed", async () => {
+    const options = { toolChoice: { choice: { case: "mode" as const, value: "none" } } };
+    const run = await openRun({ turns: [{ calls: [double(1)] }, { text: "so be it" }], options });
+    await run.work();
+    expect(run.router.requests).toEqual([]);
+    expect(await run.results()).toMatchObject([{ result: { isError: true } }]);
+    expect(run.asked[1]?.toolChoice).toEqual({ type: "none" });
+  });
+
+  test("LOOP-3 allowed_tools narrows what is called, by alias too, and hides nothing", async () => {
+    const calls = [double(1), { name: "fail" }, { name: "nothing" }];
+    const run = await openRun({ turns: [{ calls }, { text: "done" }], options: { allowedTools: ["twice"] } });
+    await run.work();
+    expect(run.router.executed).toEqual(["double"]);
+    expect((await run.results()).map(({ result }) => result?.outputJson)).toEqual([
+      "2",
+      JSON.stringify({ error: 'tool "fail" is not in the allowed_tools list' }),
+      JSON.stringify({ error: 'there is no tool "nothing"' }),
+    ]);
+    expect(run.asked[0]?.tools?.map(({ name }) => name)).toEqual(["double", "fail"]);
+  });
+
+  test("LOOP-3 a tool of the client that is not allowed is not handed to it", async () => {
+    const options = { allowedTools: ["double"], functionTools: [{ name: "ask" }] };
+    const run = await openRun({ turns: [{ calls: [{ name: "ask" }] }, { text: "done" }], options });
+    expect(await run.work()).toBe("ended");
+    expect(await run.results()).toMatchObject([{ result: { isError: true } }]);
+  });
+});
