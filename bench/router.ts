@@ -2,7 +2,7 @@ import { quantileOf } from "./loop/quantile.ts";
 import { type BenchResult, comparedResult } from "./result.ts";
 import { measureDecisions } from "./router/decide.ts";
 import type { Report } from "./router/setting.ts";
-import { openRouterWorld } from "./router/world.ts";
+import { openRouterWorld, type RouterWorld } from "./router/world.ts";
 
 /*
  * How long does a synchronous call take that a service outside answers at once? Who calls and who watches are processes of
@@ -27,6 +27,7 @@ const bench = "router";
 const STALL_MS = 1_000;
 const AT_ONCE = 200;
 const ROUNDS = 5;
+const AT_WORK = 64;
 
 export async function* measureRouter(options: RouterOptions): AsyncIterable<BenchResult> {
   const { calls, inFlight, perSecond, onProgress } = options;
@@ -45,6 +46,8 @@ export async function* measureRouter(options: RouterOptions): AsyncIterable<Benc
   yield* percentiles("external", full, raw);
   yield comparedResult({ bench, metric: "external_per_s", unit: "1/s" }, [rateOf(full)], [rateOf(raw)]);
   yield comparedResult({ bench, metric: "external_cpu_ms", unit: "ms" }, [cpuMs / calls]);
+  onProgress(`${calls} calls that nobody outside answers, ${AT_WORK} in flight`);
+  for (const way of ["internal", "provider"] as const) yield await routerCost(world, way, calls);
   onProgress(`${AT_ONCE} calls at once, ${ROUNDS} times`);
   const rounds: Record<"call" | "raw", number[]> = { call: [], raw: [] };
   for (let round = 0; round < ROUNDS; round++) {
@@ -69,6 +72,15 @@ async function* decisions(): AsyncIterable<BenchResult> {
   ] as const) {
     yield comparedResult({ bench, metric, unit: "µs" }, await measureDecisions({ tools, agents }), fewest);
   }
+}
+
+/** What the router itself uses of a processor for a call. */
+async function routerCost(world: RouterWorld, way: "internal" | "provider", calls: number): Promise<BenchResult> {
+  await world.measure({ way, calls: Math.ceil(calls / 2), inFlight: AT_WORK });
+  const before = world.routerCpuMs();
+  await world.measure({ way, calls, inFlight: AT_WORK });
+  const usedUs = (world.routerCpuMs() - before) * 1_000;
+  return comparedResult({ bench, metric: `${way}_router_cpu_us`, unit: "µs" }, [usedUs / calls]);
 }
 
 function* percentiles(name: string, one: Report, baseline: Report): Iterable<BenchResult> {

@@ -4,20 +4,37 @@ import { setTimeout } from "node:timers/promises";
 import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { clientFor } from "#runtime/rpc/client.ts";
-import { CALLERS_ROUTER, type Login, type Order, RAW_SUBJECT, type Report, TOOL } from "./setting.ts";
+import {
+  CALLERS_ROUTER,
+  INTERNAL_TOOL,
+  type Login,
+  type Order,
+  PROVIDER_TOOL,
+  RAW_SUBJECT,
+  type Report,
+  SOURCE,
+  TOOL,
+} from "./setting.ts";
 
 const { sessionId, ...login }: Login & { sessionId: string } = JSON.parse(process.argv[2] ?? "");
 const bus = await openBus({ ...login, name: "caller" });
 const router = clientFor(bus, ToolRouterService, { room: CALLERS_ROUTER });
 
+async function call(name: string, argumentsJson: string): Promise<string> {
+  let answer = "";
+  for await (const { event } of router.callTool({ callId: randomUUID(), sessionId, name, argumentsJson })) {
+    if (event.case === "result") answer = event.value.outputJson;
+  }
+  return answer;
+}
+
 const ways: Record<Order["way"], (argumentsJson: string) => Promise<string>> = {
-  async call(argumentsJson) {
-    let answer = "";
-    for await (const { event } of router.callTool({ callId: randomUUID(), sessionId, name: TOOL, argumentsJson })) {
-      if (event.case === "result") answer = event.value.outputJson;
-    }
-    return answer;
+  call: (argumentsJson) => call(TOOL, argumentsJson),
+  async internal(argumentsJson) {
+    const { args } = JSON.parse(await call(INTERNAL_TOOL, argumentsJson)) as { args: unknown };
+    return JSON.stringify(args);
   },
+  provider: (argumentsJson) => call(`@${SOURCE}/${PROVIDER_TOOL}`, argumentsJson),
   raw: async (text) => (await bus.connection.request(RAW_SUBJECT, text, { timeout: 30_000 })).string(),
 };
 

@@ -2,6 +2,12 @@
 export const TOOL = "measured";
 export const AGENT = "measuring";
 
+/** A tool that nobody executes, and one that a provider on the bus does. */
+export const INTERNAL_TOOL = "echoed";
+export const PROVIDER = "measured-provider";
+export const SOURCE = "measured-source";
+export const PROVIDER_TOOL = "answered";
+
 /** Two routers, each reached by its own name: who calls and who watches never meet the same one. */
 export const CALLERS_ROUTER = "router-of-callers";
 export const WATCHERS_ROUTER = "router-of-watchers";
@@ -20,7 +26,7 @@ export const RAW_SUBJECT = "toolbus.bench.router";
  * under way; without it one begins whenever another ends.
  */
 export interface Order {
-  way: "call" | "raw";
+  way: "call" | "internal" | "provider" | "raw";
   calls: number;
   inFlight: number;
   perSecond?: number;

@@ -1,8 +1,20 @@
-/** A service outside that answers each call at once, through whichever router, as the bus would choose it. */
+/** A service outside that answers each call at once, through whichever router, as the bus would choose it; a provider, too. */
 import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { clientFor } from "#runtime/rpc/client.ts";
-import { CALLERS_ROUTER, type Login, RAW_SUBJECT, TOOL, WATCHERS_ROUTER } from "./setting.ts";
+import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
+import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import {
+  CALLERS_ROUTER,
+  type Login,
+  PROVIDER,
+  PROVIDER_TOOL,
+  RAW_SUBJECT,
+  SOURCE,
+  TOOL,
+  WATCHERS_ROUTER,
+} from "./setting.ts";
 
 const login: Login = JSON.parse(process.argv[2] ?? "");
 const bus = await openBus({ ...login, name: "watcher" });
@@ -24,6 +36,25 @@ bus.connection.subscribe(RAW_SUBJECT, {
   callback: (_error, message) => {
     message.respond(message.data);
   },
+});
+const offer = {
+  tools: [{ source: SOURCE, tool: { name: PROVIDER_TOOL, annotations: { readOnlyHint: true } } }],
+  sources: [{ source: SOURCE, available: true }],
+};
+await serveOnNats(bus, {
+  service: PROVIDER,
+  interceptors: serverInterceptors({ logger: console }),
+  routes: (connect) =>
+    connect.service(ToolProviderService, {
+      listTools: () => offer,
+      async *watchTools(_request, { signal }) {
+        yield offer;
+        await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      },
+      async *callTool({ argumentsJson }) {
+        yield { event: { case: "result", value: { outputJson: argumentsJson } } };
+      },
+    }),
 });
 await bus.connection.flush();
 process.on("disconnect", () => process.exit());

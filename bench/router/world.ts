@@ -9,7 +9,17 @@ import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import { clientFor } from "#runtime/rpc/client.ts";
 import { until } from "#runtime/time/until.ts";
 import { cpuMicrosecondsOf } from "../loop/cpu.ts";
-import { AGENT, CALLERS_ROUTER, type Order, type Report, TOOL, WATCHERS_ROUTER } from "./setting.ts";
+import {
+  AGENT,
+  CALLERS_ROUTER,
+  INTERNAL_TOOL,
+  type Order,
+  PROVIDER,
+  type Report,
+  SOURCE,
+  TOOL,
+  WATCHERS_ROUTER,
+} from "./setting.ts";
 
 type Told = { kind: "ready" } | { kind: "fault"; text: string } | { kind: "failed"; message: string } | Report;
 
@@ -18,6 +28,8 @@ export interface RouterWorld extends AsyncDisposable {
   measure(order: Order): Promise<Report>;
   /** What all five have used of the processors so far. */
   cpuMs(): number;
+  /** The same of the router that is called. */
+  routerCpuMs(): number;
 }
 
 export async function openRouterWorld(): Promise<RouterWorld> {
@@ -39,7 +51,8 @@ export async function openRouterWorld(): Promise<RouterWorld> {
     pids.push(peer.child.pid ?? 0);
     return peer;
   };
-  for (const name of [CALLERS_ROUTER, WATCHERS_ROUTER]) await open("router", name, env);
+  const called = await open("router", CALLERS_ROUTER, env);
+  await open("router", WATCHERS_ROUTER, env);
   const bus = stack.use(await openBus({ ...login, name: "bench" }));
   const sessionId = "measured";
   const sessions = clientFor(bus, SessionService, { room: CALLERS_ROUTER });
@@ -56,6 +69,7 @@ export async function openRouterWorld(): Promise<RouterWorld> {
       return told;
     },
     cpuMs: () => pids.reduce((sum, one) => sum + cpuMicrosecondsOf(one) / 1_000, 0),
+    routerCpuMs: () => cpuMicrosecondsOf(called.child.pid ?? 0) / 1_000,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
@@ -96,12 +110,15 @@ async function openPeer(
   return { child, told };
 }
 
-/** One agent with one tool, which a service outside executes. */
+/** One agent with a tool of each kind. */
 async function writeConfiguration(directory: string): Promise<NodeJS.ProcessEnv> {
   const [agents, tools] = [join(directory, "agents"), join(directory, "tools")];
   await Promise.all([agents, tools].map((path) => mkdir(path, { recursive: true })));
   const tool = { name: TOOL, executionType: "external", visible: false, effect: "pure", timeout: 30_000 };
-  await writeFile(join(agents, `${AGENT}.json`), JSON.stringify({ name: AGENT, tools: { use: [TOOL] } }));
-  await writeFile(join(tools, `${TOOL}.json`), JSON.stringify(tool));
-  return { TOOLBUS_AGENTS: agents, TOOLBUS_TOOLS: tools };
+  const internal = { name: INTERNAL_TOOL, executionType: "internal" };
+  const sources = [{ name: SOURCE, provider: PROVIDER, config: {} }];
+  const use = [TOOL, INTERNAL_TOOL, `@${SOURCE}/*`];
+  await writeFile(join(agents, `${AGENT}.json`), JSON.stringify({ name: AGENT, sources, tools: { use } }));
+  for (const one of [tool, internal]) await writeFile(join(tools, `${one.name}.json`), JSON.stringify(one));
+  return { TOOLBUS_AGENTS: agents, TOOLBUS_TOOLS: tools, TOOLBUS_PROVIDERS: `${PROVIDER}=${PROVIDER}` };
 }

@@ -2,8 +2,8 @@ import type { Rule } from "./check.ts";
 import type { RouterHistory } from "./history.ts";
 import { submittedValueFrom } from "./reasons.ts";
 
-/** What is read from a stream may have been sent so long before. */
-const UNREAD_MS = 2_000;
+/** What is read from a stream may have been sent so long before, and what holds it lost. */
+const UNREAD_MS = 4_000;
 
 /** W4: what one watcher has is handed to another only after the stream or a router was lost. */
 export const checkDelivery: Rule = function* ({ handings }, history) {

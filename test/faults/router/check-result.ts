@@ -1,5 +1,5 @@
 import type { Rule } from "./check.ts";
-import type { CallHistory, Submission } from "./history.ts";
+import type { CallHistory, Strike, Submission } from "./history.ts";
 import { errorOf, isPendingAnswer, reasonOf, submittedValueFrom } from "./reasons.ts";
 
 /** How long an answer that stands may take to its caller: routers that stand still are given up within that time. */
@@ -46,13 +46,14 @@ export const checkWinner: Rule = function* ({ submissions, record, number }) {
 };
 
 /** TOOL-8. */
-export const checkInTime: Rule = function* ({ answer, record, submissions, tool }) {
+export const checkInTime: Rule = function* ({ answer, record, submissions, tool }, { strikes }) {
   if (answer === undefined || tool.isAsync || record?.state !== "resolved") return;
   const isTimedOut = reasonOf(answer.outputJson) === "timed_out";
   if (isTimedOut && !record.isLate) yield "its caller timed out although the answer came in time";
   const winner = authorOf(submissions, record.outputJson);
   if (winner === undefined || answer.outputJson !== record.outputJson) return;
-  const waitedMs = answer.atMs - Math.max(winner.atMs, answer.attemptAtMs);
+  const sinceMs = Math.max(winner.atMs, answer.attemptAtMs);
+  const waitedMs = answer.atMs - sinceMs - stoodStillMs(strikes, sinceMs, answer.atMs);
   if (waitedMs > STALL_MS) yield `its caller waited ${waitedMs} ms for an answer that stood`;
 };
 
@@ -67,6 +68,18 @@ export const checkInbox: Rule = function* ({ answer, record, inbox, callId }) {
   } else if (event !== record.outputJson) yield `in the inbox is ${event}, and recorded is ${record.outputJson}`;
   else if (!record.isLate) yield "its result came in time, and is in the inbox";
 };
+
+/** For how long of that time a router stood still: each stretch once. */
+function stoodStillMs(strikes: readonly Strike[], fromMs: number, toMs: number): number {
+  let [sumMs, reachedMs] = [0, fromMs];
+  for (const strike of strikes.toSorted((one, other) => one.fromMs - other.fromMs)) {
+    const [begin, end] = [Math.max(strike.fromMs, reachedMs), Math.min(strike.toMs, toMs)];
+    if (end <= begin) continue;
+    sumMs += end - begin;
+    reachedMs = end;
+  }
+  return sumMs;
+}
 
 function comesLater(outputJson: string, callId: string): boolean {
   return isPendingAnswer(outputJson, callId) || reasonOf(outputJson) === "timed_out";

@@ -68,6 +68,11 @@ describe("a history in which all is well", () => {
       { handings: [...good.handings, second] },
       { endedStreams: [{ watcher: "w1", stream: 1, atMs: 2_000 }] },
     ],
+    [
+      "one whose answer waited for a router that stood still",
+      { answer: { ...good.answer!, atMs: 21_000 } },
+      { strikes: [{ kind: "starved", router: "r1", fromMs: 3_000, toMs: 13_000 }] },
+    ],
     ["one that is harmless, and was repeated after a loss", { ...isPure, ...executedTwice }, killed],
   ])("%s breaks no rule", (_what, change, around) => {
     expect(rulesBrokenBy(change, around)).toEqual([]);

@@ -66,9 +66,9 @@ export interface CallHistory {
   readonly inbox: readonly string[];
 }
 
-/** A router was killed, or stood still. */
+/** A router was killed, or stood still: because it was frozen, or because the machine had no time for it. */
 export interface Strike {
-  readonly kind: "kill" | "freeze";
+  readonly kind: "kill" | "freeze" | "starved";
   readonly router: string;
   readonly fromMs: number;
   readonly toMs: number;

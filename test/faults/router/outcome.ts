@@ -8,7 +8,7 @@ import type { World } from "./world.ts";
 
 /** How long what is under way may take to its end, once no router is struck any more. */
 const settleMs = 60_000;
-const pageSize = 500;
+const pageSize = 1_000;
 
 const states: Partial<Record<State, StandingRecord["state"]>> = {
   [State.STARTED]: "started",
@@ -31,7 +31,7 @@ export async function settled(world: World, witness: Witness, ordered: { submiss
       return record?.state === State.RESOLVED && (!record.resolvedLate || inbox.has(callId));
     });
   };
-  await until(isSettled, { timeoutMs: settleMs, intervalMs: 500 }).catch(() => {}); // the check says what is missing
+  await until(isSettled, { timeoutMs: settleMs, intervalMs: 2_000 }).catch(() => {}); // the check says what is missing
 }
 
 /** Everything that was witnessed, with what stands. */
@@ -54,7 +54,16 @@ async function readRecords({ clients }: World): Promise<Map<string, ToolCallReco
   let pageToken = "";
   do {
     const request = { pageSize, pageToken };
-    const page = await persist(() => clients.calls.listToolCalls(request), performance.now() + settleMs);
+    const t0 = performance.now();
+    const page = await persist(
+      () =>
+        clients.calls.listToolCalls(request).catch((e) => {
+          console.error("DIAG list", e.message, performance.now() - t0);
+          throw e;
+        }),
+      performance.now() + settleMs,
+    );
+    console.error("DIAG listed", page.calls.length, performance.now() - t0);
     for (const record of page.calls) records.set(record.callId, record);
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
@@ -65,7 +74,16 @@ async function readInbox({ clients, sessionIds }: World): Promise<Map<string, st
   const results = new Map<string, string[]>();
   for (const sessionId of sessionIds) {
     const list = () => clients.inbox.listInbox({ sessionId, agent: agentName });
-    const { events } = await persist(list, performance.now() + settleMs);
+    const t0 = performance.now();
+    const { events } = await persist(
+      () =>
+        list().catch((e) => {
+          console.error("DIAG inbox", e.message, performance.now() - t0);
+          throw e;
+        }),
+      performance.now() + settleMs,
+    );
+    console.error("DIAG inbox", events.length, performance.now() - t0);
     for (const { eventId, event } of events) {
       if (event.case !== "toolResult") continue;
       const callId = eventId.replace(/^tr:/, "");

@@ -1,5 +1,5 @@
 import { hasResult } from "./check.ts";
-import type { CallHistory } from "./history.ts";
+import type { CallHistory, Strike } from "./history.ts";
 import { reasonOf } from "./reasons.ts";
 import type { RouterRunResult } from "./run.ts";
 
@@ -19,14 +19,15 @@ export function figuresFrom(result: RouterRunResult, wanted: { calls: number; ki
   const { history, violations, durationMs } = result;
   const { calls, strikes, endedStreams } = history;
   const count = (holds: (call: CallHistory) => boolean) => calls.filter(holds).length;
-  const kills = strikes.filter(({ kind }) => kind === "kill").length;
+  const struck = (wantedKind: Strike["kind"]) => strikes.filter(({ kind }) => kind === wantedKind).length;
   const told = (metric: string, value: number, unit = "") => ({ metric, value, unit });
   const share = calls.length === 0 ? 0 : count(hasResult) / calls.length;
   return [
     told("duration", Math.round(durationMs / 1_000), "s"),
     { ...told("calls", calls.length), least: wanted.calls },
-    { ...told("routers_killed", kills), least: wanted.kills },
-    told("routers_frozen", strikes.length - kills),
+    { ...told("routers_killed", struck("kill")), least: wanted.kills },
+    told("routers_frozen", struck("freeze")),
+    told("routers_starved", strikes.filter((strike) => isStarved(strike, strikes)).length),
     told("watch_streams_ended", endedStreams.length),
     told(
       "calls_repeated",
@@ -52,6 +53,13 @@ export function figuresFrom(result: RouterRunResult, wanted: { calls: number; ki
     { ...told("calls_with_result", Math.floor(share * 10_000) / 100, "%"), least: leastShare * 100 },
     { ...told("violations", violations.length), most: 0 },
   ];
+}
+
+/** Not by a freeze. */
+function isStarved({ kind, router, fromMs, toMs }: Strike, strikes: readonly Strike[]): boolean {
+  const isFrozen = (one: Strike) =>
+    one.kind === "freeze" && router.startsWith(one.router) && one.fromMs < toMs && one.toMs > fromMs;
+  return kind === "starved" && !strikes.some(isFrozen);
 }
 
 /** How many ended without a result, by the reason that their record tells. */

@@ -4,6 +4,7 @@ import { call } from "./callers.ts";
 import { checkRouterHistory } from "./check.ts";
 import type { RouterHistory, Violation } from "./history.ts";
 import { readOutcome, settled } from "./outcome.ts";
+import { watchPulses } from "./pulse.ts";
 import { peers, type WatcherWord } from "./setting.ts";
 import { strikeRouters } from "./strikes.ts";
 import { Witness } from "./witness.ts";
@@ -41,6 +42,7 @@ export async function runRouterFaults(options: RouterRunOptions): Promise<Router
   });
   world.submitters.onWord((word) => witness.hearSubmitter(word));
   const startedAtMs = performance.now();
+  using _starved = watchPulses(world.bus, (one) => void witness.strikes.push(one));
   using _ = tellProgress(options, witness, startedAtMs);
   const lasting = Promise.all([callAll(world, witness, random, options), strike(world, witness, random, options)]);
   const whole = lasting.then(() => settled(world, witness, ordered));
@@ -99,7 +101,7 @@ function tellProgress({ onProgress }: RouterRunOptions, witness: Witness, starte
     const calls = [...witness.calls.values()];
     const answered = calls.filter(({ answer }) => answer !== undefined).length;
     const kills = witness.strikes.filter(({ kind }) => kind === "kill").length;
-    const freezes = witness.strikes.length - kills;
+    const freezes = witness.strikes.filter(({ kind }) => kind === "freeze").length;
     onProgress(`${seconds} s: ${calls.length} calls, ${answered} answered, ${kills} kills, ${freezes} freezes`);
   }, progressMs);
   return { [Symbol.dispose]: () => clearInterval(timer) };

@@ -38,7 +38,7 @@ export async function strikeRouters(options: StrikeOptions): Promise<void> {
     frozen.delete(router);
   }
 
-  for (let strike = 1; (passedMs() < minMs || killed < kills) && passedMs() < maxMs; strike++) {
+  for (let strike = 1; (passedMs() < minMs || killed < kills) && kills > 0 && passedMs() < maxMs; strike++) {
     await delay(gapMs * (0.5 + random.next()));
     const usable = () => routers.filter((router) => router.isReady && !frozen.has(router));
     const [victim] = random.shuffled(

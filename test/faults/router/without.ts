@@ -19,7 +19,7 @@ const handToAll: Edit = {
 
 export const withouts: Readonly<Record<string, Without>> = {
   "compare-and-set": {
-    meaning: "a submission is written whatever stands, and wherever the record has got to",
+    meaning: "a submission is written whatever stands",
     edits: [
       {
         file: file("submissions.ts"),

@@ -20,6 +20,7 @@ export interface World extends AsyncDisposable {
   readonly submitters: Peer<SubmitterWord>;
   readonly sessionIds: readonly string[];
   readonly clients: Clients;
+  readonly bus: Bus;
   /** What ended without being killed. */
   readonly unaskedEnds: readonly string[];
 }
@@ -27,7 +28,8 @@ export interface World extends AsyncDisposable {
 export type Clients = ReturnType<typeof clientsOn>;
 
 const routers = ["tool-router-1", "tool-router-2", "tool-router-3"];
-const sessions = 10;
+/** Inboxes that nobody reads stay short. */
+const sessions = 100;
 const patience = { timeoutMs: 60_000 };
 
 export async function openWorld(tree: string): Promise<World> {
@@ -47,7 +49,8 @@ export async function openWorld(tree: string): Promise<World> {
   const spaces = start("spaces", "spaces-1");
   await Promise.all([...struck, spaces].map((service) => service.ready()));
   const login = { url: broker.url, user: broker.user, password: broker.password };
-  const clients = clientsOn(stack.use(await openBus({ ...login, name: "faults" })));
+  const bus = stack.use(await openBus({ ...login, name: "faults" }));
+  const clients = clientsOn(bus);
   const sessionIds = Array.from({ length: sessions }, (_, index) => `session-${index + 1}`);
   for (const sessionId of sessionIds) {
     const create = () => clients.sessions.createSession({ agent: agentName, sessionId });
@@ -62,6 +65,7 @@ export async function openWorld(tree: string): Promise<World> {
     submitters,
     sessionIds,
     clients,
+    bus,
     unaskedEnds,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
