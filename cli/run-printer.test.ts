@@ -47,6 +47,13 @@ describe("a run for people", () => {
     expect(text).toBe("Hal\n(the model starts this answer again)\nHello");
   });
 
+  test("LOOP-10 the text so far is shown to who joins in mid-turn, and only what is new of it to who was there", () => {
+    const soFar = { reset: { text: "Hello, " } };
+    const rest = [delta("Ada"), turn(message("Hello, Ada"))];
+    expect(written(createRunPrinter, soFar, ...rest)).toBe("Hello, Ada");
+    expect(written(createRunPrinter, delta("Hel"), soFar, ...rest)).toBe("Hello, Ada");
+  });
+
   test.each([
     [{ status: "RUN_STATUS_COMPLETED", reason: "final_answer" }, "completed (final_answer)\n"],
     [{ status: "RUN_STATUS_FAILED", reason: "model", error: "it broke" }, "failed (model): it broke\n"],

@@ -5,6 +5,7 @@ import {
   type RunDelta,
   type RunEnded,
   type RunEvent,
+  type RunReset,
   RunStatus,
   RunStatusSchema,
 } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -41,6 +42,13 @@ export function createRunPrinter(write: Write): RunPrinter {
     if (delta.case === "log") line(colors.dim(`    ${delta.value.callId} ${delta.value.log?.message ?? ""}`));
   };
 
+  /** What continues the text that stands there is added to it. */
+  const showReset = (reset: RunReset) => {
+    const continues = reset.text !== "" && shown !== "" && reset.text.startsWith(shown);
+    if (shown !== "" && !continues) line(colors.dim("(the model starts this answer again)"));
+    text(reset.text.slice(shown.length));
+  };
+
   const showItems = (items: Item[]) => {
     for (const { item } of items) {
       if (item.case === "message" && !shown.endsWith(item.value.text)) text(item.value.text);
@@ -69,7 +77,7 @@ export function createRunPrinter(write: Write): RunPrinter {
   return {
     show({ update }) {
       if (update.case === "delta") showDelta(update.value);
-      if (update.case === "reset") line(colors.dim("(the model starts this answer again)"));
+      if (update.case === "reset") showReset(update.value);
       if (update.case === "event") showEvent(update.value);
     },
   };

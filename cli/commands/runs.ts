@@ -90,6 +90,7 @@ function linesOfRun(run: Run): string[] {
     `${run.turns} turns, ${run.lastSequence + 1} events, ${spent}`,
     ...run.requiredCalls.map(({ callId, name, argumentsJson }) => `waits for ${name} ${argumentsJson} (${callId})`),
     ...run.items.map((item) => `${colors.dim((item.item.case ?? "").padEnd(18))} ${oneLine(textOfItem(item))}`),
+    ...(run.draft === undefined ? [] : [`${colors.dim("writes".padEnd(18))} ${oneLine(run.draft.text)}`]),
   ];
 }
 

@@ -74,6 +74,10 @@ function stepFromEvent({ sequence, event }: RunEvent, atMs: number, openCalls: O
       return note(`from the inbox: ${event.value.items.map(textOfItem).join(" · ")}`);
     case "contextCompacted":
       return note(`what was before event ${event.value.beforeSequence} is summarised: ${event.value.summary}`);
+    case "textCheckpoint": {
+      const { turn, attempt, text } = event.value;
+      return note(`turn ${turn}, attempt ${attempt}, says: ${text}`);
+    }
     case "parked":
       return note(`waits for outputs of ${event.value.calls.map(({ name }) => name).join(", ")}`);
     case "cancelRequested":
