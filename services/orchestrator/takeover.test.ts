@@ -1,11 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RunEvent, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter } from "./loop/fake-router.fixture.ts";
 import { follow, followRun, openWorld, userItem, type World } from "./orchestrator.fixture.ts";
+import { openProcess } from "./orchestrator-process.fixture.ts";
 
 /** Which process answers is left to chance: a test that needs a certain holder starts the other one later. */
 const gates = new Map<string, PromiseWithResolvers<unknown>>();
@@ -33,36 +31,6 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-interface Process extends AsyncDisposable {
-  readonly child: ChildProcess;
-}
-
-/** A real process of the service. */
-async function openProcess(instance: string): Promise<Process> {
-  const { url, user, password } = world.server;
-  const child = spawn(process.execPath, [fileURLToPath(new URL("main.ts", import.meta.url))], {
-    env: {
-      ...process.env,
-      NATS_URL: url,
-      NATS_USER: user,
-      NATS_PASSWORD: password,
-      TOOLBUS_SCRIPTS: world.scripts,
-      TOOLBUS_INSTANCE: instance,
-      TOOLBUS_LOG_LEVEL: "silent",
-    },
-    stdio: ["ignore", "ignore", "inherit", "ipc"],
-  });
-  await once(child, "message");
-  return {
-    child,
-    async [Symbol.asyncDispose]() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill("SIGKILL");
-      await once(child, "exit");
-    },
-  };
-}
-
 async function start(agent: string, text: string): Promise<string> {
   const { run } = await world.runs.createRun({ agent, input: [userItem(text)] });
   return run!.id;
@@ -83,7 +51,7 @@ const ends = (events: RunEvent[]) => events.filter(({ event }) => event.case ===
 
 describe("when an orchestrator dies", { timeout: 60_000 }, () => {
   test("LOOP-13 by kill -9 in the middle of a call, another one finishes the run from its log", async () => {
-    await using victim = await openProcess("victim");
+    await using victim = await openProcess(world, "victim");
     const runId = await start("waiter", "killed");
     await isDispatched(runId);
     await using _heir = await world.openOrchestrator("heir");
@@ -112,7 +80,7 @@ describe("when an orchestrator dies", { timeout: 60_000 }, () => {
   });
 
   test("LOOP-13 one that was frozen and thought dead writes nothing when it comes back", async () => {
-    await using frozen = await openProcess("frozen");
+    await using frozen = await openProcess(world, "frozen");
     const runId = await start("waiter", "frozen");
     await isDispatched(runId);
     frozen.child.kill("SIGSTOP");
@@ -130,7 +98,7 @@ describe("when an orchestrator dies", { timeout: 60_000 }, () => {
   });
 
   test("LOOP-10 in the middle of its answer, watchers are reset and end up with the text that is stored", async () => {
-    await using victim = await openProcess("speaker");
+    await using victim = await openProcess(world, "speaker");
     const runId = await start("teller", "x");
     await using _heir = await world.openOrchestrator("heir3");
     let text = "";
