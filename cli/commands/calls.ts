@@ -76,5 +76,5 @@ async function cancelCall(callId: string, { reason }: { reason: string }, comman
   const global = globalOptionsOf(command);
   const response = await openConnection(global).client(ToolCallService).cancelToolCall({ callId, reason });
   if (global.json) printMessage(CancelToolCallResponseSchema, response);
-  else printLine(`${callId} ${response.started ? "had started, and is stopped" : "will not start"}`);
+  else printLine(`${callId} ${response.started ? "had started; what still went on is stopped" : "will not start"}`);
 }

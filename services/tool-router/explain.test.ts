@@ -126,3 +126,15 @@ test("ORCH-3 ORCH-5 a pattern that would fit a tool of kind builtin does not rea
   expect(callable).toBe(true);
   expect(steps.find(({ stage }) => stage === "use")?.finding).toBe('the entry "notes" of tools.use fits');
 });
+
+test.each([
+  [ExecutionType.SPACE, "a person answers, in the active space"],
+  [ExecutionType.EXTERNAL, "a service that watches for its calls answers"],
+  [ExecutionType.GATEWAY, "the router calls its URL"],
+  [ExecutionType.INTERNAL, "nobody runs it: the arguments are the result"],
+])("ORCH-5 of a tool of kind %i is told who answers: %s", async (executionType, finding) => {
+  const execution = executionType === ExecutionType.GATEWAY ? { url: "https://a.example/" } : undefined;
+  const one = tool("one", { executionType, ...(execution && { execution }) });
+  const explained = await told("one", undefined, createToolSet(agent({ use: ["one"] }), catalogueOf(one), []));
+  expect(explained.steps.find(({ stage }) => stage === "provider")?.finding).toBe(finding);
+});

@@ -6,10 +6,10 @@ import {
   type ExplainToolResponse,
   ExplainToolResponseSchema,
 } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { closestNames } from "./advice.ts";
 import type { Contexts } from "./contexts.ts";
-import type { Executor } from "./execute/executor.ts";
 import type { Spaces } from "./messages.ts";
 import { parseReference } from "./names.ts";
 import { aliasesOf, type Resolution, resolve } from "./resolve.ts";
@@ -49,7 +49,7 @@ export async function explain(
   const entry = resolution.kind === "found" ? resolution.entry : tools.outside(resolution.reference);
   const steps = [stepOfAlias(tools, name), stepOfResolution(tools, name, resolution)];
   if (entry !== undefined) {
-    steps.push(step("provider", describe(entry.executor), true));
+    steps.push(step("provider", describe(entry), true));
     steps.push(step("availability", entry.unavailable || "its source can be used", entry.unavailable === ""));
   }
   if (resolution.kind !== "unknown") steps.push(...stepsOfPolicy(tools, entry, resolution));
@@ -114,14 +114,16 @@ async function stepOfVisibility(entry: ToolEntry, activeSpace: ExplainOptions["a
     : step("visible", `call and result appear in space ${spaceId}`, true);
 }
 
-function describe(executor: Executor): string {
+function describe({ executor, tool }: ToolEntry): string {
   switch (executor.kind) {
     case "internal":
       return "nobody runs it: the arguments are the result";
     case "gateway":
       return "the router calls its URL";
     case "outside":
-      return "somebody outside submits the result";
+      return tool.executionType === ExecutionType.SPACE
+        ? "a person answers, in the active space"
+        : "a service that watches for its calls answers";
     case "provider":
       return `provider ${executor.provider}${executor.source ? `, source ${executor.source.name}` : ""}`;
   }
