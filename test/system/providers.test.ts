@@ -7,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { AuditService } from "#gen/toolbus/router/v1/audit_pb.ts";
+import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
@@ -91,6 +93,25 @@ describe("KIND-2 providers in Python, Go and TypeScript that are no part of the 
         { error: "nobody rolls so many dice" },
       ]),
     );
+  });
+
+  it.each([
+    ["python", "numbers__wait"],
+    ["go", "texts__wait"],
+  ] as const)("LOOP-15 %s: a call that is cancelled ends there, too", async (name, tool) => {
+    const { connection } = suite;
+    const ids = { sessionId: `cancels-${name}`, callId: `cancelled-by-${name}` };
+    await connection.client(SessionService).createSession({ sessionId: ids.sessionId, agent: "visitor" });
+    let output = "";
+    for await (const { event } of connection
+      .client(ToolRouterService)
+      .callTool({ ...ids, name: tool, argumentsJson: '{"seconds":600}' })) {
+      if (event.case === "progress") await connection.client(ToolCallService).cancelToolCall({ callId: ids.callId });
+      if (event.case === "result") output = event.value.outputJson;
+    }
+    expect(JSON.parse(output)).toEqual({ error: "outcome_unknown: the call was canceled" });
+    const says = () => running.get(name)?.stderrTail().includes("a call was cancelled");
+    await until(says, { timeoutMs: 20_000, what: "the provider to say so" });
   });
 
   it.each(["python", "go"] as const)(

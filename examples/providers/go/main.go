@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-
 	toolv1 "toolbus.dev/gen/go/toolbus/tool/v1"
 	"toolbus.dev/gen/go/toolbus/tool/v1/toolv1connect"
 )
@@ -73,7 +72,8 @@ func (provider) CallTool(ctx context.Context, request *connect.Request[toolv1.Ca
 		for started := time.Now(); time.Since(started).Seconds() < arguments.Seconds; time.Sleep(100 * time.Millisecond) {
 			progress := &toolv1.ToolProgress{Progress: time.Since(started).Seconds(), Total: arguments.Seconds}
 			if err := stream.Send(&toolv1.CallToolResponse{Event: &toolv1.CallToolResponse_Progress{Progress: progress}}); err != nil || ctx.Err() != nil {
-				return ctx.Err() // a cancelled call ends here
+				log.Print("a call was cancelled") // it ends here
+				return ctx.Err()
 			}
 		}
 		output = map[string]any{"waited": arguments.Seconds}

@@ -80,7 +80,8 @@ class Provider(provider_grpc.ToolProviderServiceServicer):
         await asyncio.Event().wait()  # nothing changes for as long as somebody watches
 
     async def CallTool(self, request, context):
-        call = {"count_primes": count_primes, "wait": wait}[request.tool]
+        task, call = asyncio.current_task(), {"count_primes": count_primes, "wait": wait}[request.tool]
+        context.add_done_callback(lambda _: task.cancelling() and print("a call was cancelled", file=sys.stderr))
         async for event in call(**json.loads(request.arguments_json)):
             yield event
 
