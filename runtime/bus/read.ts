@@ -1,4 +1,4 @@
-import type { ConsumerMessages, JsMsg, StoredMsg } from "@nats-io/jetstream";
+import type { Consumer, ConsumerMessages, JsMsg, StoredMsg } from "@nats-io/jetstream";
 import type { MsgHdrs } from "@nats-io/transport-node";
 import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
@@ -87,20 +87,15 @@ export async function* followSubject(
   }
 }
 
+interface Following {
+  readonly consumer: Consumer;
+  readonly messages: ConsumerMessages;
+}
+
 /** One consumer's life: it ends when the server is lost. */
 async function* consumeFrom(bus: Bus, subject: string, sequence: number, signal?: AbortSignal): AsyncGenerator<JsMsg> {
-  const stream = streamOfSubject(subject);
-  const start = { filter_subjects: subject, deliver_policy: "by_start_sequence" as const, opt_start_seq: sequence };
-  const open = async () => {
-    const consumer = await bus.jetstream.consumers.get(stream, start);
-    return consumer.consume({ max_messages: batchMessages, expires: 10_000, idle_heartbeat: 1_000 });
-  };
-  const messages = await persist(bus.link, open, {
-    signal,
-    attemptMs: openMs,
-    what: `following ${subject}`,
-    isPassing,
-  });
+  const following = await openFollowing(bus, subject, sequence, signal);
+  const { messages } = following;
   using ending = openEnding(signal, bus.link.down);
   const ends = ending.signal;
   const stop = () => messages.stop();
@@ -110,12 +105,39 @@ async function* consumeFrom(bus: Bus, subject: string, sequence: number, signal?
     yield* messages;
   } finally {
     ends.removeEventListener("abort", stop);
-    await closeConsumer(messages);
+    await close(following);
   }
 }
 
-async function closeConsumer(messages: ConsumerMessages): Promise<void> {
-  await messages.close().catch(() => {}); // the server forgets an ordered consumer by itself
+/** Of several attempts one is taken; the others are closed, also those that come to something later. */
+async function openFollowing(bus: Bus, subject: string, sequence: number, signal?: AbortSignal): Promise<Following> {
+  const stream = streamOfSubject(subject);
+  const start = { filter_subjects: subject, deliver_policy: "by_start_sequence" as const, opt_start_seq: sequence };
+  const attempts: Promise<Following>[] = [];
+  const attempt = async (): Promise<Following> => {
+    const consumer = await bus.jetstream.consumers.get(stream, start);
+    const messages = await consumer.consume({ max_messages: batchMessages, expires: 10_000, idle_heartbeat: 1_000 });
+    return { consumer, messages };
+  };
+  const open = () => {
+    const opening = attempt();
+    attempts.push(opening);
+    return opening;
+  };
+  let taken: Following | undefined;
+  try {
+    taken = await persist(bus.link, open, { signal, attemptMs: openMs, what: `following ${subject}`, isPassing });
+    return taken;
+  } finally {
+    const closeOther = (other: Following) => (other === taken ? undefined : close(other));
+    for (const opening of attempts) void opening.then(closeOther).catch(() => {}); // an attempt that failed left nothing
+  }
+}
+
+/** Without removing it the server would keep an ordered consumer for five minutes. Nobody waits for that, and it may fail. */
+async function close({ consumer, messages }: Following): Promise<void> {
+  await messages.close().catch(() => {}); // it failed before
+  void consumer.delete().catch(() => {});
 }
 
 async function readBatch(bus: Bus, subject: string, sequence: number, signal?: AbortSignal): Promise<StoredMsg[]> {

@@ -1,5 +1,6 @@
 import type { Bus } from "../bus.ts";
 import { compareAndSet, createKey, readKey, removeKey } from "../key-value.ts";
+import { readSubject } from "../read.ts";
 import { entryKey } from "./names.ts";
 
 const bucket = "toolbus_owners";
@@ -46,9 +47,11 @@ export async function removeEntry(bus: Bus, at: EntryAddress, revision: number):
 }
 
 /** The tokens of all keys of a kind that have an entry. */
-export async function listTokens(bus: Bus, kind: string): Promise<string[]> {
+export async function listTokens(bus: Bus, kind: string, signal?: AbortSignal): Promise<string[]> {
+  const prefix = `$KV.${bucket}.${kind}.`;
   const tokens: string[] = [];
-  const entries = await bus.keyValue(bucket);
-  for await (const key of await entries.keys(`${kind}.*`)) tokens.push(key.slice(kind.length + 1));
+  for await (const { subject, headers } of readSubject(bus, `${prefix}*`, { signal })) {
+    if (!headers?.has("KV-Operation")) tokens.push(subject.slice(prefix.length)); // else the mark of a removal
+  }
   return tokens;
 }

@@ -44,7 +44,7 @@ export async function sweepOnce(
   signal: AbortSignal,
 ): Promise<void> {
   const { bus, kind, pinging } = options;
-  for (const token of await listTokens(bus, kind)) {
+  for (const token of await listTokens(bus, kind, signal)) {
     signal.throwIfAborted();
     const key = keyFromToken(token);
     if (options.isHeld(key)) continue;
