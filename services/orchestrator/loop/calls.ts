@@ -14,7 +14,7 @@ import { Effect, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { routerCallId } from "../run/cancellation.ts";
-import { openCalls } from "../run/fold.ts";
+import { isOpenCall, openCalls } from "../run/fold.ts";
 import type { ClaimedRun } from "../run/journal.ts";
 import { isTooLarge } from "../run/too-large.ts";
 import { AGENT_SWITCHED } from "./agent-switched.ts";
@@ -60,9 +60,7 @@ export async function executeCalls(run: ClaimedRun, context: LoopContext, work: 
 async function record(run: ClaimedRun, callId: string, result: ToolResult): Promise<void> {
   const write = (value: ToolResult) =>
     run.append((state) =>
-      openCalls(state).some((call) => call.callId === callId)
-        ? { case: "callFinished", value: { callId, result: value } }
-        : undefined,
+      isOpenCall(state, callId) ? { case: "callFinished", value: { callId, result: value } } : undefined,
     );
   try {
     await write(result);

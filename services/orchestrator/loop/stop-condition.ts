@@ -5,7 +5,7 @@
 import { RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { needsNews } from "../inbox/read-news.ts";
 import { endOfCancelled } from "../run/cancellation.ts";
-import { openCalls, type RunState } from "../run/fold.ts";
+import { openCallCount, openCalls, type RunState } from "../run/fold.ts";
 import { isFunctionToolCall } from "../run/view.ts";
 import type { RunLimits } from "./limits.ts";
 
@@ -63,23 +63,23 @@ export function hasSkipped({ turns }: RunState): boolean {
 
 /** The calls over the limit were refused: the run ends with the results of the others. */
 export const toolCallsExceeded: StopCondition = (state, { maxToolCalls }) =>
-  openCalls(state).length === 0 && state.callCount > maxToolCalls
+  openCallCount(state) === 0 && state.callCount > maxToolCalls
     ? { status: RunStatus.INCOMPLETE, reason: "max_tool_calls" }
     : undefined;
 
 export const turnsUsedUp: StopCondition = (state, { maxTurns }) =>
-  openCalls(state).length === 0 && state.turns.length >= maxTurns
+  openCallCount(state) === 0 && state.turns.length >= maxTurns
     ? { status: RunStatus.INCOMPLETE, reason: "max_turns" }
     : undefined;
 
 export const tokensUsedUp: StopCondition = (state, { maxTokens }) => {
   const { inputTokens, outputTokens } = state.spent;
-  const isOver = openCalls(state).length === 0 && Number(inputTokens + outputTokens) >= maxTokens;
+  const isOver = openCallCount(state) === 0 && Number(inputTokens + outputTokens) >= maxTokens;
   return isOver ? { status: RunStatus.INCOMPLETE, reason: "max_tokens" } : undefined;
 };
 
 export const costUsedUp: StopCondition = (state, { maxCost }) =>
-  openCalls(state).length === 0 && state.spent.cost >= maxCost
+  openCallCount(state) === 0 && state.spent.cost >= maxCost
     ? { status: RunStatus.INCOMPLETE, reason: "max_cost" }
     : undefined;
 

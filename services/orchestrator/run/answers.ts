@@ -4,7 +4,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { WakeQueue } from "../session/wake.ts";
-import type { RunState } from "./fold.ts";
+import { openCallCount, type RunState } from "./fold.ts";
 import { openJournal, type RunJournal, type RunLog } from "./journal.ts";
 import { isFunctionToolCall } from "./view.ts";
 
@@ -29,22 +29,47 @@ export async function submitOutputs(
     checkCall(journal.state, callId);
     if (result === undefined)
       refuseCall("invalid_argument", callId, "is given an output without a result", "OUTPUT_EMPTY");
+    if (jsonValueOf(result) === undefined)
+      refuseCall("invalid_argument", callId, "is given an output that is not JSON", "OUTPUT_NOT_JSON"); // LOOP-8
   }
+  const wake = announcer(options, journal);
   for (const { callId, result } of outputs) {
     await journal.append(
       (state) => {
         checkCall(state, callId);
         return result && { case: "callFinished", value: { callId, result: outputOf(result) } };
       },
-      { announce: announcer(options, journal) },
+      { announce: async (eventCount) => (isLastOutput(journal) ? wake(eventCount) : undefined) },
     );
   }
   return journal.state ?? notFound(runId);
 }
 
+/** Of outputs that come in parts, only the last one makes the run go on: the others wake nobody. */
+function isLastOutput({ state }: RunJournal): boolean {
+  return state === undefined || openCallCount(state) <= 1;
+}
+
 /** What a client says of its call; how the run goes on, and what it has spent, is not for it to say. */
-function outputOf({ outputJson, isError, storedReference }: ToolResult) {
-  return { outputJson, isError, storedReference };
+function outputOf(result: ToolResult) {
+  const { outputJson, isError, storedReference } = result;
+  return { outputJson: isError ? errorJsonFrom(jsonValueOf(result)) : outputJson, isError, storedReference };
+}
+
+/** KIND-4: an error of a tool has one form. */
+function errorJsonFrom(value: unknown): string {
+  const isInForm = typeof value === "object" && value !== null && "error" in value && typeof value.error === "string";
+  if (isInForm) return JSON.stringify(value);
+  return JSON.stringify({ error: typeof value === "string" ? value : JSON.stringify(value) });
+}
+
+/** Undefined for what is not JSON. */
+function jsonValueOf({ outputJson }: ToolResult): unknown {
+  try {
+    return JSON.parse(outputJson);
+  } catch {
+    return undefined;
+  }
 }
 
 function checkCall(state: RunState | undefined, callId: string): void {

@@ -74,8 +74,13 @@ async function refuseUnknownTools(
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) refuseOptions([`two function tools are called ${JSON.stringify(twice)}`]);
   const namesTools = (options?.allowedTools.length ?? 0) > 0 || options?.toolChoice?.choice.case === "forcedTool";
-  if (!namesTools) return;
-  refuseOptions(faultsOfOptions(createToolTable(await router.listTools({ sessionId }, by), options), options));
+  if (!namesTools && names.length === 0) return;
+  const listed = await router.listTools({ sessionId }, by);
+  const shadowed = names.filter(createToolTable(listed, undefined).isBuiltIn); // TOOL-12
+  refuseOptions(
+    shadowed.map((name) => `the function tool ${JSON.stringify(name)} is named like a tool of every agent`),
+  );
+  refuseOptions(faultsOfOptions(createToolTable(listed, options), options));
 }
 
 function refuseOptions(faults: string[]): void {
@@ -96,18 +101,33 @@ async function refuseUnknownCalls(
   session: Session,
   { input, previousRunId }: CreateRunRequest,
 ): Promise<void> {
-  const answered = input.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value.callId] : []));
+  const answered = callIdsOf("functionCallOutput", input);
   if (answered.length === 0) return;
   const before = await queues.last(session.id);
   const previous = { agent: session.agent, previousRunId, fork: undefined, before };
   const { items } = await readHistory(queues, log, previous);
-  const known = new Set(
-    [...items, ...input].flatMap(({ item }) => (item.case === "functionCall" ? [item.value.callId] : [])),
-  );
+  refuseAnsweredTwice([...callIdsOf("functionCallOutput", items), ...answered], answered);
+  const known = new Set(callIdsOf("functionCall", [...items, ...input]));
   const unknown = answered.find((callId) => !known.has(callId));
   if (unknown === undefined) return;
   refuse("not_found", `call ${unknown}, which the input answers, is unknown in session ${session.id}`, {
     reason: "CALL_UNKNOWN",
     metadata: { call_id: unknown },
   });
+}
+
+/** The first answer of a call stands, whoever gave it. */
+function refuseAnsweredTwice(all: readonly string[], answered: readonly string[]): void {
+  const seen = new Set<string>();
+  const twice = new Set(all.filter((callId) => seen.size === seen.add(callId).size));
+  const callId = answered.find((candidate) => twice.has(candidate));
+  if (callId === undefined) return;
+  refuse("failed_precondition", `call ${callId}, which the input answers, has its answer already`, {
+    reason: "CALL_ALREADY_RESOLVED",
+    metadata: { call_id: callId },
+  });
+}
+
+function callIdsOf(kind: "functionCall" | "functionCallOutput", items: readonly Item[]): string[] {
+  return items.flatMap(({ item }) => (item.case === kind ? [item.value.callId] : []));
 }

@@ -26,13 +26,14 @@ import type {
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Draft, draftAfter, type LogWeight, weightOfCheckpoint, weightOfItems } from "./draft.ts";
+import { noResults, type Results, withOneMore } from "./results.ts";
 
 export interface Turn {
   /** Where its commit stands in the log. */
   readonly sequence: number;
   readonly committed: TurnCommitted;
   readonly calls: readonly FunctionCall[];
-  readonly resultsByCallId: ReadonlyMap<string, ToolResult>;
+  readonly resultsByCallId: Results;
 }
 
 export type Phase =
@@ -160,7 +161,7 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
 
 function turnFromCommitted(committed: TurnCommitted, sequence: number): Turn {
   const calls = committed.items.flatMap(({ item }) => (item.case === "functionCall" ? [item.value] : []));
-  return { sequence, committed, calls, resultsByCallId: new Map() };
+  return { sequence, committed, calls, resultsByCallId: noResults };
 }
 
 function heavier({ weight }: RunState, { items = 0, checkpoints = 0 }: Partial<LogWeight>): LogWeight {
@@ -177,10 +178,18 @@ function plus(spent: Spent, used: Spent | undefined): Spent {
 }
 
 function withResult(turns: readonly Turn[], callId: string, result: ToolResult | undefined): readonly Turn[] {
-  const index = turns.findLastIndex((turn) => turn.calls.some((call) => call.callId === callId));
+  const index = turns.findLastIndex(({ calls }) => idsOf(calls).has(callId));
   const turn = turns[index];
   if (turn === undefined || result === undefined || turn.resultsByCallId.has(callId)) return turns; // F4
-  return turns.with(index, { ...turn, resultsByCallId: new Map([...turn.resultsByCallId, [callId, result]]) });
+  return turns.with(index, { ...turn, resultsByCallId: withOneMore(turn.resultsByCallId, callId, result) });
+}
+
+const idsByCalls = new WeakMap<readonly FunctionCall[], ReadonlySet<string>>();
+
+function idsOf(calls: readonly FunctionCall[]): ReadonlySet<string> {
+  const known = idsByCalls.get(calls) ?? new Set(calls.map(({ callId }) => callId));
+  idsByCalls.set(calls, known);
+  return known;
 }
 
 /** The calls of the last turn that have no result. */
@@ -189,11 +198,22 @@ export function openCalls(state: RunState): FunctionCall[] {
   return turn === undefined ? [] : turn.calls.filter((call) => !turn.resultsByCallId.has(call.callId));
 }
 
+/** How many they are. */
+export function openCallCount({ turns }: RunState): number {
+  const turn = turns.at(-1);
+  return turn === undefined ? 0 : idsOf(turn.calls).size - turn.resultsByCallId.size;
+}
+
+export function isOpenCall({ turns }: RunState, callId: string): boolean {
+  const turn = turns.at(-1);
+  return turn !== undefined && idsOf(turn.calls).has(callId) && !turn.resultsByCallId.has(callId);
+}
+
 /** Whether there is something that a process can do for the run at that time. */
 export function isRunnable(state: RunState, nowMs: number): boolean {
   const { phase, cancel } = state;
   if (phase.kind !== "parked") return phase.kind !== "ended";
-  return cancel !== undefined || nowMs >= phase.untilMs || openCalls(state).length === 0;
+  return cancel !== undefined || nowMs >= phase.untilMs || openCallCount(state) === 0;
 }
 
 function deadlineMsOf({ deadline }: RunParked): number {

@@ -10,7 +10,7 @@ import {
   UsageSchema,
 } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { openCalls, type RunState, type Turn } from "./fold.ts";
+import { openCallCount, openCalls, type RunState, type Turn } from "./fold.ts";
 
 /** The run as its clients see it. */
 export function runFromState(state: RunState): Run {
@@ -38,14 +38,16 @@ export function runFromState(state: RunState): Run {
   });
 }
 
-export function statusFromState({ phase }: RunState): RunStatus {
+/** A parked run whose outputs are all there asks for nothing: it waits for a process. */
+export function statusFromState(state: RunState): RunStatus {
+  const { phase } = state;
   switch (phase.kind) {
     case "queued":
       return RunStatus.QUEUED;
     case "working":
       return RunStatus.IN_PROGRESS;
     case "parked":
-      return RunStatus.REQUIRES_ACTION;
+      return openCallCount(state) > 0 ? RunStatus.REQUIRES_ACTION : RunStatus.QUEUED;
     case "ended":
       return phase.ended.status;
   }

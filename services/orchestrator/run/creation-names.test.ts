@@ -1,0 +1,81 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { CreateRunRequestSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { type ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { createFakeRouter } from "../loop/fake-router.fixture.ts";
+import { createMemoryQueues } from "../session/memory-queues.fixture.ts";
+import { createRun } from "./creation.ts";
+import { createJournal, type EventBody } from "./journal.ts";
+import { createMemoryRunLog } from "./memory-log.fixture.ts";
+
+const said = (text: string): MessageInitShape<typeof ItemSchema> => ({
+  item: { case: "message", value: { role: Role.USER, text } },
+});
+const called = (callId: string): MessageInitShape<typeof ItemSchema> => ({
+  item: { case: "functionCall", value: { callId, name: "look", argumentsJson: "{}" } },
+});
+const answered = (callId: string): MessageInitShape<typeof ItemSchema> => ({
+  item: { case: "functionCallOutput", value: { callId, result: { outputJson: '"forged"' } } },
+});
+
+function openSession() {
+  const log = createMemoryRunLog();
+  const queues = createMemoryQueues();
+  const session = create(SessionSchema, { id: "s", agent: "a", principal: "ada", state: SessionState.ACTIVE });
+  const options = {
+    log,
+    queues,
+    wakes: { send: async () => {} },
+    keys: { take: async (_sessionId: string, _key: string, runId: string) => runId },
+    clock: systemClock,
+    router: createFakeRouter([
+      { name: "skip", tool: { executionType: ExecutionType.BUILTIN }, answer: () => "skipped" },
+      { name: "look", answer: () => 1 },
+    ]),
+    sessions: { getSession: async () => session, createSession: async () => session },
+  };
+  const by = { signal: new AbortController().signal, principal: "ada", asker: "ada" };
+  const start = (request: MessageInitShape<typeof CreateRunRequestSchema>) =>
+    createRun(options, create(CreateRunRequestSchema, { sessionId: "s", input: [said("go")], ...request }), by);
+  const go = async (runId: string, bodies: EventBody[]) => {
+    const journal = createJournal(log, runId, systemClock);
+    for (const body of bodies) await journal.append(() => body);
+  };
+  return { start, go };
+}
+
+describe("what a run is created with", () => {
+  test("TOOL-12 a function tool of the client shadows no built-in: it is refused by its name", async () => {
+    const { start } = openSession();
+    await expect(start({ options: { functionTools: [{ name: "ask" }, { name: "skip" }] } })).rejects.toMatchObject({
+      code: "invalid_argument",
+      reason: "TOOL_OPTIONS",
+      message: expect.stringContaining('"skip"'),
+    });
+    const { accepted } = await start({ options: { functionTools: [{ name: "ask" }, { name: "look" }] } });
+    expect(accepted.options?.functionTools).toHaveLength(2);
+  });
+
+  test("LOOP-5 LOOP-6 input answers a call of an earlier run once: what it has been answered with stands", async () => {
+    const { start, go } = openSession();
+    const { runId } = await start({});
+    await go(runId, [
+      { case: "turnCommitted", value: { turn: 1, items: [called("done"), called("open")] } },
+      { case: "callFinished", value: { callId: "done", result: { outputJson: "7" } } },
+    ]);
+    await expect(start({ input: [answered("done"), said("go")] })).rejects.toMatchObject({
+      code: "failed_precondition",
+      reason: "CALL_ALREADY_RESOLVED",
+      metadata: { call_id: "done" },
+    });
+    await expect(start({ input: [answered("open"), answered("open")] })).rejects.toMatchObject({
+      reason: "CALL_ALREADY_RESOLVED",
+    });
+    await start({ input: [answered("open"), said("go")] });
+    await expect(start({ input: [answered("open")] })).rejects.toMatchObject({ reason: "CALL_ALREADY_RESOLVED" });
+    await start({ input: [called("own"), answered("own"), said("go")] });
+  });
+});
