@@ -72,6 +72,15 @@ export class Catalogue {
     return Promise.race([agents.shelf.changed, tools.shelf.changed, providers.shelf.changed]);
   }
 
+  /** Tells whenever an agent changes, or what its warnings depend on, until it is disposed. */
+  onAgentsChange(listener: () => void): Disposable {
+    const stack = new DisposableStack();
+    for (const { shelf } of [this.#parts.agents, this.#parts.tools, this.#parts.providers]) {
+      stack.use(shelf.listen(listener));
+    }
+    return stack;
+  }
+
   get agents(): StoredAgent[] {
     return this.#parts.agents.shelf.entries.map(([, { value, revision }]) => this.#told(value, revision));
   }

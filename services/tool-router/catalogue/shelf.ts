@@ -4,6 +4,7 @@ export class Shelf<T> {
   #version = 0;
   #reached = 0;
   #changed = Promise.withResolvers<void>();
+  readonly #listeners = new Set<() => void>();
 
   /** Grows with each change. */
   get version(): number {
@@ -38,6 +39,14 @@ export class Shelf<T> {
     const waiting = this.#changed;
     this.#changed = Promise.withResolvers<void>();
     waiting.resolve();
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  /** Tells of each change until it is disposed: for who waits for other things besides, again and again. */
+  listen(listener: () => void): Disposable {
+    const own = () => listener();
+    this.#listeners.add(own);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(own) };
   }
 
   /** Resolves at the next change. */

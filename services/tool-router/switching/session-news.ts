@@ -9,6 +9,8 @@ export interface NewsReader extends Disposable {
   /** Whether there is news that was not taken. */
   readonly arrived: Promise<void>;
   take(): News | undefined;
+  /** As if there was news, for who is waiting: something else has happened. */
+  wake(): void;
 }
 
 /** What becomes of sessions, as it is written: told to whoever follows one, and to whoever minds all. */
@@ -28,9 +30,10 @@ export class SessionNews {
   follow(sessionId: string): NewsReader {
     const unread: News[] = [];
     let arrived = Promise.withResolvers<void>();
+    const wake = () => arrived.resolve();
     const reader = (news: News) => {
       unread.push(news);
-      arrived.resolve();
+      wake();
     };
     const readers = this.#readers.get(sessionId) ?? new Set();
     this.#readers.set(sessionId, readers.add(reader));
@@ -38,6 +41,7 @@ export class SessionNews {
       get arrived() {
         return arrived.promise;
       },
+      wake,
       take() {
         const news = unread.shift();
         if (unread.length === 0) arrived = Promise.withResolvers<void>();

@@ -8,7 +8,7 @@ import type { SessionNews } from "./session-news.ts";
 export interface WatchParts {
   sessions: Sessions;
   news: SessionNews;
-  catalogue: Pick<Catalogue, "agentsChanged">;
+  catalogue: Pick<Catalogue, "onAgentsChange">;
 }
 
 /**
@@ -21,16 +21,16 @@ export async function* watchSession(
   signal: AbortSignal,
 ): AsyncGenerator<Session> {
   using reader = news.follow(id);
+  using _listening = catalogue.onAgentsChange(reader.wake);
   let standing = (await sessions.documents.read(id)) ?? refuseMissing(id);
   let told = 0;
   for (;;) {
     const { arrived } = reader;
-    const changed = catalogue.agentsChanged;
     const session = sessions.told(standing.value);
     if (told !== session.agentRevision || told === 0) yield session;
     told = session.agentRevision;
     if (session.state === SessionState.CLOSED) return;
-    await unlessAborted(Promise.race([arrived, changed]), signal);
+    await unlessAborted(arrived, signal);
     for (let next = reader.take(); next !== undefined; next = reader.take()) {
       if (next.revision <= standing.revision) continue;
       standing = next;
