@@ -24,7 +24,7 @@ function described(provider: string): Offer {
 }
 
 test("ORCH-9 a built-in is there only by an entry of the catalogue, under its policy, whatever the provider offers", () => {
-  const everything = agent({ use: ["*"] });
+  const everything = agent({ use: ["*", "notes", "fs_read"] });
   expect([...createToolSet(everything, catalogueOf(), [described("worker")]).byReference.keys()]).toEqual([]);
   const tools = createToolSet(everything, catalogueOf(entry("notes"), entry("fs_read")), [described("worker")]);
   expect([...tools.byReference.keys()]).toEqual(["notes", "fs_read"]);
@@ -45,18 +45,20 @@ test("what the entry leaves out is as its own provider describes it; nobody else
     effect: Effect.IDEMPOTENT,
   });
   const catalogue = catalogueOf(entry("bare"), own);
-  const tools = createToolSet(agent({ use: ["*"] }), catalogue, [described("stranger"), described("worker")]);
+  const tools = createToolSet(agent({ use: ["bare", "own"] }), catalogue, [described("stranger"), described("worker")]);
   expect(tools.byReference.get("bare")).toMatchObject({
     tool: { name: "bare", description: "Reads a file", inputSchemaJson: '{"required":["path"]}' },
     effect: Effect.PURE,
   });
   expect(tools.byReference.get("own")).toMatchObject({ tool: { description: "Mine" }, effect: Effect.IDEMPOTENT });
-  const alone = createToolSet(agent({ use: ["*"] }), catalogue, [described("stranger")]).byReference.get("bare");
+  const alone = createToolSet(agent({ use: ["bare", "own"] }), catalogue, [described("stranger")]).byReference.get(
+    "bare",
+  );
   expect(alone).toMatchObject({ tool: { description: "" }, effect: Effect.AT_MOST_ONCE });
 });
 
 test("ORCH-5 a provider that is away is why its tools of the catalogue cannot be used", () => {
   const away = { ...described("worker"), failure: "nobody serves worker-pool" };
-  const tools = createToolSet(agent({ use: ["*"] }), catalogueOf(entry("notes")), [away]);
+  const tools = createToolSet(agent({ use: ["notes"] }), catalogueOf(entry("notes")), [away]);
   expect(tools.byReference.get("notes")?.unavailable).toBe("nobody serves worker-pool");
 });
