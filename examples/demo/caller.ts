@@ -1,3 +1,4 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import { CallerRelayService } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
 import type { Connection } from "../../cli/connection.ts";
 
@@ -19,14 +20,21 @@ export async function attachCaller(connection: Connection, sessionId: string, si
   const answerRequests = async () => {
     for await (const { event } of relay.watchCaller({ sessionId }, { signal })) {
       if (event.case === "attached") attached.resolve();
-      if (event.case !== "request") continue;
+      if (event.case !== "request") continue; // `cancelled` stops work that takes time; this is done when it is asked for
       const { requestId, argumentsJson } = event.value;
       const { message } = JSON.parse(argumentsJson) as { message: string };
-      await relay.respond({ sessionId, requestId, resultJson: JSON.stringify({ received: message }) });
+      await relay
+        .respond({ sessionId, requestId, resultJson: JSON.stringify({ received: message }) })
+        .catch(refuseUnlessResolved);
     }
   };
   answerRequests().catch((error: unknown) => {
     if (!signal.aborted) attached.reject(error);
   });
   await attached.promise;
+}
+
+/** The request was cancelled while it was answered: nobody misses the answer. */
+function refuseUnlessResolved(error: unknown): void {
+  if (!(error instanceof ConnectError && error.code === Code.NotFound)) throw error;
 }

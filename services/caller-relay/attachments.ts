@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import type { WatchCallerResponseSchema } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 
@@ -8,6 +10,9 @@ export type StreamEnd = "detached" | "replaced" | "stopping";
 
 /** What became of a request that was to be sent. `absent`: there is no such stream, and nothing was sent. */
 export type Carriage = { kind: "ended"; end: StreamEnd } | { kind: "absent" };
+
+/** What a caller is told on its stream. */
+export type CallerNews = NonNullable<MessageInitShape<typeof WatchCallerResponseSchema>["event"]>;
 
 /** A request on its way to the caller. */
 export interface Emission extends Disposable {
@@ -24,8 +29,10 @@ export interface Attachment {
   readonly ended: Promise<StreamEnd>;
   /** Refuses a request that the stream already carries, and more than it may carry at once. */
   emit(request: CallerToolRequest): Emission;
+  /** LOOP-15: says that nobody waits for a request any more; one that was not sent is taken back. */
+  cancel(requestId: string, reason: string): void;
   /** What to send, in order, until the stream ends. */
-  requests(): AsyncGenerator<CallerToolRequest>;
+  news(): AsyncGenerator<CallerNews>;
   /** Only the first end counts. */
   end(why: StreamEnd): void;
 }
@@ -71,9 +78,21 @@ export function createAttachments(): Attachments {
 function createAttachment(sessionId: string): Attachment {
   const ended = Promise.withResolvers<StreamEnd>();
   const carried = new Set<string>();
-  const unsent: CallerToolRequest[] = [];
+  const unsent: CallerNews[] = [];
   let isOpen = true;
   let wake = () => {};
+
+  /** Whether it was there. */
+  function takeBack(requestId: string): boolean {
+    const place = unsent.findIndex((news) => news.case === "request" && news.value?.requestId === requestId);
+    if (place >= 0) unsent.splice(place, 1);
+    return place >= 0;
+  }
+
+  function tell(news: CallerNews): void {
+    unsent.push(news);
+    wake();
+  }
 
   return {
     id: randomUUID(),
@@ -85,21 +104,22 @@ function createAttachment(sessionId: string): Attachment {
       if (carried.has(requestId)) refuse("aborted", `request ${requestId} is on its way by another instance`);
       if (carried.size >= mostRequests) refuse("resource_exhausted", `the caller has ${mostRequests} requests open`);
       carried.add(requestId);
-      unsent.push(request);
-      wake();
+      tell({ case: "request", value: request });
       return {
         ended: ended.promise,
         [Symbol.dispose]() {
           carried.delete(requestId);
-          const place = unsent.indexOf(request);
-          if (place >= 0) unsent.splice(place, 1);
+          takeBack(requestId);
         },
       };
     },
-    async *requests() {
+    cancel(requestId, reason) {
+      if (carried.has(requestId) && !takeBack(requestId)) tell({ case: "cancelled", value: { requestId, reason } });
+    },
+    async *news() {
       while (isOpen) {
-        const request = unsent.shift();
-        if (request) yield request;
+        const news = unsent.shift();
+        if (news) yield news;
         else await new Promise<void>((resolve) => (wake = resolve));
       }
     },

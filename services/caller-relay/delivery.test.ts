@@ -1,6 +1,8 @@
 import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { attachCaller } from "./attaching.ts";
@@ -10,6 +12,7 @@ import { type DeliveryParts, deliver, type HeldCall } from "./delivery.ts";
 import type { LateRequest } from "./late-requests.ts";
 import { createRequests, keyOfRequest } from "./requests.ts";
 import type { FoundRecord, StreamRecords } from "./stream-record.ts";
+import { reasonOfCancellation } from "./subscriptions/peers.ts";
 
 /** A relay of one instance, whose records stand in memory and whose time stands still. */
 function openRelay() {
@@ -37,6 +40,7 @@ function openRelay() {
   };
   const parts: DeliveryParts = {
     carry: (record, request, signal) => attachments.carry(record.attachmentId, request, signal),
+    cancel: async ({ attachmentId }, requestId, why) => attachments.find(attachmentId)?.cancel(requestId, String(why)),
     late: {
       write: async (_, requestId, late) => void lateById.set(requestId, late),
       read: async (_, requestId) => lateById.get(requestId),
@@ -64,7 +68,7 @@ function openRelay() {
   };
 }
 
-const nextOf = async (attachment: Attachment) => (await attachment.requests().next()).value?.requestId;
+const nextOf = async (attachment: Attachment) => (await attachment.news().next()).value?.value?.requestId;
 
 describe("a call that is held", () => {
   test("CTR-6 ends after its time with an error that names tool and time, and leaves a trace for a late answer", async () => {
@@ -168,6 +172,44 @@ describe("a call that is held", () => {
     relay.answer("other", "1");
     await result;
     expect([relay.clock.sleeping, relay.lateById.size]).toEqual([0, 0]);
+  });
+
+  test("LOOP-15 a call that is given up before its time is told to the caller once its answer is refused", async () => {
+    const relay = openRelay();
+    const { attachment } = await relay.attach();
+    const givingUp = new AbortController();
+    const given = relay.call("given up", givingUp.signal);
+    expect(await nextOf(attachment)).toBe("given up");
+    givingUp.abort("enough");
+    await expect(given).rejects.toBe("enough");
+    expect((await attachment.news().next()).value).toEqual({
+      case: "cancelled",
+      value: { requestId: "given up", reason: "enough" },
+    });
+    expect(relay.answer("given up", "1")).toEqual({ kind: "unknown" });
+  });
+
+  test("LOOP-15 CTR-6 a call that is given up at its own time is not cancelled: its answer is late", async () => {
+    const relay = openRelay();
+    const { attachment } = await relay.attach();
+    const givingUp = new AbortController();
+    const given = relay.call("given up", givingUp.signal);
+    expect(await nextOf(attachment)).toBe("given up");
+    await relay.clock.advance(59_950);
+    givingUp.abort("enough");
+    await expect(given).rejects.toBe("enough");
+    expect(relay.lateById.has("given up")).toBe(true);
+    void relay.call("other");
+    expect(await nextOf(attachment)).toBe("other");
+  });
+
+  test.each([
+    [new ConnectError("too long", Code.DeadlineExceeded), "deadline"],
+    [new Failure("deadline_exceeded", "too long"), "deadline"],
+    [new ConnectError("gone", Code.Canceled), "cancelled"],
+    [new Error("gone"), "cancelled"],
+  ])("LOOP-15 what ended as %s is told as %j", (why, reason) => {
+    expect(reasonOfCancellation(why)).toBe(reason);
   });
 
   test("a request that the stream carries already is not sent twice, and no more than a stream can take", async () => {

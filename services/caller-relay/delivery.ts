@@ -10,12 +10,15 @@
  * D4  A stream that was replaced by a newer one hands its requests over to that. One that ended otherwise hands them over
  *     only within the grace that its caller asked for.
  * D5  Whoever finds that a recorded stream is no more says so in the record.
+ * D6  A call that is given up before its time is told to the caller that has its request, once no answer to it is taken any
+ *     more (LOOP-15). At its time it is not: the caller knows that, and its answer is late.
  */
 
 import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Carriage } from "./attachments.ts";
 import type { Changes } from "./changes.ts";
 import type { Holders } from "./holders.ts";
@@ -36,6 +39,8 @@ export interface HeldCall {
 export interface DeliveryParts {
   /** Brings a request to the stream, in whichever instance, and stays until that ends or the signal aborts. */
   carry: (record: AttachedRecord, request: CallerToolRequest, signal: AbortSignal) => Promise<Carriage>;
+  /** Tells the stream that nobody waits for a request any more, and why. */
+  cancel: (record: AttachedRecord, requestId: string, why: unknown) => Promise<void>;
   records: StreamRecords;
   changes: Changes;
   requests: Requests;
@@ -47,29 +52,53 @@ export interface DeliveryParts {
 type Undelivered = "not_attached" | "disconnected";
 type Outcome = { kind: "answered"; result: ToolResult } | { kind: "timed_out" } | { kind: Undelivered };
 
+/** A request's way to its caller. */
+interface Sending {
+  /** The stream that carries it. */
+  record?: AttachedRecord | undefined;
+  /** Aborts when it is to be carried no further. */
+  readonly over: AbortSignal;
+  /** Nobody waits for it any more. */
+  isGivenUp: boolean;
+}
+
 /** Gives the caller's answer, or the error that the agent is told instead. */
 export async function deliver(parts: DeliveryParts, call: HeldCall, signal: AbortSignal): Promise<ToolResult> {
+  const over = new AbortController();
+  const sending: Sending = { over: over.signal, isGivenUp: false };
+  try {
+    return await hold(parts, call, sending, signal);
+  } catch (error) {
+    if (sending.isGivenUp && sending.record !== undefined) {
+      const told = parts.cancel(sending.record, call.request.requestId, signal.reason); // D6
+      await told.catch(() => {}); // its stream has ended, or is about to with its instance: nobody is left to be told
+    }
+    throw error;
+  } finally {
+    over.abort();
+  }
+}
+
+async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, signal: AbortSignal): Promise<ToolResult> {
   const { sessionId, requestId } = call.request;
   using _ = parts.holders.announce(sessionId, requestId);
   using open = parts.requests.open(keyOfRequest(sessionId, requestId));
-  const over = new AbortController();
-  using ending = openEnding(signal, over.signal);
-  const ends = ending.signal;
+  const outcomes = Promise.race<Outcome>([
+    open.answered.then((result) => ({ kind: "answered", result })),
+    send(parts, call.request, sending).then((kind) => ({ kind })),
+    parts.clock.delay(call.expiresAtMs - parts.clock.now(), sending.over).then(() => ({ kind: "timed_out" })),
+  ]);
   try {
-    const outcome = await Promise.race<Outcome>([
-      open.answered.then((result) => ({ kind: "answered", result })),
-      send(parts, call.request, ends).then((kind) => ({ kind })),
-      parts.clock.delay(call.expiresAtMs - parts.clock.now(), ends).then(() => ({ kind: "timed_out" })),
-    ]);
+    const outcome = await unlessAborted(outcomes, signal);
     if (outcome.kind === "answered") return outcome.result;
     if (outcome.kind !== "timed_out") return errorResult(textOf(outcome.kind, call));
     return (await expire(parts, call, open)) ? errorResult(textOf("timed_out", call)) : await open.answered;
   } catch (error) {
     // whoever gave up at the call's own deadline was a moment quicker than the timer here
-    if (signal.aborted && call.expiresAtMs - parts.clock.now() <= 100) await expire(parts, call, open);
+    const isAtItsTime = call.expiresAtMs - parts.clock.now() <= 100;
+    if (signal.aborted && isAtItsTime) await expire(parts, call, open);
+    sending.isGivenUp = signal.aborted && !isAtItsTime;
     throw error;
-  } finally {
-    over.abort();
   }
 }
 
@@ -89,13 +118,15 @@ function textOf(kind: Undelivered | "timed_out", { request, tool, timeoutMs }: H
 }
 
 /** Resolves when the request cannot reach the caller any more. */
-async function send(parts: DeliveryParts, request: CallerToolRequest, signal: AbortSignal): Promise<Undelivered> {
+async function send(parts: DeliveryParts, request: CallerToolRequest, sending: Sending): Promise<Undelivered> {
   const { sessionId } = request;
   let isSent = false;
   for (;;) {
-    const found = await findStream(parts, sessionId, signal); // D1
-    if (found === undefined) return isSent ? "disconnected" : "not_attached";
-    const carriage = await parts.carry(found.record, request, signal); // D3
+    const found = await findStream(parts, sessionId, sending.over); // D1
+    if (found === undefined || sending.isGivenUp) return isSent ? "disconnected" : "not_attached";
+    sending.record = found.record;
+    const carriage = await parts.carry(found.record, request, sending.over); // D3
+    sending.record = undefined;
     isSent ||= carriage.kind === "ended";
     if (carriage.kind === "ended" && carriage.end === "replaced") continue; // D4
     await endStream(parts, found); // D5

@@ -198,19 +198,29 @@ describe("caller-relay on the bus", () => {
     caller.close();
   });
 
-  test("KIND-2 a call that nobody waits for any more is taken back, and its answer is refused", async () => {
-    const caller = await openCaller("s17");
-    const leaving = new AbortController();
-    const left = app.call("s17", "app_ask", "left", {}, leaving.signal).catch(() => "left");
-    await caller.next();
-    leaving.abort();
-    expect(await left).toBe("left");
-    await until(() =>
-      answer("s17", "left", 1).then(
-        () => false,
-        (error: unknown) => /not found/.test(String(error)),
-      ),
+  test("LOOP-15 CTR-4 a call that is given up is told to the caller, whichever instances have it, and its answer is refused", async () => {
+    const sessions = Array.from({ length: 8 }, (_, index) => `s17-${index}`); // call and stream come to one instance or to two
+    await Promise.all(
+      sessions.map(async (sessionId) => {
+        const caller = await openCaller(sessionId);
+        const leaving = new AbortController();
+        const left = app.call(sessionId, "app_ask", "left", {}, leaving.signal).catch(() => "left");
+        const kept = app.call(sessionId, "app_ask", "kept");
+        const sent = [await caller.next(), await caller.next()].map(({ requestId }) => requestId);
+        expect(sent.toSorted()).toEqual(["kept", "left"]);
+        leaving.abort();
+        expect(await left).toBe("left");
+        expect(await caller.cancelled()).toMatchObject({ requestId: "left", reason: "cancelled" });
+        await expect(answer(sessionId, "left", 1)).rejects.toThrow("request left not found or already resolved");
+        await answer(sessionId, "kept", "here");
+        expect((await kept).value).toBe("here");
+        const next = app.call(sessionId, "app_ask", "next");
+        expect((await caller.next()).requestId, "an answered request is not cancelled").toBe("next");
+        await answer(sessionId, "next", 2);
+        await next;
+        caller.close();
+      }),
     );
-    caller.close();
+    expect(relay.inbox.has("tr:left")).toBe(false);
   });
 });

@@ -16,7 +16,7 @@ import { createRelay } from "./relay.ts";
 import { createRequests } from "./requests.ts";
 import { createPeerRoutes, createRoutes } from "./routes.ts";
 import { createSessions } from "./sessions.ts";
-import { createNeighbours, createPeers, createStores, openRecordWatch } from "./subscriptions.ts";
+import { createNeighbours, createPeers, createStores, openRecordWatch, reasonOfCancellation } from "./subscriptions.ts";
 import { openVerifying } from "./verifying.ts";
 
 export async function openService(
@@ -46,9 +46,13 @@ export async function openService(
     record.instance === instance
       ? attachments.carry(record.attachmentId, request, ends)
       : peers.carry(record, request, ends);
+  const cancel: DeliveryParts["cancel"] = async (record, requestId, why) =>
+    record.instance === instance
+      ? attachments.find(record.attachmentId)?.cancel(requestId, reasonOfCancellation(why))
+      : peers.cancel(record, requestId, reasonOfCancellation(why));
   const isAttachedAt: typeof peers.isAttachedAt = async (record) =>
     record.instance === instance ? attachments.find(record.attachmentId) !== undefined : peers.isAttachedAt(record);
-  const held = { carry, records, changes, requests, holders, late, clock };
+  const held = { carry, cancel, records, changes, requests, holders, late, clock };
   const defaultTimeoutMs = config.callerTimeoutMs;
   const relay = createRelay({
     ...{ instance, defaultTimeoutMs, declarations, calls, holders, clock },

@@ -7,7 +7,7 @@ import { createBucketStreamRecords, followStreamRecords } from "./subscriptions/
 import { createBusHolders } from "./subscriptions/bus-holders.ts";
 
 export { createNeighbours } from "./subscriptions/neighbours.ts";
-export { createPeers } from "./subscriptions/peers.ts";
+export { createPeers, reasonOfCancellation } from "./subscriptions/peers.ts";
 
 /** What the room remembers, and who holds which call, as it stands on the bus. */
 export function createStores(bus: Bus, instance: string) {

@@ -7,7 +7,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { type Answers, refuseResolved } from "../answers.ts";
 import type { Attachments } from "../attachments.ts";
 import type { Relay } from "../relay.ts";
-import { attachmentHeader, peerReasons } from "../subscriptions/peers.ts";
+import { attachmentHeader, cancelledHeader, peerReasons } from "../subscriptions/peers.ts";
 
 export interface PeerRouteParts {
   attachments: Attachments;
@@ -31,6 +31,11 @@ export function createPeerRoutes({ attachments, answers, relay }: PeerRouteParts
     router.service(ToolProviderService, {
       async *callTool(request, context) {
         const attachmentId = context.requestHeader.get(attachmentHeader);
+        const cancelled = context.requestHeader.get(cancelledHeader);
+        if (attachmentId !== null && cancelled !== null) {
+          attachments.find(attachmentId)?.cancel(request.callId, cancelled);
+          return;
+        }
         if (attachmentId !== null) await carry(attachmentId, request, context.signal);
         yield { event: { case: "result", value: await relay.joinHere(request, context.signal) } };
       },

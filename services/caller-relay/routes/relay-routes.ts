@@ -42,7 +42,7 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerRe
       onAbort(parts.stopping, () => attachment.end("stopping"), context.signal);
       const declaration = await declarations.read(sessionId);
       yield { event: { case: "attached", value: { sessionId, callerId: declaration?.callerId ?? "" } } };
-      for await (const request of attachment.requests()) yield { event: { case: "request", value: request } };
+      for await (const event of attachment.news()) yield { event };
       refuseEnd(sessionId, await attachment.ended);
     },
     async respond({ sessionId, requestId, resultJson, error }, context) {

@@ -16,6 +16,9 @@ import type { AttachedRecord } from "../stream-record.ts";
 /** Names the attachment that a forwarded request is for; without it, a forwarded call joins one that is held there. */
 export const attachmentHeader = "toolbus-attachment";
 
+/** Says that the forwarded request is cancelled, and why; nothing is carried. */
+export const cancelledHeader = "toolbus-cancelled";
+
 /** Reasons by which an instance tells another what became of a stream. */
 export const peerReasons = { absent: "ATTACHMENT_ABSENT", replaced: "CALLER_REPLACED", gone: "CALLER_GONE" } as const;
 
@@ -41,6 +44,16 @@ export function createPeers(bus: Bus, service: string) {
         if (deliveryOf(error) === "NOT_SENT") return { kind: "absent" };
         return carriageFromFailure(failureFromConnectError(error));
       }
+    },
+    async cancel(
+      { instance, sessionId, attachmentId }: AttachedRecord,
+      requestId: string,
+      reason: string,
+    ): Promise<void> {
+      const headers = { [attachmentHeader]: attachmentId, [cancelledHeader]: reason };
+      const request = { callId: requestId, scope: { sessionId }, tool: "cancelled" };
+      const events = providerAt(instance).callTool(request, { headers, timeoutMs: answerTimeoutMs });
+      for await (const _ of events); // its end says that the caller's stream has it
     },
     async join(instance: string, request: CallToolRequest, signal: AbortSignal): Promise<ToolResult> {
       for await (const { event } of providerAt(instance).callTool(request, { signal })) {
@@ -74,6 +87,11 @@ export function createPeers(bus: Bus, service: string) {
 }
 
 export type Peers = ReturnType<typeof createPeers>;
+
+/** In the words of the contract. */
+export function reasonOfCancellation(why: unknown): "cancelled" | "deadline" {
+  return failureFromConnectError(why).code === "deadline_exceeded" ? "deadline" : "cancelled";
+}
 
 function carriageFromFailure(failure: Failure): Carriage {
   if (failure.reason === peerReasons.absent) return { kind: "absent" };

@@ -1,5 +1,5 @@
 import type { Interceptor } from "@connectrpc/connect";
-import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import type { CallerToolCancellation, CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { CallerRelayService } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
 import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
@@ -117,6 +117,8 @@ export type Clients = ReturnType<typeof clientsOn>;
 export interface TestCaller {
   /** The next request on its stream. */
   next(): Promise<CallerToolRequest>;
+  /** What it is told next: that a request is cancelled. */
+  cancelled(): Promise<CallerToolCancellation>;
   /** The failure that ends its stream. */
   failure(): Promise<unknown>;
   close(): void;
@@ -132,6 +134,11 @@ async function attach(relay: Clients["relay"], sessionId: string, reconnectGrace
     async next() {
       const { value } = await iterator.next();
       if (value?.event.case !== "request") throw new Error("the stream ended");
+      return value.event.value;
+    },
+    async cancelled() {
+      const { value } = await iterator.next();
+      if (value?.event.case !== "cancelled") throw new Error(`${value?.event.case ?? "the end"} came`);
       return value.event.value;
     },
     failure: () =>
