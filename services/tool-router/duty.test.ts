@@ -26,9 +26,19 @@ test("a call for services is looked at soon after it was created, since its rout
 
 test("TOOL-5 a wait is looked at after its end, an open call at its expiry, one without either never", () => {
   expect(decideDuty(asked, undefined, now)).toEqual({ kind: "look", at: now + 31_000 });
-  expect(decideDuty({ ...pending, expiresAt }, waiting, now)).toEqual({ kind: "look", at: now + 90_000 });
-  expect(decideDuty(pending, waiting, now)).toEqual({ kind: "none" });
+  const unanswered = { ...asked, state: State.PENDING };
+  expect(decideDuty({ ...unanswered, expiresAt }, asked, now)).toEqual({ kind: "look", at: now + 90_000 });
+  expect(decideDuty(unanswered, asked, now)).toEqual({ kind: "none" });
   expect(nextLookAt(pending, now)).toBeUndefined();
+});
+
+test("TOOL-6 a call for services whose wait is over is looked at soon: it may never have been offered, or its watcher be lost", () => {
+  const taken = { taken: true, deliveryId: "w.1" };
+  expect(decideDuty(pending, waiting, now)).toEqual({ kind: "look", at: now + 1_000 });
+  expect(decideDuty({ ...pending, ...taken }, { ...waiting, ...taken }, now)).toEqual({
+    kind: "look",
+    at: now + 1_000,
+  });
 });
 
 test("LOOP-14 a taken call is looked at again and again, more seldom the older it is", () => {

@@ -14,11 +14,14 @@ const FIRST_LOOK_MS = 1_000;
 const SHORTEST_LOOK_MS = 2_000;
 const LONGEST_LOOK_MS = 60_000;
 
-/** `before` is what the written record replaces. */
+/**
+ * `before` is what the written record replaces, with its duty: nobody knows by then whether the call was offered, or whether
+ * the watcher that took it still lives.
+ */
 export function decideDuty(record: ToolCallRecord, before: ToolCallRecord | undefined, now: number): Duty {
   if (isOpen(record)) {
-    const isOffered = before !== undefined && isOpen(before) && before.taken === record.taken;
-    const next = isExternal(record) && !isOffered ? now + FIRST_LOOK_MS : dueAt(record);
+    const isAsBefore = before?.state === record.state && before.taken === record.taken;
+    const next = isExternal(record) && !isAsBefore ? now + FIRST_LOOK_MS : dueAt(record);
     return next === undefined ? { kind: "none" } : { kind: "look", at: next };
   }
   if (before === undefined || !isOpen(before)) return { kind: "none" };

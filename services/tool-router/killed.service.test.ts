@@ -114,6 +114,29 @@ describe("calls whose router is killed", () => {
     expect(service.callIds.filter((one) => one === callId)).toHaveLength(1);
   });
 
+  test("TOOL-6 a call whose router died before it offered it, and whose time is over when somebody looks, is offered all the same", async () => {
+    const sessionId = await shop.openSession();
+    const callId = "unoffered-late";
+    const beginning = Date.now() - 60_000;
+    const record = {
+      callId,
+      sessionId,
+      agent: "buyer",
+      tool: "charge",
+      argumentsJson: "{}",
+      state: "TOOL_CALL_STATE_WAITING",
+      executionType: "EXECUTION_TYPE_EXTERNAL",
+      createdAt: new Date(beginning).toISOString(),
+      waitsUntil: new Date(beginning + 20_000).toISOString(),
+    };
+    const fields = headers();
+    fields.set("Toolbus-Duty", String(Date.now()));
+    await shop.bus.jetstream.publish(`$KV.toolbus_calls.${callId}`, JSON.stringify(record), { headers: fields });
+    await using service = new ExternalService(lasting.calls, { tools: ["charge"] }, answerAtOnce);
+    await until(() => shop.spaces.inbox.has(`tr:${callId}`), patience);
+    expect(service.callIds.filter((one) => one === callId)).toHaveLength(1);
+  });
+
   test("TOOL-6 TOOL-7 LOOP-14 routers are killed and started again under load: each call has one result, and was executed once at most", async () => {
     const sessionId = await shop.openSession();
     const start = () => shop.startRouterProcess("crowd");

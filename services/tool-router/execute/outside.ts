@@ -28,24 +28,23 @@ export interface OutsideParts {
 }
 
 export function createOutside({ store, waiters, offers, absence, audit, clock }: OutsideParts): Outside {
-  /** Ends a call that nobody has taken; gives whether it did. */
-  async function dismiss(record: ToolCallRecord, result: Answer): Promise<boolean> {
-    const updated = await store.update(record.callId, (standing) => {
-      const isOpen = standing.state === State.WAITING || standing.state === State.PENDING;
-      return isOpen && !standing.taken ? { ...standing, state: State.RESOLVED, result } : undefined;
-    });
+  /** Ends a call that nobody has taken, while its caller still hears of it; gives whether it did. */
+  async function dismiss(record: ToolCallRecord, state: State, result: Answer): Promise<boolean> {
+    const updated = await store.update(record.callId, (standing) =>
+      standing.state === state && !standing.taken ? { ...standing, state: State.RESOLVED, result } : undefined,
+    );
     if (!updated?.hasChanged) return false;
     store.announce(record.callId);
     await offers.withdraw(record).catch(() => {}); // whoever finds it there reads that it is resolved
     return true;
   }
 
-  async function offer(record: ToolCallRecord): Promise<void> {
+  async function offer(record: ToolCallRecord, state: State): Promise<void> {
     if (!isExternal(record) || record.taken) return;
     try {
       await offers.offer(record);
     } catch (error) {
-      await dismiss(record, failure(`the call could not be offered to a watcher: ${messageFromUnknown(error)}`));
+      await dismiss(record, state, failure(`the call could not be offered to a watcher: ${messageFromUnknown(error)}`));
     }
   }
 
@@ -53,7 +52,7 @@ export function createOutside({ store, waiters, offers, absence, audit, clock }:
   function followAbsence(record: ToolCallRecord, onFault: (error: unknown) => void): () => void {
     if (!isExternal(record)) return () => {};
     const text = `Tool "${record.tool}" has no watcher: no service that executes it was there within ${ABSENCE_GRACE_MS}ms`;
-    return absence.follow(record.tool, () => void dismiss(record, failure(text)).catch(onFault));
+    return absence.follow(record.tool, () => void dismiss(record, State.WAITING, failure(text)).catch(onFault));
   }
 
   /** The answer, if there is one; else the record says that somebody waits. */
@@ -74,7 +73,7 @@ export function createOutside({ store, waiters, offers, absence, audit, clock }:
       () => end(new Error("the time is over")),
       () => {},
     ); // the wait has ended
-    const offered = offer(record);
+    const offered = offer(record, State.WAITING);
     offered.catch(end);
     const leaveAbsence = followAbsence(record, end);
     const otherwise = timedOut(deadline);
@@ -96,7 +95,7 @@ export function createOutside({ store, waiters, offers, absence, audit, clock }:
     async execute(record, isAsync, deadline, signal) {
       const { callId } = record;
       if (isAsync) {
-        await offer(record);
+        await offer(record, State.PENDING);
         const refused = (await store.glance(callId))?.result;
         return refused ?? success({ status: "pending", pendingToolCallId: callId });
       }
