@@ -101,6 +101,12 @@ describe("files of agents and tools", () => {
     await until(async () => (await refusedFiles())[0]?.faults[0]?.startsWith("description: "));
     await rm(join(suite.agentsDirectory, "wordy.json"));
     await until(async () => (await refusedFiles()).length === 0);
+
+    const tool = { name: "talker", description: "x".repeat(70_000), executionType: "internal" };
+    await write(suite.toolsDirectory, "talker.json", tool);
+    await until(async () => (await refusedFiles())[0]?.faults[0]?.startsWith("description: "));
+    await rm(join(suite.toolsDirectory, "talker.json"));
+    await until(async () => (await refusedFiles()).length === 0);
   });
 
   test.each(["tools", "agents"])(

@@ -32,6 +32,9 @@ describe("calls that somebody outside answers, on the bus", () => {
     await expect(suite.clients.calls.submitToolResult({ callId: "asked", runId: "other" })).rejects.toThrow(
       /no call asked of run other/,
     );
+    await expect(suite.clients.calls.submitToolResult({ callId: "asked" }), "a slip ends nothing").rejects.toThrow(
+      /neither a result nor an error of call asked is given/,
+    );
     const submissions = await Promise.allSettled(
       Array.from({ length: 10 }, (_, n) =>
         suite.clients.calls.submitToolResult({ callId: "asked", resultJson: String(n) }),

@@ -32,13 +32,14 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
 
   function answerFrom(request: SubmitToolResultRequest, record: ToolCallRecord): Answer {
     if (request.error !== "") return failure(request.error);
-    const validation = validator.parseResult(record.outputSchemaJson, request.resultJson || "null");
+    if (request.resultJson === "") refuseEmpty(record.callId);
+    const validation = validator.parseResult(record.outputSchemaJson, request.resultJson);
     if (validation.kind === "invalid") {
       refuse("invalid_argument", `the result of call ${record.callId} is refused: ${validation.message}`, {
         reason: "RESULT_INVALID",
       });
     }
-    return successJson(request.resultJson || "null");
+    return successJson(request.resultJson);
   }
 
   return {
@@ -73,6 +74,18 @@ function refuseStranger({ callId }: ToolCallRecord): never {
     reason: "CALL_TAKEN",
     metadata: { call_id: callId },
   });
+}
+
+/** A slip of the submitter must not end the call for good. */
+function refuseEmpty(callId: string): never {
+  return refuse(
+    "invalid_argument",
+    `neither a result nor an error of call ${callId} is given; no value is the result null`,
+    {
+      reason: "RESULT_MISSING",
+      metadata: { call_id: callId },
+    },
+  );
 }
 
 export function refuseUnlessOpen(record: ToolCallRecord, now: number): void {

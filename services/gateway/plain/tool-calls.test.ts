@@ -88,12 +88,14 @@ test("TOOL-7 an error that is null or empty is none, as everywhere: a non-empty 
   expect(await submit({ callId: "c1", result: 7, error: null })).toBe(200);
   expect(await submit({ callId: "c1", result: 7, error: "" })).toBe(200);
   expect(await submit({ callId: "c1", result: 7, error: "broken" })).toBe(200);
-  expect(await submit({ callId: "c1" })).toBe(200);
+  expect(await submit({ callId: "c1", result: null })).toBe(200);
+  expect(await submit({ callId: "c1" }), "the router refuses it").toBe(200);
   expect(submitted.map(({ resultJson, error }) => ({ resultJson, error }))).toEqual([
     { resultJson: "7", error: "" },
     { resultJson: "7", error: "" },
     { resultJson: "", error: "broken" },
     { resultJson: "null", error: "" },
+    { resultJson: "", error: "" },
   ]);
   expect(await submit({ callId: "c1", error: { code: 1 } })).toBe(400);
 });

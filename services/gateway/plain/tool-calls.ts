@@ -61,7 +61,8 @@ async function submit({ calls, authenticate, maxBytes }: ToolCallPaths, request:
   const runId = textFrom(segment);
   const { callId, result, error } = fieldsOf(await readJson(request, maxBytes));
   const text = textOf(error ?? "", "error");
-  const answer = text === "" ? { resultJson: JSON.stringify(result ?? null) } : { error: text };
+  // Without either, the router refuses it; a result of nothing is written `null`.
+  const answer = text === "" ? { resultJson: JSON.stringify(result) ?? "" } : { error: text };
   const { call } = await calls.submitToolResult({ callId: textOf(callId, "callId"), runId, ...answer }, { headers });
   return { callId, status: "resolved", late: call?.resolvedLate ?? false };
 }

@@ -75,7 +75,8 @@ export class CatalogueEditor {
 
   faultsOfTool(tool: Tool): string[] {
     const { catalogue, validator } = this.#parts;
-    return faultsOfTool(tool, { validator, hasProvider: (name) => catalogue.provider(name) !== undefined });
+    const check = { validator, hasProvider: (name: string) => catalogue.provider(name) !== undefined };
+    return [...faultsByContract(ToolSchema, tool), ...faultsOfTool(tool, check)];
   }
 
   async applyProvider(provider: Provider): Promise<Provider> {

@@ -52,6 +52,7 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
       const asker = askerOf(context);
       await ownership.requireSession(sessionId, asker);
       const isShown = ({ value }: Stored<ToolCallRecord>) =>
+        value.tool !== "" && // a cancellation of a call that never came
         isShownTo(value, asker) &&
         (sessionId === "" || value.sessionId === sessionId) &&
         (states.length === 0 || states.includes(value.state));
