@@ -1,5 +1,8 @@
 import { readFile } from "node:fs/promises";
+import { readSubject } from "#runtime/bus/read.ts";
+import { delay } from "#runtime/time/delay.ts";
 import { descendantsOf, stillRunning } from "../../harness/processes.ts";
+import type { AliveByInstance } from "./alive.ts";
 import type { World } from "./world.ts";
 
 /** The MCP servers that the bridges have started and that run; their watchdog is none. */
@@ -17,14 +20,77 @@ async function commandOf(pid: number): Promise<string> {
   return readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => ""); // it has ended meanwhile
 }
 
-/** Resident memory of the routers and the bridge together. */
-export async function residentMegabytes({ suite }: World): Promise<number> {
-  const measured = suite.services.filter(({ room }) => room === "tool-router" || room === "mcp-bridge");
-  const each = await Promise.all(measured.map(({ pid }) => (pid === undefined ? 0 : residentKilobytes(pid))));
-  return Math.round(each.reduce((sum, one) => sum + one, 0) / 1_024);
+/** What the broker keeps by stream: consumers, and keys of buckets. */
+export interface Kept {
+  readonly consumers: ReadonlyMap<string, number>;
+  readonly keys: ReadonlyMap<string, number>;
 }
 
-async function residentKilobytes(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, "utf8");
-  return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0);
+/** These keep what was, for its time: closed sessions, and the records of calls. */
+const LASTING = ["toolbus_sessions", "toolbus_calls"];
+
+export async function keptByBroker({ bus }: World): Promise<Kept> {
+  const [consumers, keys] = [new Map<string, number>(), new Map<string, number>()];
+  for await (const { config, state } of bus.manager.streams.list()) {
+    consumers.set(config.name, state.consumer_count);
+    const [, bucket] = /^KV_(.+)$/.exec(config.name) ?? [];
+    if (bucket !== undefined && !LASTING.includes(bucket)) keys.set(bucket, await keysOf(bus, bucket));
+  }
+  return { consumers, keys };
+}
+
+/** Without those that are removed, of which a mark stays for a minute. */
+async function keysOf(bus: World["bus"], bucket: string): Promise<number> {
+  const standing = new Set<string>();
+  for await (const { subject, headers } of readSubject(bus, `$KV.${bucket}.>`)) {
+    if (headers?.has("KV-Operation")) standing.delete(subject);
+    else standing.add(subject);
+  }
+  return standing.size;
+}
+
+/** What the broker keeps more than before, by name; what is on its way out is waited for. */
+export async function leftAtBroker(world: World, before: Kept): Promise<Kept> {
+  const endsAt = performance.now() + LEAVING_MS;
+  for (;;) {
+    const after = await keptByBroker(world);
+    const left = {
+      consumers: moreThan(before.consumers, after.consumers),
+      keys: moreThan(before.keys, after.keys),
+    };
+    if (left.consumers.size + left.keys.size === 0 || performance.now() >= endsAt) return left;
+    await delay(500);
+  }
+}
+
+const LEAVING_MS = 20_000;
+
+function moreThan(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>): Map<string, number> {
+  const more = [...after].map(([name, count]) => [name, count - (before.get(name) ?? 0)] as const);
+  return new Map(more.filter(([, count]) => count > 0));
+}
+
+/** Objects of a class, of all services together. */
+export function objectsIn(alive: AliveByInstance, name: string): number {
+  return [...alive.values()].reduce((sum, { objects }) => sum + (objects[name] ?? 0), 0);
+}
+
+export interface Growth {
+  readonly instance: string;
+  readonly kilobytes: number;
+  readonly timers: number;
+  readonly signals: number;
+}
+
+/** How much more is alive in each service than before. */
+export function growthOf(before: AliveByInstance, after: AliveByInstance): Growth[] {
+  return [...after].map(([instance, late]) => {
+    const early = before.get(instance) ?? late;
+    return {
+      instance,
+      kilobytes: Math.round((late.heapBytes - early.heapBytes) / 1_024),
+      timers: late.timers - early.timers,
+      signals: (late.objects.AbortSignal ?? 0) - (early.objects.AbortSignal ?? 0),
+    };
+  });
 }

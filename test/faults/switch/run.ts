@@ -2,7 +2,8 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
 import { createRandom, type Random } from "../random.ts";
-import { residentMegabytes, serverProcesses } from "./leftovers.ts";
+import type { AliveByInstance } from "./alive.ts";
+import { keptByBroker, leftAtBroker, objectsIn, serverProcesses } from "./leftovers.ts";
 import { createTally, SessionLoad, type Tally } from "./session-load.ts";
 import { openWorld, type World } from "./world.ts";
 
@@ -32,14 +33,20 @@ export interface SwitchRunResult {
   readonly processesSeen: number;
   readonly processesLeft: number;
   readonly connectionsLeft: number;
-  /** Of routers and bridge, when a fifth of the switches was done, and at the end. */
-  readonly earlyMegabytes: number;
-  readonly lastMegabytes: number;
+  /** Of all sessions' contexts, on all routers, and of what follows their providers. */
+  readonly contextsLeft: number;
+  readonly watchesLeft: number;
+  /** More than before the first session was opened. */
+  readonly consumersLeft: ReadonlyMap<string, number>;
+  readonly keysLeft: ReadonlyMap<string, number>;
+  /** After a fifth of the switches, after all of them with their sessions open, and when those are closed. */
+  readonly alive: { readonly early: AliveByInstance; readonly late: AliveByInstance; readonly closed: AliveByInstance };
 }
 
 /** A session for each agent, all of them switched again and again while their calls go on; then all are closed. */
 export async function runSwitches(options: SwitchRunOptions): Promise<SwitchRunResult> {
   await using world = await openWorld(options);
+  const before = await keptByBroker(world);
   const random = createRandom(options.seed);
   const tally = createTally();
   const total = options.agents * options.switches;
@@ -51,23 +58,34 @@ export async function runSwitches(options: SwitchRunOptions): Promise<SwitchRunR
     );
   }
   const startedAt = performance.now();
-  const calling = Promise.all(loads.flatMap((load) => [load.callUnbound(), load.callDecided()]));
   const durations: number[] = [];
   let notSwitched = 0;
-  let [processesSeen, earlyMegabytes, kills] = [0, 0, 0];
+  let [processesSeen, kills] = [0, 0];
   const watching = new AbortController();
 
   async function watch(): Promise<void> {
     while (!watching.signal.aborted) {
       processesSeen = Math.max(processesSeen, await serverProcesses(world));
-      if (earlyMegabytes === 0 && durations.length >= total / 5) earlyMegabytes = await residentMegabytes(world);
       const failures = [...tally.errors.values()].reduce((sum, count) => sum + count, 0);
       options.onProgress(`${durations.length}/${total} switches, ${tally.answered} calls answered, ${failures} errors`);
       await delay(2_000, watching.signal).catch(() => {}); // the end of the switches
     }
   }
-  async function switchAll(load: SessionLoad): Promise<void> {
-    for (let count = 0; count < options.switches; count++) {
+  /** So many switches of each session; gives what is alive when all is still again. */
+  async function round(switches: number): Promise<AliveByInstance> {
+    for (const load of loads) load.isDone = false;
+    const calling = Promise.all(loads.flatMap((load) => [load.callUnbound(), load.callDecided()]));
+    await Promise.all(loads.map((load) => switchAll(load, switches)));
+    for (const load of loads) load.isDone = true;
+    await calling;
+    return world.probes.alive(world.suite.services);
+  }
+  async function bothRounds(): Promise<[early: AliveByInstance, late: AliveByInstance]> {
+    const first = Math.ceil(options.switches / 5);
+    return [await round(first), await round(options.switches - first)];
+  }
+  async function switchAll(load: SessionLoad, switches: number): Promise<void> {
+    for (let count = 0; count < switches; count++) {
       const begunAt = performance.now();
       if ((await load.switch()) === "not switched") notSwitched += 1;
       durations.push(performance.now() - begunAt);
@@ -82,14 +100,14 @@ export async function runSwitches(options: SwitchRunOptions): Promise<SwitchRunR
   }
 
   const watched = watch();
-  await Promise.all([...loads.map(switchAll), killAll()]);
-  for (const load of loads) load.isDone = true;
-  await calling;
+  const [[early, late]] = await Promise.all([bothRounds(), killAll()]);
   watching.abort();
   await watched;
   const durationMs = performance.now() - startedAt;
   for (const { sessionId } of loads) await world.sessions.closeSession({ sessionId });
   await until(async () => (await serverProcesses(world)) === 0, { timeoutMs: 10_000 }).catch(() => {}); // told by the count
+  const closed = await world.probes.alive(world.suite.services);
+  const left = await leftAtBroker(world, before);
   const sorted = durations.toSorted((one, other) => one - other);
   return {
     durationMs,
@@ -103,8 +121,11 @@ export async function runSwitches(options: SwitchRunOptions): Promise<SwitchRunR
     processesSeen,
     processesLeft: await serverProcesses(world),
     connectionsLeft: (await world.bridge.listServers({})).connections.length,
-    earlyMegabytes,
-    lastMegabytes: await residentMegabytes(world),
+    contextsLeft: objectsIn(closed, "ScopeOffers"),
+    watchesLeft: objectsIn(closed, "OfferWatch"),
+    consumersLeft: left.consumers,
+    keysLeft: left.keys,
+    alive: { early, late, closed },
   };
 }
 

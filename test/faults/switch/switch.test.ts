@@ -9,5 +9,13 @@ test("ORCH-1 agents switched under load, a router killed meanwhile: no call is l
   expect(result.tally).toMatchObject(faultless);
   expect(result.tally.answered).toBeGreaterThan(30);
   expect(result.processesSeen).toBeGreaterThan(0);
-  expect(result).toMatchObject({ kills: 1, died: 0, processesLeft: 0, connectionsLeft: 0 });
+  expect(result).toMatchObject({
+    kills: 1,
+    died: 0,
+    processesLeft: 0,
+    connectionsLeft: 0,
+    contextsLeft: 0,
+    watchesLeft: 0,
+  });
+  expect([...result.keysLeft]).toEqual([]);
 }, 300_000);

@@ -10,12 +10,13 @@ import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
 import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
 import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
-import { openBus } from "#runtime/bus/bus.ts";
+import { type Bus, openBus } from "#runtime/bus/bus.ts";
 import { clientFor } from "#runtime/rpc/client.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openSuite, type Suite } from "../../../cli/suite/suite.ts";
+import { openProbes, type Probes } from "./alive.ts";
 
 export interface WorldOptions {
   readonly agents: number;
@@ -27,6 +28,8 @@ export interface World extends AsyncDisposable {
   /** How often a service has ended without being asked to. */
   readonly endings: () => number;
   readonly suite: Suite;
+  readonly bus: Bus;
+  readonly probes: Probes;
   readonly agents: readonly string[];
   readonly sessions: Client<typeof SessionService>;
   readonly router: Client<typeof ToolRouterService>;
@@ -46,9 +49,10 @@ export async function openWorld({ agents: count, mcpAgents }: WorldOptions): Pro
   const directory = await mkdtemp(join(tmpdir(), "toolbus-faults-switch-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const none = join(directory, "none");
+  const probes = await openProbes(join(directory, "alive"), MAX_HEAP_MEGABYTES);
   let endings = 0;
   const env = {
-    NODE_OPTIONS: `--max-old-space-size=${MAX_HEAP_MEGABYTES}`,
+    ...probes.env,
     TOOLBUS_AGENTS: none,
     TOOLBUS_TOOLS: none,
     TOOLBUS_LOG_LEVEL: "warn",
@@ -82,6 +86,8 @@ export async function openWorld({ agents: count, mcpAgents }: WorldOptions): Pro
   const owned = stack.move();
   return {
     suite,
+    bus,
+    probes,
     endings: () => endings,
     agents,
     sessions: clientFor(bus, SessionService),
