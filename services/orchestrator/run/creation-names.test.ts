@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { CreateRunRequestSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { CreateRunRequestSchema, ForkRunRequestSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { type ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -8,6 +8,7 @@ import { systemClock } from "#runtime/time/clock.ts";
 import { createFakeRouter } from "../loop/fake-router.fixture.ts";
 import { createMemoryQueues } from "../session/memory-queues.fixture.ts";
 import { createRun } from "./creation.ts";
+import { forkRun } from "./fork.ts";
 import { createJournal, type EventBody } from "./journal.ts";
 import { createMemoryRunLog } from "./memory-log.fixture.ts";
 
@@ -44,7 +45,9 @@ function openSession() {
     const journal = createJournal(log, runId, systemClock);
     for (const body of bodies) await journal.append(() => body);
   };
-  return { start, go };
+  const fork = (runId: string, atSequence: number, input: MessageInitShape<typeof ItemSchema>[]) =>
+    forkRun(options, create(ForkRunRequestSchema, { runId, atSequence, input }), by);
+  return { start, go, fork };
 }
 
 describe("what a run is created with", () => {
@@ -77,5 +80,28 @@ describe("what a run is created with", () => {
     await start({ input: [answered("open"), said("go")] });
     await expect(start({ input: [answered("open")] })).rejects.toMatchObject({ reason: "CALL_ALREADY_RESOLVED" });
     await start({ input: [called("own"), answered("own"), said("go")] });
+  });
+
+  test("LOOP-5 a fork's input answers calls that stand before its point, and no others", async () => {
+    const { start, go, fork } = openSession();
+    const { runId } = await start({});
+    await go(runId, [
+      { case: "turnCommitted", value: { turn: 1, items: [called("first")] } },
+      { case: "callFinished", value: { callId: "first", result: { outputJson: "7" } } },
+      { case: "turnCommitted", value: { turn: 2, items: [called("second")] } },
+    ]);
+    await expect(fork(runId, 1, [answered("second")])).rejects.toMatchObject({ reason: "CALL_UNKNOWN" });
+    await expect(fork(runId, 2, [answered("first")])).rejects.toMatchObject({ reason: "CALL_ALREADY_RESOLVED" });
+    expect((await fork(runId, 1, [answered("first")])).accepted.input).toHaveLength(1);
+    expect((await fork(runId, 3, [answered("second")])).accepted.input).toHaveLength(1);
+  });
+
+  test.each(["", " \n"])("LOOP-13 a message without words is refused, as providers refuse it: %j", async (text) => {
+    const { start } = openSession();
+    await expect(start({ input: [said("go"), said(text)] })).rejects.toMatchObject({
+      code: "invalid_argument",
+      reason: "INPUT_EMPTY",
+      message: "input[1] holds nothing",
+    });
   });
 });

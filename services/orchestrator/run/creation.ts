@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import type { CreateRunRequest } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { type Item, RunAcceptedSchema, type RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, type Message, Role, RunAcceptedSchema, type RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import { createToolTable, faultsOfOptions } from "../loop/tool-table.ts";
-import { readHistory } from "../session/history.ts";
+import { type Continuation, readHistory } from "../session/history.ts";
 import { type AcceptanceOptions, acceptRun } from "./acceptance.ts";
 import { foldLog, type RunState } from "./fold.ts";
 
@@ -42,7 +42,13 @@ export async function createRun(
   }
   await refuseUnknownTools(options.router, session.id, request.options, by);
   await refuseForeignPrevious(options, session, previousRunId);
-  await refuseUnknownCalls(options, session, request);
+  const previous = {
+    agent: session.agent,
+    previousRunId,
+    fork: undefined,
+    before: await options.queues.last(session.id),
+  };
+  await refuseUnknownCalls(options, previous, input);
   const accepted = create(RunAcceptedSchema, {
     sessionId: session.id,
     agent: session.nextAgent || session.agent, // a switch under way is waited for when the tools are listed
@@ -57,7 +63,15 @@ export async function createRun(
 
 function refuseEmptyInput(input: readonly Item[]): void {
   if (input.length === 0) refuse("invalid_argument", "a run needs input", { reason: "INPUT_EMPTY" });
-  const empty = input.findIndex(({ item }) => item.case === undefined);
+  refuseEmptyItems(input);
+}
+
+/** No provider takes a message without words; one of the assistant is left out. */
+export function refuseEmptyItems(input: readonly Item[]): void {
+  const isSilent = ({ role, text }: Message) => role !== Role.ASSISTANT && text.trim() === "";
+  const empty = input.findIndex(
+    ({ item }) => item.case === undefined || (item.case === "message" && isSilent(item.value)),
+  );
   if (empty >= 0) refuse("invalid_argument", `input[${empty}] holds nothing`, { reason: "INPUT_EMPTY" });
 }
 
@@ -96,21 +110,19 @@ async function refuseForeignPrevious({ log }: CreationOptions, { id, agent }: Se
 }
 
 /** Input may answer calls that a former run left open, as one in single-turn mode does. */
-async function refuseUnknownCalls(
-  { log, queues }: CreationOptions,
-  session: Session,
-  { input, previousRunId }: CreateRunRequest,
+export async function refuseUnknownCalls(
+  { log, queues }: Pick<CreationOptions, "log" | "queues">,
+  previous: Continuation,
+  input: readonly Item[],
 ): Promise<void> {
   const answered = callIdsOf("functionCallOutput", input);
   if (answered.length === 0) return;
-  const before = await queues.last(session.id);
-  const previous = { agent: session.agent, previousRunId, fork: undefined, before };
   const { items } = await readHistory(queues, log, previous);
   refuseAnsweredTwice([...callIdsOf("functionCallOutput", items), ...answered], answered);
   const known = new Set(callIdsOf("functionCall", [...items, ...input]));
   const unknown = answered.find((callId) => !known.has(callId));
   if (unknown === undefined) return;
-  refuse("not_found", `call ${unknown}, which the input answers, is unknown in session ${session.id}`, {
+  refuse("not_found", `call ${unknown}, which the input answers, is unknown in this conversation`, {
     reason: "CALL_UNKNOWN",
     metadata: { call_id: unknown },
   });

@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import type { ForkRunRequest } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunAccepted, RunAcceptedSchema, RunForkSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { acceptRun } from "./acceptance.ts";
 import { notFound } from "./answers.ts";
-import type { CreationOptions } from "./creation.ts";
+import { type CreationOptions, refuseEmptyItems, refuseUnknownCalls } from "./creation.ts";
 import { foldLog, type RunState } from "./fold.ts";
 
 /**
@@ -24,8 +24,9 @@ export async function forkRun(
   if (atSequence > last) {
     refuse("out_of_range", `run ${runId} has no event ${atSequence}: its last is ${last}`, { reason: "NO_SUCH_EVENT" });
   }
-  const empty = input.findIndex(({ item }) => item.case === undefined);
-  if (empty >= 0) refuse("invalid_argument", `input[${empty}] holds nothing`, { reason: "INPUT_EMPTY" });
+  refuseEmptyItems(input);
+  const fork = create(RunForkSchema, { runId, atSequence });
+  await refuseUnknownCalls(options, { agent: accepted.agent, previousRunId: "", fork, before: undefined }, input);
   const session = await options.sessions.createSession(accepted.agent, by);
   return acceptRun(
     options,
@@ -33,7 +34,7 @@ export async function forkRun(
       sessionId: session.id,
       principal: session.principal,
       input,
-      fork: { runId, atSequence },
+      fork,
     }),
   );
 }
