@@ -96,7 +96,7 @@ describe("what a run is created with", () => {
     expect((await fork(runId, 3, [answered("second")])).accepted.input).toHaveLength(1);
   });
 
-  test.each(["", " \n"])("LOOP-13 a message without words is refused, as providers refuse it: %j", async (text) => {
+  test.each(["", " \n"])("LOOP-1 a message without words is refused, as providers refuse it: %j", async (text) => {
     const { start } = openSession();
     await expect(start({ input: [said("go"), said(text)] })).rejects.toMatchObject({
       code: "invalid_argument",
