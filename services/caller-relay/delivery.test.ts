@@ -52,7 +52,7 @@ function openRelay() {
   return {
     ...{ clock, requests, recordsBySession, lateById },
     attach: (graceMs = 0) => attachCaller({ attachments, records, clock, instance: "here" }, "s", graceMs),
-    call: (requestId: string, signal = new AbortController().signal) => {
+    call: (requestId: string, signal = new AbortController().signal, isCapped = false) => {
       const request = create(CallerToolRequestSchema, { requestId, sessionId: "s", tool: "ask" });
       const call: HeldCall = {
         request,
@@ -60,6 +60,7 @@ function openRelay() {
         tool: "app_ask",
         expiresAtMs: clock.now() + 60_000,
         timeoutMs: 60_000,
+        isCapped,
       };
       return deliver(parts, call, signal);
     },
@@ -202,6 +203,23 @@ describe("a call that is held", () => {
     void relay.call("other");
     expect(await nextOf(attachment)).toBe("other");
   });
+
+  test.each(["by the relay", "by who made it"])(
+    "LOOP-15 a call whose run has no time left, as is seen %s, is cancelled",
+    async (by) => {
+      const relay = openRelay();
+      const { attachment } = await relay.attach();
+      const givingUp = new AbortController();
+      const given = relay.call("r", givingUp.signal, true).catch(() => "given up");
+      expect(await nextOf(attachment)).toBe("r");
+      await relay.clock.advance(by === "by the relay" ? 60_000 : 59_950);
+      if (by === "by who made it") givingUp.abort("enough");
+      await given;
+      const { value } = await attachment.news().next();
+      expect(value).toMatchObject({ case: "cancelled", value: { requestId: "r" } });
+      expect([relay.answer("r", "1"), relay.lateById.size]).toEqual([{ kind: "unknown" }, 0]);
+    },
+  );
 
   test.each([
     [new ConnectError("too long", Code.DeadlineExceeded), "deadline"],

@@ -10,12 +10,13 @@
  * D4  A stream that was replaced by a newer one hands its requests over to that. One that ended otherwise hands them over
  *     only within the grace that its caller asked for.
  * D5  Whoever finds that a recorded stream is no more says so in the record.
- * D6  A call that is given up before its time is told to the caller that has its request, once no answer to it is taken any
- *     more (LOOP-15). At its time it is not: the caller knows that, and its answer is late.
+ * D6  A call that is given up before its tool's time is told to the caller that has its request, once no answer to it is
+ *     taken any more (LOOP-15). At that time it is not: the caller knows it, and its answer is late.
  */
 
 import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
@@ -34,6 +35,8 @@ export interface HeldCall {
   expiresAtMs: number;
   /** The time that was given, as it is told to the agent. */
   timeoutMs: number;
+  /** Whether that is less than the tool's own: what is left of whoever made the call, which then has ended, too. */
+  isCapped: boolean;
 }
 
 export interface DeliveryParts {
@@ -58,23 +61,22 @@ interface Sending {
   record?: AttachedRecord | undefined;
   /** Aborts when it is to be carried no further. */
   readonly over: AbortSignal;
-  /** Nobody waits for it any more. */
-  isGivenUp: boolean;
+  /** Nobody waits for it any more, and why. */
+  givenUp?: { why: unknown };
 }
 
 /** Gives the caller's answer, or the error that the agent is told instead. */
 export async function deliver(parts: DeliveryParts, call: HeldCall, signal: AbortSignal): Promise<ToolResult> {
   const over = new AbortController();
-  const sending: Sending = { over: over.signal, isGivenUp: false };
+  const sending: Sending = { over: over.signal };
   try {
     return await hold(parts, call, sending, signal);
-  } catch (error) {
-    if (sending.isGivenUp && sending.record !== undefined) {
-      const told = parts.cancel(sending.record, call.request.requestId, signal.reason); // D6
+  } finally {
+    const { givenUp, record } = sending;
+    if (givenUp !== undefined && record !== undefined) {
+      const told = parts.cancel(record, call.request.requestId, givenUp.why); // D6
       await told.catch(() => {}); // its stream has ended, or is about to with its instance: nobody is left to be told
     }
-    throw error;
-  } finally {
     over.abort();
   }
 }
@@ -92,18 +94,30 @@ async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, sign
     const outcome = await unlessAborted(outcomes, signal);
     if (outcome.kind === "answered") return outcome.result;
     if (outcome.kind !== "timed_out") return errorResult(textOf(outcome.kind, call));
-    return (await expire(parts, call, open)) ? errorResult(textOf("timed_out", call)) : await open.answered;
+    if (!(await expire(parts, call, open))) return await open.answered;
+    if (call.isCapped) sending.givenUp = { why: timeIsOver };
+    return errorResult(textOf("timed_out", call));
   } catch (error) {
     // whoever gave up at the call's own deadline was a moment quicker than the timer here
     const isAtItsTime = call.expiresAtMs - parts.clock.now() <= 100;
     if (signal.aborted && isAtItsTime) await expire(parts, call, open);
-    sending.isGivenUp = signal.aborted && !isAtItsTime;
+    if (signal.aborted && (call.isCapped || !isAtItsTime))
+      sending.givenUp = { why: isAtItsTime ? timeIsOver : signal.reason };
     throw error;
   }
 }
 
-function expire({ late }: DeliveryParts, { request, agent, tool }: HeldCall, open: OpenRequest): Promise<boolean> {
-  return open.expire(() => late.write(request.sessionId, request.requestId, { agent, tool }));
+const timeIsOver = new Failure("deadline_exceeded", "the time of whoever made the call is over");
+
+/** From here on an answer is late, or comes to nobody when the run has no time left; false when one was quicker. */
+function expire(
+  { late }: DeliveryParts,
+  { request, agent, tool, isCapped }: HeldCall,
+  open: OpenRequest,
+): Promise<boolean> {
+  return open.expire(async () => {
+    if (!isCapped) await late.write(request.sessionId, request.requestId, { agent, tool });
+  });
 }
 
 function textOf(kind: Undelivered | "timed_out", { request, tool, timeoutMs }: HeldCall): string {
@@ -123,7 +137,7 @@ async function send(parts: DeliveryParts, request: CallerToolRequest, sending: S
   let isSent = false;
   for (;;) {
     const found = await findStream(parts, sessionId, sending.over); // D1
-    if (found === undefined || sending.isGivenUp) return isSent ? "disconnected" : "not_attached";
+    if (found === undefined || sending.givenUp) return isSent ? "disconnected" : "not_attached";
     sending.record = found.record;
     const carriage = await parts.carry(found.record, request, sending.over); // D3
     sending.record = undefined;

@@ -95,6 +95,7 @@ export function heldCall(
     agent: request.scope?.agent ?? "",
     tool: request.tool,
     expiresAtMs,
+    isCapped,
     timeoutMs: isCapped ? Math.max(leftMs, 0) : givenMs,
   };
 }

@@ -6,8 +6,10 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { CallerRelayService } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
 import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
 import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
+import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
 import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { ItemSchema, Role, type Run, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
@@ -47,8 +49,11 @@ async function apply(name: string, more: Partial<Omit<MessageInitShape<typeof Ag
 }
 
 async function start(agent: string, text: string): Promise<Run> {
-  const input = [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } })];
-  return (await clientOf(RunService).createRun({ agent, input })).run!;
+  return (await clientOf(RunService).createRun({ agent, input: [said(text)] })).run!;
+}
+
+function said(text: string) {
+  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
 }
 
 const look = async ({ id }: Pick<Run, "id">): Promise<Run> => (await clientOf(RunService).getRun({ runId: id })).run!;
@@ -134,6 +139,44 @@ describe("a cancelled run", () => {
     await until(told, { what: "the server to be told" });
     expect(await look(run)).toMatchObject({ status: RunStatus.CANCELLED });
   });
+});
+
+describe("the caller of a cancelled run", () => {
+  it.each(["cancel", "deadline"])(
+    "LOOP-15 CTR-4 is told which of its requests is cancelled, by %s, and its answer is refused",
+    async (end) => {
+      await apply("asking");
+      const { session } = await clientOf(SessionService).createSession({ agent: "asking" });
+      const sessionId = session!.id;
+      const relay = clientOf(CallerRelayService);
+      await relay.declareTools({ sessionId, declaration: { callerId: "app", tools: [{ name: "wait" }] } });
+      const leaving = new AbortController();
+      const told: string[] = [];
+      let run: Run | undefined;
+      let requestId = "";
+      try {
+        for await (const { event } of relay.watchCaller({ sessionId }, { signal: leaving.signal })) {
+          told.push(event.case ?? "");
+          if (event.case === "attached") {
+            const options = end === "deadline" ? { limits: { deadlineMs: 8_000 } } : {};
+            run = (await clientOf(RunService).createRun({ sessionId, input: [said("x")], options })).run;
+          }
+          if (event.case === "request") {
+            requestId = event.value.requestId;
+            if (end === "cancel") await clientOf(RunService).cancelRun({ runId: run!.id, reason: "enough" });
+          }
+          if (event.case !== "cancelled") continue;
+          expect(event.value.requestId).toBe(requestId);
+          break;
+        }
+      } finally {
+        leaving.abort();
+      }
+      expect(told).toEqual(["attached", "request", "cancelled"]);
+      const answer = relay.respond({ sessionId, requestId, resultJson: "1" });
+      await expect(answer).rejects.toThrow(`request ${requestId} not found or already resolved`);
+    },
+  );
 });
 
 describe("toolbus runs", () => {
