@@ -16,7 +16,7 @@ function openBus() {
       },
       flush: async () => {},
     },
-    link: { onReturn: () => () => {} },
+    link: { onReturn: () => () => {}, whenUp: async () => {}, down: new AbortController().signal },
   } as unknown as Bus;
   const tell = (n: number) => {
     const update = { case: "delta", value: { turn: 1, attempt: 1, n, delta: { case: "text", value: "x" } } } as const;
