@@ -127,6 +127,7 @@ function environmentOf({ broker, models, outside, directory, instance }: Surroun
     TOOLBUS_TOOLS: join(directory, "tools"),
     TOOLBUS_GATEWAY_ALLOW: `127.0.0.1:${outside.port}`,
     TOOLBUS_LOG_LEVEL: "info",
+    TOOLBUS_CHECKPOINT: "100ms", // turns are short here: their drafts are to be seen, too
     OPENAI_BASE_URL: models.urlFor(instance),
   };
 }

@@ -22,6 +22,13 @@ const call = (callId: string, name: string): Item =>
     item: { case: "functionCall", value: { callId, name, argumentsJson: `{"key":"key-${callId}"}` } },
   });
 const turn = (number: number, items: Item[]): Body => ({ case: "turnCommitted", value: { turn: number, items } });
+const checkpoint = (
+  place: { turn: number; attempt: number; deltas: number; firstDelta?: number },
+  text: string,
+): Body => ({
+  case: "textCheckpoint",
+  value: { ...place, text },
+});
 const result = (callId: string, outputJson = '"done"'): Body => ({
   case: "callFinished",
   value: { callId, result: { outputJson, isError: outputJson.startsWith('{"error"') } },
@@ -168,6 +175,32 @@ const bad: [string, Partial<RunHistory>, string][] = [
     "prefix or reset",
   ],
   [
+    "a draft with a gap",
+    {
+      events: drafted(
+        checkpoint({ turn: 2, attempt: 2, deltas: 1 }, "All"),
+        checkpoint({ turn: 2, attempt: 2, deltas: 3, firstDelta: 2 }, " done."),
+      ),
+    },
+    "drafts",
+  ],
+  ["a draft of another text", { events: drafted(checkpoint({ turn: 2, attempt: 2, deltas: 1 }, "Nothing")) }, "drafts"],
+  [
+    "a draft of a turn that is over",
+    { events: drafted(checkpoint({ turn: 1, attempt: 1, deltas: 1 }, "I")) },
+    "drafts",
+  ],
+  [
+    "a draft that goes back to a former attempt",
+    {
+      events: drafted(
+        checkpoint({ turn: 2, attempt: 2, deltas: 1 }, "All"),
+        checkpoint({ turn: 2, attempt: 1, deltas: 1 }, "All"),
+      ),
+    },
+    "drafts",
+  ],
+  [
     "a prompt with a call that nobody answered",
     { prompts: [[{ role: "assistant", callIds: ["a"], answersCallId: "" }]] },
     "transcript",
@@ -187,6 +220,15 @@ const bad: [string, Partial<RunHistory>, string][] = [
   ],
 ];
 
+/** The log with checkpoints before its last turn, whose commit is of the second attempt. */
+function drafted(...checkpoints: Body[]): RunEvent[] {
+  const entries = pairs(goodLog).toSpliced(6, 1, [
+    { case: "turnCommitted", value: { turn: 2, attempt: 2, items: [text("All is done.")] } },
+    2,
+  ]);
+  return log(entries.toSpliced(6, 0, ...checkpoints.map((body): [Body, number] => [body, 2])));
+}
+
 function pairs(events: readonly RunEvent[]): [Body, number][] {
   return events.map((event) => [event.event as Body, event.epoch]);
 }
@@ -198,6 +240,12 @@ function effectsOf(callIds: string[]) {
 describe("the checker of histories", () => {
   it("finds nothing in a good one", () => {
     expect(checkHistory(history())).toEqual([]);
+    const drafts = drafted(
+      checkpoint({ turn: 2, attempt: 1, deltas: 4 }, "Nothing"),
+      checkpoint({ turn: 2, attempt: 2, deltas: 1 }, "All"),
+      checkpoint({ turn: 2, attempt: 2, deltas: 2, firstDelta: 1 }, " is"),
+    );
+    expect(checkHistory(history({ events: drafts }))).toEqual([]);
   });
 
   it("LOOP-14 takes an outcome that is told as unknown, whether it happened or not", () => {

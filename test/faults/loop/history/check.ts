@@ -1,4 +1,5 @@
 import { checkPrompts, checkWatched } from "./check-clients.ts";
+import { checkDrafts } from "./check-drafts.ts";
 import { checkAfterCancel, checkEffects } from "./check-effects.ts";
 import { checkAcknowledged, checkEpochs, checkNotLost, checkOrder, checkTranscript } from "./check-log.ts";
 import type { RunHistory, Violation } from "./history.ts";
@@ -11,6 +12,7 @@ const checks = [
   checkAcknowledged,
   checkEffects,
   checkAfterCancel,
+  checkDrafts,
   checkWatched,
   checkPrompts,
 ];
