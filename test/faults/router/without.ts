@@ -44,12 +44,12 @@ export const withouts: Readonly<Record<string, Without>> = {
     ],
   },
   "read-after-subscribing": {
-    meaning: "who waits listens after the call is offered, does not read then, and no news is told twice",
+    meaning: "who waits listens two seconds after the call is offered, does not read then, and no news is told twice",
     edits: [
       {
         file: file("execute/outside.ts"),
         from: "    try {\n      return await waiters.until(",
-        to: "    try {\n      await offered;\n      return await waiters.until(",
+        to: "    try {\n      await clock.delay(2_000, ends);\n      return await waiters.until(",
       },
       {
         file: file("waiters.ts"),
