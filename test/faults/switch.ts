@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { type Growth, growthOf } from "./switch/leftovers.ts";
-import { runSwitches, type SwitchRunResult } from "./switch/run.ts";
+import { runSwitches, type SwitchRunResult, tellsOfMemory } from "./switch/run.ts";
 
 const HELP = `usage: npm run faults -- switch [options]
 
@@ -61,8 +61,7 @@ export async function runSwitchFaults(args: string[]): Promise<number> {
 /** Growth of each room between the first fifth of the switches and the last of them. */
 function growthFigures({ alive, switched, kills }: SwitchRunResult): Figure[] {
   const counted = Math.floor(switched * 0.8);
-  const isTelling = counted >= 1_000 && kills === 0; // a few switches say nothing, nor do routers that came since
-  const limit = (value: number) => (isTelling ? { limit: value } : {});
+  const limit = (value: number) => (tellsOfMemory({ switched, kills }) ? { limit: value } : {});
   const rooms = Map.groupBy(growthOf(alive.early, alive.late), ({ instance }) => instance.replace(/-\d+$/, ""));
   return [...rooms].flatMap(([room, instances]) => {
     const total = (of: (one: Growth) => number) => instances.reduce((sum, one) => sum + of(one), 0);

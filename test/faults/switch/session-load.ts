@@ -68,6 +68,11 @@ export class SessionLoad {
     }
   }
 
+  /** So many calls, one after another, of the agent that is active. */
+  async callOwn(count: number): Promise<void> {
+    for (let made = 0; made < count; made++) await this.#call({ name: "mine", agentRevision: 0 });
+  }
+
   /** Calls as a run makes them: decided by the agent whose tools were listed, several with one list. */
   async callDecided(): Promise<void> {
     while (!this.isDone) {
