@@ -114,4 +114,27 @@ describe("a watcher that comes back", () => {
       "7 ended",
     ]);
   });
+
+  test.each([5, 99])(
+    "LOOP-10 from event %i, behind the end of an ended run, is told where it ends",
+    async (fromSequence) => {
+      const over = [...before.slice(0, 3), ended];
+      const behind = { runId: "r", fromSequence };
+      await expect(shown({ before: over, after: [] }, [], behind)).rejects.toMatchObject({
+        code: "out_of_range",
+        reason: "NO_SUCH_EVENT",
+        message: `run r has no event ${fromSequence}: its last is 3, with which it ended`,
+      });
+      expect(await shown({ before: over, after: [] }, [], { fromSequence: 3 })).toEqual(["3 ended"]);
+      expect(await shown({ before: over, after: [] }, [], { fromSequence: 4 })).toEqual([]); // it has seen all
+    },
+  );
+
+  test("LOOP-10 from an event that a run may still get waits for it, and is told when the run ends before", async () => {
+    const live = () =>
+      shown({ before: before.slice(0, 2), after: [turn(1, 1, "one"), ended] }, [], { fromSequence: 3 });
+    expect(await live()).toEqual(["3 ended"]);
+    const late = shown({ before: before.slice(0, 2), after: [turn(1, 1, "one"), ended] }, [], { fromSequence: 5 });
+    await expect(late).rejects.toMatchObject({ code: "out_of_range" });
+  });
 });

@@ -9,11 +9,14 @@
  * V5  A log begins with whose it is: whoever is not the owner of the session is refused there, before anything is shown.
  * V6  What the log has of a turn that is not committed is shown to whoever lacks it; the deltas that follow join it, or the
  *     gap between the two is filled by the process that works on the run.
+ * V7  A stream that ends well has shown the terminal event: who asks for what lies behind it is refused. To
+ *     ask for what follows the last event is to have seen the end: nothing is left to show.
  */
 
 import { create } from "@bufbuild/protobuf";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import type { RunEvent, TurnCommitted } from "#gen/toolbus/run/v1/run_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { notFound } from "./answers.ts";
 import { type DeltaCursor, type Step, stepFromCommit, stepFromDelta, stepFromSnapshot } from "./delta-cursor.ts";
@@ -70,7 +73,7 @@ export async function* watchRun(
         yield* view.event(stored.event);
       }
       if (position === 0) notFound(runId);
-      if (view.hasEnded) return; // V4
+      if (view.hasEnded) return refuseBehindEnd(request, view.nextSequence - 1); // V4, V7
       yield* view.draft(); // V6
       if (includeDeltas && view.holder !== undefined) askForSnapshot(view.holder, runId);
     }
@@ -82,7 +85,7 @@ export async function* watchRun(
       if (mustRead || news?.position === undefined) continue;
       yield* view.event(update.value);
       position = Math.max(position, news.position);
-      if (view.hasEnded) return; // V4
+      if (view.hasEnded) return refuseBehindEnd(request, view.nextSequence - 1); // V4, V7
       yield* view.draft(); // V6
     } else if (includeDeltas && update?.case !== undefined) {
       const step = view.live(update);
@@ -90,6 +93,13 @@ export async function* watchRun(
       if (step.isGap && view.holder !== undefined) askForSnapshot(view.holder, runId);
     }
   }
+}
+
+/** V7 */
+function refuseBehindEnd({ runId, fromSequence }: WatchRequest, last: number): void {
+  if (fromSequence <= last + 1) return;
+  const text = `run ${runId} has no event ${fromSequence}: its last is ${last}, with which it ended`;
+  refuse("out_of_range", text, { reason: "NO_SUCH_EVENT" });
 }
 
 function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }: WatchRequest) {
