@@ -54,16 +54,7 @@ async function readRecords({ clients }: World): Promise<Map<string, ToolCallReco
   let pageToken = "";
   do {
     const request = { pageSize, pageToken };
-    const t0 = performance.now();
-    const page = await persist(
-      () =>
-        clients.calls.listToolCalls(request).catch((e) => {
-          console.error("DIAG list", e.message, performance.now() - t0);
-          throw e;
-        }),
-      performance.now() + settleMs,
-    );
-    console.error("DIAG listed", page.calls.length, performance.now() - t0);
+    const page = await persist(() => clients.calls.listToolCalls(request), performance.now() + settleMs);
     for (const record of page.calls) records.set(record.callId, record);
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
@@ -74,16 +65,7 @@ async function readInbox({ clients, sessionIds }: World): Promise<Map<string, st
   const results = new Map<string, string[]>();
   for (const sessionId of sessionIds) {
     const list = () => clients.inbox.listInbox({ sessionId, agent: agentName });
-    const t0 = performance.now();
-    const { events } = await persist(
-      () =>
-        list().catch((e) => {
-          console.error("DIAG inbox", e.message, performance.now() - t0);
-          throw e;
-        }),
-      performance.now() + settleMs,
-    );
-    console.error("DIAG inbox", events.length, performance.now() - t0);
+    const { events } = await persist(list, performance.now() + settleMs);
     for (const { eventId, event } of events) {
       if (event.case !== "toolResult") continue;
       const callId = eventId.replace(/^tr:/, "");
