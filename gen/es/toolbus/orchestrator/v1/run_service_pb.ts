@@ -52,7 +52,8 @@ export type CreateRunRequest = Message<"toolbus.orchestrator.v1.CreateRunRequest
   options?: RunOptions | undefined;
 
   /**
-   * Repeating a creation with the same key in the same session answers the first run.
+   * Repeating a creation with the same key in the same session answers the first run. Without `session_id`, the session is the
+   * one of the principal, `agent` and the key: a repetition by the same principal for the same agent answers the first run.
    *
    * @generated from field: string idempotency_key = 5;
    */
@@ -220,7 +221,7 @@ export type WatchRunRequest = Message<"toolbus.orchestrator.v1.WatchRunRequest">
   runId: string;
 
   /**
-   * First stored event that is wanted; 0 for all.
+   * First stored event that is wanted; 0 for all. `out_of_range` when the run has ended before the event in front of it.
    *
    * @generated from field: uint32 from_sequence = 2;
    */

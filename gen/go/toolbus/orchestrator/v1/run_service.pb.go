@@ -36,7 +36,8 @@ type CreateRunRequest struct {
 	Input []*v1.Item `protobuf:"bytes,3,rep,name=input,proto3" json:"input,omitempty"`
 	// Options of the run.
 	Options *v1.RunOptions `protobuf:"bytes,4,opt,name=options,proto3" json:"options,omitempty"`
-	// Repeating a creation with the same key in the same session answers the first run.
+	// Repeating a creation with the same key in the same session answers the first run. Without `session_id`, the session is the
+	// one of the principal, `agent` and the key: a repetition by the same principal for the same agent answers the first run.
 	IdempotencyKey string `protobuf:"bytes,5,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// The run whose conversation this one continues; empty for the session's latest.
 	PreviousRunId string `protobuf:"bytes,6,opt,name=previous_run_id,json=previousRunId,proto3" json:"previous_run_id,omitempty"`
@@ -387,7 +388,7 @@ type WatchRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The run.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// First stored event that is wanted; 0 for all.
+	// First stored event that is wanted; 0 for all. `out_of_range` when the run has ended before the event in front of it.
 	FromSequence uint32 `protobuf:"varint,2,opt,name=from_sequence,json=fromSequence,proto3" json:"from_sequence,omitempty"`
 	// Whether deltas between stored events are wanted.
 	IncludeDeltas bool `protobuf:"varint,3,opt,name=include_deltas,json=includeDeltas,proto3" json:"include_deltas,omitempty"`

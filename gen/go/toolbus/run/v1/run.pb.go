@@ -1343,7 +1343,9 @@ type TurnCommitted struct {
 	// Number of the attempt whose deltas these items are made of.
 	Attempt uint32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// Why the model stopped, as the provider says.
-	FinishReason  string `protobuf:"bytes,6,opt,name=finish_reason,json=finishReason,proto3" json:"finish_reason,omitempty"`
+	FinishReason string `protobuf:"bytes,6,opt,name=finish_reason,json=finishReason,proto3" json:"finish_reason,omitempty"`
+	// The calls that the client of the run may answer from here on; any other that is the client's, once the run waits for it.
+	ClientCallIds []string `protobuf:"bytes,7,rep,name=client_call_ids,json=clientCallIds,proto3" json:"client_call_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1420,6 +1422,86 @@ func (x *TurnCommitted) GetFinishReason() string {
 	return ""
 }
 
+func (x *TurnCommitted) GetClientCallIds() []string {
+	if x != nil {
+		return x.ClientCallIds
+	}
+	return nil
+}
+
+// The model answered against `tool_choice`: the answer is no part of the conversation, and was paid for.
+type AnswerDropped struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The turn.
+	Turn uint32 `protobuf:"varint,1,opt,name=turn,proto3" json:"turn,omitempty"`
+	// The attempt.
+	Attempt uint32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Tokens used.
+	Usage *Usage `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
+	// The model's id.
+	Model         string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerDropped) Reset() {
+	*x = AnswerDropped{}
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerDropped) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerDropped) ProtoMessage() {}
+
+func (x *AnswerDropped) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerDropped.ProtoReflect.Descriptor instead.
+func (*AnswerDropped) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *AnswerDropped) GetTurn() uint32 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
+func (x *AnswerDropped) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *AnswerDropped) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *AnswerDropped) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
 // A call's execution begins.
 type CallStarted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1435,7 +1517,7 @@ type CallStarted struct {
 
 func (x *CallStarted) Reset() {
 	*x = CallStarted{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[14]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1447,7 +1529,7 @@ func (x *CallStarted) String() string {
 func (*CallStarted) ProtoMessage() {}
 
 func (x *CallStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[14]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1460,7 +1542,7 @@ func (x *CallStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallStarted.ProtoReflect.Descriptor instead.
 func (*CallStarted) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{14}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CallStarted) GetCallId() string {
@@ -1497,7 +1579,7 @@ type CallFinished struct {
 
 func (x *CallFinished) Reset() {
 	*x = CallFinished{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[15]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1509,7 +1591,7 @@ func (x *CallFinished) String() string {
 func (*CallFinished) ProtoMessage() {}
 
 func (x *CallFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[15]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1522,7 +1604,7 @@ func (x *CallFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallFinished.ProtoReflect.Descriptor instead.
 func (*CallFinished) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{15}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CallFinished) GetCallId() string {
@@ -1552,7 +1634,7 @@ type RunParked struct {
 
 func (x *RunParked) Reset() {
 	*x = RunParked{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[16]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1564,7 +1646,7 @@ func (x *RunParked) String() string {
 func (*RunParked) ProtoMessage() {}
 
 func (x *RunParked) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[16]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1577,7 +1659,7 @@ func (x *RunParked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunParked.ProtoReflect.Descriptor instead.
 func (*RunParked) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{16}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RunParked) GetCalls() []*FunctionCall {
@@ -1613,7 +1695,7 @@ type TextCheckpoint struct {
 
 func (x *TextCheckpoint) Reset() {
 	*x = TextCheckpoint{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[17]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1625,7 +1707,7 @@ func (x *TextCheckpoint) String() string {
 func (*TextCheckpoint) ProtoMessage() {}
 
 func (x *TextCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[17]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1638,7 +1720,7 @@ func (x *TextCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextCheckpoint.ProtoReflect.Descriptor instead.
 func (*TextCheckpoint) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{17}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TextCheckpoint) GetTurn() uint32 {
@@ -1689,7 +1771,7 @@ type CancelRequested struct {
 
 func (x *CancelRequested) Reset() {
 	*x = CancelRequested{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[18]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1701,7 +1783,7 @@ func (x *CancelRequested) String() string {
 func (*CancelRequested) ProtoMessage() {}
 
 func (x *CancelRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[18]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1714,7 +1796,7 @@ func (x *CancelRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequested.ProtoReflect.Descriptor instead.
 func (*CancelRequested) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{18}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CancelRequested) GetPrincipal() string {
@@ -1748,7 +1830,7 @@ type RunEnded struct {
 
 func (x *RunEnded) Reset() {
 	*x = RunEnded{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[19]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1760,7 +1842,7 @@ func (x *RunEnded) String() string {
 func (*RunEnded) ProtoMessage() {}
 
 func (x *RunEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[19]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1773,7 +1855,7 @@ func (x *RunEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEnded.ProtoReflect.Descriptor instead.
 func (*RunEnded) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{19}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RunEnded) GetStatus() RunStatus {
@@ -1817,7 +1899,7 @@ type InboxTaken struct {
 
 func (x *InboxTaken) Reset() {
 	*x = InboxTaken{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[20]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1829,7 +1911,7 @@ func (x *InboxTaken) String() string {
 func (*InboxTaken) ProtoMessage() {}
 
 func (x *InboxTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[20]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1842,7 +1924,7 @@ func (x *InboxTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InboxTaken.ProtoReflect.Descriptor instead.
 func (*InboxTaken) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{20}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *InboxTaken) GetEventIds() []string {
@@ -1874,7 +1956,7 @@ type ContextCompacted struct {
 
 func (x *ContextCompacted) Reset() {
 	*x = ContextCompacted{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[21]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1886,7 +1968,7 @@ func (x *ContextCompacted) String() string {
 func (*ContextCompacted) ProtoMessage() {}
 
 func (x *ContextCompacted) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[21]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1899,7 +1981,7 @@ func (x *ContextCompacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContextCompacted.ProtoReflect.Descriptor instead.
 func (*ContextCompacted) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{21}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ContextCompacted) GetBeforeSequence() uint32 {
@@ -1949,6 +2031,7 @@ type RunEvent struct {
 	//	*RunEvent_Ended
 	//	*RunEvent_InboxTaken
 	//	*RunEvent_ContextCompacted
+	//	*RunEvent_AnswerDropped
 	Event         isRunEvent_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1956,7 +2039,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[22]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1968,7 +2051,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[22]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1981,7 +2064,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{22}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RunEvent) GetRunId() string {
@@ -2118,6 +2201,15 @@ func (x *RunEvent) GetContextCompacted() *ContextCompacted {
 	return nil
 }
 
+func (x *RunEvent) GetAnswerDropped() *AnswerDropped {
+	if x != nil {
+		if x, ok := x.Event.(*RunEvent_AnswerDropped); ok {
+			return x.AnswerDropped
+		}
+	}
+	return nil
+}
+
 type isRunEvent_Event interface {
 	isRunEvent_Event()
 }
@@ -2177,6 +2269,11 @@ type RunEvent_ContextCompacted struct {
 	ContextCompacted *ContextCompacted `protobuf:"bytes,15,opt,name=context_compacted,json=contextCompacted,proto3,oneof"`
 }
 
+type RunEvent_AnswerDropped struct {
+	// An answer was dropped.
+	AnswerDropped *AnswerDropped `protobuf:"bytes,16,opt,name=answer_dropped,json=answerDropped,proto3,oneof"`
+}
+
 func (*RunEvent_Accepted) isRunEvent_Event() {}
 
 func (*RunEvent_Claimed) isRunEvent_Event() {}
@@ -2198,6 +2295,8 @@ func (*RunEvent_Ended) isRunEvent_Event() {}
 func (*RunEvent_InboxTaken) isRunEvent_Event() {}
 
 func (*RunEvent_ContextCompacted) isRunEvent_Event() {}
+
+func (*RunEvent_AnswerDropped) isRunEvent_Event() {}
 
 // Something that happens between two stored events and is not stored itself.
 type RunDelta struct {
@@ -2224,7 +2323,7 @@ type RunDelta struct {
 
 func (x *RunDelta) Reset() {
 	*x = RunDelta{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[23]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2236,7 +2335,7 @@ func (x *RunDelta) String() string {
 func (*RunDelta) ProtoMessage() {}
 
 func (x *RunDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[23]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2249,7 +2348,7 @@ func (x *RunDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunDelta.ProtoReflect.Descriptor instead.
 func (*RunDelta) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{23}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RunDelta) GetTurn() uint32 {
@@ -2379,7 +2478,7 @@ type ArgumentsDelta struct {
 
 func (x *ArgumentsDelta) Reset() {
 	*x = ArgumentsDelta{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[24]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2391,7 +2490,7 @@ func (x *ArgumentsDelta) String() string {
 func (*ArgumentsDelta) ProtoMessage() {}
 
 func (x *ArgumentsDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[24]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2404,7 +2503,7 @@ func (x *ArgumentsDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArgumentsDelta.ProtoReflect.Descriptor instead.
 func (*ArgumentsDelta) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{24}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ArgumentsDelta) GetCallId() string {
@@ -2441,7 +2540,7 @@ type CallProgress struct {
 
 func (x *CallProgress) Reset() {
 	*x = CallProgress{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[25]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2453,7 +2552,7 @@ func (x *CallProgress) String() string {
 func (*CallProgress) ProtoMessage() {}
 
 func (x *CallProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[25]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2466,7 +2565,7 @@ func (x *CallProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallProgress.ProtoReflect.Descriptor instead.
 func (*CallProgress) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{25}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CallProgress) GetCallId() string {
@@ -2496,7 +2595,7 @@ type CallLog struct {
 
 func (x *CallLog) Reset() {
 	*x = CallLog{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[26]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2508,7 +2607,7 @@ func (x *CallLog) String() string {
 func (*CallLog) ProtoMessage() {}
 
 func (x *CallLog) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[26]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2521,7 +2620,7 @@ func (x *CallLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallLog.ProtoReflect.Descriptor instead.
 func (*CallLog) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{26}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CallLog) GetCallId() string {
@@ -2555,7 +2654,7 @@ type RunReset struct {
 
 func (x *RunReset) Reset() {
 	*x = RunReset{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[27]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2567,7 +2666,7 @@ func (x *RunReset) String() string {
 func (*RunReset) ProtoMessage() {}
 
 func (x *RunReset) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[27]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2580,7 +2679,7 @@ func (x *RunReset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunReset.ProtoReflect.Descriptor instead.
 func (*RunReset) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{27}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RunReset) GetTurn() uint32 {
@@ -2628,7 +2727,7 @@ type QueuedRun struct {
 
 func (x *QueuedRun) Reset() {
 	*x = QueuedRun{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[28]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2640,7 +2739,7 @@ func (x *QueuedRun) String() string {
 func (*QueuedRun) ProtoMessage() {}
 
 func (x *QueuedRun) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[28]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2653,7 +2752,7 @@ func (x *QueuedRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuedRun.ProtoReflect.Descriptor instead.
 func (*QueuedRun) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{28}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *QueuedRun) GetSessionId() string {
@@ -2702,7 +2801,7 @@ type SessionWake struct {
 
 func (x *SessionWake) Reset() {
 	*x = SessionWake{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[29]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2714,7 +2813,7 @@ func (x *SessionWake) String() string {
 func (*SessionWake) ProtoMessage() {}
 
 func (x *SessionWake) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[29]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2727,7 +2826,7 @@ func (x *SessionWake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWake.ProtoReflect.Descriptor instead.
 func (*SessionWake) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{29}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SessionWake) GetSessionId() string {
@@ -2856,14 +2955,20 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"RunClaimed\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x1a\n" +
-	"\binstance\x18\x02 \x01(\tR\binstance\"\xd1\x01\n" +
+	"\binstance\x18\x02 \x01(\tR\binstance\"\xf9\x01\n" +
 	"\rTurnCommitted\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12*\n" +
 	"\x05items\x18\x02 \x03(\v2\x14.toolbus.run.v1.ItemR\x05items\x12+\n" +
 	"\x05usage\x18\x03 \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\x12\x14\n" +
 	"\x05model\x18\x04 \x01(\tR\x05model\x12\x18\n" +
 	"\aattempt\x18\x05 \x01(\rR\aattempt\x12#\n" +
-	"\rfinish_reason\x18\x06 \x01(\tR\ffinishReason\"k\n" +
+	"\rfinish_reason\x18\x06 \x01(\tR\ffinishReason\x12&\n" +
+	"\x0fclient_call_ids\x18\a \x03(\tR\rclientCallIds\"\x80\x01\n" +
+	"\rAnswerDropped\x12\x12\n" +
+	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\rR\aattempt\x12+\n" +
+	"\x05usage\x18\x03 \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\x12\x14\n" +
+	"\x05model\x18\x04 \x01(\tR\x05model\"k\n" +
 	"\vCallStarted\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12/\n" +
@@ -2897,7 +3002,7 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x10ContextCompacted\x12'\n" +
 	"\x0fbefore_sequence\x18\x01 \x01(\rR\x0ebeforeSequence\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12+\n" +
-	"\x05usage\x18\x03 \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\"\xde\x06\n" +
+	"\x05usage\x18\x03 \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\"\xa6\a\n" +
 	"\bRunEvent\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\rR\bsequence\x12.\n" +
@@ -2915,7 +3020,8 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x05ended\x18\r \x01(\v2\x18.toolbus.run.v1.RunEndedH\x00R\x05ended\x12=\n" +
 	"\vinbox_taken\x18\x0e \x01(\v2\x1a.toolbus.run.v1.InboxTakenH\x00R\n" +
 	"inboxTaken\x12O\n" +
-	"\x11context_compacted\x18\x0f \x01(\v2 .toolbus.run.v1.ContextCompactedH\x00R\x10contextCompactedB\a\n" +
+	"\x11context_compacted\x18\x0f \x01(\v2 .toolbus.run.v1.ContextCompactedH\x00R\x10contextCompacted\x12F\n" +
+	"\x0eanswer_dropped\x18\x10 \x01(\v2\x1d.toolbus.run.v1.AnswerDroppedH\x00R\ranswerDroppedB\a\n" +
 	"\x05event\"\xae\x02\n" +
 	"\bRunDelta\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
@@ -2988,7 +3094,7 @@ func file_toolbus_run_v1_run_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_run_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(RunStatus)(0),                // 0: toolbus.run.v1.RunStatus
 	(RunMode)(0),                  // 1: toolbus.run.v1.RunMode
@@ -3007,85 +3113,88 @@ var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(*RunAccepted)(nil),           // 14: toolbus.run.v1.RunAccepted
 	(*RunClaimed)(nil),            // 15: toolbus.run.v1.RunClaimed
 	(*TurnCommitted)(nil),         // 16: toolbus.run.v1.TurnCommitted
-	(*CallStarted)(nil),           // 17: toolbus.run.v1.CallStarted
-	(*CallFinished)(nil),          // 18: toolbus.run.v1.CallFinished
-	(*RunParked)(nil),             // 19: toolbus.run.v1.RunParked
-	(*TextCheckpoint)(nil),        // 20: toolbus.run.v1.TextCheckpoint
-	(*CancelRequested)(nil),       // 21: toolbus.run.v1.CancelRequested
-	(*RunEnded)(nil),              // 22: toolbus.run.v1.RunEnded
-	(*InboxTaken)(nil),            // 23: toolbus.run.v1.InboxTaken
-	(*ContextCompacted)(nil),      // 24: toolbus.run.v1.ContextCompacted
-	(*RunEvent)(nil),              // 25: toolbus.run.v1.RunEvent
-	(*RunDelta)(nil),              // 26: toolbus.run.v1.RunDelta
-	(*ArgumentsDelta)(nil),        // 27: toolbus.run.v1.ArgumentsDelta
-	(*CallProgress)(nil),          // 28: toolbus.run.v1.CallProgress
-	(*CallLog)(nil),               // 29: toolbus.run.v1.CallLog
-	(*RunReset)(nil),              // 30: toolbus.run.v1.RunReset
-	(*QueuedRun)(nil),             // 31: toolbus.run.v1.QueuedRun
-	(*SessionWake)(nil),           // 32: toolbus.run.v1.SessionWake
-	(*v1.ToolResult)(nil),         // 33: toolbus.tool.v1.ToolResult
-	(*v1.Tool)(nil),               // 34: toolbus.tool.v1.Tool
-	(*v11.Limits)(nil),            // 35: toolbus.agent.v1.Limits
-	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
-	(v1.Effect)(0),                // 37: toolbus.tool.v1.Effect
-	(*v1.ToolProgress)(nil),       // 38: toolbus.tool.v1.ToolProgress
-	(*v1.ToolLog)(nil),            // 39: toolbus.tool.v1.ToolLog
+	(*AnswerDropped)(nil),         // 17: toolbus.run.v1.AnswerDropped
+	(*CallStarted)(nil),           // 18: toolbus.run.v1.CallStarted
+	(*CallFinished)(nil),          // 19: toolbus.run.v1.CallFinished
+	(*RunParked)(nil),             // 20: toolbus.run.v1.RunParked
+	(*TextCheckpoint)(nil),        // 21: toolbus.run.v1.TextCheckpoint
+	(*CancelRequested)(nil),       // 22: toolbus.run.v1.CancelRequested
+	(*RunEnded)(nil),              // 23: toolbus.run.v1.RunEnded
+	(*InboxTaken)(nil),            // 24: toolbus.run.v1.InboxTaken
+	(*ContextCompacted)(nil),      // 25: toolbus.run.v1.ContextCompacted
+	(*RunEvent)(nil),              // 26: toolbus.run.v1.RunEvent
+	(*RunDelta)(nil),              // 27: toolbus.run.v1.RunDelta
+	(*ArgumentsDelta)(nil),        // 28: toolbus.run.v1.ArgumentsDelta
+	(*CallProgress)(nil),          // 29: toolbus.run.v1.CallProgress
+	(*CallLog)(nil),               // 30: toolbus.run.v1.CallLog
+	(*RunReset)(nil),              // 31: toolbus.run.v1.RunReset
+	(*QueuedRun)(nil),             // 32: toolbus.run.v1.QueuedRun
+	(*SessionWake)(nil),           // 33: toolbus.run.v1.SessionWake
+	(*v1.ToolResult)(nil),         // 34: toolbus.tool.v1.ToolResult
+	(*v1.Tool)(nil),               // 35: toolbus.tool.v1.Tool
+	(*v11.Limits)(nil),            // 36: toolbus.agent.v1.Limits
+	(*timestamppb.Timestamp)(nil), // 37: google.protobuf.Timestamp
+	(v1.Effect)(0),                // 38: toolbus.tool.v1.Effect
+	(*v1.ToolProgress)(nil),       // 39: toolbus.tool.v1.ToolProgress
+	(*v1.ToolLog)(nil),            // 40: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	2,  // 0: toolbus.run.v1.Message.role:type_name -> toolbus.run.v1.Role
-	33, // 1: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
+	34, // 1: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
 	3,  // 2: toolbus.run.v1.Item.message:type_name -> toolbus.run.v1.Message
 	4,  // 3: toolbus.run.v1.Item.function_call:type_name -> toolbus.run.v1.FunctionCall
 	5,  // 4: toolbus.run.v1.Item.function_call_output:type_name -> toolbus.run.v1.FunctionCallOutput
 	6,  // 5: toolbus.run.v1.Item.reasoning:type_name -> toolbus.run.v1.Reasoning
 	8,  // 6: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
-	34, // 7: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.tool.v1.Tool
+	35, // 7: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.tool.v1.Tool
 	1,  // 8: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
-	35, // 9: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
+	36, // 9: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
 	0,  // 10: toolbus.run.v1.Run.status:type_name -> toolbus.run.v1.RunStatus
 	7,  // 11: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
 	4,  // 12: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
 	10, // 13: toolbus.run.v1.Run.usage:type_name -> toolbus.run.v1.Usage
-	36, // 14: toolbus.run.v1.Run.created_at:type_name -> google.protobuf.Timestamp
-	36, // 15: toolbus.run.v1.Run.ended_at:type_name -> google.protobuf.Timestamp
+	37, // 14: toolbus.run.v1.Run.created_at:type_name -> google.protobuf.Timestamp
+	37, // 15: toolbus.run.v1.Run.ended_at:type_name -> google.protobuf.Timestamp
 	11, // 16: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
 	12, // 17: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
-	20, // 18: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
+	21, // 18: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
 	7,  // 19: toolbus.run.v1.RunAccepted.input:type_name -> toolbus.run.v1.Item
 	9,  // 20: toolbus.run.v1.RunAccepted.options:type_name -> toolbus.run.v1.RunOptions
 	11, // 21: toolbus.run.v1.RunAccepted.parent:type_name -> toolbus.run.v1.RunParent
 	12, // 22: toolbus.run.v1.RunAccepted.fork:type_name -> toolbus.run.v1.RunFork
 	7,  // 23: toolbus.run.v1.TurnCommitted.items:type_name -> toolbus.run.v1.Item
 	10, // 24: toolbus.run.v1.TurnCommitted.usage:type_name -> toolbus.run.v1.Usage
-	37, // 25: toolbus.run.v1.CallStarted.effect:type_name -> toolbus.tool.v1.Effect
-	33, // 26: toolbus.run.v1.CallFinished.result:type_name -> toolbus.tool.v1.ToolResult
-	4,  // 27: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
-	36, // 28: toolbus.run.v1.RunParked.deadline:type_name -> google.protobuf.Timestamp
-	0,  // 29: toolbus.run.v1.RunEnded.status:type_name -> toolbus.run.v1.RunStatus
-	7,  // 30: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
-	10, // 31: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.run.v1.Usage
-	36, // 32: toolbus.run.v1.RunEvent.time:type_name -> google.protobuf.Timestamp
-	14, // 33: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
-	15, // 34: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
-	16, // 35: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
-	17, // 36: toolbus.run.v1.RunEvent.call_started:type_name -> toolbus.run.v1.CallStarted
-	18, // 37: toolbus.run.v1.RunEvent.call_finished:type_name -> toolbus.run.v1.CallFinished
-	19, // 38: toolbus.run.v1.RunEvent.parked:type_name -> toolbus.run.v1.RunParked
-	20, // 39: toolbus.run.v1.RunEvent.text_checkpoint:type_name -> toolbus.run.v1.TextCheckpoint
-	21, // 40: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
-	22, // 41: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
-	23, // 42: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
-	24, // 43: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
-	27, // 44: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
-	28, // 45: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
-	29, // 46: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
-	38, // 47: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
-	39, // 48: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
-	49, // [49:49] is the sub-list for method output_type
-	49, // [49:49] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	10, // 25: toolbus.run.v1.AnswerDropped.usage:type_name -> toolbus.run.v1.Usage
+	38, // 26: toolbus.run.v1.CallStarted.effect:type_name -> toolbus.tool.v1.Effect
+	34, // 27: toolbus.run.v1.CallFinished.result:type_name -> toolbus.tool.v1.ToolResult
+	4,  // 28: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
+	37, // 29: toolbus.run.v1.RunParked.deadline:type_name -> google.protobuf.Timestamp
+	0,  // 30: toolbus.run.v1.RunEnded.status:type_name -> toolbus.run.v1.RunStatus
+	7,  // 31: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
+	10, // 32: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.run.v1.Usage
+	37, // 33: toolbus.run.v1.RunEvent.time:type_name -> google.protobuf.Timestamp
+	14, // 34: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
+	15, // 35: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
+	16, // 36: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
+	18, // 37: toolbus.run.v1.RunEvent.call_started:type_name -> toolbus.run.v1.CallStarted
+	19, // 38: toolbus.run.v1.RunEvent.call_finished:type_name -> toolbus.run.v1.CallFinished
+	20, // 39: toolbus.run.v1.RunEvent.parked:type_name -> toolbus.run.v1.RunParked
+	21, // 40: toolbus.run.v1.RunEvent.text_checkpoint:type_name -> toolbus.run.v1.TextCheckpoint
+	22, // 41: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
+	23, // 42: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
+	24, // 43: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
+	25, // 44: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
+	17, // 45: toolbus.run.v1.RunEvent.answer_dropped:type_name -> toolbus.run.v1.AnswerDropped
+	28, // 46: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
+	29, // 47: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
+	30, // 48: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
+	39, // 49: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
+	40, // 50: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_proto_init() }
@@ -3104,7 +3213,7 @@ func file_toolbus_run_v1_run_proto_init() {
 		(*ToolChoice_ForcedTool)(nil),
 	}
 	file_toolbus_run_v1_run_proto_msgTypes[6].OneofWrappers = []any{}
-	file_toolbus_run_v1_run_proto_msgTypes[22].OneofWrappers = []any{
+	file_toolbus_run_v1_run_proto_msgTypes[23].OneofWrappers = []any{
 		(*RunEvent_Accepted)(nil),
 		(*RunEvent_Claimed)(nil),
 		(*RunEvent_TurnCommitted)(nil),
@@ -3116,8 +3225,9 @@ func file_toolbus_run_v1_run_proto_init() {
 		(*RunEvent_Ended)(nil),
 		(*RunEvent_InboxTaken)(nil),
 		(*RunEvent_ContextCompacted)(nil),
+		(*RunEvent_AnswerDropped)(nil),
 	}
-	file_toolbus_run_v1_run_proto_msgTypes[23].OneofWrappers = []any{
+	file_toolbus_run_v1_run_proto_msgTypes[24].OneofWrappers = []any{
 		(*RunDelta_Text)(nil),
 		(*RunDelta_Arguments)(nil),
 		(*RunDelta_Progress)(nil),
@@ -3130,7 +3240,7 @@ func file_toolbus_run_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_run_v1_run_proto_rawDesc), len(file_toolbus_run_v1_run_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   30,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -36,7 +36,9 @@ class CreateRunRequest(_message.Message):
     agent: _builtins.str
     """The agent of a session to be opened; ignored when `session_id` is given."""
     idempotency_key: _builtins.str
-    """Repeating a creation with the same key in the same session answers the first run."""
+    """Repeating a creation with the same key in the same session answers the first run. Without `session_id`, the session is the
+    one of the principal, `agent` and the key: a repetition by the same principal for the same agent answers the first run.
+    """
     previous_run_id: _builtins.str
     """The run whose conversation this one continues; empty for the session's latest."""
     @_builtins.property
@@ -212,7 +214,7 @@ class WatchRunRequest(_message.Message):
     run_id: _builtins.str
     """The run."""
     from_sequence: _builtins.int
-    """First stored event that is wanted; 0 for all."""
+    """First stored event that is wanted; 0 for all. `out_of_range` when the run has ended before the event in front of it."""
     include_deltas: _builtins.bool
     """Whether deltas between stored events are wanted."""
     @_builtins.property

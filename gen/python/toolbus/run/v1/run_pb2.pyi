@@ -660,6 +660,7 @@ class TurnCommitted(_message.Message):
     MODEL_FIELD_NUMBER: _builtins.int
     ATTEMPT_FIELD_NUMBER: _builtins.int
     FINISH_REASON_FIELD_NUMBER: _builtins.int
+    CLIENT_CALL_IDS_FIELD_NUMBER: _builtins.int
     turn: _builtins.int
     """Number of the turn, from 1."""
     model: _builtins.str
@@ -676,6 +677,10 @@ class TurnCommitted(_message.Message):
     def usage(self) -> Global___Usage:
         """Tokens used."""
 
+    @_builtins.property
+    def client_call_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The calls that the client of the run may answer from here on; any other that is the client's, once the run waits for it."""
+
     def __init__(
         self,
         *,
@@ -685,14 +690,51 @@ class TurnCommitted(_message.Message):
         model: _builtins.str = ...,
         attempt: _builtins.int = ...,
         finish_reason: _builtins.str = ...,
+        client_call_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "finish_reason", b"finish_reason", "items", b"items", "model", b"model", "turn", b"turn", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "client_call_ids", b"client_call_ids", "finish_reason", b"finish_reason", "items", b"items", "model", b"model", "turn", b"turn", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TurnCommitted: _TypeAlias = TurnCommitted  # noqa: Y015
+
+@_typing.final
+class AnswerDropped(_message.Message):
+    """The model answered against `tool_choice`: the answer is no part of the conversation, and was paid for."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TURN_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    turn: _builtins.int
+    """The turn."""
+    attempt: _builtins.int
+    """The attempt."""
+    model: _builtins.str
+    """The model's id."""
+    @_builtins.property
+    def usage(self) -> Global___Usage:
+        """Tokens used."""
+
+    def __init__(
+        self,
+        *,
+        turn: _builtins.int = ...,
+        attempt: _builtins.int = ...,
+        usage: Global___Usage | None = ...,
+        model: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "model", b"model", "turn", b"turn", "usage", b"usage"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AnswerDropped: _TypeAlias = AnswerDropped  # noqa: Y015
 
 @_typing.final
 class CallStarted(_message.Message):
@@ -963,6 +1005,7 @@ class RunEvent(_message.Message):
     ENDED_FIELD_NUMBER: _builtins.int
     INBOX_TAKEN_FIELD_NUMBER: _builtins.int
     CONTEXT_COMPACTED_FIELD_NUMBER: _builtins.int
+    ANSWER_DROPPED_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """The run."""
     sequence: _builtins.int
@@ -1017,6 +1060,10 @@ class RunEvent(_message.Message):
     def context_compacted(self) -> Global___ContextCompacted:
         """The conversation was shortened."""
 
+    @_builtins.property
+    def answer_dropped(self) -> Global___AnswerDropped:
+        """An answer was dropped."""
+
     def __init__(
         self,
         *,
@@ -1035,12 +1082,13 @@ class RunEvent(_message.Message):
         ended: Global___RunEnded | None = ...,
         inbox_taken: Global___InboxTaken | None = ...,
         context_compacted: Global___ContextCompacted | None = ...,
+        answer_dropped: Global___AnswerDropped | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "call_finished", b"call_finished", "call_started", b"call_started", "cancel_requested", b"cancel_requested", "claimed", b"claimed", "context_compacted", b"context_compacted", "ended", b"ended", "event", b"event", "inbox_taken", b"inbox_taken", "parked", b"parked", "text_checkpoint", b"text_checkpoint", "time", b"time", "turn_committed", b"turn_committed"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "answer_dropped", b"answer_dropped", "call_finished", b"call_finished", "call_started", b"call_started", "cancel_requested", b"cancel_requested", "claimed", b"claimed", "context_compacted", b"context_compacted", "ended", b"ended", "event", b"event", "inbox_taken", b"inbox_taken", "parked", b"parked", "text_checkpoint", b"text_checkpoint", "time", b"time", "turn_committed", b"turn_committed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "call_finished", b"call_finished", "call_started", b"call_started", "cancel_requested", b"cancel_requested", "claimed", b"claimed", "context_compacted", b"context_compacted", "ended", b"ended", "epoch", b"epoch", "event", b"event", "inbox_taken", b"inbox_taken", "parked", b"parked", "run_id", b"run_id", "sequence", b"sequence", "text_checkpoint", b"text_checkpoint", "time", b"time", "turn_committed", b"turn_committed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "answer_dropped", b"answer_dropped", "call_finished", b"call_finished", "call_started", b"call_started", "cancel_requested", b"cancel_requested", "claimed", b"claimed", "context_compacted", b"context_compacted", "ended", b"ended", "epoch", b"epoch", "event", b"event", "inbox_taken", b"inbox_taken", "parked", b"parked", "run_id", b"run_id", "sequence", b"sequence", "text_checkpoint", b"text_checkpoint", "time", b"time", "turn_committed", b"turn_committed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["accepted", "claimed", "turn_committed", "call_started", "call_finished", "parked", "text_checkpoint", "cancel_requested", "ended", "inbox_taken", "context_compacted"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["accepted", "claimed", "turn_committed", "call_started", "call_finished", "parked", "text_checkpoint", "cancel_requested", "ended", "inbox_taken", "context_compacted", "answer_dropped"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
