@@ -10,6 +10,7 @@ import type { BucketName, ObjectStoreName } from "./declarations.ts";
 import { ensureDeclared } from "./ensure-declared.ts";
 import { type Link, openLink } from "./link.ts";
 import { refuseOldNatsServer } from "./nats-server/version.ts";
+import { saveOnRequests } from "./thrifty-requests.ts";
 
 /** A connection to NATS and the stores behind it. Disposing drains: what was received is handled, what was sent goes out. */
 export interface Bus extends AsyncDisposable {
@@ -54,6 +55,7 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   stack.defer(() => drain(connection));
   refuseUnfit(connection, options.url);
   coalesceWrites(connection);
+  saveOnRequests(connection);
   const link = openLink(connection);
   void reportStatus(connection, onStatus);
   const manager = await jetstreamManager(connection, { checkAPI: false });

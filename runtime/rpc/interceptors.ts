@@ -1,3 +1,4 @@
+import { createValidator } from "@bufbuild/protovalidate";
 import type { Interceptor } from "@connectrpc/connect";
 import { createValidateInterceptor } from "@connectrpc/validate";
 import type { Logger } from "pino";
@@ -28,8 +29,20 @@ export function serverInterceptors(options: ServerInterceptorsOptions): Intercep
     ...(telemetry?.rpcMetrics ? [telemetry.rpcMetrics] : []),
     createFailureInterceptor(logger),
     createPrincipalReceiver(),
-    ...(validate ? [createValidateInterceptor()] : []),
+    ...(validate ? [createValidateInterceptor({ validator: createValidator({ regexMatch: matches }) })] : []),
   ];
+}
+
+const expressions = new Map<string, RegExp>();
+
+/**
+ * The patterns are the contract's own, a class of characters and a length each, which say the same to every engine; that of
+ * the language is many times faster than the validator's.
+ */
+function matches(pattern: string, text: string): boolean {
+  const known = expressions.get(pattern) ?? new RegExp(pattern, "u");
+  expressions.set(pattern, known);
+  return known.test(text);
 }
 
 export interface ClientInterceptorsOptions {
