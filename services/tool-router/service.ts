@@ -22,6 +22,7 @@ import { Flights } from "./flights.ts";
 import { openMessages } from "./messages.ts";
 import { createOfferJudge } from "./offers/fitness.ts";
 import { createOwnership } from "./ownership.ts";
+import { RecentSessions } from "./recent-sessions.ts";
 import { createRecords } from "./record.ts";
 import { createRoutes } from "./routes.ts";
 import { Sessions } from "./sessions.ts";
@@ -73,8 +74,12 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const answers = createAnswers({ validator, maxBytes: config.maxResultBytes, store: createResultStore(bus) });
   const news = new SessionNews();
   const present = new SessionCalls();
-  const documents = createDocuments(bus, { bucket: "toolbus_sessions", prefix: "", schema: SessionSchema });
-  const sessions = new Sessions({ documents, catalogue, clock, news });
+  const recent = new RecentSessions(clock);
+  news.mind((told) => recent.hear(told));
+  const documents = recent.remembering(
+    createDocuments(bus, { bucket: "toolbus_sessions", prefix: "", schema: SessionSchema }),
+  );
+  const sessions = new Sessions({ documents, catalogue, clock, news, recent });
   const contexts = stack.use(
     new Contexts({
       catalogue,

@@ -7,6 +7,7 @@ import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Catalogue } from "./catalogue/catalogue.ts";
 import type { Documents, Stored } from "./documents.ts";
+import type { RecentSessions } from "./recent-sessions.ts";
 import {
   isSettled,
   isSwitching,
@@ -22,6 +23,8 @@ export interface SessionParts {
   catalogue: Catalogue;
   clock: Clock;
   news: SessionNews;
+  /** Unless told, each call reads its session. */
+  recent?: Pick<RecentSessions, "active">;
 }
 
 /** A session whose agent can be used. */
@@ -74,10 +77,16 @@ export class Sessions {
    * is refused; who is bound to none is told to wait while the session is on its way (`whenSettled`).
    */
   async active(id: string, revision = 0): Promise<ActiveSession> {
+    const recent = this.#parts.recent?.active(id);
+    if (recent && (revision === 0 || this.isOfStanding(recent, revision))) return this.#activeFrom(recent);
     const session = await this.#stored(id);
     if (session.state === SessionState.CLOSED) refuseClosed(id);
     if (revision !== 0 && (!isSettled(session) || revision <= session.agentRevision)) refuseSwitched(session);
     if (!isSettled(session)) refuseSwitching(session);
+    return this.#activeFrom(session);
+  }
+
+  #activeFrom(session: Session): ActiveSession {
     return { session: this.told(session), since: session.agentRevision };
   }
 
