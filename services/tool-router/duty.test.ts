@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { ToolCallState as State, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { success } from "./answer.ts";
-import { decideDuty, nextLookAt } from "./duty.ts";
+import { decideDuty, handedLookAt, nextLookAt } from "./duty.ts";
 
 const { EXTERNAL, SPACE } = ExecutionType;
 const now = 1_000_000;
@@ -22,6 +22,12 @@ test("a call for services is looked at soon after it was created, since its rout
   expect(decideDuty(waiting, undefined, now)).toEqual({ kind: "look", at: now + 1_000 });
   expect(decideDuty(pending, undefined, now)).toEqual({ kind: "look", at: now + 1_000 });
   expect(nextLookAt(waiting, now)).toBe(now + 31_000);
+});
+
+test("W4 a call that a watcher has and has not taken is looked at each second, and at its end", () => {
+  expect(handedLookAt(waiting, now)).toBe(now + 1_000);
+  expect(handedLookAt(waiting, now + 30_500)).toBe(now + 31_000);
+  expect(handedLookAt(pending, now)).toBe(now + 1_000);
 });
 
 test("TOOL-5 a wait is looked at after its end, an open call at its expiry, one without either never", () => {

@@ -10,7 +10,9 @@ export type Duty = { kind: "none" } | { kind: "tell" } | { kind: "look"; at: num
 
 /** A caller that waits acts at the end of its time; a little later somebody else does. */
 const BACKSTOP_MS = 1_000;
-const FIRST_LOOK_MS = 1_000;
+/** Who records a call has handed it to somebody by then, or not at all. */
+export const FIRST_LOOK_MS = 1_000;
+const HANDED_LOOK_MS = 1_000;
 const SHORTEST_LOOK_MS = 2_000;
 const LONGEST_LOOK_MS = 60_000;
 
@@ -35,6 +37,11 @@ export function nextLookAt(record: ToolCallRecord, now: number): number | undefi
   const ageMs = now - (record.createdAt === undefined ? now : timestampMs(record.createdAt));
   const soon = now + Math.min(Math.max(ageMs / 4, SHORTEST_LOOK_MS), LONGEST_LOOK_MS);
   return due === undefined ? soon : Math.min(due, soon);
+}
+
+/** When a call that a watcher has and has not taken is to be looked at again: the router that holds the watcher may die. */
+export function handedLookAt(record: ToolCallRecord, now: number): number {
+  return Math.min(dueAt(record) ?? Number.POSITIVE_INFINITY, now + HANDED_LOOK_MS);
 }
 
 export function isOpen({ state }: ToolCallRecord): boolean {

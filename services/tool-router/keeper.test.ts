@@ -185,7 +185,7 @@ describe("cancelling", () => {
   test("LOOP-15 a canceled call leaves its queue, and no result changes it", async () => {
     const parts = open();
     parts.put({});
-    await parts.offers.offer(parts.records.get("c")!);
+    await parts.offers.offer(parts.records.get("c")!, "first");
     await parts.cancel("c");
     expect(parts.offers.standing.size).toBe(0);
     await parts.keeper.look("c", signal);

@@ -5,7 +5,7 @@ import { ToolCallState as State, type ToolCallRecord } from "#gen/toolbus/router
 import type { Clock } from "#runtime/time/clock.ts";
 import { failure } from "./answer.ts";
 import type { Audit } from "./audit.ts";
-import { hasExpired, isExternal, isForsaken, isOpen, nextLookAt } from "./duty.ts";
+import { handedLookAt, hasExpired, isExternal, isForsaken, isOpen, nextLookAt } from "./duty.ts";
 import type { Messages } from "./messages.ts";
 import type { CallStore } from "./record.ts";
 import type { LostWatchers } from "./watch/lost-watchers.ts";
@@ -41,8 +41,18 @@ export function createKeeper({ store, messages, offers, lostWatchers, audit, clo
     if (isForsaken(record, now)) return void (await endWait(store, record.callId, audit));
     if (record.taken) {
       if ((await lostWatchers.check(record, signal)) === "decided") return;
-    } else if (isExternal(record)) await offers.offer(record); // its router may have died before it did so
+    } else if (isExternal(record) && (await offerUnlessHeld(record, signal)) === "held") {
+      return handedLookAt(record, clock.now());
+    }
     return nextLookAt(record, clock.now());
+  }
+
+  /** W1, W4: its router may have died before it handed it to somebody, and so may the one to which it was handed. */
+  async function offerUnlessHeld(record: ToolCallRecord, signal: AbortSignal): Promise<"held" | "offered"> {
+    if (await offers.stands(record)) return "offered";
+    if (await store.isHeld(record.callId, signal)) return "held";
+    await offers.offer(record, "again");
+    return "offered";
   }
 
   /** TOOL-5: at `expires_at` the call takes no results any more. */

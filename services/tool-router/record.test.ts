@@ -118,7 +118,7 @@ describe("calls that somebody outside answers", () => {
   async function begin(parts: ReturnType<typeof open>) {
     const begun = await parts.records.begin(asked, { ...facts, tool: "asked" }, 0, signal);
     if (begun.kind !== "open") throw new Error(begun.kind);
-    return begun.record;
+    return begun;
   }
   const resolve = ({ store }: ReturnType<typeof open>) =>
     store.update("c1", (record) => ({ ...record, state: State.RESOLVED, result: success("yes") }));
@@ -126,18 +126,18 @@ describe("calls that somebody outside answers", () => {
 
   test("TOOL-8 an answer that came before anybody waited is not missed", async () => {
     const parts = open();
-    const record = await begin(parts);
+    const begun = await begin(parts);
     await resolve(parts); // and no news of it goes out
     const outside = outsideOf(parts, createManualClock());
-    expect((await outside.execute(record, false, deadline, signal)).outputJson).toBe('"yes"');
+    expect((await outside.execute(begun, false, deadline, signal)).outputJson).toBe('"yes"');
   });
 
   test("TOOL-4 at the timeout nobody waits any more; the answer that came at the same moment wins", async () => {
     for (const isAnswered of [false, true]) {
       const parts = open();
       const clock = createManualClock();
-      const record = await begin(parts);
-      const waiting = outsideOf(parts, clock).execute(record, false, deadline, signal);
+      const begun = await begin(parts);
+      const waiting = outsideOf(parts, clock).execute(begun, false, deadline, signal);
       await until(() => clock.sleeping === 1);
       if (isAnswered) await resolve(parts); // its news is lost
       await clock.advance(1_000);
@@ -159,9 +159,9 @@ describe("calls that somebody outside answers", () => {
     const parts = open();
     const clock = createManualClock();
     const outside = outsideOf(parts, clock);
-    const record = await begin(parts);
+    const begun = await begin(parts);
     const leaving = new AbortController();
-    const left = outside.execute(record, false, deadline, leaving.signal);
+    const left = outside.execute(begun, false, deadline, leaving.signal);
     await until(() => clock.sleeping === 1);
     leaving.abort(new Error("gone"));
     await expect(left).rejects.toThrow("gone");

@@ -78,12 +78,18 @@ export class Sessions {
    */
   async active(id: string, revision = 0): Promise<ActiveSession> {
     const recent = this.#parts.recent?.active(id);
-    if (recent && (revision === 0 || this.isOfStanding(recent, revision))) return this.#activeFrom(recent);
+    const isKnown = recent && (revision === 0 || this.#isDecidedBy(recent, revision));
+    if (isKnown) return this.#activeFrom(recent);
     const session = await this.#stored(id);
     if (session.state === SessionState.CLOSED) refuseClosed(id);
     if (revision !== 0 && (!isSettled(session) || revision <= session.agentRevision)) refuseSwitched(session);
     if (!isSettled(session)) refuseSwitching(session);
     return this.#activeFrom(session);
+  }
+
+  /** Whether its agent decided at that revision, as far as the catalogue is known here. */
+  #isDecidedBy(session: Session, revision: number): boolean {
+    return revision > session.agentRevision && revision <= this.told(session).agentRevision;
   }
 
   #activeFrom(session: Session): ActiveSession {

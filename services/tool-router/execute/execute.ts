@@ -49,7 +49,7 @@ export function createExecution({ gateway, outside, providers }: Executors): Exe
           );
         case "outside":
           if (begun.kind !== "open") throw new TypeError("a call that is answered from outside is always recorded");
-          return outside.execute(begun.record, tool.isAsync, deadline, control.signal);
+          return outside.execute(begun, tool.isAsync, deadline, control.signal);
         case "provider":
           return providers.execute({ ...call, executor, argumentsJson: call.argumentsJson || "{}" }, control);
       }

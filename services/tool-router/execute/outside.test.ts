@@ -26,7 +26,7 @@ function open() {
   const record = create(ToolCallRecordSchema, facts);
   records.set("c", record);
   const deadline = { at: clock.now() + 1_500, timeoutMs: 1_500 };
-  const answered = outside.execute(record, false, deadline, new AbortController().signal);
+  const answered = outside.execute({ record, isMine: true }, false, deadline, new AbortController().signal);
   return { clock, records, offers, answered, tellAbsent: () => onAbsent() };
 }
 

@@ -7,15 +7,18 @@ import { type Answer, failure, success } from "../answer.ts";
 import type { Audit } from "../audit.ts";
 import { isExternal } from "../duty.ts";
 import { endWait } from "../keeper.ts";
-import type { CallStore } from "../record.ts";
+import type { Begun, CallStore } from "../record.ts";
 import type { Waiters } from "../waiters.ts";
 import { ABSENCE_GRACE_MS, type Absence } from "../watch/absence.ts";
 import type { Offers } from "../watch/watching.ts";
 import type { Deadline } from "./deadline.ts";
 
+/** A recorded call, and whether it was recorded by this execution. */
+export type Opened = Pick<Extract<Begun, { kind: "open" }>, "record" | "isMine">;
+
 /** TOOL-4 and TOOL-8: calls that somebody outside answers, a person in the space or an external service. */
 export interface Outside {
-  execute(record: ToolCallRecord, isAsync: boolean, deadline: Deadline, signal: AbortSignal): Promise<Answer>;
+  execute(opened: Opened, isAsync: boolean, deadline: Deadline, signal: AbortSignal): Promise<Answer>;
 }
 
 export interface OutsideParts {
@@ -39,10 +42,11 @@ export function createOutside({ store, waiters, offers, absence, audit, clock }:
     return true;
   }
 
-  async function offer(record: ToolCallRecord, state: State): Promise<void> {
-    if (!isExternal(record) || record.taken) return;
+  /** W1: by who recorded it; what became of an earlier offer is seen to by the duty of its record. */
+  async function offer({ record, isMine }: Opened, state: State): Promise<void> {
+    if (!isExternal(record) || !isMine) return;
     try {
-      await offers.offer(record);
+      if (!(await offers.hand(record))) await offers.offer(record, "first");
     } catch (error) {
       await dismiss(record, state, failure(`the call could not be offered to a watcher: ${messageFromUnknown(error)}`));
     }
@@ -65,7 +69,8 @@ export function createOutside({ store, waiters, offers, absence, audit, clock }:
     return updated?.record.result;
   }
 
-  async function wait(record: ToolCallRecord, deadline: Deadline, leftMs: number, signal: AbortSignal) {
+  async function wait(opened: Opened, deadline: Deadline, leftMs: number, signal: AbortSignal) {
+    const { record } = opened;
     using ending = openEnding(signal);
     const ends = ending.signal;
     const end = (reason: unknown) => ending.end(reason);
@@ -73,7 +78,7 @@ export function createOutside({ store, waiters, offers, absence, audit, clock }:
       () => end(new Error("the time is over")),
       () => {},
     ); // the wait has ended
-    const offered = offer(record, State.WAITING);
+    const offered = offer(opened, State.WAITING);
     offered.catch(end);
     const leaveAbsence = followAbsence(record, end);
     const otherwise = timedOut(deadline);
@@ -92,17 +97,18 @@ export function createOutside({ store, waiters, offers, absence, audit, clock }:
   }
 
   return {
-    async execute(record, isAsync, deadline, signal) {
+    async execute(opened, isAsync, deadline, signal) {
+      const { record } = opened;
       const { callId } = record;
       if (isAsync) {
-        await offer(record, State.PENDING);
+        await offer(opened, State.PENDING);
         const refused = (await store.glance(callId))?.result;
         return refused ?? success({ status: "pending", pendingToolCallId: callId });
       }
       const createdAt = record.createdAt === undefined ? clock.now() : timestampMs(record.createdAt);
       const leftMs = Math.min(deadline.at, createdAt + deadline.timeoutMs) - clock.now();
       if (leftMs <= 0) return (await endWait(store, callId, audit))?.result ?? timedOut(deadline);
-      return wait(record, deadline, leftMs, signal);
+      return wait(opened, deadline, leftMs, signal);
     },
   };
 }

@@ -27,7 +27,7 @@ export interface CallHolders extends Disposable {
 }
 
 /** Answers for the calls that this router executes, and asks about others. */
-export function openCallHolders(bus: Bus, executing: ReadonlySet<string>): CallHolders {
+export function openCallHolders(bus: Bus, executing: Pick<ReadonlySet<string>, "has">): CallHolders {
   let returnedAt = Number.NEGATIVE_INFINITY;
   const endReturns = bus.link.onReturn(() => {
     returnedAt = performance.now();

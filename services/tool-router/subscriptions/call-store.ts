@@ -21,7 +21,7 @@ const MAX_TOLD_CHARACTERS = 8_192;
 export interface CallBus {
   waiters: Waiters;
   /** The calls that this router executes. */
-  executing: ReadonlySet<string>;
+  executing: Pick<ReadonlySet<string>, "has">;
   /** Whether this router has to do with a call beyond those that it waits for. */
   isConcerned?: (news: CallNews) => boolean;
   /** Something was written that is due at once. */
@@ -31,6 +31,10 @@ export interface CallBus {
 }
 
 export interface OpenCallStore extends CallStore, Disposable {
+  /** What this router knows of a call without asking. */
+  known(callId: string): RecentCall | undefined;
+  /** This router has to do with a call; what stands of it was told by who wrote it. */
+  learn(record: ToolCallRecord, revision: number): void;
   /** Tells that calls have changed, whatever this router knows of them: who waits for one reads it. */
   tellAgain(callIds: readonly string[]): void;
 }
@@ -121,6 +125,8 @@ export async function openCallStore(bus: Bus, calls: CallBus): Promise<OpenCallS
     announce: (callId) => news.tell(callId, recent.get(callId)),
     tellAgain: (callIds) => news.tellAgain(callIds),
     isHeld: holders.isHeld,
+    known: (callId) => recent.get(callId),
+    learn: keep,
     [Symbol.dispose]: () => owned.dispose(),
   };
 }

@@ -1,36 +1,52 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type ToolCallRecord, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
-import { appendFenced } from "#runtime/bus/append.ts";
+import { appendFenced, lastOf } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Offer, Offers } from "../watch/watching.ts";
-import { deliveryInfoFrom } from "./delivery-info.ts";
+import { type DeliveryInfo, deliveryInfoFrom } from "./delivery-info.ts";
+import { openHandings } from "./handings.ts";
 import { openPulls } from "./pulls.ts";
 import { tokenFrom } from "./subject-token.ts";
 
 /*
- * Calls wait for a watcher in a work queue, a subject a call, a consumer a tool. The server hands each to one router at a
+ * Calls that are not handed straight to a router (handings.ts) wait for a watcher in a work queue, a subject a call, a consumer a tool. The server hands each to one router at a
  * time, and to another one when that one says so, falls silent or dies.
  *
  * Q1  A call stands there once: an offer is appended only where none stands.
- * Q2  As much is asked for as this router's watchers can take at once; nothing is fetched ahead.
+ * Q2  As much is asked for as this router's watchers can take at once, but one only while none is known to wait: the room is
+ *     for what is handed straight. What waits goes first: meanwhile nothing is taken straight.
  * Q3  What is in this router's hands is kept by saying so each second; who said nothing for three has it no longer, and
  *     then says nothing more about it.
+ * Q4  What was in other hands says so, in a header: whoever gets it reads first what stands.
  */
 
 const KEEP_MS = 1_000;
 const ACK_WAIT_MS = 3_000;
 const OLD_MS = 1_000;
+/** How long it is believed that calls wait in a queue, since others may take them. */
+const WAITING_MS = 500;
+const AGAIN = "Toolbus-Again";
 const stream = "TOOLBUS_OFFERS";
 
 export interface OffersOptions {
+  /** From the queue. */
   onOffer(offer: Offer): void;
+  /** Straight from the router that recorded it; gives whether a watcher here has it. The revision is 0 if it is not known. */
+  onHanded(offer: Offer, revision: number): boolean;
+  revisionOf(callId: string): number;
   onFault(fault: string): void;
 }
 
-export function openOffers(bus: Bus, { onOffer, onFault }: OffersOptions): Offers & Disposable {
+export function openOffers(bus: Bus, options: OffersOptions): Offers & AsyncDisposable {
+  const { onOffer, onHanded, revisionOf, onFault } = options;
   const held = new Set<Held>();
+  const goingBack = new Set<Promise<void>>();
+  /** By tool: until when it is believed that calls wait in its queue. */
+  const waiting = new Map<string, number>();
+  const areWaiting = (tool: string) => (waiting.get(tool) ?? 0) > performance.now();
   const keeping = setInterval(() => {
     for (const one of held) one.keep();
   }, KEEP_MS);
@@ -41,35 +57,65 @@ export function openOffers(bus: Bus, { onOffer, onFault }: OffersOptions): Offer
     onFault,
     onMessage(message) {
       const { reply = "", data } = message;
+      const record = fromBinary(ToolCallRecordSchema, data);
+      const info = deliveryInfoFrom(reply, stream);
+      if (info.pending > 0) waiting.set(record.tool, performance.now() + WAITING_MS);
+      else waiting.delete(record.tool);
       const one = new Held((word) => bus.connection.publish(reply, word), held);
       const settle = () => one.end("+ACK");
       onOffer({
-        record: fromBinary(ToolCallRecordSchema, data),
-        isOld: isOld(reply),
+        record,
+        isOld: isOld(info) || message.headers?.has(AGAIN) === true,
         settle,
         handOn: () => one.end("-NAK"),
       });
     },
   });
 
+  const handings = openHandings(bus, (record, revision) => {
+    if (areWaiting(record.tool)) return false;
+    return onHanded({ record, isOld: false, settle: () => {}, handOn: () => giveBack(record) }, revision);
+  });
+
+  async function offer(record: ToolCallRecord, standing: "first" | "again"): Promise<void> {
+    await appendFenced(bus, {
+      subject: subjectOf(record),
+      expectedLastSequence: 0, // Q1: a conflict says that it stands
+      payload: toBinary(ToolCallRecordSchema, record),
+      ...(standing === "again" && { headers: { [AGAIN]: "1" } }), // Q4
+    });
+  }
+
+  /** What was handed straight stands in no queue. */
+  function giveBack(record: ToolCallRecord): void {
+    const back: Promise<void> = offer(record, "again")
+      .catch((error: unknown) => onFault(`call ${record.callId} waits for its duty: ${messageFromUnknown(error)}`))
+      .finally(() => goingBack.delete(back));
+    goingBack.add(back);
+  }
+
   return {
-    async offer(record) {
-      await appendFenced(bus, {
-        subject: subjectOf(record),
-        expectedLastSequence: 0, // Q1: a conflict says that it stands
-        payload: toBinary(ToolCallRecordSchema, record),
-      });
-    },
+    hand: (record) => handings.hand(record, revisionOf(record.callId)),
+    offer,
+    stands: async (record) => (await lastOf(bus, subjectOf(record))) !== null,
     async withdraw(record) {
       const purge = () => bus.manager.streams.purge(stream, { filter: subjectOf(record) });
       await persist(bus.link, purge, { what: `withdrawing call ${record.callId}`, timeoutMs: 30_000, isPassing });
     },
-    demand: (tool, count) => pulls.demand(queueOf(tool), count),
-    leave: (tool) => pulls.leave(queueOf(tool)),
-    [Symbol.dispose]() {
+    demand(tool, count) {
+      handings.open(tool);
+      pulls.demand(queueOf(tool), areWaiting(tool) ? count : Math.min(count, 1));
+    },
+    leave(tool) {
+      handings.close(tool);
+      pulls.leave(queueOf(tool));
+    },
+    async [Symbol.asyncDispose]() {
       clearInterval(keeping);
+      handings[Symbol.dispose]();
       pulls[Symbol.dispose]();
       for (const one of held) one.end("-NAK");
+      await Promise.all(goingBack);
     },
   };
 }
@@ -101,8 +147,7 @@ class Held {
   }
 }
 
-function isOld(reply: string): boolean {
-  const { deliveries, storedAtMs } = deliveryInfoFrom(reply, stream);
+function isOld({ deliveries, storedAtMs }: DeliveryInfo): boolean {
   return deliveries > 1 || Date.now() - storedAtMs > OLD_MS;
 }
 

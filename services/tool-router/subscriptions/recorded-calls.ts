@@ -36,7 +36,17 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   const closing = new AbortController();
   let duties: CallDuties | undefined;
   const presence = stack.use(openWatchPresence(bus));
-  const offers: Offers & Disposable = stack.use(openOffers(bus, { onOffer: (offer) => desk.receive(offer), onFault }));
+  const offers: Offers & AsyncDisposable = stack.use(
+    openOffers(bus, {
+      onOffer: (offer) => desk.receive(offer),
+      onHanded(offer, revision) {
+        if (revision > 0) store.learn(offer.record, revision);
+        return desk.take(offer);
+      },
+      revisionOf: (callId) => store.known(callId)?.revision ?? 0,
+      onFault,
+    }),
+  );
   const onUndecided = (error: unknown) => {
     if (!closing.signal.aborted) onFault(`the calls of a lost watcher wait: ${messageFromUnknown(error)}`);
   };
@@ -51,7 +61,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   const store = stack.use(
     await openCallStore(bus, {
       waiters,
-      executing,
+      executing: { has: (callId) => executing.has(callId) || desk.holds(callId) },
       isConcerned: ({ callId, watcher }) => desk.isConcerned(callId, watcher),
       onDue: () => duties?.hurry(),
       onNews: (record) => (record ? desk.hear(record) : void desk.recheck()),

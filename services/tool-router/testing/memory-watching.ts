@@ -11,7 +11,19 @@ export class MemoryOffers implements Offers {
   /** How often each call was handed out. */
   readonly #times = new Map<string, number>();
 
-  async offer(record: ToolCallRecord): Promise<void> {
+  /** Whether calls are taken straight; else they are offered. */
+  onHand: (offer: Offer) => boolean = () => false;
+
+  async hand(record: ToolCallRecord): Promise<boolean> {
+    return this.onHand({ record, isOld: false, settle: () => {}, handOn: () => void this.offer(record, "again") });
+  }
+
+  async stands({ callId }: ToolCallRecord): Promise<boolean> {
+    return this.standing.has(callId);
+  }
+
+  async offer(record: ToolCallRecord, standing: "first" | "again"): Promise<void> {
+    if (standing === "again") this.#times.set(record.callId, 1);
     if (!this.standing.has(record.callId)) this.standing.set(record.callId, record);
     this.#handOut();
   }

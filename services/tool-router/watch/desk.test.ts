@@ -16,7 +16,7 @@ import { createAcknowledgements } from "./acknowledgements.ts";
 import { Desk } from "./desk.ts";
 import type { Handed } from "./watcher.ts";
 
-function open() {
+function open(isHanded = false) {
   const calls = createMemoryCalls(createWaiters());
   const offers = new MemoryOffers();
   const presence = new MemoryPresence();
@@ -24,6 +24,7 @@ function open() {
   const onLeft = (taken: ToolCallRecord[]) => left.push(...taken.map(({ callId }) => callId));
   const desk = new Desk({ offers, presence, store: calls.store, onLeft });
   offers.onOffer = (offer) => desk.receive(offer);
+  if (isHanded) offers.onHand = (offer) => desk.take(offer);
   const { acknowledge } = createAcknowledgements(calls.store, systemClock);
   return {
     ...calls,
@@ -35,7 +36,7 @@ function open() {
       const executionType = ExecutionType.EXTERNAL;
       const record = create(ToolCallRecordSchema, { callId, tool, state: State.WAITING, executionType });
       await calls.store.create(record);
-      await offers.offer(record);
+      if (!(await offers.hand(record))) await offers.offer(record, "first");
     },
     async take({ call, deliveryId }: Handed): Promise<void> {
       desk.hear(

@@ -11,21 +11,27 @@ import type { Offer, Offers, Presence } from "./watching.ts";
  *
  *   caller's router      the bus                          watcher's router        watcher
  *   create record ─────▶ toolbus_calls
- *   offer ─────────────▶ TOOLBUS_OFFERS, a queue a tool ─▶ desk.receive ─────────▶ WatchToolCalls
+ *   hand ──────────────▶ one of those who watch ─────────▶ desk.take ────────────▶ WatchToolCalls
+ *   offer, if nobody ──▶ TOOLBUS_OFFERS, a queue a tool ─▶ desk.receive ─────────▶ WatchToolCalls
  *                        toolbus_calls ◀─── compare-and-set, on any router ─────── AcknowledgeToolCall, SubmitToolResult
  *   waiter ◀──────────── news, with what stands ─────────▶ desk.hear
  *
- * W1  Created before shown: the record stands before the call is offered, and is offered once.
+ * W1  Created before shown: the record stands before the call is handed or offered. It is handed straight once, by who created
+ *     it, within a second; from then on the duty of the record offers it, unless it stands in the queue or a router says that it
+ *     has it.
  * W2  Resolved by compare-and-set: whoever acknowledges or answers writes the record as it follows from what stands. What this
  *     desk, its queue or a watcher believes decides nothing: of two who both hold a call, one is told that it is too late.
  * W3  Woken by the bus: who waits listens before the record is created, and the news carries the result. It is read again
  *     after each loss of the bus, and the news of a resolved call is told once more by whoever has its duty (duty.ts), so that
  *     a router which dies between writing and telling leaves nobody waiting.
- * W4  In one pair of hands: the queue gives a call to one router at a time, and that to one watcher. An unacknowledged call
- *     goes back when the watcher's stream ends, and by itself when the router dies. What came back is read before it is handed on.
+ * W4  In one pair of hands: who hands or the queue gives a call to one router at a time, and that to one watcher. An unacknowledged
+ *     call goes (back) into the queue when the watcher's stream ends. When its router dies, the queue gives it to another by
+ *     itself, and what was handed straight is offered by the duty of its record, which asks each second whether somebody has it.
+ *     What was in other hands is read before it is handed on.
  * W5  Acknowledged means taken: the call leaves the queue. What then becomes of it when the watcher is lost is decided by
  *     lost-watchers.ts, never here.
- * W6  A watcher has at most its limit in its hands, and no more is asked for than all of them can take.
+ * W6  A watcher has at most its limit in its hands, and no more is asked for than all of them can take. What comes all the same,
+ *     since room was taken by another way meanwhile, goes back.
  */
 
 export interface WatchRequest {
@@ -76,6 +82,20 @@ export class Desk {
       signal.removeEventListener("abort", onAbort);
       this.#leave(watcher);
     }
+  }
+
+  /** W4: a call straight from the router that recorded it; gives whether a watcher here has it. */
+  take(offer: Offer): boolean {
+    const { record } = offer;
+    if (this.#held.has(record.callId)) return true;
+    if (this.#freest(record.tool) === undefined) return false;
+    this.#assign(offer, record);
+    return true;
+  }
+
+  /** Whether a watcher here has the call. */
+  holds(callId: string): boolean {
+    return this.#held.has(callId);
   }
 
   /** W4: an offer from the queue of a tool. */

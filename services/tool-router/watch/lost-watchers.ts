@@ -36,7 +36,7 @@ export function createLostWatchers({ store, offers, presence, audit, clock }: Lo
     if (!updated?.hasChanged) return; // answered, or taken back, meanwhile
     const { record } = updated;
     store.announce(record.callId);
-    if (isOpen(record)) await offers.offer(record);
+    if (isOpen(record)) await offers.offer(record, "again");
     const { agent, sessionId, runId, callId, tool } = record;
     const message = isOpen(record) ? "the call is handed on" : "its outcome is unknown";
     audit({ kind: AuditKind.WATCHER_LOST, agent, sessionId, runId, callId, tool, message });

@@ -10,10 +10,23 @@ export interface Presence {
   show(watcher: string, tools: readonly string[], onReplaced: () => void): Disposable;
 }
 
-/** The queues in which calls wait for a watcher of their tool. What stands there is handed to one router at a time. */
+/**
+ * How calls come to the routers that hold a watcher of their tool: straight, or by a queue in which they wait. What stands there
+ * is handed to one router at a time.
+ */
 export interface Offers {
-  /** The call stands in its tool's queue when this resolves; once, however often it is offered. */
-  offer(record: ToolCallRecord): Promise<void>;
+  /**
+   * Hands a call that was just recorded straight to a router that has a watcher with room for it; false when nobody has it,
+   * and it has to be offered. True may also mean that nothing was heard: then the duty of its record asks who has it.
+   */
+  hand(record: ToolCallRecord): Promise<boolean>;
+  /**
+   * The call stands in its tool's queue when this resolves; once, however often it is offered. One that may have been in other
+   * hands before is read by whoever gets it.
+   */
+  offer(record: ToolCallRecord, standing: "first" | "again"): Promise<void>;
+  /** Whether it stands in its tool's queue, also while a router has it from there. */
+  stands(record: ToolCallRecord): Promise<boolean>;
   /** Takes it out of the queue. */
   withdraw(record: ToolCallRecord): Promise<void>;
   /** This router takes so many calls of the tool at the moment; they come to whoever opened the queues. */
@@ -22,7 +35,7 @@ export interface Offers {
   leave(tool: string): void;
 }
 
-/** A call from its tool's queue, in this router's hands until it says what became of it. */
+/** A call in this router's hands until it says what became of it. */
 export interface Offer {
   readonly record: ToolCallRecord;
   /** Whether it stood there a while, or was in other hands before: then the record may have moved on. */
