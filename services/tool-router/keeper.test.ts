@@ -23,7 +23,8 @@ const { signal } = new AbortController();
 
 function open() {
   const clock = createManualClock(1_000_000);
-  const { store, records } = createMemoryCalls(createWaiters());
+  const heldElsewhere = new Set<string>();
+  const { store, records } = createMemoryCalls(createWaiters(), heldElsewhere);
   const [offers, presence] = [new MemoryOffers(), new MemoryPresence()];
   const [audited, told]: [AuditKind[], string[]] = [[], []];
   const audit = ({ kind }: { kind?: AuditKind }) => void audited.push(kind ?? AuditKind.UNSPECIFIED);
@@ -38,6 +39,7 @@ function open() {
   return {
     clock,
     store,
+    heldElsewhere,
     records,
     offers,
     presence,
@@ -86,6 +88,17 @@ describe("what is due about a call", () => {
     put({});
     await keeper.look("c", signal);
     await keeper.look("c", signal);
+    expect([...offers.standing.keys()]).toEqual(["c"]);
+  });
+
+  test("W4 a call that a router has is not offered as long as it says so, and is when nobody does", async () => {
+    const { keeper, put, offers, heldElsewhere, clock } = open();
+    put({});
+    heldElsewhere.add("c");
+    expect(await keeper.look("c", signal)).toBe(clock.now() + 1_000);
+    expect(offers.standing.size).toBe(0);
+    heldElsewhere.delete("c");
+    expect(await keeper.look("c", signal)).toBeUndefined();
     expect([...offers.standing.keys()]).toEqual(["c"]);
   });
 

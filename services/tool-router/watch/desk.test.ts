@@ -193,3 +193,41 @@ describe("who is handed a call", () => {
     await until(() => holder.handed.length === 2);
   });
 });
+
+describe("calls that come straight from the router that recorded them", () => {
+  test("TOOL-6 W6 go to the watcher with the most room; when nobody has any, they stand in the queue", async () => {
+    const parts = open(true);
+    const [one, two] = [parts.watch("one", 2), parts.watch("two", 1)];
+    for (let n = 0; n < 4; n++) await parts.call(`c${n}`);
+    await until(() => one.handed.length + two.handed.length === 3);
+    expect([one.handed.length, two.handed.length]).toEqual([2, 1]);
+    expect([...parts.offers.standing.keys()]).toEqual(["c3"]);
+    await parts.resolve("c0");
+    await until(() => [...one.ids(), ...two.ids()].includes("c3"));
+  });
+
+  test("W4 go into the queue when the watcher leaves, and are read before another gets them", async () => {
+    const parts = open(true);
+    const first = parts.watch("first");
+    await parts.call("answered");
+    await parts.call("given back");
+    await until(() => first.handed.length === 2);
+    expect([parts.desk.holds("given back"), parts.offers.standing.size]).toEqual([true, 0]);
+    await parts.store.update("answered", (record) => ({ ...record, state: State.RESOLVED, result: success(1) })); // its news is late
+    first.leave();
+    await until(() => parts.offers.standing.size === 2);
+    expect(parts.desk.holds("given back")).toBe(false);
+    const second = parts.watch("second");
+    await until(() => second.handed.length === 1 && parts.offers.standing.size === 1);
+    expect(second.ids()).toEqual(["given back"]);
+  });
+
+  test("W1 are not handed to another watcher when they come again", async () => {
+    const parts = open(true);
+    const holder = parts.watch("holder");
+    await parts.call("held");
+    expect(await parts.offers.hand(parts.records.get("held")!)).toBe(true);
+    await until(() => holder.handed.length > 0);
+    expect(holder.handed).toHaveLength(1);
+  });
+});

@@ -37,6 +37,17 @@ describe("calls that services outside watch for, callers and watchers on differe
     expect(watching.flatMap(({ faults }) => faults)).toEqual([]);
   });
 
+  test("TOOL-6 W1 calls go straight to the router of a watcher that is there: next to none stands in a queue", async () => {
+    const sessionId = await shop.openSession();
+    await using service = new ExternalService(watchers.calls, { tools: ["charge"] }, answerAtOnce);
+    const offered = async () => (await shop.bus.manager.streams.info("TOOLBUS_OFFERS")).state.last_seq;
+    await callers.call({ sessionId, name: "charge", argumentsJson: '{"first":true}' });
+    const before = await offered();
+    for (let n = 0; n < 20; n++) await callers.call({ sessionId, name: "charge", argumentsJson: `{"n":${n}}` });
+    expect(service.callIds).toHaveLength(21);
+    expect((await offered()) - before).toBeLessThan(5); // those that took too long to be recorded
+  });
+
   test("TOOL-6 a synchronous call that nobody watches for says so, after the grace and long before its timeout", async () => {
     const sessionId = await shop.openSession();
     const startedAt = performance.now();
