@@ -21,7 +21,7 @@ import { AGENT_SWITCHED } from "./agent-switched.ts";
 import type { LoopContext } from "./context.ts";
 import type { DeltaWriter } from "./deltas.ts";
 import { inParallel } from "./in-parallel.ts";
-import { decideRefusal, errorResult } from "./refusal.ts";
+import { decideRefusals, errorResult } from "./refusal.ts";
 import type { ToolTable } from "./tool-table.ts";
 
 export interface CallWork {
@@ -35,14 +35,13 @@ export interface CallWork {
 /** Gives every open call its result, but those that wait for the client of the run. */
 export async function executeCalls(run: ClaimedRun, context: LoopContext, work: CallWork): Promise<void> {
   const { options } = run.state.accepted;
-  const firstNumber = run.state.callCount - (run.state.turns.at(-1)?.calls.length ?? 0);
-  const numbersByCallId = new Map(
-    run.state.turns.at(-1)?.calls.map(({ callId }, index) => [callId, firstNumber + index]),
-  );
+  const { maxToolCalls } = context.limits;
+  const calls = run.state.turns.at(-1)?.calls ?? [];
+  const countBefore = run.state.callCount - calls.length;
+  const refusals = decideRefusals(calls, { table: work.table, options, countBefore, maxToolCalls });
   const dispatched: FunctionCall[] = [];
   for (const call of openCalls(run.state)) {
-    const isOverBudget = (numbersByCallId.get(call.callId) ?? 0) >= context.limits.maxToolCalls;
-    const refusal = decideRefusal(call, { table: work.table, options, isOverBudget });
+    const refusal = refusals.get(call.callId);
     if (refusal !== undefined) {
       context.onRefused(call, refusal);
       await record(run, call.callId, errorResult(refusal));

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { createFakeModel } from "../model/fake-model.fixture.ts";
 import type { FakeTool } from "./fake-router.fixture.ts";
 import { double, openRun } from "./loop-run.fixture.ts";
 
@@ -70,6 +71,26 @@ describe("limits of a run, and what its model may and must call", () => {
     await run.work();
     expect(run.asked.map(({ toolChoice }) => toolChoice)).toEqual(Array(2).fill({ type: "tool", toolName: "double" }));
     expect(await run.view()).toMatchObject({ status: RunStatus.FAILED, reason: "tool_choice_unmet", turns: 0 });
+  });
+
+  test("LOOP-2 LOOP-12 an answer that does not obey is no part of the run, but was paid for: its usage counts", async () => {
+    const options = { toolChoice: { choice: { case: "mode" as const, value: "required" } } };
+    const price = { inputPerMillion: 1_000, outputPerMillion: 10_000 };
+    const setting = { turns: [], options, agent: { model: { provider: "fake", model: "m", price } } };
+    const stubborn = () => createFakeModel("m", () => ({ text: "I will not" })); // 10 tokens read and 5 written an answer
+    const run = await openRun({ ...setting, model: stubborn() });
+    await run.work();
+    const dropped = run.events().flatMap(({ event }) => (event.case === "answerDropped" ? [event.value] : []));
+    expect(dropped).toMatchObject([
+      { turn: 1, attempt: 1, model: "m", usage: { inputTokens: 10n, outputTokens: 5n } },
+      { turn: 1, attempt: 2 },
+    ]);
+    expect(await run.view()).toMatchObject({ reason: "tool_choice_unmet", turns: 0, usage: { inputTokens: 20n } });
+    expect((await run.view()).usage?.cost).toBeCloseTo(0.12);
+    const short = await openRun({ ...setting, model: stubborn(), limits: { maxTokens: 15n } });
+    expect(await short.work()).toBe("ended");
+    expect(await short.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "max_tokens", turns: 0 });
+    expect(short.asked).toHaveLength(1);
   });
 
   test("LOOP-2 under none a call gets an error and is not executed", async () => {

@@ -34,6 +34,7 @@ import { compactIfFull } from "./compaction.ts";
 import type { LoopContext } from "./context.ts";
 import { createDeltaWriter, type DeltaWriter } from "./deltas.ts";
 import { listTools } from "./list-tools.ts";
+import { decideClientCalls } from "./refusal.ts";
 import { RunFailed } from "./run-failed.ts";
 import { decideStop, hasSkipped, type Stop } from "./stop-condition.ts";
 import type { ToolTable } from "./tool-table.ts";
@@ -85,22 +86,35 @@ async function model(
   context: LoopContext,
   signal: AbortSignal,
   known: ToolTable | undefined,
-): Promise<TurnTaken> {
+): Promise<TurnTaken | undefined> {
   using ending = openEnding(signal, context.handover);
   const ends = ending.signal;
   const table = known?.isStillCurrent() ? known : await listTools(run.state, context, ends);
   const taken = await takeTurn(run, context, table, ends);
+  if (taken === undefined) return undefined;
   const { turn, attempt, items, answer, usage } = taken;
   const { modelId, finishReason } = answer;
+  const clientCallIds = clientCallsOfTurn(run, context, taken);
   try {
     await run.append(() => ({
       case: "turnCommitted",
-      value: { turn, attempt, items, usage, model: modelId, finishReason },
+      value: { turn, attempt, items, usage, model: modelId, finishReason, clientCallIds },
     }));
   } catch (error) {
     throw isTooLarge(error) ? new RunFailed("turn_too_large", error.message, error) : error;
   }
   return taken;
+}
+
+function clientCallsOfTurn({ state }: ClaimedRun, { limits }: LoopContext, { items, table }: TurnTaken): string[] {
+  const calls = items.flatMap(({ item }) => (item.case === "functionCall" ? [item.value] : []));
+  const { maxToolCalls } = limits;
+  return decideClientCalls(calls, {
+    table,
+    options: state.accepted.options,
+    countBefore: state.callCount,
+    maxToolCalls,
+  });
 }
 
 /** A turn that another process committed may have been dispatched by it: its calls are recovered. */

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import type { FunctionCall, RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type FunctionCall, RunMode, type RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { isDuplicateCallId } from "./call-ids.ts";
@@ -25,6 +25,31 @@ export function decideRefusal(call: FunctionCall, rules: CallRules): string | un
   if (!table.isAllowed(call.name)) return `tool "${call.name}" is not in the allowed_tools list`;
   if (isOverBudget) return "the run's limit of tool calls (max_tool_calls) is used up";
   return faultOfArguments(call);
+}
+
+export interface TurnRules extends Omit<CallRules, "isOverBudget"> {
+  /** How many calls the run made before this turn. */
+  readonly countBefore: number;
+  readonly maxToolCalls: number;
+}
+
+/** The refusals among the calls of one turn, by call id. */
+export function decideRefusals(calls: readonly FunctionCall[], rules: TurnRules): ReadonlyMap<string, string> {
+  const { countBefore, maxToolCalls } = rules;
+  const refusals = new Map<string, string>();
+  for (const [index, call] of calls.entries()) {
+    const refusal = decideRefusal(call, { ...rules, isOverBudget: countBefore + index >= maxToolCalls });
+    if (refusal !== undefined) refusals.set(call.callId, refusal);
+  }
+  return refusals;
+}
+
+/** The calls of a turn that are handed to the client: with the turn's commit it may answer these. */
+export function decideClientCalls(calls: readonly FunctionCall[], rules: TurnRules): string[] {
+  if (rules.options?.mode === RunMode.SINGLE_TURN) return []; // the run ends with the turn
+  const refusals = decideRefusals(calls, rules);
+  const isClients = ({ name }: FunctionCall) => rules.table.find(name)?.kind === "function";
+  return calls.filter((call) => isClients(call) && !refusals.has(call.callId)).map(({ callId }) => callId);
 }
 
 function faultOfArguments({ name, argumentsJson }: FunctionCall): string | undefined {

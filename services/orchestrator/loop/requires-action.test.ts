@@ -108,4 +108,34 @@ describe("a run that needs its client", () => {
     await run.work();
     expect(await run.view()).toMatchObject({ outputText: "8 yes" });
   });
+
+  test.each([
+    ["outside allowed_tools", { allowedTools: ["double"] }, {}, ["q"]],
+    ["under none", { toolChoice: { choice: { case: "mode" as const, value: "none" } } }, {}, ["q"]],
+    ["over max_tool_calls", {}, { maxToolCalls: 1 }, ["first", "q"]],
+    ["that comes twice", {}, {}, ["q", "q"]],
+  ])(
+    "LOOP-3 LOOP-5 has no answer of its client taken for a call %s before it is refused",
+    async (_, narrowed, limits, ids) => {
+      const turns = [{ calls: ids.map((id) => ({ name: "ask", id })) }, { text: "done" }];
+      const run = await openRun({ turns, options: { ...options, ...narrowed }, limits });
+      const { append } = run.log;
+      const refusals: unknown[] = [];
+      run.log.append = async (event, position) => {
+        const appended = await append(event, position);
+        if (event.event.case === "turnCommitted" && event.event.value.turn === 1) {
+          const calls = event.event.value.items.flatMap(({ item }) =>
+            item.case === "functionCall" ? [item.value] : [],
+          );
+          const early = await run.answer(calls.at(-1)!.callId, json("early")).catch((error: unknown) => error);
+          refusals.push(early);
+        }
+        return appended;
+      };
+      await run.work();
+      expect(refusals).toMatchObject([{ code: "failed_precondition", reason: "CALL_NOT_AWAITED" }]);
+      expect((await run.view()).requiredCalls.map(({ callId }) => callId)).toEqual(ids.slice(0, -1));
+      expect((await run.results()).at(-1)?.result).toMatchObject({ isError: true });
+    },
+  );
 });

@@ -1,8 +1,8 @@
 /**
  * Takes one turn of the model: as many attempts as it needs, one append when it is whole.
  *
- * T1  An attempt that was given up leaves nothing in the log but checkpoints. The next one has a higher number, which
- *     resets watchers.
+ * T1  An attempt that was given up leaves nothing in the log but checkpoints, and what it used when it was answered. The next
+ *     one has a higher number, which resets watchers.
  * T2  Attempts under a later claim are numbered after all of an earlier one, whose number nobody knows any more.
  */
 
@@ -21,6 +21,7 @@ import { createDeltaWriter, type DeltaWriter } from "./deltas.ts";
 import { type AgentModel, pricedUsage } from "./models.ts";
 import { callIdsBefore, promptOfRun } from "./prompt-of-run.ts";
 import { RunFailed } from "./run-failed.ts";
+import { decideStop } from "./stop-condition.ts";
 import { meetsToolChoice, toolChoiceOfTurn } from "./tool-choice.ts";
 import type { ToolTable } from "./tool-table.ts";
 
@@ -42,12 +43,13 @@ export interface TurnTaken {
   readonly deltas: DeltaWriter;
 }
 
+/** Undefined when an answer that was dropped has used up what the run may spend. */
 export async function takeTurn(
   run: ClaimedRun,
   context: LoopContext,
   table: ToolTable,
   until: AbortSignal,
-): Promise<TurnTaken> {
+): Promise<TurnTaken | undefined> {
   const { state } = run;
   using ending = openEnding(until);
   const { signal } = ending;
@@ -77,7 +79,9 @@ export async function takeTurn(
         deltas,
         items: itemsFromAnswer(answer, turn, state, context.history),
       };
+    await run.append(() => ({ case: "answerDropped", value: { turn, attempt, usage, model: answer.modelId } }));
     if (hasDisobeyed) throw new RunFailed("tool_choice_unmet", "the model did not obey tool_choice, twice"); // LOOP-2
+    if (decideStop(run.state, context.limits, context.clock.now()) !== undefined) return undefined;
     hasDisobeyed = true;
   }
 }

@@ -4,7 +4,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { WakeQueue } from "../session/wake.ts";
-import { openCallCount, type RunState } from "./fold.ts";
+import { openCallCount, type RunState, type Turn } from "./fold.ts";
 import { openJournal, type RunJournal, type RunLog } from "./journal.ts";
 import { isFunctionToolCall } from "./view.ts";
 
@@ -83,6 +83,13 @@ function checkCall(state: RunState | undefined, callId: string): void {
     refuseCall("failed_precondition", callId, "is not the client's to answer", "CALL_FOREIGN");
   if (turn.resultsByCallId.has(callId))
     refuseCall("failed_precondition", callId, "has its answer already", "CALL_ALREADY_RESOLVED");
+  if (!mayBeAnswered(state, turn, callId))
+    refuseCall("failed_precondition", callId, "is not one that the run waits for", "CALL_NOT_AWAITED");
+}
+
+/** LOOP-3: what the loop is about to refuse is nobody's to answer; who may is told by the turn's commit, or by the parking. */
+function mayBeAnswered({ parkedCallIds }: RunState, { committed }: Turn, callId: string): boolean {
+  return parkedCallIds.has(callId) || committed.clientCallIds.includes(callId);
 }
 
 function refuseCall(

@@ -58,6 +58,8 @@ export interface RunState {
   /** Claims since the last turn was committed: attempts of a later claim are numbered after those of an earlier one. */
   readonly claimsInTurn: number;
   readonly turns: readonly Turn[];
+  /** Calls of the last turn that the run has waited for. */
+  readonly parkedCallIds: ReadonlySet<string>;
   /** How many calls the model made. */
   readonly callCount: number;
   /** What joined from the inbox, before the first turn. */
@@ -104,6 +106,7 @@ function stateFromAccepted(event: RunEvent): RunState {
     claim: undefined,
     claimsInTurn: 0,
     turns: [],
+    parkedCallIds: new Set(),
     callCount: 0,
     inbox: undefined,
     compaction: undefined,
@@ -126,6 +129,7 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
       const turn = turnFromCommitted(event.value, envelope.sequence);
       return {
         turns: [...state.turns, turn],
+        parkedCallIds: new Set(),
         callCount: state.callCount + turn.calls.length,
         spent: plus(state.spent, event.value.usage), // F5
         claimsInTurn: 1,
@@ -140,6 +144,8 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
       const weight = heavier(state, { items: result?.outputJson.length ?? 0 });
       return { turns, weight, spent: plus(state.spent, result?.usage) }; // F5
     }
+    case "answerDropped":
+      return { spent: plus(state.spent, event.value.usage) }; // F5
     case "inboxTaken":
       return { inbox: event.value };
     case "contextCompacted":
@@ -149,7 +155,7 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
       return { draft: draftAfter(state.draft, event.value), weight };
     }
     case "parked":
-      return { phase: { kind: "parked", untilMs: deadlineMsOf(event.value) } };
+      return { phase: { kind: "parked", untilMs: deadlineMsOf(event.value) }, parkedCallIds: idsOf(event.value.calls) };
     case "cancelRequested":
       return { cancel: state.cancel ?? event.value };
     case "ended":
