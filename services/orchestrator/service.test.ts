@@ -99,6 +99,12 @@ describe("a run", () => {
     expect((await world.runs.listRuns({ sessionId: "echo-keyed" })).runs).toHaveLength(1);
   });
 
+  test("LOOP-13 is created once for a key without a session, in one session", async () => {
+    const creation = { input: [userItem("once")], agent: "echo", idempotencyKey: "no session" };
+    const answers = await Promise.all(Array.from({ length: 4 }, () => world.runs.createRun(creation)));
+    expect(new Set(answers.map(({ run }) => `${run!.id} ${run!.sessionId}`)).size).toBe(1);
+  });
+
   test("LOOP-1 waits for the one before it in its session, and continues its conversation", async () => {
     const first = await start({ sessionId: "waiter-queue" }, "queue");
     const second = await start({ sessionId: "waiter-queue" }, "second");

@@ -81,3 +81,43 @@ test("a fork has the agent, the options and the point of the other run, and need
   await expect(fork(2)).rejects.toThrow("run r has no event 2: its last is 1");
   await expect(fork(0, [create(ItemSchema)])).rejects.toThrow("input[0] holds nothing");
 });
+
+test("LOOP-13 a key without a session leads to one session and one run for a principal and an agent", async () => {
+  const { options } = openOptions("a");
+  const opened: string[] = [];
+  const runsByKey = new Map<string, string>();
+  const keyed: CreationOptions = {
+    ...options,
+    keys: {
+      take: async (sessionId, key, runId) => {
+        const place = `${sessionId} ${key}`;
+        if (!runsByKey.has(place)) runsByKey.set(place, runId);
+        return runsByKey.get(place)!;
+      },
+    },
+    sessions: {
+      ...options.sessions,
+      createSession: async (agent, { sessionId = `new-${opened.length}`, principal }) => {
+        opened.push(sessionId);
+        return create(SessionSchema, { id: sessionId, agent, principal, state: SessionState.ACTIVE });
+      },
+    },
+  };
+  const start = async (idempotencyKey: string, agent = "a", principal = "ada") => {
+    const request = create(CreateRunRequestSchema, { agent, idempotencyKey, input: [said("go")] });
+    return (await createRun(keyed, request, { ...by, principal, asker: principal })).runId;
+  };
+  const first = await start("k");
+  expect(await start("k")).toBe(first);
+  expect(new Set(opened).size).toBe(1);
+  expect(opened[0]).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+  const others = [
+    await start("l"),
+    await start("k", "b"),
+    await start("k", "a", "bob"),
+    await start(""),
+    await start(""),
+  ];
+  expect(new Set([first, ...others]).size).toBe(6);
+  expect(new Set(opened).size).toBe(6);
+});

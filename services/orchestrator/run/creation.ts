@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import type { CreateRunRequest } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { type Item, type Message, Role, RunAcceptedSchema, type RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -34,7 +35,10 @@ export async function createRun(
   const { sessionId, agent, input, idempotencyKey, previousRunId } = request;
   refuseEmptyInput(input);
   const session = await (sessionId === ""
-    ? options.sessions.createSession(agent, by)
+    ? options.sessions.createSession(agent, {
+        ...by,
+        ...(idempotencyKey !== "" && { sessionId: sessionOfKey(by.principal, agent, idempotencyKey) }),
+      })
     : options.sessions.getSession(sessionId, by));
   requireOwner({ sessionId: session.id, principal: session.principal }, by.asker);
   if (session.state === SessionState.CLOSED) {
@@ -59,6 +63,14 @@ export async function createRun(
     ...(request.options && { options: request.options }),
   });
   return acceptRun(options, accepted);
+}
+
+/** A key without a session leads to a session, too: a repetition finds the run there. */
+function sessionOfKey(principal: string, agent: string, key: string): string {
+  const digest = createHash("sha256")
+    .update(JSON.stringify([principal, agent, key]))
+    .digest("hex");
+  return `key_${digest.slice(0, 40)}`;
 }
 
 function refuseEmptyInput(input: readonly Item[]): void {
