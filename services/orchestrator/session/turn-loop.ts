@@ -10,7 +10,7 @@ import type { Inbox } from "../inbox/inbox.ts";
 import { readNews } from "../inbox/read-news.ts";
 import type { LoopContext } from "../loop/context.ts";
 import type { DeltaWriter } from "../loop/deltas.ts";
-import { limitsFrom } from "../loop/limits.ts";
+import { limitsFrom, refuseUnpriced } from "../loop/limits.ts";
 import { type LoopOutcome, runLoop } from "../loop/loop.ts";
 import { type AgentModel, createModelRow, type ModelRow } from "../loop/models.ts";
 import { RunFailed } from "../loop/run-failed.ts";
@@ -81,10 +81,12 @@ async function openContext(
     readHistory(queues, log, previous),
     readNews(options, run.state, signal),
   ]);
+  const limits = limitsFrom(agent.limits, accepted.options?.limits);
+  refuseUnpriced(limits, agent);
   return {
     agent,
     models: modelsOfAgent(options, agent),
-    limits: limitsFrom(agent.limits, accepted.options?.limits),
+    limits,
     history,
     news: { ...news, takenEventIds },
     router,
