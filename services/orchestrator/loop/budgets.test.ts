@@ -1,3 +1,4 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
@@ -38,6 +39,27 @@ describe("budgets", () => {
     await run.work();
     expect(await run.view()).toMatchObject({ reason: "max_tokens", turns: 2 });
     expect((await run.view()).usage).toMatchObject({ inputTokens: 1_220n, outputTokens: 810n });
+  });
+
+  test("LOOP-12 a provider that tells no usage is held to max_tokens and max_cost by an estimate", async () => {
+    const nothing = { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined };
+    const usage = { inputTokens: nothing, outputTokens: { total: undefined, text: undefined, reasoning: undefined } };
+    const silent = createCaller("double");
+    const model: LanguageModelV4 = {
+      ...silent,
+      async doStream(call) {
+        const { stream } = await silent.doStream(call);
+        const parts = await Array.fromAsync(stream);
+        const untold = parts.map((part) => (part.type === "finish" ? { ...part, usage } : part));
+        return { stream: ReadableStream.from(untold) };
+      },
+    };
+    const byTokens = await openRun({ turns: [], model, limits: { maxTokens: 100n } });
+    await byTokens.work();
+    expect(await byTokens.view()).toMatchObject({ reason: "max_tokens" });
+    const byCost = await openRun({ turns: [], model, agent, limits: { maxCost: 0.15 } });
+    await byCost.work();
+    expect(await byCost.view()).toMatchObject({ reason: "max_cost" });
   });
 
   test("LOOP-12 the cost of calls counts, too", async () => {

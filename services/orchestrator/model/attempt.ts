@@ -19,6 +19,7 @@ export type SpokenPart =
 export interface Answer {
   readonly parts: readonly SpokenPart[];
   readonly finishReason: LanguageModelV4FinishReason["unified"];
+  /** As the provider counted; an estimate of what it did not tell. */
   readonly usage: { inputTokens: bigint; outputTokens: bigint };
   readonly modelId: string;
 }
@@ -59,7 +60,7 @@ export async function takeAttempt(
   const watchdog = openWatchdog(stallMs, () => stalled.abort(new ModelStalled(stallMs))); // M1
   using ending = openEnding(signal, stalled.signal);
   const ends = ending.signal;
-  const collector = createCollector(model.modelId, onPiece);
+  const collector = createCollector(model.modelId, onPiece, call.prompt);
   try {
     const { stream } = await unlessAborted(model.doStream({ ...call, abortSignal: ends }), ends);
     const reader = stream.getReader();

@@ -1,4 +1,9 @@
-import type { LanguageModelV4StreamPart, LanguageModelV4Usage, SharedV4ProviderMetadata } from "@ai-sdk/provider";
+import type {
+  LanguageModelV4Prompt,
+  LanguageModelV4StreamPart,
+  LanguageModelV4Usage,
+  SharedV4ProviderMetadata,
+} from "@ai-sdk/provider";
 import { type Answer, ModelInterrupted, type Piece, type SpokenPart } from "./attempt.ts";
 
 type Spoken = { kind: "text" | "reasoning"; text: string; metadata: SharedV4ProviderMetadata };
@@ -9,7 +14,11 @@ type Collected = Spoken | Extract<SpokenPart, { kind: "call" }>;
  * encrypted thoughts, ids of its own) may come with its start, in its middle or with its end; all of it is kept, as it wants
  * it back. A thought may be nothing but that.
  */
-export function createCollector(requestedModelId: string, onPiece: (piece: Piece) => void) {
+export function createCollector(
+  requestedModelId: string,
+  onPiece: (piece: Piece) => void,
+  prompt: LanguageModelV4Prompt = [],
+) {
   const parts: Collected[] = [];
   const openById = new Map<string, Spoken>();
   const namesByCallId = new Map<string, string>();
@@ -80,7 +89,7 @@ export function createCollector(requestedModelId: string, onPiece: (piece: Piece
       throw new ModelInterrupted(`the model's stream ended without an end (${finish?.finishReason.raw ?? "cut"})`);
     }
     const spoken = parts.map(spokenFrom).filter(saysSomething);
-    return { parts: spoken, finishReason: reason, usage: usageFrom(finish.usage), modelId };
+    return { parts: spoken, finishReason: reason, usage: usageFrom(finish.usage, prompt, spoken), modelId };
   }
 
   return { take, answer };
@@ -105,10 +114,24 @@ function jsonFrom(metadata: SharedV4ProviderMetadata | undefined): string {
   return metadata === undefined || Object.keys(metadata).length === 0 ? "" : JSON.stringify(metadata);
 }
 
-function usageFrom(usage: LanguageModelV4Usage): Answer["usage"] {
-  return { inputTokens: tokens(usage.inputTokens.total), outputTokens: tokens(usage.outputTokens.total) };
+/** A provider that does not count is no reason for a budget not to: what it does not tell is estimated. */
+function usageFrom(usage: LanguageModelV4Usage, prompt: LanguageModelV4Prompt, spoken: SpokenPart[]): Answer["usage"] {
+  return {
+    inputTokens: tokens(usage.inputTokens.total) ?? estimatedTokens(prompt),
+    outputTokens: tokens(usage.outputTokens.total) ?? estimatedTokens(spoken.map(textOfSpoken)),
+  };
 }
 
-function tokens(count: number | undefined): bigint {
-  return BigInt(Math.max(0, Math.trunc(count || 0)));
+function tokens(count: number | undefined): bigint | undefined {
+  return count === undefined || !Number.isFinite(count) ? undefined : BigInt(Math.max(0, Math.trunc(count)));
+}
+
+const bytesOfToken = 4;
+
+function estimatedTokens(said: readonly unknown[]): bigint {
+  return said.length === 0 ? 0n : BigInt(Math.ceil(Buffer.byteLength(JSON.stringify(said)) / bytesOfToken));
+}
+
+function textOfSpoken(part: SpokenPart): string {
+  return part.kind === "call" ? `${part.name} ${part.argumentsJson}` : part.text;
 }
