@@ -47,6 +47,13 @@ describe("a run for people", () => {
     expect(text).toBe("Hal\n(the model starts this answer again)\nHello");
   });
 
+  test("LOOP-2 an answer that was dropped is said to be one", () => {
+    const dropped = { event: { answerDropped: { turn: 1, attempt: 1 } } };
+    expect(written(createRunPrinter, delta("No"), dropped)).toBe(
+      "No\n(this answer went against tool_choice and is dropped)\n",
+    );
+  });
+
   test("LOOP-10 the text so far is shown to who joins in mid-turn, and only what is new of it to who was there", () => {
     const soFar = { reset: { text: "Hello, " } };
     const rest = [delta("Ada"), turn(message("Hello, Ada"))];

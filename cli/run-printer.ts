@@ -67,6 +67,8 @@ export function createRunPrinter(write: Write): RunPrinter {
         const mark = result?.isError ? colors.red("✗") : colors.green("✓");
         return line(`${mark} ${shorten(result?.outputJson ?? "null")} ${colors.dim(callId)}`);
       }
+      case "answerDropped":
+        return line(colors.dim("(this answer went against tool_choice and is dropped)"));
       case "parked":
         return line(colors.yellow(`waits for outputs of ${event.value.calls.map((call) => call.name).join(", ")}`));
       case "ended":

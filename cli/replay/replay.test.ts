@@ -101,6 +101,15 @@ test("LOOP-10 what a turn had said by a checkpoint is a note in its place", () =
   expect(lines.at(-1)).toBe("   2    +0.09s turn 1, attempt 1, says: I lo");
 });
 
+test("LOOP-2 an answer that was dropped is a note that says so, and what it used", () => {
+  const usage = { inputTokens: 10n, outputTokens: 5n };
+  const dropped = eventAt(2, 90, { case: "answerDropped", value: { turn: 1, attempt: 1, model: "m", usage } });
+  const lines = linesOfReplay(replayFromEvents([...events.slice(0, 2), dropped])!);
+  expect(lines.at(-1)).toBe(
+    "   2    +0.09s turn 1, attempt 1: the answer of m went against tool_choice and was dropped (10 tokens in, 5 out)",
+  );
+});
+
 test("a log that was cut off shows the calls without a result, and one without a beginning is none", () => {
   const lines = linesOfReplay(replayFromEvents(events.slice(0, 4))!);
   expect(lines.filter((line) => line.includes("no result"))).toHaveLength(2);

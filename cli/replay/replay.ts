@@ -78,6 +78,13 @@ function stepFromEvent({ sequence, event }: RunEvent, atMs: number, openCalls: O
       const { turn, attempt, text } = event.value;
       return note(`turn ${turn}, attempt ${attempt}, says: ${text}`);
     }
+    case "answerDropped": {
+      const { turn, attempt, model, usage } = event.value;
+      const used = `${usage?.inputTokens ?? 0} tokens in, ${usage?.outputTokens ?? 0} out`;
+      return note(
+        `turn ${turn}, attempt ${attempt}: the answer of ${model} went against tool_choice and was dropped (${used})`,
+      );
+    }
     case "parked":
       return note(`waits for outputs of ${event.value.calls.map(({ name }) => name).join(", ")}`);
     case "cancelRequested":
