@@ -19,7 +19,7 @@ import type { Message as Message$1, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/run/v1/run.proto.
  */
 export const file_toolbus_run_v1_run: GenFile = /*@__PURE__*/
-  fileDesc("Chh0b29sYnVzL3J1bi92MS9ydW4ucHJvdG8SDnRvb2xidXMucnVuLnYxImUKB01lc3NhZ2USLAoEcm9sZRgBIAEoDjIULnRvb2xidXMucnVuLnYxLlJvbGVCCLpIBYIBAhABEgwKBHRleHQYAiABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgDIAEoCSJlCgxGdW5jdGlvbkNhbGwSDwoHY2FsbF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEhYKDmFyZ3VtZW50c19qc29uGAMgASgJEh4KFnByb3ZpZGVyX21ldGFkYXRhX2pzb24YBCABKAkiXgoSRnVuY3Rpb25DYWxsT3V0cHV0EhsKB2NhbGxfaWQYASABKAlCCrpIB3IFEAEYgAESKwoGcmVzdWx0GAIgASgLMhsudG9vbGJ1cy50b29sLnYxLlRvb2xSZXN1bHQiOQoJUmVhc29uaW5nEgwKBHRleHQYASABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgCIAEoCSLlAQoESXRlbRIqCgdtZXNzYWdlGAEgASgLMhcudG9vbGJ1cy5ydW4udjEuTWVzc2FnZUgAEjUKDWZ1bmN0aW9uX2NhbGwYAiABKAsyHC50b29sYnVzLnJ1bi52MS5GdW5jdGlvbkNhbGxIABJCChRmdW5jdGlvbl9jYWxsX291dHB1dBgDIAEoCzIiLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbE91dHB1dEgAEi4KCXJlYXNvbmluZxgEIAEoCzIZLnRvb2xidXMucnVuLnYxLlJlYXNvbmluZ0gAQgYKBGl0ZW0iZgoKVG9vbENob2ljZRIrCgRtb2RlGAEgASgJQhu6SBhyFlIEYXV0b1IIcmVxdWlyZWRSBG5vbmVIABIhCgtmb3JjZWRfdG9vbBgCIAEoCUIKukgHcgUQARiABEgAQggKBmNob2ljZSLEAgoKUnVuT3B0aW9ucxIvCgt0b29sX2Nob2ljZRgBIAEoCzIaLnRvb2xidXMucnVuLnYxLlRvb2xDaG9pY2USIAoNYWxsb3dlZF90b29scxgCIAMoCUIJukgGkgEDEOgHEjgKDmZ1bmN0aW9uX3Rvb2xzGAMgAygLMhUudG9vbGJ1cy50b29sLnYxLlRvb2xCCbpIBpIBAxDoBxIvCgRtb2RlGAQgASgOMhcudG9vbGJ1cy5ydW4udjEuUnVuTW9kZUIIukgFggECEAESIAoTcGFyYWxsZWxfdG9vbF9jYWxscxgFIAEoCEgAiAEBEigKBmxpbWl0cxgGIAEoCzIYLnRvb2xidXMuYWdlbnQudjEuTGltaXRzEhQKDGluc3RydWN0aW9ucxgHIAEoCUIWChRfcGFyYWxsZWxfdG9vbF9jYWxscyJCCgVVc2FnZRIUCgxpbnB1dF90b2tlbnMYASABKAQSFQoNb3V0cHV0X3Rva2VucxgCIAEoBBIMCgRjb3N0GAMgASgBIjsKCVJ1blBhcmVudBIOCgZydW5faWQYASABKAkSDwoHY2FsbF9pZBgCIAEoCRINCgVkZXB0aBgDIAEoDSIuCgdSdW5Gb3JrEg4KBnJ1bl9pZBgBIAEoCRITCgthdF9zZXF1ZW5jZRgCIAEoDSKtBAoDUnVuEgoKAmlkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDQoFYWdlbnQYAyABKAkSKQoGc3RhdHVzGAQgASgOMhkudG9vbGJ1cy5ydW4udjEuUnVuU3RhdHVzEg4KBnJlYXNvbhgFIAEoCRINCgVlcnJvchgGIAEoCRIjCgVpdGVtcxgHIAMoCzIULnRvb2xidXMucnVuLnYxLkl0ZW0SEwoLb3V0cHV0X3RleHQYCCABKAkSNAoOcmVxdWlyZWRfY2FsbHMYCSADKAsyHC50b29sYnVzLnJ1bi52MS5GdW5jdGlvbkNhbGwSDQoFdHVybnMYCiABKA0SJAoFdXNhZ2UYCyABKAsyFS50b29sYnVzLnJ1bi52MS5Vc2FnZRIuCgpjcmVhdGVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNbGFzdF9zZXF1ZW5jZRgOIAEoDRIpCgZwYXJlbnQYDyABKAsyGS50b29sYnVzLnJ1bi52MS5SdW5QYXJlbnQSJQoEZm9yaxgQIAEoCzIXLnRvb2xidXMucnVuLnYxLlJ1bkZvcmsSEgoKc2VsZl93YWtlcxgRIAEoDRItCgVkcmFmdBgSIAEoCzIeLnRvb2xidXMucnVuLnYxLlRleHRDaGVja3BvaW50Iq0CCgtSdW5BY2NlcHRlZBISCgpzZXNzaW9uX2lkGAEgASgJEg0KBWFnZW50GAIgASgJEiMKBWlucHV0GAMgAygLMhQudG9vbGJ1cy5ydW4udjEuSXRlbRIrCgdvcHRpb25zGAQgASgLMhoudG9vbGJ1cy5ydW4udjEuUnVuT3B0aW9ucxIRCglwcmluY2lwYWwYBSABKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAYgASgJEhcKD3ByZXZpb3VzX3J1bl9pZBgHIAEoCRIpCgZwYXJlbnQYCCABKAsyGS50b29sYnVzLnJ1bi52MS5SdW5QYXJlbnQSJQoEZm9yaxgJIAEoCzIXLnRvb2xidXMucnVuLnYxLlJ1bkZvcmsSEgoKc2VsZl93YWtlcxgKIAEoDSItCgpSdW5DbGFpbWVkEg0KBWVwb2NoGAEgASgNEhAKCGluc3RhbmNlGAIgASgJIrgBCg1UdXJuQ29tbWl0dGVkEgwKBHR1cm4YASABKA0SIwoFaXRlbXMYAiADKAsyFC50b29sYnVzLnJ1bi52MS5JdGVtEiQKBXVzYWdlGAMgASgLMhUudG9vbGJ1cy5ydW4udjEuVXNhZ2USDQoFbW9kZWwYBCABKAkSDwoHYXR0ZW1wdBgFIAEoDRIVCg1maW5pc2hfcmVhc29uGAYgASgJEhcKD2NsaWVudF9jYWxsX2lkcxgHIAMoCSJjCg1BbnN3ZXJEcm9wcGVkEgwKBHR1cm4YASABKA0SDwoHYXR0ZW1wdBgCIAEoDRIkCgV1c2FnZRgDIAEoCzIVLnRvb2xidXMucnVuLnYxLlVzYWdlEg0KBW1vZGVsGAQgASgJIlUKC0NhbGxTdGFydGVkEg8KB2NhbGxfaWQYASABKAkSDAoEdG9vbBgCIAEoCRInCgZlZmZlY3QYAyABKA4yFy50b29sYnVzLnRvb2wudjEuRWZmZWN0IkwKDENhbGxGaW5pc2hlZBIPCgdjYWxsX2lkGAEgASgJEisKBnJlc3VsdBgCIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0ImYKCVJ1blBhcmtlZBIrCgVjYWxscxgBIAMoCzIcLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbBIsCghkZWFkbGluZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiYgoOVGV4dENoZWNrcG9pbnQSDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEg4KBmRlbHRhcxgDIAEoDRIMCgR0ZXh0GAQgASgJEhMKC2ZpcnN0X2RlbHRhGAUgASgNIjQKD0NhbmNlbFJlcXVlc3RlZBIRCglwcmluY2lwYWwYASABKAkSDgoGcmVhc29uGAIgASgJImkKCFJ1bkVuZGVkEikKBnN0YXR1cxgBIAEoDjIZLnRvb2xidXMucnVuLnYxLlJ1blN0YXR1cxIOCgZyZWFzb24YAiABKAkSDQoFZXJyb3IYAyABKAkSEwoLb3V0cHV0X3RleHQYBCABKAkiRAoKSW5ib3hUYWtlbhIRCglldmVudF9pZHMYASADKAkSIwoFaXRlbXMYAiADKAsyFC50b29sYnVzLnJ1bi52MS5JdGVtImIKEENvbnRleHRDb21wYWN0ZWQSFwoPYmVmb3JlX3NlcXVlbmNlGAEgASgNEg8KB3N1bW1hcnkYAiABKAkSJAoFdXNhZ2UYAyABKAsyFS50b29sYnVzLnJ1bi52MS5Vc2FnZSLuBQoIUnVuRXZlbnQSDgoGcnVuX2lkGAEgASgJEhAKCHNlcXVlbmNlGAIgASgNEigKBHRpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWVwb2NoGAQgASgNEi8KCGFjY2VwdGVkGAUgASgLMhsudG9vbGJ1cy5ydW4udjEuUnVuQWNjZXB0ZWRIABItCgdjbGFpbWVkGAYgASgLMhoudG9vbGJ1cy5ydW4udjEuUnVuQ2xhaW1lZEgAEjcKDnR1cm5fY29tbWl0dGVkGAcgASgLMh0udG9vbGJ1cy5ydW4udjEuVHVybkNvbW1pdHRlZEgAEjMKDGNhbGxfc3RhcnRlZBgIIAEoCzIbLnRvb2xidXMucnVuLnYxLkNhbGxTdGFydGVkSAASNQoNY2FsbF9maW5pc2hlZBgJIAEoCzIcLnRvb2xidXMucnVuLnYxLkNhbGxGaW5pc2hlZEgAEisKBnBhcmtlZBgKIAEoCzIZLnRvb2xidXMucnVuLnYxLlJ1blBhcmtlZEgAEjkKD3RleHRfY2hlY2twb2ludBgLIAEoCzIeLnRvb2xidXMucnVuLnYxLlRleHRDaGVja3BvaW50SAASOwoQY2FuY2VsX3JlcXVlc3RlZBgMIAEoCzIfLnRvb2xidXMucnVuLnYxLkNhbmNlbFJlcXVlc3RlZEgAEikKBWVuZGVkGA0gASgLMhgudG9vbGJ1cy5ydW4udjEuUnVuRW5kZWRIABIxCgtpbmJveF90YWtlbhgOIAEoCzIaLnRvb2xidXMucnVuLnYxLkluYm94VGFrZW5IABI9ChFjb250ZXh0X2NvbXBhY3RlZBgPIAEoCzIgLnRvb2xidXMucnVuLnYxLkNvbnRleHRDb21wYWN0ZWRIABI3Cg5hbnN3ZXJfZHJvcHBlZBgQIAEoCzIdLnRvb2xidXMucnVuLnYxLkFuc3dlckRyb3BwZWRIAEIHCgVldmVudCLxAQoIUnVuRGVsdGESDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEgkKAW4YAyABKA0SDgoEdGV4dBgEIAEoCUgAEjMKCWFyZ3VtZW50cxgFIAEoCzIeLnRvb2xidXMucnVuLnYxLkFyZ3VtZW50c0RlbHRhSAASMAoIcHJvZ3Jlc3MYBiABKAsyHC50b29sYnVzLnJ1bi52MS5DYWxsUHJvZ3Jlc3NIABITCglyZWFzb25pbmcYByABKAlIABImCgNsb2cYCCABKAsyFy50b29sYnVzLnJ1bi52MS5DYWxsTG9nSABCBwoFZGVsdGEiPQoOQXJndW1lbnRzRGVsdGESDwoHY2FsbF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEgwKBHRleHQYAyABKAkiUAoMQ2FsbFByb2dyZXNzEg8KB2NhbGxfaWQYASABKAkSLwoIcHJvZ3Jlc3MYAiABKAsyHS50b29sYnVzLnRvb2wudjEuVG9vbFByb2dyZXNzIkEKB0NhbGxMb2cSDwoHY2FsbF9pZBgBIAEoCRIlCgNsb2cYAiABKAsyGC50b29sYnVzLnRvb2wudjEuVG9vbExvZyJHCghSdW5SZXNldBIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SDAoEdGV4dBgDIAEoCRIOCgZkZWx0YXMYBCABKA0iaQoJUXVldWVkUnVuEhIKCnNlc3Npb25faWQYASABKAkSDgoGcnVuX2lkGAIgASgJEhcKD3ByZXZpb3VzX3J1bl9pZBgDIAEoCRIfChdwcmV2aW91c19lbnRyeV9zZXF1ZW5jZRgEIAEoBCJeCgtTZXNzaW9uV2FrZRISCgpzZXNzaW9uX2lkGAEgASgJEg4KBnJ1bl9pZBgCIAEoCRITCgtldmVudF9jb3VudBgDIAEoDRIWCg5pbmJveF9ldmVudF9pZBgEIAEoCSrgAQoJUnVuU3RhdHVzEhoKFlJVTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIVChFSVU5fU1RBVFVTX1FVRVVFRBABEhoKFlJVTl9TVEFUVVNfSU5fUFJPR1JFU1MQAhIeChpSVU5fU1RBVFVTX1JFUVVJUkVTX0FDVElPThADEhgKFFJVTl9TVEFUVVNfQ09NUExFVEVEEAQSGQoVUlVOX1NUQVRVU19JTkNPTVBMRVRFEAUSFQoRUlVOX1NUQVRVU19GQUlMRUQQBhIYChRSVU5fU1RBVFVTX0NBTkNFTExFRBAHKlMKB1J1bk1vZGUSGAoUUlVOX01PREVfVU5TUEVDSUZJRUQQABIUChBSVU5fTU9ERV9BR0VOVElDEAESGAoUUlVOX01PREVfU0lOR0xFX1RVUk4QAipQCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABINCglST0xFX1VTRVIQARISCg5ST0xFX0FTU0lTVEFOVBACEg8KC1JPTEVfU1lTVEVNEANCoQEKEmNvbS50b29sYnVzLnJ1bi52MUIIUnVuUHJvdG9QAVondG9vbGJ1cy5kZXYvZ2VuL2dvL3Rvb2xidXMvcnVuL3YxO3J1bnYxogIDVFJYqgIOVG9vbGJ1cy5SdW4uVjHKAg5Ub29sYnVzXFJ1blxWMeICGlRvb2xidXNcUnVuXFYxXEdQQk1ldGFkYXRh6gIQVG9vbGJ1czo6UnVuOjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_agent_v1_agent, file_toolbus_tool_v1_tool]);
+  fileDesc("Chh0b29sYnVzL3J1bi92MS9ydW4ucHJvdG8SDnRvb2xidXMucnVuLnYxImUKB01lc3NhZ2USLAoEcm9sZRgBIAEoDjIULnRvb2xidXMucnVuLnYxLlJvbGVCCLpIBYIBAhABEgwKBHRleHQYAiABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgDIAEoCSJlCgxGdW5jdGlvbkNhbGwSDwoHY2FsbF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEhYKDmFyZ3VtZW50c19qc29uGAMgASgJEh4KFnByb3ZpZGVyX21ldGFkYXRhX2pzb24YBCABKAkiXgoSRnVuY3Rpb25DYWxsT3V0cHV0EhsKB2NhbGxfaWQYASABKAlCCrpIB3IFEAEYgAESKwoGcmVzdWx0GAIgASgLMhsudG9vbGJ1cy50b29sLnYxLlRvb2xSZXN1bHQiOQoJUmVhc29uaW5nEgwKBHRleHQYASABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgCIAEoCSLlAQoESXRlbRIqCgdtZXNzYWdlGAEgASgLMhcudG9vbGJ1cy5ydW4udjEuTWVzc2FnZUgAEjUKDWZ1bmN0aW9uX2NhbGwYAiABKAsyHC50b29sYnVzLnJ1bi52MS5GdW5jdGlvbkNhbGxIABJCChRmdW5jdGlvbl9jYWxsX291dHB1dBgDIAEoCzIiLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbE91dHB1dEgAEi4KCXJlYXNvbmluZxgEIAEoCzIZLnRvb2xidXMucnVuLnYxLlJlYXNvbmluZ0gAQgYKBGl0ZW0iZgoKVG9vbENob2ljZRIrCgRtb2RlGAEgASgJQhu6SBhyFlIEYXV0b1IIcmVxdWlyZWRSBG5vbmVIABIhCgtmb3JjZWRfdG9vbBgCIAEoCUIKukgHcgUQARiABEgAQggKBmNob2ljZSLEAgoKUnVuT3B0aW9ucxIvCgt0b29sX2Nob2ljZRgBIAEoCzIaLnRvb2xidXMucnVuLnYxLlRvb2xDaG9pY2USIAoNYWxsb3dlZF90b29scxgCIAMoCUIJukgGkgEDEOgHEjgKDmZ1bmN0aW9uX3Rvb2xzGAMgAygLMhUudG9vbGJ1cy50b29sLnYxLlRvb2xCCbpIBpIBAxDoBxIvCgRtb2RlGAQgASgOMhcudG9vbGJ1cy5ydW4udjEuUnVuTW9kZUIIukgFggECEAESIAoTcGFyYWxsZWxfdG9vbF9jYWxscxgFIAEoCEgAiAEBEigKBmxpbWl0cxgGIAEoCzIYLnRvb2xidXMuYWdlbnQudjEuTGltaXRzEhQKDGluc3RydWN0aW9ucxgHIAEoCUIWChRfcGFyYWxsZWxfdG9vbF9jYWxscyJCCgVVc2FnZRIUCgxpbnB1dF90b2tlbnMYASABKAQSFQoNb3V0cHV0X3Rva2VucxgCIAEoBBIMCgRjb3N0GAMgASgBIjsKCVJ1blBhcmVudBIOCgZydW5faWQYASABKAkSDwoHY2FsbF9pZBgCIAEoCRINCgVkZXB0aBgDIAEoDSIuCgdSdW5Gb3JrEg4KBnJ1bl9pZBgBIAEoCRITCgthdF9zZXF1ZW5jZRgCIAEoDSKtBAoDUnVuEgoKAmlkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDQoFYWdlbnQYAyABKAkSKQoGc3RhdHVzGAQgASgOMhkudG9vbGJ1cy5ydW4udjEuUnVuU3RhdHVzEg4KBnJlYXNvbhgFIAEoCRINCgVlcnJvchgGIAEoCRIjCgVpdGVtcxgHIAMoCzIULnRvb2xidXMucnVuLnYxLkl0ZW0SEwoLb3V0cHV0X3RleHQYCCABKAkSNAoOcmVxdWlyZWRfY2FsbHMYCSADKAsyHC50b29sYnVzLnJ1bi52MS5GdW5jdGlvbkNhbGwSDQoFdHVybnMYCiABKA0SJAoFdXNhZ2UYCyABKAsyFS50b29sYnVzLnJ1bi52MS5Vc2FnZRIuCgpjcmVhdGVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNbGFzdF9zZXF1ZW5jZRgOIAEoDRIpCgZwYXJlbnQYDyABKAsyGS50b29sYnVzLnJ1bi52MS5SdW5QYXJlbnQSJQoEZm9yaxgQIAEoCzIXLnRvb2xidXMucnVuLnYxLlJ1bkZvcmsSEgoKc2VsZl93YWtlcxgRIAEoDRItCgVkcmFmdBgSIAEoCzIeLnRvb2xidXMucnVuLnYxLlRleHRDaGVja3BvaW50Iq0CCgtSdW5BY2NlcHRlZBISCgpzZXNzaW9uX2lkGAEgASgJEg0KBWFnZW50GAIgASgJEiMKBWlucHV0GAMgAygLMhQudG9vbGJ1cy5ydW4udjEuSXRlbRIrCgdvcHRpb25zGAQgASgLMhoudG9vbGJ1cy5ydW4udjEuUnVuT3B0aW9ucxIRCglwcmluY2lwYWwYBSABKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAYgASgJEhcKD3ByZXZpb3VzX3J1bl9pZBgHIAEoCRIpCgZwYXJlbnQYCCABKAsyGS50b29sYnVzLnJ1bi52MS5SdW5QYXJlbnQSJQoEZm9yaxgJIAEoCzIXLnRvb2xidXMucnVuLnYxLlJ1bkZvcmsSEgoKc2VsZl93YWtlcxgKIAEoDSItCgpSdW5DbGFpbWVkEg0KBWVwb2NoGAEgASgNEhAKCGluc3RhbmNlGAIgASgJIrgBCg1UdXJuQ29tbWl0dGVkEgwKBHR1cm4YASABKA0SIwoFaXRlbXMYAiADKAsyFC50b29sYnVzLnJ1bi52MS5JdGVtEiQKBXVzYWdlGAMgASgLMhUudG9vbGJ1cy5ydW4udjEuVXNhZ2USDQoFbW9kZWwYBCABKAkSDwoHYXR0ZW1wdBgFIAEoDRIVCg1maW5pc2hfcmVhc29uGAYgASgJEhcKD2NsaWVudF9jYWxsX2lkcxgHIAMoCSJjCg1BbnN3ZXJEcm9wcGVkEgwKBHR1cm4YASABKA0SDwoHYXR0ZW1wdBgCIAEoDRIkCgV1c2FnZRgDIAEoCzIVLnRvb2xidXMucnVuLnYxLlVzYWdlEg0KBW1vZGVsGAQgASgJIlUKC0NhbGxTdGFydGVkEg8KB2NhbGxfaWQYASABKAkSDAoEdG9vbBgCIAEoCRInCgZlZmZlY3QYAyABKA4yFy50b29sYnVzLnRvb2wudjEuRWZmZWN0IkwKDENhbGxGaW5pc2hlZBIPCgdjYWxsX2lkGAEgASgJEisKBnJlc3VsdBgCIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0ImYKCVJ1blBhcmtlZBIrCgVjYWxscxgBIAMoCzIcLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbBIsCghkZWFkbGluZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiYgoOVGV4dENoZWNrcG9pbnQSDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEg4KBmRlbHRhcxgDIAEoDRIMCgR0ZXh0GAQgASgJEhMKC2ZpcnN0X2RlbHRhGAUgASgNIlsKCUNhbGxTaG93bhIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SDwoHY2FsbF9pZBgDIAEoCRIMCgR0b29sGAQgASgJEhAKCHNwYWNlX2lkGAUgASgJIjQKD0NhbmNlbFJlcXVlc3RlZBIRCglwcmluY2lwYWwYASABKAkSDgoGcmVhc29uGAIgASgJImkKCFJ1bkVuZGVkEikKBnN0YXR1cxgBIAEoDjIZLnRvb2xidXMucnVuLnYxLlJ1blN0YXR1cxIOCgZyZWFzb24YAiABKAkSDQoFZXJyb3IYAyABKAkSEwoLb3V0cHV0X3RleHQYBCABKAkiRAoKSW5ib3hUYWtlbhIRCglldmVudF9pZHMYASADKAkSIwoFaXRlbXMYAiADKAsyFC50b29sYnVzLnJ1bi52MS5JdGVtImIKEENvbnRleHRDb21wYWN0ZWQSFwoPYmVmb3JlX3NlcXVlbmNlGAEgASgNEg8KB3N1bW1hcnkYAiABKAkSJAoFdXNhZ2UYAyABKAsyFS50b29sYnVzLnJ1bi52MS5Vc2FnZSKfBgoIUnVuRXZlbnQSDgoGcnVuX2lkGAEgASgJEhAKCHNlcXVlbmNlGAIgASgNEigKBHRpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWVwb2NoGAQgASgNEi8KCGFjY2VwdGVkGAUgASgLMhsudG9vbGJ1cy5ydW4udjEuUnVuQWNjZXB0ZWRIABItCgdjbGFpbWVkGAYgASgLMhoudG9vbGJ1cy5ydW4udjEuUnVuQ2xhaW1lZEgAEjcKDnR1cm5fY29tbWl0dGVkGAcgASgLMh0udG9vbGJ1cy5ydW4udjEuVHVybkNvbW1pdHRlZEgAEjMKDGNhbGxfc3RhcnRlZBgIIAEoCzIbLnRvb2xidXMucnVuLnYxLkNhbGxTdGFydGVkSAASNQoNY2FsbF9maW5pc2hlZBgJIAEoCzIcLnRvb2xidXMucnVuLnYxLkNhbGxGaW5pc2hlZEgAEisKBnBhcmtlZBgKIAEoCzIZLnRvb2xidXMucnVuLnYxLlJ1blBhcmtlZEgAEjkKD3RleHRfY2hlY2twb2ludBgLIAEoCzIeLnRvb2xidXMucnVuLnYxLlRleHRDaGVja3BvaW50SAASOwoQY2FuY2VsX3JlcXVlc3RlZBgMIAEoCzIfLnRvb2xidXMucnVuLnYxLkNhbmNlbFJlcXVlc3RlZEgAEikKBWVuZGVkGA0gASgLMhgudG9vbGJ1cy5ydW4udjEuUnVuRW5kZWRIABIxCgtpbmJveF90YWtlbhgOIAEoCzIaLnRvb2xidXMucnVuLnYxLkluYm94VGFrZW5IABI9ChFjb250ZXh0X2NvbXBhY3RlZBgPIAEoCzIgLnRvb2xidXMucnVuLnYxLkNvbnRleHRDb21wYWN0ZWRIABI3Cg5hbnN3ZXJfZHJvcHBlZBgQIAEoCzIdLnRvb2xidXMucnVuLnYxLkFuc3dlckRyb3BwZWRIABIvCgpjYWxsX3Nob3duGBEgASgLMhkudG9vbGJ1cy5ydW4udjEuQ2FsbFNob3duSABCBwoFZXZlbnQi8QEKCFJ1bkRlbHRhEgwKBHR1cm4YASABKA0SDwoHYXR0ZW1wdBgCIAEoDRIJCgFuGAMgASgNEg4KBHRleHQYBCABKAlIABIzCglhcmd1bWVudHMYBSABKAsyHi50b29sYnVzLnJ1bi52MS5Bcmd1bWVudHNEZWx0YUgAEjAKCHByb2dyZXNzGAYgASgLMhwudG9vbGJ1cy5ydW4udjEuQ2FsbFByb2dyZXNzSAASEwoJcmVhc29uaW5nGAcgASgJSAASJgoDbG9nGAggASgLMhcudG9vbGJ1cy5ydW4udjEuQ2FsbExvZ0gAQgcKBWRlbHRhIj0KDkFyZ3VtZW50c0RlbHRhEg8KB2NhbGxfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIMCgR0ZXh0GAMgASgJIlAKDENhbGxQcm9ncmVzcxIPCgdjYWxsX2lkGAEgASgJEi8KCHByb2dyZXNzGAIgASgLMh0udG9vbGJ1cy50b29sLnYxLlRvb2xQcm9ncmVzcyJBCgdDYWxsTG9nEg8KB2NhbGxfaWQYASABKAkSJQoDbG9nGAIgASgLMhgudG9vbGJ1cy50b29sLnYxLlRvb2xMb2ciRwoIUnVuUmVzZXQSDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEgwKBHRleHQYAyABKAkSDgoGZGVsdGFzGAQgASgNImkKCVF1ZXVlZFJ1bhISCgpzZXNzaW9uX2lkGAEgASgJEg4KBnJ1bl9pZBgCIAEoCRIXCg9wcmV2aW91c19ydW5faWQYAyABKAkSHwoXcHJldmlvdXNfZW50cnlfc2VxdWVuY2UYBCABKAQiXgoLU2Vzc2lvbldha2USEgoKc2Vzc2lvbl9pZBgBIAEoCRIOCgZydW5faWQYAiABKAkSEwoLZXZlbnRfY291bnQYAyABKA0SFgoOaW5ib3hfZXZlbnRfaWQYBCABKAkq4AEKCVJ1blN0YXR1cxIaChZSVU5fU1RBVFVTX1VOU1BFQ0lGSUVEEAASFQoRUlVOX1NUQVRVU19RVUVVRUQQARIaChZSVU5fU1RBVFVTX0lOX1BST0dSRVNTEAISHgoaUlVOX1NUQVRVU19SRVFVSVJFU19BQ1RJT04QAxIYChRSVU5fU1RBVFVTX0NPTVBMRVRFRBAEEhkKFVJVTl9TVEFUVVNfSU5DT01QTEVURRAFEhUKEVJVTl9TVEFUVVNfRkFJTEVEEAYSGAoUUlVOX1NUQVRVU19DQU5DRUxMRUQQBypTCgdSdW5Nb2RlEhgKFFJVTl9NT0RFX1VOU1BFQ0lGSUVEEAASFAoQUlVOX01PREVfQUdFTlRJQxABEhgKFFJVTl9NT0RFX1NJTkdMRV9UVVJOEAIqUAoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASDQoJUk9MRV9VU0VSEAESEgoOUk9MRV9BU1NJU1RBTlQQAhIPCgtST0xFX1NZU1RFTRADQqEBChJjb20udG9vbGJ1cy5ydW4udjFCCFJ1blByb3RvUAFaJ3Rvb2xidXMuZGV2L2dlbi9nby90b29sYnVzL3J1bi92MTtydW52MaICA1RSWKoCDlRvb2xidXMuUnVuLlYxygIOVG9vbGJ1c1xSdW5cVjHiAhpUb29sYnVzXFJ1blxWMVxHUEJNZXRhZGF0YeoCEFRvb2xidXM6OlJ1bjo6VjFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_agent_v1_agent, file_toolbus_tool_v1_tool]);
 
 /**
  * A text of the conversation.
@@ -903,6 +903,55 @@ export const TextCheckpointSchema: GenMessage<TextCheckpoint> = /*@__PURE__*/
   messageDesc(file_toolbus_run_v1_run, 18);
 
 /**
+ * A call is about to be shown in a space while the model still writes its arguments.
+ *
+ * @generated from message toolbus.run.v1.CallShown
+ */
+export type CallShown = Message$1<"toolbus.run.v1.CallShown"> & {
+  /**
+   * The turn.
+   *
+   * @generated from field: uint32 turn = 1;
+   */
+  turn: number;
+
+  /**
+   * The attempt at the turn. If another one is committed, the call is never made.
+   *
+   * @generated from field: uint32 attempt = 2;
+   */
+  attempt: number;
+
+  /**
+   * The call's id, which no other attempt gives to a call.
+   *
+   * @generated from field: string call_id = 3;
+   */
+  callId: string;
+
+  /**
+   * The tool's reference.
+   *
+   * @generated from field: string tool = 4;
+   */
+  tool: string;
+
+  /**
+   * The space.
+   *
+   * @generated from field: string space_id = 5;
+   */
+  spaceId: string;
+};
+
+/**
+ * Describes the message toolbus.run.v1.CallShown.
+ * Use `create(CallShownSchema)` to create a new message.
+ */
+export const CallShownSchema: GenMessage<CallShown> = /*@__PURE__*/
+  messageDesc(file_toolbus_run_v1_run, 19);
+
+/**
  * Somebody asked to cancel the run.
  *
  * @generated from message toolbus.run.v1.CancelRequested
@@ -928,7 +977,7 @@ export type CancelRequested = Message$1<"toolbus.run.v1.CancelRequested"> & {
  * Use `create(CancelRequestedSchema)` to create a new message.
  */
 export const CancelRequestedSchema: GenMessage<CancelRequested> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 19);
+  messageDesc(file_toolbus_run_v1_run, 20);
 
 /**
  * The run ended. Nothing follows.
@@ -970,7 +1019,7 @@ export type RunEnded = Message$1<"toolbus.run.v1.RunEnded"> & {
  * Use `create(RunEndedSchema)` to create a new message.
  */
 export const RunEndedSchema: GenMessage<RunEnded> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 20);
+  messageDesc(file_toolbus_run_v1_run, 21);
 
 /**
  * News from the inbox joined the conversation.
@@ -998,7 +1047,7 @@ export type InboxTaken = Message$1<"toolbus.run.v1.InboxTaken"> & {
  * Use `create(InboxTakenSchema)` to create a new message.
  */
 export const InboxTakenSchema: GenMessage<InboxTaken> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 21);
+  messageDesc(file_toolbus_run_v1_run, 22);
 
 /**
  * The conversation was shortened to fit the model's window.
@@ -1033,7 +1082,7 @@ export type ContextCompacted = Message$1<"toolbus.run.v1.ContextCompacted"> & {
  * Use `create(ContextCompactedSchema)` to create a new message.
  */
 export const ContextCompactedSchema: GenMessage<ContextCompacted> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 22);
+  messageDesc(file_toolbus_run_v1_run, 23);
 
 /**
  * One stored event of a run.
@@ -1170,6 +1219,14 @@ export type RunEvent = Message$1<"toolbus.run.v1.RunEvent"> & {
      */
     value: AnswerDropped;
     case: "answerDropped";
+  } | {
+    /**
+     * A call is shown that the model still writes.
+     *
+     * @generated from field: toolbus.run.v1.CallShown call_shown = 17;
+     */
+    value: CallShown;
+    case: "callShown";
   } | { case: undefined; value?: undefined };
 };
 
@@ -1178,7 +1235,7 @@ export type RunEvent = Message$1<"toolbus.run.v1.RunEvent"> & {
  * Use `create(RunEventSchema)` to create a new message.
  */
 export const RunEventSchema: GenMessage<RunEvent> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 23);
+  messageDesc(file_toolbus_run_v1_run, 24);
 
 /**
  * Something that happens between two stored events and is not stored itself.
@@ -1260,7 +1317,7 @@ export type RunDelta = Message$1<"toolbus.run.v1.RunDelta"> & {
  * Use `create(RunDeltaSchema)` to create a new message.
  */
 export const RunDeltaSchema: GenMessage<RunDelta> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 24);
+  messageDesc(file_toolbus_run_v1_run, 25);
 
 /**
  * Further text of a call's arguments.
@@ -1295,7 +1352,7 @@ export type ArgumentsDelta = Message$1<"toolbus.run.v1.ArgumentsDelta"> & {
  * Use `create(ArgumentsDeltaSchema)` to create a new message.
  */
 export const ArgumentsDeltaSchema: GenMessage<ArgumentsDelta> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 25);
+  messageDesc(file_toolbus_run_v1_run, 26);
 
 /**
  * Progress of a call.
@@ -1323,7 +1380,7 @@ export type CallProgress = Message$1<"toolbus.run.v1.CallProgress"> & {
  * Use `create(CallProgressSchema)` to create a new message.
  */
 export const CallProgressSchema: GenMessage<CallProgress> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 26);
+  messageDesc(file_toolbus_run_v1_run, 27);
 
 /**
  * A line of a tool's log.
@@ -1351,7 +1408,7 @@ export type CallLog = Message$1<"toolbus.run.v1.CallLog"> & {
  * Use `create(CallLogSchema)` to create a new message.
  */
 export const CallLogSchema: GenMessage<CallLog> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 27);
+  messageDesc(file_toolbus_run_v1_run, 28);
 
 /**
  * Text shown before belongs to an attempt that was given up; what counts is this.
@@ -1393,7 +1450,7 @@ export type RunReset = Message$1<"toolbus.run.v1.RunReset"> & {
  * Use `create(RunResetSchema)` to create a new message.
  */
 export const RunResetSchema: GenMessage<RunReset> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 28);
+  messageDesc(file_toolbus_run_v1_run, 29);
 
 /**
  * One entry of a session's queue, in which its runs take their turns. Stored; links back to the entry before it.
@@ -1435,7 +1492,7 @@ export type QueuedRun = Message$1<"toolbus.run.v1.QueuedRun"> & {
  * Use `create(QueuedRunSchema)` to create a new message.
  */
 export const QueuedRunSchema: GenMessage<QueuedRun> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 29);
+  messageDesc(file_toolbus_run_v1_run, 30);
 
 /**
  * Tells whoever has a free hand that a session may have work: on `toolbus.wake.<session>`, for a run or for the inbox.
@@ -1478,7 +1535,7 @@ export type SessionWake = Message$1<"toolbus.run.v1.SessionWake"> & {
  * Use `create(SessionWakeSchema)` to create a new message.
  */
 export const SessionWakeSchema: GenMessage<SessionWake> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 30);
+  messageDesc(file_toolbus_run_v1_run, 31);
 
 /**
  * Where a run stands.

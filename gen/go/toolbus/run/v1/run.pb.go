@@ -1758,6 +1758,88 @@ func (x *TextCheckpoint) GetFirstDelta() uint32 {
 	return 0
 }
 
+// A call is about to be shown in a space while the model still writes its arguments.
+type CallShown struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The turn.
+	Turn uint32 `protobuf:"varint,1,opt,name=turn,proto3" json:"turn,omitempty"`
+	// The attempt at the turn. If another one is committed, the call is never made.
+	Attempt uint32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// The call's id, which no other attempt gives to a call.
+	CallId string `protobuf:"bytes,3,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// The tool's reference.
+	Tool string `protobuf:"bytes,4,opt,name=tool,proto3" json:"tool,omitempty"`
+	// The space.
+	SpaceId       string `protobuf:"bytes,5,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallShown) Reset() {
+	*x = CallShown{}
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallShown) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallShown) ProtoMessage() {}
+
+func (x *CallShown) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallShown.ProtoReflect.Descriptor instead.
+func (*CallShown) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *CallShown) GetTurn() uint32 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
+func (x *CallShown) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *CallShown) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *CallShown) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *CallShown) GetSpaceId() string {
+	if x != nil {
+		return x.SpaceId
+	}
+	return ""
+}
+
 // Somebody asked to cancel the run.
 type CancelRequested struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1771,7 +1853,7 @@ type CancelRequested struct {
 
 func (x *CancelRequested) Reset() {
 	*x = CancelRequested{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[19]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +1865,7 @@ func (x *CancelRequested) String() string {
 func (*CancelRequested) ProtoMessage() {}
 
 func (x *CancelRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[19]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +1878,7 @@ func (x *CancelRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequested.ProtoReflect.Descriptor instead.
 func (*CancelRequested) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{19}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CancelRequested) GetPrincipal() string {
@@ -1830,7 +1912,7 @@ type RunEnded struct {
 
 func (x *RunEnded) Reset() {
 	*x = RunEnded{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[20]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1842,7 +1924,7 @@ func (x *RunEnded) String() string {
 func (*RunEnded) ProtoMessage() {}
 
 func (x *RunEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[20]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1855,7 +1937,7 @@ func (x *RunEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEnded.ProtoReflect.Descriptor instead.
 func (*RunEnded) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{20}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RunEnded) GetStatus() RunStatus {
@@ -1899,7 +1981,7 @@ type InboxTaken struct {
 
 func (x *InboxTaken) Reset() {
 	*x = InboxTaken{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[21]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +1993,7 @@ func (x *InboxTaken) String() string {
 func (*InboxTaken) ProtoMessage() {}
 
 func (x *InboxTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[21]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +2006,7 @@ func (x *InboxTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InboxTaken.ProtoReflect.Descriptor instead.
 func (*InboxTaken) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{21}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *InboxTaken) GetEventIds() []string {
@@ -1956,7 +2038,7 @@ type ContextCompacted struct {
 
 func (x *ContextCompacted) Reset() {
 	*x = ContextCompacted{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[22]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1968,7 +2050,7 @@ func (x *ContextCompacted) String() string {
 func (*ContextCompacted) ProtoMessage() {}
 
 func (x *ContextCompacted) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[22]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1981,7 +2063,7 @@ func (x *ContextCompacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContextCompacted.ProtoReflect.Descriptor instead.
 func (*ContextCompacted) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{22}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ContextCompacted) GetBeforeSequence() uint32 {
@@ -2032,6 +2114,7 @@ type RunEvent struct {
 	//	*RunEvent_InboxTaken
 	//	*RunEvent_ContextCompacted
 	//	*RunEvent_AnswerDropped
+	//	*RunEvent_CallShown
 	Event         isRunEvent_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2039,7 +2122,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[23]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2051,7 +2134,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[23]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2064,7 +2147,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{23}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RunEvent) GetRunId() string {
@@ -2210,6 +2293,15 @@ func (x *RunEvent) GetAnswerDropped() *AnswerDropped {
 	return nil
 }
 
+func (x *RunEvent) GetCallShown() *CallShown {
+	if x != nil {
+		if x, ok := x.Event.(*RunEvent_CallShown); ok {
+			return x.CallShown
+		}
+	}
+	return nil
+}
+
 type isRunEvent_Event interface {
 	isRunEvent_Event()
 }
@@ -2274,6 +2366,11 @@ type RunEvent_AnswerDropped struct {
 	AnswerDropped *AnswerDropped `protobuf:"bytes,16,opt,name=answer_dropped,json=answerDropped,proto3,oneof"`
 }
 
+type RunEvent_CallShown struct {
+	// A call is shown that the model still writes.
+	CallShown *CallShown `protobuf:"bytes,17,opt,name=call_shown,json=callShown,proto3,oneof"`
+}
+
 func (*RunEvent_Accepted) isRunEvent_Event() {}
 
 func (*RunEvent_Claimed) isRunEvent_Event() {}
@@ -2297,6 +2394,8 @@ func (*RunEvent_InboxTaken) isRunEvent_Event() {}
 func (*RunEvent_ContextCompacted) isRunEvent_Event() {}
 
 func (*RunEvent_AnswerDropped) isRunEvent_Event() {}
+
+func (*RunEvent_CallShown) isRunEvent_Event() {}
 
 // Something that happens between two stored events and is not stored itself.
 type RunDelta struct {
@@ -2323,7 +2422,7 @@ type RunDelta struct {
 
 func (x *RunDelta) Reset() {
 	*x = RunDelta{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[24]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2335,7 +2434,7 @@ func (x *RunDelta) String() string {
 func (*RunDelta) ProtoMessage() {}
 
 func (x *RunDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[24]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2348,7 +2447,7 @@ func (x *RunDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunDelta.ProtoReflect.Descriptor instead.
 func (*RunDelta) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{24}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RunDelta) GetTurn() uint32 {
@@ -2478,7 +2577,7 @@ type ArgumentsDelta struct {
 
 func (x *ArgumentsDelta) Reset() {
 	*x = ArgumentsDelta{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[25]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +2589,7 @@ func (x *ArgumentsDelta) String() string {
 func (*ArgumentsDelta) ProtoMessage() {}
 
 func (x *ArgumentsDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[25]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +2602,7 @@ func (x *ArgumentsDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArgumentsDelta.ProtoReflect.Descriptor instead.
 func (*ArgumentsDelta) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{25}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ArgumentsDelta) GetCallId() string {
@@ -2540,7 +2639,7 @@ type CallProgress struct {
 
 func (x *CallProgress) Reset() {
 	*x = CallProgress{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[26]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2552,7 +2651,7 @@ func (x *CallProgress) String() string {
 func (*CallProgress) ProtoMessage() {}
 
 func (x *CallProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[26]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2565,7 +2664,7 @@ func (x *CallProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallProgress.ProtoReflect.Descriptor instead.
 func (*CallProgress) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{26}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CallProgress) GetCallId() string {
@@ -2595,7 +2694,7 @@ type CallLog struct {
 
 func (x *CallLog) Reset() {
 	*x = CallLog{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[27]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2607,7 +2706,7 @@ func (x *CallLog) String() string {
 func (*CallLog) ProtoMessage() {}
 
 func (x *CallLog) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[27]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2620,7 +2719,7 @@ func (x *CallLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallLog.ProtoReflect.Descriptor instead.
 func (*CallLog) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{27}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CallLog) GetCallId() string {
@@ -2654,7 +2753,7 @@ type RunReset struct {
 
 func (x *RunReset) Reset() {
 	*x = RunReset{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[28]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2666,7 +2765,7 @@ func (x *RunReset) String() string {
 func (*RunReset) ProtoMessage() {}
 
 func (x *RunReset) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[28]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2679,7 +2778,7 @@ func (x *RunReset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunReset.ProtoReflect.Descriptor instead.
 func (*RunReset) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{28}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RunReset) GetTurn() uint32 {
@@ -2727,7 +2826,7 @@ type QueuedRun struct {
 
 func (x *QueuedRun) Reset() {
 	*x = QueuedRun{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[29]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2739,7 +2838,7 @@ func (x *QueuedRun) String() string {
 func (*QueuedRun) ProtoMessage() {}
 
 func (x *QueuedRun) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[29]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2752,7 +2851,7 @@ func (x *QueuedRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuedRun.ProtoReflect.Descriptor instead.
 func (*QueuedRun) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{29}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *QueuedRun) GetSessionId() string {
@@ -2801,7 +2900,7 @@ type SessionWake struct {
 
 func (x *SessionWake) Reset() {
 	*x = SessionWake{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[30]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2813,7 +2912,7 @@ func (x *SessionWake) String() string {
 func (*SessionWake) ProtoMessage() {}
 
 func (x *SessionWake) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[30]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2826,7 +2925,7 @@ func (x *SessionWake) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWake.ProtoReflect.Descriptor instead.
 func (*SessionWake) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{30}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SessionWake) GetSessionId() string {
@@ -2985,7 +3084,13 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x06deltas\x18\x03 \x01(\rR\x06deltas\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x1f\n" +
 	"\vfirst_delta\x18\x05 \x01(\rR\n" +
-	"firstDelta\"G\n" +
+	"firstDelta\"\x81\x01\n" +
+	"\tCallShown\x12\x12\n" +
+	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x17\n" +
+	"\acall_id\x18\x03 \x01(\tR\x06callId\x12\x12\n" +
+	"\x04tool\x18\x04 \x01(\tR\x04tool\x12\x19\n" +
+	"\bspace_id\x18\x05 \x01(\tR\aspaceId\"G\n" +
 	"\x0fCancelRequested\x12\x1c\n" +
 	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x8c\x01\n" +
@@ -3002,7 +3107,7 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x10ContextCompacted\x12'\n" +
 	"\x0fbefore_sequence\x18\x01 \x01(\rR\x0ebeforeSequence\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12+\n" +
-	"\x05usage\x18\x03 \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\"\xa6\a\n" +
+	"\x05usage\x18\x03 \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\"\xe2\a\n" +
 	"\bRunEvent\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\rR\bsequence\x12.\n" +
@@ -3021,7 +3126,9 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\vinbox_taken\x18\x0e \x01(\v2\x1a.toolbus.run.v1.InboxTakenH\x00R\n" +
 	"inboxTaken\x12O\n" +
 	"\x11context_compacted\x18\x0f \x01(\v2 .toolbus.run.v1.ContextCompactedH\x00R\x10contextCompacted\x12F\n" +
-	"\x0eanswer_dropped\x18\x10 \x01(\v2\x1d.toolbus.run.v1.AnswerDroppedH\x00R\ranswerDroppedB\a\n" +
+	"\x0eanswer_dropped\x18\x10 \x01(\v2\x1d.toolbus.run.v1.AnswerDroppedH\x00R\ranswerDropped\x12:\n" +
+	"\n" +
+	"call_shown\x18\x11 \x01(\v2\x19.toolbus.run.v1.CallShownH\x00R\tcallShownB\a\n" +
 	"\x05event\"\xae\x02\n" +
 	"\bRunDelta\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
@@ -3094,7 +3201,7 @@ func file_toolbus_run_v1_run_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_run_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(RunStatus)(0),                // 0: toolbus.run.v1.RunStatus
 	(RunMode)(0),                  // 1: toolbus.run.v1.RunMode
@@ -3118,43 +3225,44 @@ var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(*CallFinished)(nil),          // 19: toolbus.run.v1.CallFinished
 	(*RunParked)(nil),             // 20: toolbus.run.v1.RunParked
 	(*TextCheckpoint)(nil),        // 21: toolbus.run.v1.TextCheckpoint
-	(*CancelRequested)(nil),       // 22: toolbus.run.v1.CancelRequested
-	(*RunEnded)(nil),              // 23: toolbus.run.v1.RunEnded
-	(*InboxTaken)(nil),            // 24: toolbus.run.v1.InboxTaken
-	(*ContextCompacted)(nil),      // 25: toolbus.run.v1.ContextCompacted
-	(*RunEvent)(nil),              // 26: toolbus.run.v1.RunEvent
-	(*RunDelta)(nil),              // 27: toolbus.run.v1.RunDelta
-	(*ArgumentsDelta)(nil),        // 28: toolbus.run.v1.ArgumentsDelta
-	(*CallProgress)(nil),          // 29: toolbus.run.v1.CallProgress
-	(*CallLog)(nil),               // 30: toolbus.run.v1.CallLog
-	(*RunReset)(nil),              // 31: toolbus.run.v1.RunReset
-	(*QueuedRun)(nil),             // 32: toolbus.run.v1.QueuedRun
-	(*SessionWake)(nil),           // 33: toolbus.run.v1.SessionWake
-	(*v1.ToolResult)(nil),         // 34: toolbus.tool.v1.ToolResult
-	(*v1.Tool)(nil),               // 35: toolbus.tool.v1.Tool
-	(*v11.Limits)(nil),            // 36: toolbus.agent.v1.Limits
-	(*timestamppb.Timestamp)(nil), // 37: google.protobuf.Timestamp
-	(v1.Effect)(0),                // 38: toolbus.tool.v1.Effect
-	(*v1.ToolProgress)(nil),       // 39: toolbus.tool.v1.ToolProgress
-	(*v1.ToolLog)(nil),            // 40: toolbus.tool.v1.ToolLog
+	(*CallShown)(nil),             // 22: toolbus.run.v1.CallShown
+	(*CancelRequested)(nil),       // 23: toolbus.run.v1.CancelRequested
+	(*RunEnded)(nil),              // 24: toolbus.run.v1.RunEnded
+	(*InboxTaken)(nil),            // 25: toolbus.run.v1.InboxTaken
+	(*ContextCompacted)(nil),      // 26: toolbus.run.v1.ContextCompacted
+	(*RunEvent)(nil),              // 27: toolbus.run.v1.RunEvent
+	(*RunDelta)(nil),              // 28: toolbus.run.v1.RunDelta
+	(*ArgumentsDelta)(nil),        // 29: toolbus.run.v1.ArgumentsDelta
+	(*CallProgress)(nil),          // 30: toolbus.run.v1.CallProgress
+	(*CallLog)(nil),               // 31: toolbus.run.v1.CallLog
+	(*RunReset)(nil),              // 32: toolbus.run.v1.RunReset
+	(*QueuedRun)(nil),             // 33: toolbus.run.v1.QueuedRun
+	(*SessionWake)(nil),           // 34: toolbus.run.v1.SessionWake
+	(*v1.ToolResult)(nil),         // 35: toolbus.tool.v1.ToolResult
+	(*v1.Tool)(nil),               // 36: toolbus.tool.v1.Tool
+	(*v11.Limits)(nil),            // 37: toolbus.agent.v1.Limits
+	(*timestamppb.Timestamp)(nil), // 38: google.protobuf.Timestamp
+	(v1.Effect)(0),                // 39: toolbus.tool.v1.Effect
+	(*v1.ToolProgress)(nil),       // 40: toolbus.tool.v1.ToolProgress
+	(*v1.ToolLog)(nil),            // 41: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	2,  // 0: toolbus.run.v1.Message.role:type_name -> toolbus.run.v1.Role
-	34, // 1: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
+	35, // 1: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
 	3,  // 2: toolbus.run.v1.Item.message:type_name -> toolbus.run.v1.Message
 	4,  // 3: toolbus.run.v1.Item.function_call:type_name -> toolbus.run.v1.FunctionCall
 	5,  // 4: toolbus.run.v1.Item.function_call_output:type_name -> toolbus.run.v1.FunctionCallOutput
 	6,  // 5: toolbus.run.v1.Item.reasoning:type_name -> toolbus.run.v1.Reasoning
 	8,  // 6: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
-	35, // 7: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.tool.v1.Tool
+	36, // 7: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.tool.v1.Tool
 	1,  // 8: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
-	36, // 9: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
+	37, // 9: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
 	0,  // 10: toolbus.run.v1.Run.status:type_name -> toolbus.run.v1.RunStatus
 	7,  // 11: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
 	4,  // 12: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
 	10, // 13: toolbus.run.v1.Run.usage:type_name -> toolbus.run.v1.Usage
-	37, // 14: toolbus.run.v1.Run.created_at:type_name -> google.protobuf.Timestamp
-	37, // 15: toolbus.run.v1.Run.ended_at:type_name -> google.protobuf.Timestamp
+	38, // 14: toolbus.run.v1.Run.created_at:type_name -> google.protobuf.Timestamp
+	38, // 15: toolbus.run.v1.Run.ended_at:type_name -> google.protobuf.Timestamp
 	11, // 16: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
 	12, // 17: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
 	21, // 18: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
@@ -3165,14 +3273,14 @@ var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	7,  // 23: toolbus.run.v1.TurnCommitted.items:type_name -> toolbus.run.v1.Item
 	10, // 24: toolbus.run.v1.TurnCommitted.usage:type_name -> toolbus.run.v1.Usage
 	10, // 25: toolbus.run.v1.AnswerDropped.usage:type_name -> toolbus.run.v1.Usage
-	38, // 26: toolbus.run.v1.CallStarted.effect:type_name -> toolbus.tool.v1.Effect
-	34, // 27: toolbus.run.v1.CallFinished.result:type_name -> toolbus.tool.v1.ToolResult
+	39, // 26: toolbus.run.v1.CallStarted.effect:type_name -> toolbus.tool.v1.Effect
+	35, // 27: toolbus.run.v1.CallFinished.result:type_name -> toolbus.tool.v1.ToolResult
 	4,  // 28: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
-	37, // 29: toolbus.run.v1.RunParked.deadline:type_name -> google.protobuf.Timestamp
+	38, // 29: toolbus.run.v1.RunParked.deadline:type_name -> google.protobuf.Timestamp
 	0,  // 30: toolbus.run.v1.RunEnded.status:type_name -> toolbus.run.v1.RunStatus
 	7,  // 31: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
 	10, // 32: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.run.v1.Usage
-	37, // 33: toolbus.run.v1.RunEvent.time:type_name -> google.protobuf.Timestamp
+	38, // 33: toolbus.run.v1.RunEvent.time:type_name -> google.protobuf.Timestamp
 	14, // 34: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
 	15, // 35: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
 	16, // 36: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
@@ -3180,21 +3288,22 @@ var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	19, // 38: toolbus.run.v1.RunEvent.call_finished:type_name -> toolbus.run.v1.CallFinished
 	20, // 39: toolbus.run.v1.RunEvent.parked:type_name -> toolbus.run.v1.RunParked
 	21, // 40: toolbus.run.v1.RunEvent.text_checkpoint:type_name -> toolbus.run.v1.TextCheckpoint
-	22, // 41: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
-	23, // 42: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
-	24, // 43: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
-	25, // 44: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
+	23, // 41: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
+	24, // 42: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
+	25, // 43: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
+	26, // 44: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
 	17, // 45: toolbus.run.v1.RunEvent.answer_dropped:type_name -> toolbus.run.v1.AnswerDropped
-	28, // 46: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
-	29, // 47: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
-	30, // 48: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
-	39, // 49: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
-	40, // 50: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	22, // 46: toolbus.run.v1.RunEvent.call_shown:type_name -> toolbus.run.v1.CallShown
+	29, // 47: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
+	30, // 48: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
+	31, // 49: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
+	40, // 50: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
+	41, // 51: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
+	52, // [52:52] is the sub-list for method output_type
+	52, // [52:52] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_proto_init() }
@@ -3213,7 +3322,7 @@ func file_toolbus_run_v1_run_proto_init() {
 		(*ToolChoice_ForcedTool)(nil),
 	}
 	file_toolbus_run_v1_run_proto_msgTypes[6].OneofWrappers = []any{}
-	file_toolbus_run_v1_run_proto_msgTypes[23].OneofWrappers = []any{
+	file_toolbus_run_v1_run_proto_msgTypes[24].OneofWrappers = []any{
 		(*RunEvent_Accepted)(nil),
 		(*RunEvent_Claimed)(nil),
 		(*RunEvent_TurnCommitted)(nil),
@@ -3226,8 +3335,9 @@ func file_toolbus_run_v1_run_proto_init() {
 		(*RunEvent_InboxTaken)(nil),
 		(*RunEvent_ContextCompacted)(nil),
 		(*RunEvent_AnswerDropped)(nil),
+		(*RunEvent_CallShown)(nil),
 	}
-	file_toolbus_run_v1_run_proto_msgTypes[24].OneofWrappers = []any{
+	file_toolbus_run_v1_run_proto_msgTypes[25].OneofWrappers = []any{
 		(*RunDelta_Text)(nil),
 		(*RunDelta_Arguments)(nil),
 		(*RunDelta_Progress)(nil),
@@ -3240,7 +3350,7 @@ func file_toolbus_run_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_run_v1_run_proto_rawDesc), len(file_toolbus_run_v1_run_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

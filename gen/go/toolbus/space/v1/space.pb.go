@@ -360,8 +360,11 @@ type ToolMessage struct {
 	RunId string `protobuf:"bytes,6,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// JSON Schema of the result that is expected, as JSON text; empty if any.
 	OutputSchemaJson string `protobuf:"bytes,7,opt,name=output_schema_json,json=outputSchemaJson,proto3" json:"output_schema_json,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Whether the model still writes the arguments, which then may be cut off: the call is not made yet. What is told of a
+	// draft changes nothing once the call is made.
+	Draft         bool `protobuf:"varint,8,opt,name=draft,proto3" json:"draft,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ToolMessage) Reset() {
@@ -441,6 +444,13 @@ func (x *ToolMessage) GetOutputSchemaJson() string {
 		return x.OutputSchemaJson
 	}
 	return ""
+}
+
+func (x *ToolMessage) GetDraft() bool {
+	if x != nil {
+		return x.Draft
+	}
+	return false
 }
 
 // What somebody said.
@@ -1344,7 +1354,7 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\x05title\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x05title\x122\n" +
 	"\amembers\x18\x03 \x03(\v2\x18.toolbus.space.v1.MemberR\amembers\x129\n" +
 	"\n" +
-	"created_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\x98\x02\n" +
+	"created_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xae\x02\n" +
 	"\vToolMessage\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12%\n" +
@@ -1352,7 +1362,8 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\x06status\x18\x04 \x01(\x0e2#.toolbus.space.v1.ToolMessageStatusR\x06status\x123\n" +
 	"\x06result\x18\x05 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\x12\x15\n" +
 	"\x06run_id\x18\x06 \x01(\tR\x05runId\x12,\n" +
-	"\x12output_schema_json\x18\a \x01(\tR\x10outputSchemaJson\"!\n" +
+	"\x12output_schema_json\x18\a \x01(\tR\x10outputSchemaJson\x12\x14\n" +
+	"\x05draft\x18\b \x01(\bR\x05draft\"!\n" +
 	"\vTextMessage\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\"\xac\x02\n" +
 	"\fSpaceMessage\x12\x0e\n" +

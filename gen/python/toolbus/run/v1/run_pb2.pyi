@@ -863,6 +863,44 @@ class TextCheckpoint(_message.Message):
 Global___TextCheckpoint: _TypeAlias = TextCheckpoint  # noqa: Y015
 
 @_typing.final
+class CallShown(_message.Message):
+    """A call is about to be shown in a space while the model still writes its arguments."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TURN_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    CALL_ID_FIELD_NUMBER: _builtins.int
+    TOOL_FIELD_NUMBER: _builtins.int
+    SPACE_ID_FIELD_NUMBER: _builtins.int
+    turn: _builtins.int
+    """The turn."""
+    attempt: _builtins.int
+    """The attempt at the turn. If another one is committed, the call is never made."""
+    call_id: _builtins.str
+    """The call's id, which no other attempt gives to a call."""
+    tool: _builtins.str
+    """The tool's reference."""
+    space_id: _builtins.str
+    """The space."""
+    def __init__(
+        self,
+        *,
+        turn: _builtins.int = ...,
+        attempt: _builtins.int = ...,
+        call_id: _builtins.str = ...,
+        tool: _builtins.str = ...,
+        space_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "call_id", b"call_id", "space_id", b"space_id", "tool", b"tool", "turn", b"turn"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CallShown: _TypeAlias = CallShown  # noqa: Y015
+
+@_typing.final
 class CancelRequested(_message.Message):
     """Somebody asked to cancel the run."""
 
@@ -1006,6 +1044,7 @@ class RunEvent(_message.Message):
     INBOX_TAKEN_FIELD_NUMBER: _builtins.int
     CONTEXT_COMPACTED_FIELD_NUMBER: _builtins.int
     ANSWER_DROPPED_FIELD_NUMBER: _builtins.int
+    CALL_SHOWN_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """The run."""
     sequence: _builtins.int
@@ -1064,6 +1103,10 @@ class RunEvent(_message.Message):
     def answer_dropped(self) -> Global___AnswerDropped:
         """An answer was dropped."""
 
+    @_builtins.property
+    def call_shown(self) -> Global___CallShown:
+        """A call is shown that the model still writes."""
+
     def __init__(
         self,
         *,
@@ -1083,12 +1126,13 @@ class RunEvent(_message.Message):
         inbox_taken: Global___InboxTaken | None = ...,
         context_compacted: Global___ContextCompacted | None = ...,
         answer_dropped: Global___AnswerDropped | None = ...,
+        call_shown: Global___CallShown | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "answer_dropped", b"answer_dropped", "call_finished", b"call_finished", "call_started", b"call_started", "cancel_requested", b"cancel_requested", "claimed", b"claimed", "context_compacted", b"context_compacted", "ended", b"ended", "event", b"event", "inbox_taken", b"inbox_taken", "parked", b"parked", "text_checkpoint", b"text_checkpoint", "time", b"time", "turn_committed", b"turn_committed"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "answer_dropped", b"answer_dropped", "call_finished", b"call_finished", "call_shown", b"call_shown", "call_started", b"call_started", "cancel_requested", b"cancel_requested", "claimed", b"claimed", "context_compacted", b"context_compacted", "ended", b"ended", "event", b"event", "inbox_taken", b"inbox_taken", "parked", b"parked", "text_checkpoint", b"text_checkpoint", "time", b"time", "turn_committed", b"turn_committed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "answer_dropped", b"answer_dropped", "call_finished", b"call_finished", "call_started", b"call_started", "cancel_requested", b"cancel_requested", "claimed", b"claimed", "context_compacted", b"context_compacted", "ended", b"ended", "epoch", b"epoch", "event", b"event", "inbox_taken", b"inbox_taken", "parked", b"parked", "run_id", b"run_id", "sequence", b"sequence", "text_checkpoint", b"text_checkpoint", "time", b"time", "turn_committed", b"turn_committed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "answer_dropped", b"answer_dropped", "call_finished", b"call_finished", "call_shown", b"call_shown", "call_started", b"call_started", "cancel_requested", b"cancel_requested", "claimed", b"claimed", "context_compacted", b"context_compacted", "ended", b"ended", "epoch", b"epoch", "event", b"event", "inbox_taken", b"inbox_taken", "parked", b"parked", "run_id", b"run_id", "sequence", b"sequence", "text_checkpoint", b"text_checkpoint", "time", b"time", "turn_committed", b"turn_committed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["accepted", "claimed", "turn_committed", "call_started", "call_finished", "parked", "text_checkpoint", "cancel_requested", "ended", "inbox_taken", "context_compacted", "answer_dropped"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["accepted", "claimed", "turn_committed", "call_started", "call_finished", "parked", "text_checkpoint", "cancel_requested", "ended", "inbox_taken", "context_compacted", "answer_dropped", "call_shown"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

@@ -190,6 +190,7 @@ class ToolMessage(_message.Message):
     RESULT_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
     OUTPUT_SCHEMA_JSON_FIELD_NUMBER: _builtins.int
+    DRAFT_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call."""
     tool: _builtins.str
@@ -202,6 +203,10 @@ class ToolMessage(_message.Message):
     """The run that called."""
     output_schema_json: _builtins.str
     """JSON Schema of the result that is expected, as JSON text; empty if any."""
+    draft: _builtins.bool
+    """Whether the model still writes the arguments, which then may be cut off: the call is not made yet. What is told of a
+    draft changes nothing once the call is made.
+    """
     @_builtins.property
     def result(self) -> _tool_pb2.ToolResult:
         """The result, once there is one."""
@@ -216,10 +221,11 @@ class ToolMessage(_message.Message):
         result: _tool_pb2.ToolResult | None = ...,
         run_id: _builtins.str = ...,
         output_schema_json: _builtins.str = ...,
+        draft: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "call_id", b"call_id", "output_schema_json", b"output_schema_json", "result", b"result", "run_id", b"run_id", "status", b"status", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "call_id", b"call_id", "draft", b"draft", "output_schema_json", b"output_schema_json", "result", b"result", "run_id", b"run_id", "status", b"status", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
