@@ -12,7 +12,7 @@ import { messageOfEvent } from "./space-state.ts";
 import { decideToolMessage, idOfToolMessage, isFinal, toolOf } from "./tool-message.ts";
 
 const draft = () => create(SpaceMessageSchema, { id: idOfToolMessage("c"), spaceId: "s" });
-const tool = (status: Status, more: { argumentsJson?: string } = {}) =>
+const tool = (status: Status, more: { argumentsJson?: string; draft?: boolean } = {}) =>
   create(ToolMessageSchema, { callId: "c", tool: "ask", status, ...more });
 
 /** Shows one update after another, as a log would. */
@@ -42,6 +42,30 @@ describe("a tool call that is shown", () => {
 
   test("TOOL-10 shows an error where it failed", () => {
     expect(show([tool(Status.RUNNING), tool(Status.ERROR)]).events).toEqual(["toolStarted", "toolError"]);
+  });
+
+  const [written, whole] = [
+    { argumentsJson: '{"a', draft: true },
+    { argumentsJson: '{"a":1}', draft: false },
+  ];
+
+  test("TOOL-10 a call that is made goes on with the message of its draft, which tells nothing any more", () => {
+    const { shown, events } = show([
+      tool(Status.RUNNING, written),
+      tool(Status.RUNNING, whole),
+      tool(Status.RUNNING, { ...written, argumentsJson: "{" }),
+      tool(Status.ERROR, written),
+      tool(Status.COMPLETE),
+    ]);
+    expect(events).toEqual(["toolStarted", "toolStreaming", "toolDone"]);
+    expect(shown && toolOf(shown)).toMatchObject({ status: Status.COMPLETE, ...whole });
+  });
+
+  test("TOOL-10 a draft that has ended stays so, also one that is told of for the first time", () => {
+    for (const before of [[tool(Status.RUNNING, written)], []]) {
+      const { shown } = show([...before, tool(Status.ERROR, written), tool(Status.RUNNING, written)]);
+      expect(shown && toolOf(shown).status).toBe(Status.ERROR);
+    }
   });
 
   test("a call without a status is refused", () => {

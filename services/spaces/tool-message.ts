@@ -56,9 +56,10 @@ function merged(before: ToolMessage, update: ToolMessage): ToolMessage {
   return after;
 }
 
-/** A call that still runs may show more of its arguments. */
+/** A call that still runs may show more of its arguments. One that is made has left its draft behind. */
 function isAhead(before: ToolMessage, after: ToolMessage): boolean {
-  if (isFinal(before.status)) return false;
+  if (isFinal(before.status) || (after.draft && !before.draft)) return false;
+  if (before.draft && !after.draft) return true;
   if (before.status !== after.status) return after.status > before.status;
   return after.status === ToolMessageStatus.RUNNING && before.argumentsJson !== after.argumentsJson;
 }
