@@ -92,7 +92,10 @@ async function* partsOfTurn(replay: Replay): AsyncGenerator<LanguageModelV4Strea
     const id = call.id ?? `call_${turnIndex + 1}_${index + 1}`;
     const input = call.argumentsText ?? JSON.stringify(fillPlaceholders(call.arguments ?? {}, context));
     yield { type: "tool-input-start", id, toolName: call.name };
-    yield { type: "tool-input-delta", id, delta: input };
+    for (const [position, piece] of (turn.deltaDelayMs ? piecesFromText(input) : [input]).entries()) {
+      if (position > 0) await delay(turn.deltaDelayMs ?? 0, signal);
+      yield { type: "tool-input-delta", id, delta: piece };
+    }
     yield { type: "tool-input-end", id };
     yield { type: "tool-call", toolCallId: id, toolName: call.name, input };
   }
