@@ -85,6 +85,8 @@ function stepFromEvent({ sequence, event }: RunEvent, atMs: number, openCalls: O
         `turn ${turn}, attempt ${attempt}: the answer of ${model} went against tool_choice and was dropped (${used})`,
       );
     }
+    case "callShown":
+      return note(`shows a call of ${event.value.tool} in space ${event.value.spaceId}`);
     case "parked":
       return note(`waits for outputs of ${event.value.calls.map(({ name }) => name).join(", ")}`);
     case "cancelRequested":

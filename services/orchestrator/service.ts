@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import type { CallShown } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openAuditTrail } from "#runtime/audit/trail.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
@@ -23,7 +24,7 @@ import { cancellingSubAgents } from "./sub-agents/cancel.ts";
 import { createHolders, openHolderAnswers } from "./subscriptions/holders.ts";
 import { createLiveUpdates } from "./subscriptions/live-updates.ts";
 import { createRouterClients } from "./subscriptions/router-clients.ts";
-import { createInboxClient } from "./subscriptions/spaces-clients.ts";
+import { createInboxClient, createShowingClient } from "./subscriptions/spaces-clients.ts";
 import { createStreamQueues } from "./subscriptions/stream-queues.ts";
 import { createStreamRetention, openSweeping } from "./subscriptions/stream-retention.ts";
 import { createStreamRunKeys, createStreamRunLog, tellLive } from "./subscriptions/stream-run-log.ts";
@@ -67,12 +68,21 @@ export async function openOrchestrator(
   const abandon = new AbortController();
   const deltasByRunId = new Map<string, DeltaWriter>();
 
-  const acceptance = { log, queues, wakes, clock, keys: createStreamRunKeys(bus) };
+  const showing = {
+    showing: createShowingClient(bus, interceptors),
+    onUnshown: (err: unknown, draft?: CallShown) =>
+      logger.warn(
+        { err, draft },
+        draft === undefined ? "calls are not shown as they are written" : "a shown call stands",
+      ),
+  };
+  const acceptance = { log, queues, wakes, clock, keys: createStreamRunKeys(bus), ...showing };
   const router = cancellingSubAgents(routerClients.router, { ...acceptance, nudge: holders.nudge });
   const clients = { ...routerClients, router, inbox: createInboxClient(bus, interceptors) };
   const selfWake = { ...clients, ...acceptance, logger, audit: trail.record };
   const loop = {
     ...clients,
+    ...showing,
     log,
     queues,
     clock,

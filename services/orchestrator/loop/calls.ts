@@ -13,13 +13,14 @@ import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
-import { routerCallId } from "../run/cancellation.ts";
+import { routerCallId } from "../run/call-id.ts";
 import { isOpenCall, openCalls } from "../run/fold.ts";
 import type { ClaimedRun } from "../run/journal.ts";
 import { isTooLarge } from "../run/too-large.ts";
 import { AGENT_SWITCHED } from "./agent-switched.ts";
 import type { LoopContext } from "./context.ts";
 import type { DeltaWriter } from "./deltas.ts";
+import { endDraftOfCall } from "./drafts.ts";
 import { inParallel } from "./in-parallel.ts";
 import { decideRefusals, errorResult } from "./refusal.ts";
 import type { ToolTable } from "./tool-table.ts";
@@ -40,18 +41,22 @@ export async function executeCalls(run: ClaimedRun, context: LoopContext, work: 
   const countBefore = run.state.callCount - calls.length;
   const refusals = decideRefusals(calls, { table: work.table, options, countBefore, maxToolCalls });
   const dispatched: FunctionCall[] = [];
+  const finish = async (callId: string, result: ToolResult) => {
+    await endDraftOfCall({ callId, result }, run, context, work.signal);
+    await record(run, callId, result);
+  };
   for (const call of openCalls(run.state)) {
     const refusal = refusals.get(call.callId);
     if (refusal !== undefined) {
       context.onRefused(call, refusal);
-      await record(run, call.callId, errorResult(refusal));
+      await finish(call.callId, errorResult(refusal));
     } else if (work.table.find(call.name)?.kind !== "function") dispatched.push(call);
   }
   const limit = options?.parallelToolCalls === false ? 1 : context.limits.maxParallelCalls;
   await inParallel(dispatched, limit, async (call) => {
     const result = await execute(run, call, context, work);
     const endsRun = result.endsRun && work.table.isBuiltIn(call.name);
-    await record(run, call.callId, { ...result, endsRun });
+    await finish(call.callId, { ...result, endsRun });
   });
 }
 

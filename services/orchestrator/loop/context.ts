@@ -2,13 +2,14 @@ import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { FunctionCall, Item, RunDelta } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { News } from "../inbox/take-news.ts";
+import type { ShowingParts } from "../showing/showing.ts";
 import type { DeltaWriter } from "./deltas.ts";
 import type { RunLimits } from "./limits.ts";
 import type { ModelRow } from "./models.ts";
 import type { ToolRouter } from "./tool-router.ts";
 
 /** What one run's loop works with while a process holds it. */
-export interface LoopContext {
+export interface LoopContext extends ShowingParts {
   readonly agent: Agent;
   readonly models: ModelRow;
   readonly limits: RunLimits;

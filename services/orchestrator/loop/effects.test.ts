@@ -107,7 +107,15 @@ describe("cancelling", () => {
   const hang: FakeTool = { name: "hang", answer: () => new Promise(() => {}) };
   const cancelling = (run: Awaited<ReturnType<typeof openRun>>, nudge = () => {}) =>
     cancelRun(
-      { log: run.log, wakes: { send: async () => {} }, clock: createManualClock(), router: run.router, nudge },
+      {
+        log: run.log,
+        wakes: { send: async () => {} },
+        clock: createManualClock(),
+        router: run.router,
+        nudge,
+        showing: run.showing,
+        onUnshown: () => {},
+      },
       "r",
       { principal: "p", reason: "enough", signal: new AbortController().signal },
     );

@@ -23,6 +23,7 @@ import { submitOutputs } from "../run/answers.ts";
 import { claimRun, createJournal, openJournal } from "../run/journal.ts";
 import { createMemoryRunLog } from "../run/memory-log.fixture.ts";
 import { runFromState } from "../run/view.ts";
+import { createFakeShowing } from "../showing/fake-showing.fixture.ts";
 import type { LoopContext } from "./context.ts";
 import { createFakeRouter, type FakeTool } from "./fake-router.fixture.ts";
 import { limitsFrom } from "./limits.ts";
@@ -76,6 +77,7 @@ export async function openRun(setting: Setting) {
   const router = createFakeRouter(setting.tools ?? tools);
   const deltas: RunDelta[] = [];
   const refused: string[] = [];
+  const showing = createFakeShowing();
   const given = new AbortController();
   const handover = new AbortController();
   const input = [{ item: { case: "message" as const, value: { role: Role.USER, text: "go" } } }];
@@ -99,6 +101,8 @@ export async function openRun(setting: Setting) {
       publishDelta: (delta) => deltas.push(delta),
       setDeltas: () => {},
       checkpointMs: 60_000,
+      showing,
+      onUnshown: (error) => showing.faults.push(error),
       onRefused: ({ name }, why) => refused.push(`${name}: ${why}`),
       onRetry: () => {},
       onFailover: () => {},
@@ -118,6 +122,7 @@ export async function openRun(setting: Setting) {
   return {
     log,
     router,
+    showing,
     asked,
     deltas,
     refused,

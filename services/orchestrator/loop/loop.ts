@@ -33,6 +33,7 @@ import { executeCalls } from "./calls.ts";
 import { compactIfFull } from "./compaction.ts";
 import type { LoopContext } from "./context.ts";
 import { createDeltaWriter, type DeltaWriter } from "./deltas.ts";
+import { endDraftsBeside, endDraftsOfRun } from "./drafts.ts";
 import { listTools } from "./list-tools.ts";
 import { decideClientCalls } from "./refusal.ts";
 import { RunFailed } from "./run-failed.ts";
@@ -53,7 +54,7 @@ export async function runLoop(run: ClaimedRun, context: LoopContext): Promise<Lo
     const stop = decideStop(run.state, context.limits, context.clock.now());
     if (stop !== undefined) {
       if (run.state.cancel !== undefined) await buryPatiently(run, context);
-      return end(run, stop);
+      return end(run, context, stop);
     }
     if (context.handover.aborted) return "handed_over";
     try {
@@ -73,10 +74,10 @@ export async function runLoop(run: ClaimedRun, context: LoopContext): Promise<Lo
       if (error instanceof Superseded || context.signal.aborted) throw error;
       if (context.handover.aborted || deadline.signal.aborted) continue;
       if (error instanceof AgentSwitched) {
-        return end(run, { status: RunStatus.CANCELLED, reason: AGENT_SWITCHED, error: error.message });
+        return end(run, context, { status: RunStatus.CANCELLED, reason: AGENT_SWITCHED, error: error.message });
       }
       if (!(error instanceof RunFailed)) throw error;
-      return end(run, { status: RunStatus.FAILED, reason: error.reason, error: error.message });
+      return end(run, context, { status: RunStatus.FAILED, reason: error.reason, error: error.message });
     }
   }
 }
@@ -95,6 +96,7 @@ async function model(
   const { turn, attempt, items, answer, usage } = taken;
   const { modelId, finishReason } = answer;
   const clientCallIds = clientCallsOfTurn(run, context, taken);
+  await endDraftsBeside(items, run, context, ends);
   try {
     await run.append(() => ({
       case: "turnCommitted",
@@ -176,7 +178,8 @@ async function buryPatiently(run: ClaimedRun, { router, clock, signal }: LoopCon
   }
 }
 
-async function end(run: ClaimedRun, { status, reason, error = "" }: Stop): Promise<LoopOutcome> {
+async function end(run: ClaimedRun, context: LoopContext, { status, reason, error = "" }: Stop): Promise<LoopOutcome> {
+  await endDraftsOfRun(reason, run, context, context.signal);
   await run.end({ status, reason, error, outputText: outputTextFromState(run.state) });
   return "ended";
 }

@@ -19,6 +19,8 @@ export interface ToolTable {
   isBuiltIn(name: string): boolean;
   /** What a repeated execution may do; for a tool that says nothing, or is not known, that it must not happen twice. */
   effectOf(name: string): Effect;
+  /** The reference of a tool of the router whose calls are shown in spaces (TOOL-10). */
+  visibleReferenceOf(name: string): string | undefined;
   /** The name under which the model knows the tool. */
   modelNameOf(name: string): string | undefined;
   /** Takes what the end of a call told of the router's list. */
@@ -55,6 +57,11 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     return effect || Effect.AT_MOST_ONCE;
   }
 
+  function visibleReferenceOf(name: string): string | undefined {
+    const target = find(name);
+    return target?.kind === "router" && target.tool.tool?.visible ? target.tool.reference : undefined;
+  }
+
   function modelNameOf(name: string): string | undefined {
     return functionNames.has(name) ? name : toolsByName.get(name)?.modelName;
   }
@@ -73,6 +80,7 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     isAllowed: (name) => allowed.size === 0 || isBuiltIn(name) || allowed.has(modelNameOf(name) ?? name),
     isBuiltIn,
     effectOf,
+    visibleReferenceOf,
     modelNameOf,
     hear: (toolsRevision) => heard.add(toolsRevision),
     isStillCurrent() {

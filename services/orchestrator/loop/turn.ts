@@ -13,11 +13,13 @@ import { type Answer, type SpokenPart, takeAttempt } from "../model/attempt.ts";
 import { callOptionsFromModelOptions } from "../model/call-options.ts";
 import type { RunState } from "../run/fold.ts";
 import type { ClaimedRun } from "../run/journal.ts";
+import { type CallDrafts, openCallDrafts } from "../showing/call-drafts.ts";
 import { askModels } from "./ask-models.ts";
 import { callIdsOfTurn, takenCallIds } from "./call-ids.ts";
 import { openCheckpoints } from "./checkpoints.ts";
 import type { LoopContext } from "./context.ts";
 import { createDeltaWriter, type DeltaWriter } from "./deltas.ts";
+import { endDraftsOfTurn } from "./drafts.ts";
 import { type AgentModel, pricedUsage } from "./models.ts";
 import { callIdsBefore, promptOfRun } from "./prompt-of-run.ts";
 import { RunFailed } from "./run-failed.ts";
@@ -61,9 +63,20 @@ export async function takeTurn(
       attempt += 1; // T1
       const deltas = createDeltaWriter({ turn, attempt }, context.publishDelta);
       context.setDeltas(deltas);
-      using _ = openCheckpoints(run, deltas, { everyMs: context.checkpointMs, onSuperseded: ending.end });
+      await endDraftsOfTurn(run, context, signal);
+      const onSuperseded = ending.end;
+      using _ = openCheckpoints(run, deltas, { everyMs: context.checkpointMs, onSuperseded });
       try {
-        return { ...(await ask(context, { model, state, table, turn, attempt, deltas, signal })), model, deltas };
+        const shown = { table, turn, attempt, taken: takenIds(context, attempt), onSuperseded };
+        await using drafts = openCallDrafts(run, context, shown);
+        return {
+          ...(await ask(context, { model, state, table, turn, attempt, deltas, drafts, signal })),
+          model,
+          deltas,
+        };
+      } catch (error) {
+        await endDraftsOfTurn(run, context, signal);
+        throw error;
       } finally {
         deltas.flush();
       }
@@ -77,7 +90,7 @@ export async function takeTurn(
         turn,
         attempt,
         deltas,
-        items: itemsFromAnswer(answer, turn, state, context.history),
+        items: itemsFromAnswer(answer, turn, takenIds(context, attempt)(run.state)),
       };
     await run.append(() => ({ case: "answerDropped", value: { turn, attempt, usage, model: answer.modelId } }));
     if (hasDisobeyed) throw new RunFailed("tool_choice_unmet", "the model did not obey tool_choice, twice"); // LOOP-2
@@ -93,12 +106,13 @@ interface Question {
   turn: number;
   attempt: number;
   deltas: DeltaWriter;
+  drafts: CallDrafts;
   signal: AbortSignal;
 }
 
 async function ask(context: LoopContext, question: Question) {
   const { limits } = context;
-  const { model, state, table, turn, attempt, deltas, signal } = question;
+  const { model, state, table, turn, attempt, deltas, drafts, signal } = question;
   const options = state.accepted.options;
   const toolChoice = toolChoiceOfTurn(options, turn, table);
   const tools = table.modelTools.length > 0 ? { tools: table.modelTools, toolChoice } : {};
@@ -111,16 +125,30 @@ async function ask(context: LoopContext, question: Question) {
   const answer = await takeAttempt(model.language, request, {
     stallMs: limits.modelStallMs,
     signal,
-    onPiece: (piece) => deltas.write(piece),
+    onPiece(piece) {
+      deltas.write(piece);
+      drafts.write(piece);
+    },
   });
   return { answer, obeys: meetsToolChoice(answer, toolChoice, table) };
 }
 
-function itemsFromAnswer(answer: Answer, turn: number, state: RunState, history: readonly Item[]): Item[] {
+type TakenIds = Pick<ReadonlySet<string>, "has">;
+
+/** The ids that no call of an attempt at the next turn can have: those of calls, and of drafts of other attempts (D4). */
+function takenIds({ history }: LoopContext, attempt: number): (state: RunState) => TakenIds {
+  return (state) => {
+    const inRun = takenCallIds(state.turns);
+    const before = callIdsBefore(state, history);
+    const turn = state.turns.length + 1;
+    const others = state.shown.filter((draft) => draft.turn !== turn || draft.attempt !== attempt);
+    const drafted = new Set(others.map(({ callId }) => callId));
+    return { has: (id) => inRun.has(id) || before.has(id) || drafted.has(id) };
+  };
+}
+
+function itemsFromAnswer(answer: Answer, turn: number, taken: TakenIds): Item[] {
   const modelIds = answer.parts.flatMap((part) => (part.kind === "call" ? [part.id] : []));
-  const inRun = takenCallIds(state.turns);
-  const before = callIdsBefore(state, history);
-  const taken = { has: (id: string) => inRun.has(id) || before.has(id) };
   const callIds = callIdsOfTurn(turn, modelIds, taken).values();
   return answer.parts.map((part) => create(ItemSchema, { item: itemFromPart(part, () => callIds.next().value ?? "") }));
 }

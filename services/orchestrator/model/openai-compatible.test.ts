@@ -12,6 +12,7 @@ import { createModelRow } from "../loop/models.ts";
 import { claimRun, createJournal } from "../run/journal.ts";
 import { createMemoryRunLog } from "../run/memory-log.fixture.ts";
 import { runFromState } from "../run/view.ts";
+import { createFakeShowing } from "../showing/fake-showing.fixture.ts";
 import { begin, openProvider, stream } from "./chat-server.fixture.ts";
 import { createModelSource } from "./model-source.ts";
 
@@ -37,6 +38,8 @@ async function takeRun(url: string, limits = {}) {
     publishDelta: () => {},
     setDeltas: () => {},
     checkpointMs: 60_000,
+    showing: createFakeShowing(),
+    onUnshown: () => {},
     onRefused: () => {},
     onRetry: (_, afterMs) => retries.push(afterMs),
     onFailover: () => {},

@@ -7,7 +7,8 @@
  *     and its calls; it is told, and finds out by its next append in any case.
  * C2  Before the end, the router is told of each call that has no result, begun or not: it ends the ones that run, wherever
  *     they run, and refuses the others for good. So a process that was frozen with a call in its hand cannot make it later.
- * C3  A router that is away keeps the end from being written here. The request is in the log and the session is woken:
+ *     Drafts of calls that are shown are told their end likewise (showing D2).
+ * C3  A router that is away, or spaces that are, keep the end from being written here. The request is in the log and the session is woken:
  *     whoever takes the run up buries its calls and ends it.
  */
 
@@ -15,7 +16,10 @@ import { RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Asker } from "#runtime/failure/session-owner.ts";
 import { AGENT_SWITCHED } from "../loop/agent-switched.ts";
+import { errorResult } from "../loop/refusal.ts";
+import { endDrafts, openDrafts, type ShowingParts } from "../showing/showing.ts";
 import { type AnswerOptions, announcer, notFound, openExisting } from "./answers.ts";
+import { routerCallId } from "./call-id.ts";
 import { openCalls, type RunState } from "./fold.ts";
 import { isFunctionToolCall, outputTextFromState } from "./view.ts";
 
@@ -25,7 +29,7 @@ export interface CallGrave {
   cancelCall(callId: string, reason: string, options: { signal: AbortSignal; principal: string }): Promise<void>;
 }
 
-export interface CancelOptions extends AnswerOptions {
+export interface CancelOptions extends AnswerOptions, ShowingParts {
   readonly router: CallGrave;
   /** Makes the process that works on the run look at its log. */
   readonly nudge: (instance: string, sessionId: string) => void;
@@ -57,6 +61,10 @@ export async function cancelRun(
     () => false, // C3
   );
   if (!isBuried) return state;
+  const result = errorResult(reason || "its run was cancelled");
+  const drafts = openDrafts(state);
+  const areEnded = await endDrafts(options, state, { drafts, result, signal: by.signal, patienceMs: 0 });
+  if (!areEnded) return state; // C3
   await journal.append((current) =>
     current === undefined || current.phase.kind === "ended"
       ? undefined
@@ -75,11 +83,6 @@ export async function buryCalls(router: CallGrave, state: RunState, signal: Abor
   await Promise.all(
     calls.map(({ callId }) => router.cancelCall(routerCallId(runId, callId), reason, { signal, principal })),
   );
-}
-
-/** The id under which the router knows a call of a run. */
-export function routerCallId(runId: string, callId: string): string {
-  return `${runId}_${callId}`;
 }
 
 export function endOfCancelled(state: RunState) {

@@ -13,6 +13,7 @@
 
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type {
+  CallShown,
   CancelRequested,
   ContextCompacted,
   FunctionCall,
@@ -70,6 +71,8 @@ export interface RunState {
   /** What the log has of the text of a turn that is not committed. */
   readonly draft: Draft | undefined;
   readonly weight: LogWeight;
+  /** Calls that were shown while the model wrote them, whether or not they were made. */
+  readonly shown: readonly CallShown[];
   readonly cancel: CancelRequested | undefined;
 }
 
@@ -113,6 +116,7 @@ function stateFromAccepted(event: RunEvent): RunState {
     spent: { inputTokens: 0n, outputTokens: 0n, cost: 0 },
     draft: undefined,
     weight: { items: weightOfItems(event.event.value.input), checkpoints: 0 },
+    shown: [],
     cancel: undefined,
   };
 }
@@ -154,6 +158,8 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
       const weight = heavier(state, { checkpoints: weightOfCheckpoint(event.value) });
       return { draft: draftAfter(state.draft, event.value), weight };
     }
+    case "callShown":
+      return { shown: [...state.shown, event.value] };
     case "parked":
       return { phase: { kind: "parked", untilMs: deadlineMsOf(event.value) }, parkedCallIds: idsOf(event.value.calls) };
     case "cancelRequested":

@@ -10,15 +10,18 @@ import type { Inbox } from "../inbox/inbox.ts";
 import { readNews } from "../inbox/read-news.ts";
 import type { LoopContext } from "../loop/context.ts";
 import type { DeltaWriter } from "../loop/deltas.ts";
+import { endDraftsOfRun } from "../loop/drafts.ts";
 import { limitsFrom, refuseUnpriced } from "../loop/limits.ts";
 import { type LoopOutcome, runLoop } from "../loop/loop.ts";
 import { type AgentModel, createModelRow, type ModelRow } from "../loop/models.ts";
 import { RunFailed } from "../loop/run-failed.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import type { ModelSource } from "../model/model-source.ts";
-import { routerCallId } from "../run/cancellation.ts";
-import type { ClaimedRun, RunLog } from "../run/journal.ts";
+import { routerCallId } from "../run/call-id.ts";
+import { type ClaimedRun, type RunLog, Superseded } from "../run/journal.ts";
+import type { ShowingParts } from "../showing/showing.ts";
 import { readHistory } from "./history.ts";
+import { isPassing } from "./passing.ts";
 import type { ActiveRun, SessionQueues } from "./queue.ts";
 import type { Log } from "./worker-options.ts";
 
@@ -27,7 +30,7 @@ export interface Agents {
   getAgent(name: string, options: { signal: AbortSignal; principal: string }): Promise<Agent>;
 }
 
-export interface TurnLoopOptions {
+export interface TurnLoopOptions extends ShowingParts {
   readonly log: RunLog;
   readonly queues: SessionQueues;
   readonly agents: Agents;
@@ -57,6 +60,9 @@ export async function turnLoop(
     const context = await openContext(options, run, active, signal);
     return await runLoop(run, context);
   } catch (error) {
+    if (error instanceof Superseded || signal.aborted || isPassing(error)) throw error;
+    const reason = error instanceof RunFailed ? error.reason : "internal_error";
+    await endDraftsOfRun(reason, run, options, signal);
     if (!(error instanceof RunFailed)) throw error;
     await run.end({ status: RunStatus.FAILED, reason: error.reason, error: error.message });
     return "ended";
@@ -71,7 +77,7 @@ async function openContext(
   { entry }: ActiveRun,
   signal: AbortSignal,
 ): Promise<LoopContext> {
-  const { log, queues, router, clock, logger, checkpointMs, handover } = options;
+  const { log, queues, router, clock, logger, checkpointMs, handover, showing, onUnshown } = options;
   const { runId, accepted } = run.state;
   const before = await queues.before(entry);
   const { agent: name, previousRunId, fork } = accepted;
@@ -94,6 +100,8 @@ async function openContext(
     signal,
     checkpointMs,
     handover,
+    showing,
+    onUnshown,
     publishDelta: (delta) => options.publishDelta(runId, delta),
     setDeltas: (deltas) => options.setDeltas(runId, deltas),
     onRefused: ({ name, callId }, why) => {

@@ -34,6 +34,7 @@ import { Failure } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { isRunnable } from "../run/fold.ts";
 import { type ClaimedRun, claimRun, Superseded, wakeWaitsMs } from "../run/journal.ts";
+import { isPassing } from "./passing.ts";
 import { type ActiveRun, enqueue, findActiveRun } from "./queue.ts";
 import type { HolderAnswer, Wake } from "./wake.ts";
 import type { WorkerOptions } from "./worker-options.ts";
@@ -184,8 +185,4 @@ const putBack: Verdict = { kind: "later", delayMs: 500 };
 function putDown(wake: Wake, verdict: Verdict): void {
   if (verdict.kind === "later") wake.later(verdict.delayMs);
   else if (verdict.kind !== "kept") wake[verdict.kind]();
-}
-
-function isPassing(error: unknown): boolean {
-  return error instanceof Failure && (error.code === "unavailable" || error.code === "resource_exhausted");
 }

@@ -19,7 +19,7 @@ import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { limitsFrom } from "../loop/limits.ts";
 import { errorResult } from "../loop/refusal.ts";
 import { type AcceptanceOptions, acceptRun } from "../run/acceptance.ts";
-import { routerCallId } from "../run/cancellation.ts";
+import { routerCallId } from "../run/call-id.ts";
 import type { SessionSource } from "../run/creation.ts";
 import { foldLog, type RunState } from "../run/fold.ts";
 import type { RunLog } from "../run/journal.ts";

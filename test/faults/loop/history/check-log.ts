@@ -46,7 +46,13 @@ export function* checkEpochs({ events }: RunHistory): Generator<Violation> {
   }
 }
 
-const writtenUnderClaim: ReadonlySet<string> = new Set(["turnCommitted", "callStarted", "parked", "textCheckpoint"]);
+const writtenUnderClaim: ReadonlySet<string> = new Set([
+  "turnCommitted",
+  "callStarted",
+  "callShown",
+  "parked",
+  "textCheckpoint",
+]);
 
 /** H4: turns follow each other, each call has one result, and a turn comes after all results of the one before. */
 export function* checkTranscript({ events }: RunHistory): Generator<Violation> {

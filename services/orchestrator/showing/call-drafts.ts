@@ -1,0 +1,127 @@
+/**
+ * Shows the calls of visible tools while an attempt of the model writes them.
+ *
+ * The stream waits for nothing: one request is under way at a time, each takes what came meanwhile, and between two rounds
+ * lies a pause. What cannot be shown is told once, and the attempt goes on unseen. Long arguments stop growing before they
+ * cost the space more than they tell; the router shows them whole.
+ */
+
+import { RunMode } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import { callIdsOfTurn } from "../loop/call-ids.ts";
+import type { ToolTable } from "../loop/tool-table.ts";
+import type { Piece } from "../model/attempt.ts";
+import { routerCallId } from "../run/call-id.ts";
+import type { RunState } from "../run/fold.ts";
+import { type ClaimedRun, Superseded } from "../run/journal.ts";
+import { callerOf, type ShowingParts } from "./showing.ts";
+
+const pauseMs = 250;
+const mostCharacters = 16_384;
+
+/** Disposing says that the attempt is over: nothing of it is shown any more. */
+export interface CallDrafts extends AsyncDisposable {
+  write(piece: Piece): void;
+}
+
+export interface AttemptShown {
+  readonly table: Pick<ToolTable, "visibleReferenceOf">;
+  readonly turn: number;
+  readonly attempt: number;
+  /** The ids that a call of this attempt cannot have. */
+  readonly taken: (state: RunState) => Pick<ReadonlySet<string>, "has">;
+  /** Told when the run turns out to be in other hands, or is to be cancelled. */
+  readonly onSuperseded: (error: Superseded) => void;
+}
+
+interface WrittenCall {
+  readonly tool: string;
+  /** The model's ids of the calls up to this one. */
+  readonly modelIds: readonly string[];
+  callId: string;
+  text: string;
+  shownText: string | undefined;
+}
+
+export function openCallDrafts(run: ClaimedRun, parts: ShowingParts, shown: AttemptShown): CallDrafts {
+  const { showing, clock, onUnshown } = parts;
+  const { table, turn, attempt, taken, onSuperseded } = shown;
+  const caller = callerOf(run.state);
+  const { runId, accepted } = run.state;
+  const over = new AbortController();
+  const { signal } = over;
+  const callsByModelId = new Map<string, WrittenCall | undefined>(); // undefined: it is not to be shown
+  let isOff = accepted.options?.mode === RunMode.SINGLE_TURN; // its calls are never made
+  let underWay: Promise<void> | undefined;
+  let space: string | undefined;
+
+  function write(piece: Piece): void {
+    if (piece.kind !== "arguments" || isOff) return;
+    if (!callsByModelId.has(piece.callId)) callsByModelId.set(piece.callId, callFrom(piece));
+    const call = callsByModelId.get(piece.callId);
+    if (call === undefined || call.text.length >= mostCharacters) return;
+    call.text += piece.text;
+    underWay ??= show()
+      .catch(giveUp)
+      .finally(() => {
+        underWay = undefined;
+      });
+  }
+
+  function callFrom({ callId, name }: Extract<Piece, { kind: "arguments" }>): WrittenCall | undefined {
+    const tool = table.visibleReferenceOf(name);
+    const modelIds = [...callsByModelId.keys(), callId];
+    return tool === undefined ? undefined : { tool, modelIds, callId: "", text: "", shownText: undefined };
+  }
+
+  async function show(): Promise<void> {
+    space ??= await showing.activeSpace(caller, signal);
+    if (space === "") isOff = true;
+    for (let due = grown(); due.length > 0 && !isOff; due = grown()) {
+      for (const call of due) await showCall(call, space);
+      await clock.delay(pauseMs, signal);
+    }
+  }
+
+  function grown(): WrittenCall[] {
+    return [...callsByModelId.values()].filter((call) => call !== undefined).filter(hasGrown);
+  }
+
+  async function showCall(call: WrittenCall, spaceId: string): Promise<void> {
+    if (call.callId === "") await announce(call, spaceId);
+    signal.throwIfAborted();
+    const { tool, text } = call;
+    const callId = routerCallId(runId, call.callId);
+    const message = { callId, tool, runId, argumentsJson: text, status: ToolMessageStatus.RUNNING, draft: true };
+    await showing.record(caller, spaceId, message, signal);
+    call.shownText = text;
+  }
+
+  /** D1, D4. */
+  async function announce(call: WrittenCall, spaceId: string): Promise<void> {
+    await run.append((state) => {
+      if (signal.aborted) return undefined;
+      call.callId = callIdsOfTurn(turn, call.modelIds, taken(state)).at(-1) ?? "";
+      return { case: "callShown", value: { turn, attempt, callId: call.callId, tool: call.tool, spaceId } };
+    });
+  }
+
+  function giveUp(error: unknown): void {
+    isOff = true;
+    if (signal.aborted) return;
+    if (error instanceof Superseded) onSuperseded(error);
+    else onUnshown(error);
+  }
+
+  return {
+    write,
+    async [Symbol.asyncDispose]() {
+      over.abort(new Error("the attempt is over"));
+      await underWay;
+    },
+  };
+}
+
+function hasGrown({ text, shownText }: WrittenCall): boolean {
+  return text !== shownText;
+}
