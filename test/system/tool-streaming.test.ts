@@ -1,0 +1,124 @@
+// What people see of a call while the model still writes it, with every room as a process.
+
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type SpaceEvent, type ToolMessage, ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { until } from "#runtime/time/until.ts";
+import { signalProcess } from "../harness/processes.ts";
+import { openTestSuite, type TestSuite } from "../harness/suite.ts";
+
+const fixture = (name: string) => fileURLToPath(new URL(`fixtures/streaming/${name}`, import.meta.url));
+const patient = { timeoutMs: 60_000, intervalMs: 50 };
+
+const stack = new AsyncDisposableStack();
+let suite: TestSuite;
+beforeAll(async () => {
+  const env = {
+    TOOLBUS_AGENTS: fixture("agents"),
+    TOOLBUS_TOOLS: fixture("tools"),
+    TOOLBUS_SCRIPTS: fixture("models"),
+  };
+  suite = stack.use(await openTestSuite({ env }));
+});
+afterAll(() => stack.disposeAsync());
+
+interface Shown {
+  readonly event: SpaceEvent["event"]["case"];
+  readonly tool: ToolMessage;
+}
+
+/** A run of an agent in a space of its own, and what who watches that space is told of calls. */
+async function start(agent: string, id: string) {
+  const { connection } = suite;
+  const [spaces, runs] = [connection.client(SpaceService), connection.client(RunService)];
+  const sessionId = id;
+  await connection.client(SessionService).createSession({ sessionId, agent });
+  await spaces.createSpace({ spaceId: id });
+  await spaces.enterSpace({ sessionId, spaceId: id, agent });
+  const input = [{ item: { case: "message" as const, value: { role: Role.USER, text: "draw" } } }];
+  const { run } = await runs.createRun({ sessionId, input });
+  const runId = run?.id ?? "";
+  const isUnderWay = (status: RunStatus) => status === RunStatus.QUEUED || status === RunStatus.IN_PROGRESS;
+  return {
+    runId,
+    /** The updates up to the one that is looked for. */
+    async watch(isLast: (shown: Shown) => boolean): Promise<Shown[]> {
+      const seen: Shown[] = [];
+      for await (const { event } of spaces.watchSpace({ spaceId: id, fromSequence: 1n })) {
+        const value = event?.event.value;
+        if (value?.$typeName !== "toolbus.space.v1.SpaceMessage" || value.content.case !== "tool") continue;
+        const shown = { event: event?.event.case, tool: value.content.value };
+        seen.push(shown);
+        if (isLast(shown)) break;
+      }
+      return seen;
+    },
+    async ended() {
+      return until(async () => {
+        const { run } = await runs.getRun({ runId }).catch(() => ({ run: undefined })); // it may be starting again
+        return run !== undefined && !isUnderWay(run.status) && run;
+      }, patient);
+    },
+    async standing() {
+      const { messages } = await spaces.listMessages({ spaceId: id });
+      return messages.flatMap(({ content }) => (content.case === "tool" ? [content.value] : []));
+    },
+  };
+}
+
+const isOver = ({ tool }: Shown) =>
+  tool.status === ToolMessageStatus.COMPLETE || tool.status === ToolMessageStatus.ERROR;
+
+describe("a call of a visible tool, while the model writes it", { timeout: 120_000 }, () => {
+  it("TOOL-10 is told as started, then streaming with growing arguments, then done, all under one id", async () => {
+    const started = await start("drawer", "grows");
+    const seen = await started.watch(isOver);
+    const [first, ...rest] = seen.map(({ event }) => event);
+    expect(first).toBe("toolStarted");
+    expect(rest.at(-1)).toBe("toolDone");
+    expect(rest.slice(0, -1).every((event) => event === "toolStreaming")).toBe(true);
+    expect(rest.length).toBeGreaterThan(2);
+    expect(new Set(seen.map(({ tool }) => tool.callId)).size).toBe(1);
+    const texts = seen.map(({ tool }) => tool.argumentsJson);
+    for (const [index, text] of texts.slice(1).entries()) expect(text.startsWith(texts[index] ?? "")).toBe(true);
+    expect(seen[0]?.tool.draft).toBe(true);
+    expect(JSON.parse(texts.at(-1) ?? "")).toMatchObject({ title: expect.stringMatching(/^one .* twelve$/) });
+    expect(await started.ended()).toMatchObject({ outputText: "drawn" });
+  });
+
+  it("TOOL-10 that is refused once it is written ends as an error with the reason", async () => {
+    const started = await start("slip", "refused");
+    const seen = await started.watch(isOver);
+    expect(seen.at(0)?.event).toBe("toolStarted");
+    expect(seen.at(-1)?.event).toBe("toolError");
+    expect(seen.at(-1)?.tool.result?.outputJson).toMatch(/title/);
+    await started.ended();
+    expect((await started.standing()).map(({ status }) => status)).toEqual([ToolMessageStatus.ERROR]);
+  });
+
+  it("TOOL-10 LOOP-15 of a run that is cancelled ends as an error", async () => {
+    const started = await start("drawer", "cancelled");
+    await started.watch(({ event }) => event === "toolStarted");
+    await suite.connection.client(RunService).cancelRun({ runId: started.runId });
+    expect((await started.watch(isOver)).at(-1)?.event).toBe("toolError");
+    await started.ended();
+    expect((await started.standing()).map(({ status }) => status)).toEqual([ToolMessageStatus.ERROR]);
+  });
+
+  it("TOOL-10 LOOP-13 by a process that is killed ends as an error; the next process shows its own, and nothing stays running", async () => {
+    const started = await start("drawer", "killed");
+    await started.watch(({ event }) => event === "toolStarted");
+    const orchestrator = suite.services.find(({ room }) => room === "orchestrator");
+    if (orchestrator === undefined) throw new Error("there is no orchestrator");
+    signalProcess(orchestrator, "SIGKILL");
+    expect(await started.ended()).toMatchObject({ status: RunStatus.COMPLETED, outputText: "drawn" });
+    expect((await started.standing()).map(({ status }) => status)).toEqual([
+      ToolMessageStatus.ERROR,
+      ToolMessageStatus.COMPLETE,
+    ]);
+  });
+});
