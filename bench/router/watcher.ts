@@ -25,7 +25,7 @@ async function watch(): Promise<void> {
   let handed = 0;
   for await (const { call } of calls.watchToolCalls({ tools: [TOOL], watcherId: "measured", maxInFlight: 256 })) {
     const answering = handed++ % 2 === 0 ? calls : others;
-    const answer = { callId: call?.callId ?? "", resultJson: call?.argumentsJson ?? "" };
+    const answer = { callId: call?.callId ?? "", resultJson: call?.argumentsJson || "{}" };
     void answering
       .submitToolResult(answer)
       .catch((error: unknown) => process.send?.({ kind: "fault", text: `${error}` }));
