@@ -105,7 +105,7 @@ async function* consumeFrom(bus: Bus, subject: string, sequence: number, signal?
     yield* messages;
   } finally {
     ends.removeEventListener("abort", stop);
-    await close(following);
+    close(following);
   }
 }
 
@@ -134,10 +134,13 @@ async function openFollowing(bus: Bus, subject: string, sequence: number, signal
   }
 }
 
-/** Without removing it the server would keep an ordered consumer for five minutes. Nobody waits for that, and it may fail. */
-async function close({ consumer, messages }: Following): Promise<void> {
-  await messages.close().catch(() => {}); // it failed before
-  void consumer.delete().catch(() => {});
+/**
+ * Without removing it the server would keep an ordered consumer for five minutes. Nobody waits for that, and it may fail.
+ * Messages that nobody iterates are stopped and never closed: their `close()` would wait for the iteration's end.
+ */
+function close({ consumer, messages }: Following): void {
+  messages.stop();
+  void consumer.delete().catch(() => {}); // the server is gone, or the consumer is
 }
 
 async function readBatch(bus: Bus, subject: string, sequence: number, signal?: AbortSignal): Promise<StoredMsg[]> {
