@@ -50,6 +50,7 @@ const writtenUnderClaim: ReadonlySet<string> = new Set([
   "turnCommitted",
   "callStarted",
   "callShown",
+  "answerDropped",
   "parked",
   "textCheckpoint",
 ]);
