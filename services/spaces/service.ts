@@ -1,3 +1,4 @@
+import { createResultStore } from "#runtime/bus/result-store.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
@@ -15,14 +16,7 @@ import { createNotices } from "./notices.ts";
 import { createRoutes } from "./routes.ts";
 import { createRunContext } from "./run-context.ts";
 import { createSessions } from "./sessions.ts";
-import {
-  createNeighbours,
-  createResultStore,
-  createSessionWaker,
-  createStores,
-  followMemory,
-  openDeliveries,
-} from "./subscriptions.ts";
+import { createNeighbours, createSessionWaker, createStores, followMemory, openDeliveries } from "./subscriptions.ts";
 
 export async function openService(config: Config, context: ServiceContext): Promise<OpenService> {
   const { name, instance, logger, telemetry } = context;

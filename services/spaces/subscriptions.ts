@@ -8,7 +8,6 @@ import { createStreamLog } from "./subscriptions/stream-log.ts";
 
 export { openDeliveries } from "./subscriptions/deliveries.ts";
 export { createNeighbours } from "./subscriptions/neighbours.ts";
-export { createResultStore } from "./subscriptions/result-store.ts";
 export { createSessionWaker } from "./subscriptions/session-waker.ts";
 
 /** Everything that the room remembers, as it stands on the bus. */

@@ -1,9 +1,7 @@
-import { createHash } from "node:crypto";
 import { toJsonString } from "@bufbuild/protobuf";
 import { type ToolCallRecord, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { type AppendOutcome, appendFenced } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import type { StoreResult } from "../answer.ts";
 import { decideDuty } from "../duty.ts";
 import type { CallStore } from "../record.ts";
 import type { Waiters } from "../waiters.ts";
@@ -128,16 +126,5 @@ export async function openCallStore(bus: Bus, calls: CallBus): Promise<OpenCallS
     known: (callId) => recent.get(callId),
     learn: keep,
     [Symbol.dispose]: () => owned.dispose(),
-  };
-}
-
-/** Keeps results that are too large for a message, under their digest. */
-export function createResultStore(bus: Bus): StoreResult {
-  return async (outputJson) => {
-    const bytes = Buffer.from(outputJson);
-    const name = `sha256-${createHash("sha256").update(bytes).digest("hex")}`;
-    const results = await bus.objectStore("toolbus_results");
-    if ((await results.info(name)) === null) await results.putBlob({ name }, bytes);
-    return name;
   };
 }

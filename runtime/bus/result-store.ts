@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
-import type { Bus } from "#runtime/bus/bus.ts";
-import type { StoreResult } from "../message-size.ts";
+import type { Bus } from "./bus.ts";
 
-/** Keeps results that are too large for a message, under their digest. */
-export function createResultStore(bus: Bus): StoreResult {
+/** Keeps results that are too large for a message, under their digest; gives the reference. */
+export function createResultStore(bus: Bus): (outputJson: string) => Promise<string> {
   return async (outputJson) => {
     const bytes = Buffer.from(outputJson);
     const name = `sha256-${createHash("sha256").update(bytes).digest("hex")}`;
