@@ -8,6 +8,7 @@ import type { Bus } from "./bus.ts";
 import { streamOfSubject } from "./declarations.ts";
 import { isPassing } from "./jetstream-errors.ts";
 import { persist } from "./link.ts";
+import { messagesUntil } from "./messages-until.ts";
 
 /** A message as it stands in its stream. */
 export interface StoredMessage {
@@ -97,14 +98,9 @@ async function* consumeFrom(bus: Bus, subject: string, sequence: number, signal?
   const following = await openFollowing(bus, subject, sequence, signal);
   const { messages } = following;
   using ending = openEnding(signal, bus.link.down);
-  const ends = ending.signal;
-  const stop = () => messages.stop();
-  ends.addEventListener("abort", stop, { once: true });
-  if (ends.aborted) stop();
   try {
-    yield* messages;
+    yield* messagesUntil(messages, ending.signal);
   } finally {
-    ends.removeEventListener("abort", stop);
     close(following);
   }
 }

@@ -11,6 +11,7 @@ import { type SessionWake, SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
+import { messagesUntil } from "#runtime/bus/messages-until.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -77,17 +78,13 @@ async function passOn(bus: Bus, consumer: Consumer, { wakes, logger, signal }: P
     try {
       await bus.link.whenUp(signal);
       using ending = openEnding(signal, bus.link.down);
-      const ends = ending.signal;
-      const messages = await unlessAborted(consumer.fetch({ max_messages: atOnce, expires: fetchMs }), ends);
-      const stop = () => messages.stop();
-      ends.addEventListener("abort", stop, { once: true });
-      if (ends.aborted) stop();
-      for await (const message of messages) {
+      const fetching = consumer.fetch({ max_messages: atOnce, expires: fetchMs });
+      const messages = await unlessAborted(fetching, ending.signal);
+      for await (const message of messagesUntil(messages, ending.signal)) {
         const { sessionId, runId }: SessionWake = fromBinary(SessionWakeSchema, message.data);
         await wakes.send({ sessionId, runId, eventCount: 0 });
         message.ack();
       }
-      ends.removeEventListener("abort", stop);
       backoff.reset();
     } catch (error) {
       if (signal.aborted) return;

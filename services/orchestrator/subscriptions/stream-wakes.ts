@@ -11,6 +11,7 @@ import { SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
+import { messagesUntil } from "#runtime/bus/messages-until.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Wake, WakeQueue } from "../session/wake.ts";
@@ -38,16 +39,8 @@ export async function openStreamWakes(bus: Bus, options: StreamWakesOptions): Pr
     await bus.link.whenUp(signal);
     const messages = await unlessAborted(consumer.fetch({ max_messages: 1, expires: fetchMs }), bus.link.down);
     using ending = openEnding(signal, bus.link.down);
-    const ends = ending.signal;
-    const stop = () => messages.stop();
-    ends.addEventListener("abort", stop, { once: true });
-    if (ends.aborted) stop();
-    try {
-      for await (const message of messages) return message;
-      return undefined;
-    } finally {
-      ends.removeEventListener("abort", stop);
-    }
+    for await (const message of messagesUntil(messages, ending.signal)) return message;
+    return undefined;
   }
 
   return {

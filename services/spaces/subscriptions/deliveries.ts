@@ -4,6 +4,7 @@ import { type SpaceEvent, SpaceEventSchema } from "#gen/toolbus/space/v1/space_p
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
+import { messagesUntil } from "#runtime/bus/messages-until.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -96,14 +97,5 @@ async function* consume(bus: Bus, signal: AbortSignal): AsyncGenerator<JsMsg> {
   };
   const messages: ConsumerMessages = await persist(bus.link, open, { signal, what: `consuming ${durable}`, isPassing });
   using ending = openEnding(signal, bus.link.down);
-  const ends = ending.signal;
-  const stop = () => messages.stop();
-  ends.addEventListener("abort", stop, { once: true });
-  if (ends.aborted) stop();
-  try {
-    yield* messages;
-  } finally {
-    ends.removeEventListener("abort", stop);
-    messages.stop();
-  }
+  yield* messagesUntil(messages, ending.signal);
 }
