@@ -31,6 +31,10 @@ export interface RunLog {
   check(event: RunEvent): void;
   /** The run's events after a position; 0 for all. */
   read(runId: string, afterPosition: number): Promise<StoredEvent[]>;
+  /** The run's first event; undefined while there is no log. What it costs does not grow with the log. */
+  first(runId: string): Promise<StoredEvent | undefined>;
+  /** Its last one, likewise. */
+  last(runId: string): Promise<StoredEvent | undefined>;
   /** Stores the event if the run's last one stands at `position` (0: there is none). */
   append(event: RunEvent, position: number): Promise<{ kind: "appended"; position: number } | { kind: "conflict" }>;
 }

@@ -17,6 +17,8 @@ export function createMemoryRunLog({ maxEventBytes = 2 ** 20 } = {}): MemoryRunL
   return {
     check: (event) => refuseTooLargeEvent(event, toBinary(RunEventSchema, event).length, maxEventBytes),
     read: async (runId, afterPosition) => of(runId).filter(({ position }) => position > afterPosition),
+    first: async (runId) => of(runId)[0],
+    last: async (runId) => of(runId).at(-1),
     append: async (event, position) => {
       const stored = of(event.runId);
       if ((stored.at(-1)?.position ?? 0) !== position) return { kind: "conflict" };

@@ -64,7 +64,7 @@ function openWorker({ told = "gone" }: { told?: HolderAnswer | "gone" } = {}) {
     await enqueue(queues, { sessionId, runId, acceptedPosition: journal.position });
     return journal;
   };
-  return { worker, accept, started, letGo: finish.resolve };
+  return { worker, accept, started, letGo: finish.resolve, log };
 }
 
 test("LOOP-13 a wake-up that is earlier than its news waits for them, also while the session is worked on", async () => {
@@ -109,4 +109,24 @@ test("LOOP-13 a wake-up of a session that another process works on is put back",
   await worker.work(wake);
   expect(wake.putDown).toBe("later");
   expect(started).toEqual([]);
+});
+
+test("LOOP-13 what a wake-up costs does not grow with the log of its run", async () => {
+  const { worker, accept, started, letGo, log } = openWorker();
+  const journal = await accept("first");
+  for (let n = 0; n < 200; n += 1) await journal.append(() => ({ case: "callStarted", value: { callId: `c${n}` } }));
+  const working = worker.work(wakeOf(1, { runId: "first" }));
+  await until(() => started.includes("first"), { what: "the run to be worked on" });
+  const { read } = log;
+  let events = 0;
+  log.read = async (...about) => {
+    const stored = await read(...about);
+    events += stored.length;
+    return stored;
+  };
+  const further = Array.from({ length: 10 }, (_, n) => worker.work(wakeOf(n + 2, { runId: "first" })));
+  await Promise.all(further);
+  expect(events).toBe(0);
+  letGo();
+  await working;
 });

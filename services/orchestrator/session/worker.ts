@@ -109,9 +109,10 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
   async function hasNews({ message, ageMs }: Wake): Promise<boolean> {
     const { runId, sessionId, eventCount } = message;
     if (runId === "") return true; // news of the inbox stand there before the wake-up
-    const [first, ...rest] = await log.read(runId, 0);
-    if (first === undefined || rest.length + 1 < eventCount) return ageMs > wakeWaitsMs;
-    await enqueue(queues, { sessionId, runId, acceptedPosition: first.position });
+    const last = await log.last(runId);
+    if (last === undefined || last.event.sequence + 1 < eventCount) return ageMs > wakeWaitsMs;
+    const first = last.event.sequence === 0 ? last : await log.first(runId);
+    if (first !== undefined) await enqueue(queues, { sessionId, runId, acceptedPosition: first.position });
     return true;
   }
 

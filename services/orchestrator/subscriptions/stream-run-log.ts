@@ -1,9 +1,10 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import type { StoredMsg } from "@nats-io/jetstream";
 import { headers } from "@nats-io/transport-node";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { QueuedRunSchema, type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
-import { appendFenced, firstAfter } from "#runtime/bus/append.ts";
+import { appendFenced, firstAfter, lastOf } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { maxMessageBytes } from "#runtime/bus/message-size.ts";
 import { readSubject } from "#runtime/bus/read.ts";
@@ -46,6 +47,8 @@ export function createStreamRunLog(bus: Bus): RunLog {
       }
       return stored;
     },
+    first: async (runId) => eventFromStored(await firstAfter(bus, runSubjects.log(runId), 0)),
+    last: async (runId) => eventFromStored(await lastOf(bus, runSubjects.log(runId))),
     async append(event, position) {
       const outcome = await appendFenced(bus, {
         subject: runSubjects.log(event.runId),
@@ -57,6 +60,10 @@ export function createStreamRunLog(bus: Bus): RunLog {
       return { kind: "appended", position: outcome.sequence };
     },
   };
+}
+
+function eventFromStored(message: StoredMsg | null): StoredEvent | undefined {
+  return message === null ? undefined : { event: fromBinary(RunEventSchema, message.data), position: message.seq };
 }
 
 /** Told once to whoever listens: what gets lost, or is too large to be told, is found in the log or asked for. */
