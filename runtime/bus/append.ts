@@ -26,10 +26,10 @@ import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
 import { unlessAborted } from "../time/unless-aborted.ts";
 import type { Bus } from "./bus.ts";
-import { streamOfSubject } from "./declarations.ts";
 import { failureFromRefusal, isConflict, isPassing } from "./jetstream-errors.ts";
 import { persist } from "./link.ts";
 import { maxMessageBytes, refuseTooLarge } from "./message-size.ts";
+import { streamOfSubject } from "./streams-of-subjects.ts";
 
 export interface FencedAppend {
   subject: string;

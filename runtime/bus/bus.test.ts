@@ -12,8 +12,10 @@ import { openTestBus, openTestServer } from "../../test/harness/bus.ts";
 import { openChildProcess } from "../lifecycle/child-process.ts";
 import { until } from "../time/until.ts";
 import { type BusStatus, openBus } from "./bus.ts";
-import { BUCKETS, configsFromDeclarations, OBJECT_STORES, STREAMS, streamOfSubject } from "./declarations.ts";
+import { BUCKETS, OBJECT_STORES, STREAMS } from "./declarations.ts";
+import { configsFromDeclarations } from "./declared-config.ts";
 import { differences, ensureDeclared } from "./ensure-declared.ts";
+import { streamOfSubject } from "./streams-of-subjects.ts";
 
 describe("what is declared", () => {
   const configs = configsFromDeclarations(1).map((config) => [config.name, config] as const);

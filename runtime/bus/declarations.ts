@@ -1,12 +1,10 @@
-import type { StreamConfig } from "@nats-io/jetstream";
-
 /**
  * Everything that the suite keeps in JetStream, as data. Nothing here grows without bound: each store has a size, and
  * either an age, a number of messages a subject, or a refusal of new messages when it is full.
  *
  * `discard: "new"` refuses when full: for what must never vanish unasked. `discard: "old"` forgets the oldest first.
  */
-interface Limits {
+export interface Limits {
   readonly description: string;
   readonly maxBytes: number;
   /** The largest single message or value. */
@@ -61,7 +59,7 @@ const minutes = 60_000;
 const days = 24 * 60 * minutes;
 
 /** The server's own `max_payload`: what is larger goes to the object store. */
-const largestMessage = mib;
+export const largestMessageBytes = mib;
 
 export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
   TOOLBUS_RUNS: {
@@ -71,7 +69,7 @@ export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
     retention: "limits",
     discard: "new",
     maxBytes: 8 * gib,
-    maxMessageBytes: largestMessage,
+    maxMessageBytes: largestMessageBytes,
     duplicateWindowMs: 2 * minutes,
   },
   TOOLBUS_WAKES: {
@@ -101,7 +99,7 @@ export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
     retention: "workqueue",
     discard: "new",
     maxBytes: gib,
-    maxMessageBytes: largestMessage,
+    maxMessageBytes: largestMessageBytes,
     maxAgeMs: 30 * days,
     duplicateWindowMs: 2 * minutes,
   },
@@ -111,7 +109,7 @@ export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
     retention: "limits",
     discard: "old",
     maxBytes: 4 * gib,
-    maxMessageBytes: largestMessage,
+    maxMessageBytes: largestMessageBytes,
     maxMessagesPerSubject: 10_000,
     duplicateWindowMs: 2 * minutes,
   },
@@ -121,7 +119,7 @@ export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
     retention: "limits",
     discard: "old",
     maxBytes: gib,
-    maxMessageBytes: largestMessage,
+    maxMessageBytes: largestMessageBytes,
     maxMessagesPerSubject: 1_000,
     maxAgeMs: 30 * days,
     duplicateWindowMs: 10 * minutes,
@@ -143,29 +141,29 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
     description: "The record of each call that must not happen twice.",
     history: 1,
     maxBytes: 2 * gib,
-    maxMessageBytes: largestMessage,
+    maxMessageBytes: largestMessageBytes,
     maxAgeMs: 30 * days,
   },
-  toolbus_agents: { description: "Agents.", history: 8, maxBytes: 256 * mib, maxMessageBytes: largestMessage },
+  toolbus_agents: { description: "Agents.", history: 8, maxBytes: 256 * mib, maxMessageBytes: largestMessageBytes },
   toolbus_tools: {
     description: "Tools, providers and MCP servers.",
     history: 8,
     maxBytes: 512 * mib,
-    maxMessageBytes: largestMessage,
+    maxMessageBytes: largestMessageBytes,
   },
   toolbus_sessions: { description: "Heads of sessions.", history: 8, maxBytes: gib, maxMessageBytes: 256 * kib },
   toolbus_callers: {
     description: "The tools that callers have declared.",
     history: 1,
     maxBytes: 512 * mib,
-    maxMessageBytes: largestMessage,
+    maxMessageBytes: largestMessageBytes,
     maxAgeMs: 7 * days,
   },
   toolbus_memory: {
     description: "What agents chose to remember.",
     history: 1,
     maxBytes: gib,
-    maxMessageBytes: largestMessage,
+    maxMessageBytes: largestMessageBytes,
   },
   toolbus_active_spaces: {
     description: "The space that each agent of a session is in.",
@@ -177,7 +175,7 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
     description: "Spaces: their titles and who takes part.",
     history: 1,
     maxBytes: 256 * mib,
-    maxMessageBytes: largestMessage,
+    maxMessageBytes: largestMessageBytes,
   },
   toolbus_inbox_seen: {
     description: "Events of inboxes that have joined a run, so that a late repetition has no effect.",
@@ -198,110 +196,7 @@ export const OBJECT_STORES: Readonly<Record<ObjectStoreName, ObjectStoreDeclarat
   toolbus_results: {
     description: "Results too large for a message, by digest.",
     maxBytes: 8 * gib,
-    maxMessageBytes: largestMessage,
+    maxMessageBytes: largestMessageBytes,
     maxAgeMs: 30 * days,
   },
 };
-
-/** The stream that keeps a subject; a subject that is declared nowhere is a mistake in the program. */
-export function streamOfSubject(subject: string): string {
-  const [root, second] = subject.split(".");
-  if (root === "$KV") return `KV_${second}`;
-  const found = streamNames.get(`${root}.${second}`);
-  if (found === undefined) throw new TypeError(`no declared stream keeps ${subject}`);
-  return found;
-}
-
-/** The largest message, with its headers, that the declared store of a subject takes. */
-export function maxMessageBytesOfSubject(subject: string): number {
-  return limitsByStream.get(streamOfSubject(subject))?.maxMessageBytes ?? largestMessage;
-}
-
-const limitsByStream = new Map<string, Limits>([
-  ...Object.entries(STREAMS),
-  ...Object.entries(BUCKETS).map(([name, limits]): [string, Limits] => [`KV_${name}`, limits]),
-]);
-
-/** All subjects of streams have the form `toolbus.<kind>.>`. */
-const streamNames = new Map(
-  Object.entries(STREAMS).flatMap(([name, { subjects }]) => subjects.map((subject) => [subject.slice(0, -2), name])),
-);
-
-/** A stream's settings as the server keeps them. */
-export type DeclaredConfig = Pick<
-  StreamConfig,
-  "name" | "subjects" | "retention" | "discard" | "max_bytes" | "max_age" | "max_msg_size" | "max_msgs_per_subject"
-> &
-  Partial<StreamConfig>;
-
-const nanosecondsPerMillisecond = 1_000_000;
-const day = days * nanosecondsPerMillisecond;
-
-/** All declarations in the server's words, buckets and object stores as the streams that they are. */
-export function configsFromDeclarations(replicas: number): DeclaredConfig[] {
-  return [
-    ...Object.entries(STREAMS).map(([name, declaration]) => configOfStream(name, declaration)),
-    ...Object.entries(BUCKETS).map(([name, declaration]) => configOfBucket(name, declaration)),
-    ...Object.entries(OBJECT_STORES).map(([name, declaration]) => configOfObjectStore(name, declaration)),
-  ].map((config) => ({ ...config, num_replicas: replicas }));
-}
-
-function configOfLimits(limits: Limits) {
-  return {
-    description: limits.description,
-    storage: "file" as const,
-    max_bytes: limits.maxBytes,
-    max_msg_size: limits.maxMessageBytes,
-    max_age: (limits.maxAgeMs ?? 0) * nanosecondsPerMillisecond,
-    allow_direct: true,
-  };
-}
-
-function configOfStream(name: string, declaration: StreamDeclaration): DeclaredConfig {
-  return {
-    ...configOfLimits(declaration),
-    name,
-    subjects: [...declaration.subjects],
-    retention: declaration.retention,
-    discard: declaration.discard,
-    max_msgs_per_subject: declaration.maxMessagesPerSubject ?? -1,
-    duplicate_window: declaration.duplicateWindowMs * nanosecondsPerMillisecond,
-    allow_rollup_hdrs: declaration.hasSchedules ?? false,
-    allow_msg_schedules: declaration.hasSchedules ?? false,
-    deny_delete: false,
-    deny_purge: false,
-  };
-}
-
-/** Delete markers expire, so that a bucket of short-lived keys does not fill with them. */
-function configOfBucket(name: string, declaration: BucketDeclaration): DeclaredConfig {
-  return {
-    ...configOfLimits(declaration),
-    name: `KV_${name}`,
-    subjects: [`$KV.${name}.>`],
-    retention: "limits",
-    discard: "new",
-    max_msgs_per_subject: declaration.history,
-    duplicate_window: 2 * minutes * nanosecondsPerMillisecond,
-    allow_rollup_hdrs: true,
-    deny_delete: true,
-    deny_purge: false,
-    allow_msg_ttl: true,
-    subject_delete_marker_ttl: day,
-  };
-}
-
-function configOfObjectStore(name: string, declaration: ObjectStoreDeclaration): DeclaredConfig {
-  return {
-    ...configOfLimits(declaration),
-    name: `OBJ_${name}`,
-    subjects: [`$O.${name}.C.>`, `$O.${name}.M.>`],
-    retention: "limits",
-    discard: "new",
-    max_msgs_per_subject: -1,
-    duplicate_window: 2 * minutes * nanosecondsPerMillisecond,
-    allow_rollup_hdrs: true,
-    deny_delete: false,
-    deny_purge: false,
-  };
-}

@@ -2,7 +2,7 @@ import { JetStreamApiError, type JetStreamManager, type StreamConfig } from "@na
 import { Failure, messageFromUnknown } from "../failure/failure.ts";
 import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
-import { configsFromDeclarations, type DeclaredConfig } from "./declarations.ts";
+import { configsFromDeclarations, type DeclaredConfig } from "./declared-config.ts";
 
 export interface EnsureDeclaredOptions {
   /** Copies of each store: 1 on one machine, 3 in a cluster. Unless told, what stands is kept, and 1 is created. */

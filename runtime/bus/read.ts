@@ -5,10 +5,10 @@ import { delay } from "../time/delay.ts";
 import { openEnding } from "../time/ending.ts";
 import { firstAfter, lastOf } from "./append.ts";
 import type { Bus } from "./bus.ts";
-import { streamOfSubject } from "./declarations.ts";
 import { isPassing } from "./jetstream-errors.ts";
 import { persist } from "./link.ts";
 import { messagesUntil } from "./messages-until.ts";
+import { streamOfSubject } from "./streams-of-subjects.ts";
 
 /** A message as it stands in its stream. */
 export interface StoredMessage {

@@ -1,0 +1,91 @@
+import type { StreamConfig } from "@nats-io/jetstream";
+import {
+  BUCKETS,
+  type BucketDeclaration,
+  type Limits,
+  OBJECT_STORES,
+  type ObjectStoreDeclaration,
+  STREAMS,
+  type StreamDeclaration,
+} from "./declarations.ts";
+
+/** A stream's settings as the server keeps them. */
+export type DeclaredConfig = Pick<
+  StreamConfig,
+  "name" | "subjects" | "retention" | "discard" | "max_bytes" | "max_age" | "max_msg_size" | "max_msgs_per_subject"
+> &
+  Partial<StreamConfig>;
+
+const nanosecondsPerMillisecond = 1_000_000;
+const dayMs = 24 * 60 * 60_000;
+/** Of buckets and object stores, which declare none. */
+const duplicateWindowMs = 120_000;
+
+/** All declarations in the server's words, buckets and object stores as the streams that they are. */
+export function configsFromDeclarations(replicas: number): DeclaredConfig[] {
+  return [
+    ...Object.entries(STREAMS).map(([name, declaration]) => configOfStream(name, declaration)),
+    ...Object.entries(BUCKETS).map(([name, declaration]) => configOfBucket(name, declaration)),
+    ...Object.entries(OBJECT_STORES).map(([name, declaration]) => configOfObjectStore(name, declaration)),
+  ].map((config) => ({ ...config, num_replicas: replicas }));
+}
+
+function configOfLimits(limits: Limits) {
+  return {
+    description: limits.description,
+    storage: "file" as const,
+    max_bytes: limits.maxBytes,
+    max_msg_size: limits.maxMessageBytes,
+    max_age: (limits.maxAgeMs ?? 0) * nanosecondsPerMillisecond,
+    allow_direct: true,
+  };
+}
+
+function configOfStream(name: string, declaration: StreamDeclaration): DeclaredConfig {
+  return {
+    ...configOfLimits(declaration),
+    name,
+    subjects: [...declaration.subjects],
+    retention: declaration.retention,
+    discard: declaration.discard,
+    max_msgs_per_subject: declaration.maxMessagesPerSubject ?? -1,
+    duplicate_window: declaration.duplicateWindowMs * nanosecondsPerMillisecond,
+    allow_rollup_hdrs: declaration.hasSchedules ?? false,
+    allow_msg_schedules: declaration.hasSchedules ?? false,
+    deny_delete: false,
+    deny_purge: false,
+  };
+}
+
+/** Delete markers expire, so that a bucket of short-lived keys does not fill with them. */
+function configOfBucket(name: string, declaration: BucketDeclaration): DeclaredConfig {
+  return {
+    ...configOfLimits(declaration),
+    name: `KV_${name}`,
+    subjects: [`$KV.${name}.>`],
+    retention: "limits",
+    discard: "new",
+    max_msgs_per_subject: declaration.history,
+    duplicate_window: duplicateWindowMs * nanosecondsPerMillisecond,
+    allow_rollup_hdrs: true,
+    deny_delete: true,
+    deny_purge: false,
+    allow_msg_ttl: true,
+    subject_delete_marker_ttl: dayMs * nanosecondsPerMillisecond,
+  };
+}
+
+function configOfObjectStore(name: string, declaration: ObjectStoreDeclaration): DeclaredConfig {
+  return {
+    ...configOfLimits(declaration),
+    name: `OBJ_${name}`,
+    subjects: [`$O.${name}.C.>`, `$O.${name}.M.>`],
+    retention: "limits",
+    discard: "new",
+    max_msgs_per_subject: -1,
+    duplicate_window: duplicateWindowMs * nanosecondsPerMillisecond,
+    allow_rollup_hdrs: true,
+    deny_delete: false,
+    deny_purge: false,
+  };
+}
