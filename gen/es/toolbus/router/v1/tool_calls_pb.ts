@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/router/v1/tool_calls.proto.
  */
 export const file_toolbus_router_v1_tool_calls: GenFile = /*@__PURE__*/
-  fileDesc("CiJ0b29sYnVzL3JvdXRlci92MS90b29sX2NhbGxzLnByb3RvEhF0b29sYnVzLnJvdXRlci52MSKHBQoOVG9vbENhbGxSZWNvcmQSDwoHY2FsbF9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEg4KBnJ1bl9pZBgDIAEoCRINCgVhZ2VudBgEIAEoCRIMCgR0b29sGAUgASgJEhYKDmFyZ3VtZW50c19qc29uGAYgASgJEi8KBXN0YXRlGAcgASgOMiAudG9vbGJ1cy5yb3V0ZXIudjEuVG9vbENhbGxTdGF0ZRIrCgZyZXN1bHQYCCABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdBIuCgpjcmVhdGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghzcGFjZV9pZBgLIAEoCRISCgptZXNzYWdlX2lkGAwgASgJEg0KBXRha2VuGA0gASgIEjYKDmV4ZWN1dGlvbl90eXBlGA4gASgOMh4udG9vbGJ1cy50b29sLnYxLkV4ZWN1dGlvblR5cGUSGgoSb3V0cHV0X3NjaGVtYV9qc29uGA8gASgJEhUKDXJlc29sdmVkX2xhdGUYECABKAgSEQoJcHJpbmNpcGFsGBEgASgJEicKBmVmZmVjdBgSIAEoDjIXLnRvb2xidXMudG9vbC52MS5FZmZlY3QSLwoLd2FpdHNfdW50aWwYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2RlbGl2ZXJ5X2lkGBQgASgJEhkKEXdhdGNoZXJfcHJpbmNpcGFsGBUgASgJEhAKCGNhbmNlbGVkGBYgASgIInIKFVdhdGNoVG9vbENhbGxzUmVxdWVzdBIaCgV0b29scxgBIAMoCUILukgIkgEFCAEQ6AcSHAoKd2F0Y2hlcl9pZBgCIAEoCUIIukgFcgMYgAISHwoNbWF4X2luX2ZsaWdodBgDIAEoDUIIukgFKgMY6AcicQoWV2F0Y2hUb29sQ2FsbHNSZXNwb25zZRIvCgRjYWxsGAEgASgLMiEudG9vbGJ1cy5yb3V0ZXIudjEuVG9vbENhbGxSZWNvcmQSEwoLZGVsaXZlcnlfaWQYAiABKAkSEQoJd2l0aGRyYXduGAMgASgIIm0KGkFja25vd2xlZGdlVG9vbENhbGxSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEh8KC2RlbGl2ZXJ5X2lkGAIgASgJQgq6SAdyBRABGIACIk4KG0Fja25vd2xlZGdlVG9vbENhbGxSZXNwb25zZRIvCgRjYWxsGAEgASgLMiEudG9vbGJ1cy5yb3V0ZXIudjEuVG9vbENhbGxSZWNvcmQimwEKF1N1Ym1pdFRvb2xSZXN1bHRSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEiwKBnJ1bl9pZBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBITCgtyZXN1bHRfanNvbhgDIAEoCRINCgVlcnJvchgEIAEoCSJLChhTdWJtaXRUb29sUmVzdWx0UmVzcG9uc2USLwoEY2FsbBgBIAEoCzIhLnRvb2xidXMucm91dGVyLnYxLlRvb2xDYWxsUmVjb3JkIkQKEkdldFRvb2xDYWxsUmVxdWVzdBIuCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JCJGChNHZXRUb29sQ2FsbFJlc3BvbnNlEi8KBGNhbGwYASABKAsyIS50b29sYnVzLnJvdXRlci52MS5Ub29sQ2FsbFJlY29yZCKrAQoUTGlzdFRvb2xDYWxsc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIwCgZzdGF0ZXMYAiADKA4yIC50b29sYnVzLnJvdXRlci52MS5Ub29sQ2FsbFN0YXRlEhsKCXBhZ2Vfc2l6ZRgDIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgEIAEoCSJiChVMaXN0VG9vbENhbGxzUmVzcG9uc2USMAoFY2FsbHMYASADKAsyIS50b29sYnVzLnJvdXRlci52MS5Ub29sQ2FsbFJlY29yZBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVwoVQ2FuY2VsVG9vbENhbGxSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEg4KBnJlYXNvbhgCIAEoCSIpChZDYW5jZWxUb29sQ2FsbFJlc3BvbnNlEg8KB3N0YXJ0ZWQYASABKAgqwgEKDVRvb2xDYWxsU3RhdGUSHwobVE9PTF9DQUxMX1NUQVRFX1VOU1BFQ0lGSUVEEAASGwoXVE9PTF9DQUxMX1NUQVRFX1NUQVJURUQQARIbChdUT09MX0NBTExfU1RBVEVfV0FJVElORxACEhsKF1RPT0xfQ0FMTF9TVEFURV9QRU5ESU5HEAMSHAoYVE9PTF9DQUxMX1NUQVRFX1JFU09MVkVEEAQSGwoXVE9PTF9DQUxMX1NUQVRFX0VYUElSRUQQBTKGBQoPVG9vbENhbGxTZXJ2aWNlEmcKDldhdGNoVG9vbENhbGxzEigudG9vbGJ1cy5yb3V0ZXIudjEuV2F0Y2hUb29sQ2FsbHNSZXF1ZXN0GikudG9vbGJ1cy5yb3V0ZXIudjEuV2F0Y2hUb29sQ2FsbHNSZXNwb25zZTABEnQKE0Fja25vd2xlZGdlVG9vbENhbGwSLS50b29sYnVzLnJvdXRlci52MS5BY2tub3dsZWRnZVRvb2xDYWxsUmVxdWVzdBouLnRvb2xidXMucm91dGVyLnYxLkFja25vd2xlZGdlVG9vbENhbGxSZXNwb25zZRJrChBTdWJtaXRUb29sUmVzdWx0EioudG9vbGJ1cy5yb3V0ZXIudjEuU3VibWl0VG9vbFJlc3VsdFJlcXVlc3QaKy50b29sYnVzLnJvdXRlci52MS5TdWJtaXRUb29sUmVzdWx0UmVzcG9uc2USXAoLR2V0VG9vbENhbGwSJS50b29sYnVzLnJvdXRlci52MS5HZXRUb29sQ2FsbFJlcXVlc3QaJi50b29sYnVzLnJvdXRlci52MS5HZXRUb29sQ2FsbFJlc3BvbnNlEmIKDUxpc3RUb29sQ2FsbHMSJy50b29sYnVzLnJvdXRlci52MS5MaXN0VG9vbENhbGxzUmVxdWVzdBooLnRvb2xidXMucm91dGVyLnYxLkxpc3RUb29sQ2FsbHNSZXNwb25zZRJlCg5DYW5jZWxUb29sQ2FsbBIoLnRvb2xidXMucm91dGVyLnYxLkNhbmNlbFRvb2xDYWxsUmVxdWVzdBopLnRvb2xidXMucm91dGVyLnYxLkNhbmNlbFRvb2xDYWxsUmVzcG9uc2VCvAEKFWNvbS50b29sYnVzLnJvdXRlci52MUIOVG9vbENhbGxzUHJvdG9QAVotdG9vbGJ1cy5kZXYvZ2VuL2dvL3Rvb2xidXMvcm91dGVyL3YxO3JvdXRlcnYxogIDVFJYqgIRVG9vbGJ1cy5Sb3V0ZXIuVjHKAhFUb29sYnVzXFJvdXRlclxWMeICHVRvb2xidXNcUm91dGVyXFYxXEdQQk1ldGFkYXRh6gITVG9vbGJ1czo6Um91dGVyOjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
+  fileDesc("CiJ0b29sYnVzL3JvdXRlci92MS90b29sX2NhbGxzLnByb3RvEhF0b29sYnVzLnJvdXRlci52MSKvBQoOVG9vbENhbGxSZWNvcmQSDwoHY2FsbF9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEg4KBnJ1bl9pZBgDIAEoCRINCgVhZ2VudBgEIAEoCRIMCgR0b29sGAUgASgJEhYKDmFyZ3VtZW50c19qc29uGAYgASgJEi8KBXN0YXRlGAcgASgOMiAudG9vbGJ1cy5yb3V0ZXIudjEuVG9vbENhbGxTdGF0ZRIrCgZyZXN1bHQYCCABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdBIuCgpjcmVhdGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghzcGFjZV9pZBgLIAEoCRISCgptZXNzYWdlX2lkGAwgASgJEg0KBXRha2VuGA0gASgIEjYKDmV4ZWN1dGlvbl90eXBlGA4gASgOMh4udG9vbGJ1cy50b29sLnYxLkV4ZWN1dGlvblR5cGUSGgoSb3V0cHV0X3NjaGVtYV9qc29uGA8gASgJEhUKDXJlc29sdmVkX2xhdGUYECABKAgSEQoJcHJpbmNpcGFsGBEgASgJEicKBmVmZmVjdBgSIAEoDjIXLnRvb2xidXMudG9vbC52MS5FZmZlY3QSLwoLd2FpdHNfdW50aWwYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2RlbGl2ZXJ5X2lkGBQgASgJEhkKEXdhdGNoZXJfcHJpbmNpcGFsGBUgASgJEhAKCGNhbmNlbGVkGBYgASgIEhEKCWNhbGxlZF9hcxgXIAEoCRITCgtjYW5jZWxlZF9ieRgYIAMoCSJyChVXYXRjaFRvb2xDYWxsc1JlcXVlc3QSGgoFdG9vbHMYASADKAlCC7pICJIBBQgBEOgHEhwKCndhdGNoZXJfaWQYAiABKAlCCLpIBXIDGIACEh8KDW1heF9pbl9mbGlnaHQYAyABKA1CCLpIBSoDGOgHIkMKC1dhdGNoTm90aWNlEgwKBHRvb2wYASABKAkSDwoHcHJvYmxlbRgCIAEoCRIVCg1jbG9zZXN0X25hbWVzGAMgAygJIqIBChZXYXRjaFRvb2xDYWxsc1Jlc3BvbnNlEi8KBGNhbGwYASABKAsyIS50b29sYnVzLnJvdXRlci52MS5Ub29sQ2FsbFJlY29yZBITCgtkZWxpdmVyeV9pZBgCIAEoCRIRCgl3aXRoZHJhd24YAyABKAgSLwoHbm90aWNlcxgEIAMoCzIeLnRvb2xidXMucm91dGVyLnYxLldhdGNoTm90aWNlIm0KGkFja25vd2xlZGdlVG9vbENhbGxSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEh8KC2RlbGl2ZXJ5X2lkGAIgASgJQgq6SAdyBRABGIACIk4KG0Fja25vd2xlZGdlVG9vbENhbGxSZXNwb25zZRIvCgRjYWxsGAEgASgLMiEudG9vbGJ1cy5yb3V0ZXIudjEuVG9vbENhbGxSZWNvcmQimwEKF1N1Ym1pdFRvb2xSZXN1bHRSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEiwKBnJ1bl9pZBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBITCgtyZXN1bHRfanNvbhgDIAEoCRINCgVlcnJvchgEIAEoCSJLChhTdWJtaXRUb29sUmVzdWx0UmVzcG9uc2USLwoEY2FsbBgBIAEoCzIhLnRvb2xidXMucm91dGVyLnYxLlRvb2xDYWxsUmVjb3JkIkQKEkdldFRvb2xDYWxsUmVxdWVzdBIuCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JCJGChNHZXRUb29sQ2FsbFJlc3BvbnNlEi8KBGNhbGwYASABKAsyIS50b29sYnVzLnJvdXRlci52MS5Ub29sQ2FsbFJlY29yZCKrAQoUTGlzdFRvb2xDYWxsc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIwCgZzdGF0ZXMYAiADKA4yIC50b29sYnVzLnJvdXRlci52MS5Ub29sQ2FsbFN0YXRlEhsKCXBhZ2Vfc2l6ZRgDIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgEIAEoCSJiChVMaXN0VG9vbENhbGxzUmVzcG9uc2USMAoFY2FsbHMYASADKAsyIS50b29sYnVzLnJvdXRlci52MS5Ub29sQ2FsbFJlY29yZBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVwoVQ2FuY2VsVG9vbENhbGxSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEg4KBnJlYXNvbhgCIAEoCSIpChZDYW5jZWxUb29sQ2FsbFJlc3BvbnNlEg8KB3N0YXJ0ZWQYASABKAgqwgEKDVRvb2xDYWxsU3RhdGUSHwobVE9PTF9DQUxMX1NUQVRFX1VOU1BFQ0lGSUVEEAASGwoXVE9PTF9DQUxMX1NUQVRFX1NUQVJURUQQARIbChdUT09MX0NBTExfU1RBVEVfV0FJVElORxACEhsKF1RPT0xfQ0FMTF9TVEFURV9QRU5ESU5HEAMSHAoYVE9PTF9DQUxMX1NUQVRFX1JFU09MVkVEEAQSGwoXVE9PTF9DQUxMX1NUQVRFX0VYUElSRUQQBTKGBQoPVG9vbENhbGxTZXJ2aWNlEmcKDldhdGNoVG9vbENhbGxzEigudG9vbGJ1cy5yb3V0ZXIudjEuV2F0Y2hUb29sQ2FsbHNSZXF1ZXN0GikudG9vbGJ1cy5yb3V0ZXIudjEuV2F0Y2hUb29sQ2FsbHNSZXNwb25zZTABEnQKE0Fja25vd2xlZGdlVG9vbENhbGwSLS50b29sYnVzLnJvdXRlci52MS5BY2tub3dsZWRnZVRvb2xDYWxsUmVxdWVzdBouLnRvb2xidXMucm91dGVyLnYxLkFja25vd2xlZGdlVG9vbENhbGxSZXNwb25zZRJrChBTdWJtaXRUb29sUmVzdWx0EioudG9vbGJ1cy5yb3V0ZXIudjEuU3VibWl0VG9vbFJlc3VsdFJlcXVlc3QaKy50b29sYnVzLnJvdXRlci52MS5TdWJtaXRUb29sUmVzdWx0UmVzcG9uc2USXAoLR2V0VG9vbENhbGwSJS50b29sYnVzLnJvdXRlci52MS5HZXRUb29sQ2FsbFJlcXVlc3QaJi50b29sYnVzLnJvdXRlci52MS5HZXRUb29sQ2FsbFJlc3BvbnNlEmIKDUxpc3RUb29sQ2FsbHMSJy50b29sYnVzLnJvdXRlci52MS5MaXN0VG9vbENhbGxzUmVxdWVzdBooLnRvb2xidXMucm91dGVyLnYxLkxpc3RUb29sQ2FsbHNSZXNwb25zZRJlCg5DYW5jZWxUb29sQ2FsbBIoLnRvb2xidXMucm91dGVyLnYxLkNhbmNlbFRvb2xDYWxsUmVxdWVzdBopLnRvb2xidXMucm91dGVyLnYxLkNhbmNlbFRvb2xDYWxsUmVzcG9uc2VCvAEKFWNvbS50b29sYnVzLnJvdXRlci52MUIOVG9vbENhbGxzUHJvdG9QAVotdG9vbGJ1cy5kZXYvZ2VuL2dvL3Rvb2xidXMvcm91dGVyL3YxO3JvdXRlcnYxogIDVFJYqgIRVG9vbGJ1cy5Sb3V0ZXIuVjHKAhFUb29sYnVzXFJvdXRlclxWMeICHVRvb2xidXNcUm91dGVyXFYxXEdQQk1ldGFkYXRh6gITVG9vbGJ1czo6Um91dGVyOjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
 
 /**
  * A call as it is recorded.
@@ -178,6 +178,21 @@ export type ToolCallRecord = Message<"toolbus.router.v1.ToolCallRecord"> & {
    * @generated from field: bool canceled = 22;
    */
   canceled: boolean;
+
+  /**
+   * The name by which it was called.
+   *
+   * @generated from field: string called_as = 23;
+   */
+  calledAs: string;
+
+  /**
+   * Of a call that was canceled before it began: who did so, empty for one of the suite's own services. It holds for calls
+   * that are theirs.
+   *
+   * @generated from field: repeated string canceled_by = 24;
+   */
+  canceledBy: string[];
 };
 
 /**
@@ -224,13 +239,48 @@ export const WatchToolCallsRequestSchema: GenMessage<WatchToolCallsRequest> = /*
   messageDesc(file_toolbus_router_v1_tool_calls, 1);
 
 /**
+ * What keeps calls of a tool from coming to a watcher.
+ *
+ * @generated from message toolbus.router.v1.WatchNotice
+ */
+export type WatchNotice = Message<"toolbus.router.v1.WatchNotice"> & {
+  /**
+   * The tool, as the watcher named it.
+   *
+   * @generated from field: string tool = 1;
+   */
+  tool: string;
+
+  /**
+   * What is the matter: there is no such tool, or it is not one that services outside execute.
+   *
+   * @generated from field: string problem = 2;
+   */
+  problem: string;
+
+  /**
+   * Tools that services outside execute, by the names that are spelled most like it.
+   *
+   * @generated from field: repeated string closest_names = 3;
+   */
+  closestNames: string[];
+};
+
+/**
+ * Describes the message toolbus.router.v1.WatchNotice.
+ * Use `create(WatchNoticeSchema)` to create a new message.
+ */
+export const WatchNoticeSchema: GenMessage<WatchNotice> = /*@__PURE__*/
+  messageDesc(file_toolbus_router_v1_tool_calls, 2);
+
+/**
  * A call handed to this watcher and to no other until it is acknowledged or handed on.
  *
  * @generated from message toolbus.router.v1.WatchToolCallsResponse
  */
 export type WatchToolCallsResponse = Message<"toolbus.router.v1.WatchToolCallsResponse"> & {
   /**
-   * The call.
+   * The call; absent in a message of notices.
    *
    * @generated from field: toolbus.router.v1.ToolCallRecord call = 1;
    */
@@ -249,6 +299,13 @@ export type WatchToolCallsResponse = Message<"toolbus.router.v1.WatchToolCallsRe
    * @generated from field: bool withdrawn = 3;
    */
   withdrawn: boolean;
+
+  /**
+   * Told first, and only when there is something to tell; then there is no call. The watch goes on, since a tool may come later.
+   *
+   * @generated from field: repeated toolbus.router.v1.WatchNotice notices = 4;
+   */
+  notices: WatchNotice[];
 };
 
 /**
@@ -256,7 +313,7 @@ export type WatchToolCallsResponse = Message<"toolbus.router.v1.WatchToolCallsRe
  * Use `create(WatchToolCallsResponseSchema)` to create a new message.
  */
 export const WatchToolCallsResponseSchema: GenMessage<WatchToolCallsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_router_v1_tool_calls, 2);
+  messageDesc(file_toolbus_router_v1_tool_calls, 3);
 
 /**
  * Takes a call that was handed over: it is executed by this watcher or by nobody, unless it may be repeated.
@@ -284,7 +341,7 @@ export type AcknowledgeToolCallRequest = Message<"toolbus.router.v1.AcknowledgeT
  * Use `create(AcknowledgeToolCallRequestSchema)` to create a new message.
  */
 export const AcknowledgeToolCallRequestSchema: GenMessage<AcknowledgeToolCallRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_router_v1_tool_calls, 3);
+  messageDesc(file_toolbus_router_v1_tool_calls, 4);
 
 /**
  * The call is taken.
@@ -305,7 +362,7 @@ export type AcknowledgeToolCallResponse = Message<"toolbus.router.v1.Acknowledge
  * Use `create(AcknowledgeToolCallResponseSchema)` to create a new message.
  */
 export const AcknowledgeToolCallResponseSchema: GenMessage<AcknowledgeToolCallResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_router_v1_tool_calls, 4);
+  messageDesc(file_toolbus_router_v1_tool_calls, 5);
 
 /**
  * Submits a result.
@@ -347,7 +404,7 @@ export type SubmitToolResultRequest = Message<"toolbus.router.v1.SubmitToolResul
  * Use `create(SubmitToolResultRequestSchema)` to create a new message.
  */
 export const SubmitToolResultRequestSchema: GenMessage<SubmitToolResultRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_router_v1_tool_calls, 5);
+  messageDesc(file_toolbus_router_v1_tool_calls, 6);
 
 /**
  * The result is stored: this submission won.
@@ -368,7 +425,7 @@ export type SubmitToolResultResponse = Message<"toolbus.router.v1.SubmitToolResu
  * Use `create(SubmitToolResultResponseSchema)` to create a new message.
  */
 export const SubmitToolResultResponseSchema: GenMessage<SubmitToolResultResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_router_v1_tool_calls, 6);
+  messageDesc(file_toolbus_router_v1_tool_calls, 7);
 
 /**
  * Asks for a call.
@@ -389,7 +446,7 @@ export type GetToolCallRequest = Message<"toolbus.router.v1.GetToolCallRequest">
  * Use `create(GetToolCallRequestSchema)` to create a new message.
  */
 export const GetToolCallRequestSchema: GenMessage<GetToolCallRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_router_v1_tool_calls, 7);
+  messageDesc(file_toolbus_router_v1_tool_calls, 8);
 
 /**
  * A call as it is recorded.
@@ -410,7 +467,7 @@ export type GetToolCallResponse = Message<"toolbus.router.v1.GetToolCallResponse
  * Use `create(GetToolCallResponseSchema)` to create a new message.
  */
 export const GetToolCallResponseSchema: GenMessage<GetToolCallResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_router_v1_tool_calls, 8);
+  messageDesc(file_toolbus_router_v1_tool_calls, 9);
 
 /**
  * Asks for recorded calls.
@@ -452,7 +509,7 @@ export type ListToolCallsRequest = Message<"toolbus.router.v1.ListToolCallsReque
  * Use `create(ListToolCallsRequestSchema)` to create a new message.
  */
 export const ListToolCallsRequestSchema: GenMessage<ListToolCallsRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_router_v1_tool_calls, 9);
+  messageDesc(file_toolbus_router_v1_tool_calls, 10);
 
 /**
  * A page of recorded calls.
@@ -480,7 +537,7 @@ export type ListToolCallsResponse = Message<"toolbus.router.v1.ListToolCallsResp
  * Use `create(ListToolCallsResponseSchema)` to create a new message.
  */
 export const ListToolCallsResponseSchema: GenMessage<ListToolCallsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_router_v1_tool_calls, 10);
+  messageDesc(file_toolbus_router_v1_tool_calls, 11);
 
 /**
  * Keeps a call from starting, or stops it.
@@ -508,7 +565,7 @@ export type CancelToolCallRequest = Message<"toolbus.router.v1.CancelToolCallReq
  * Use `create(CancelToolCallRequestSchema)` to create a new message.
  */
 export const CancelToolCallRequestSchema: GenMessage<CancelToolCallRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_router_v1_tool_calls, 11);
+  messageDesc(file_toolbus_router_v1_tool_calls, 12);
 
 /**
  * The call will not start any more.
@@ -529,7 +586,7 @@ export type CancelToolCallResponse = Message<"toolbus.router.v1.CancelToolCallRe
  * Use `create(CancelToolCallResponseSchema)` to create a new message.
  */
 export const CancelToolCallResponseSchema: GenMessage<CancelToolCallResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_router_v1_tool_calls, 12);
+  messageDesc(file_toolbus_router_v1_tool_calls, 13);
 
 /**
  * Where a recorded call stands.

@@ -137,7 +137,12 @@ type ToolCallRecord struct {
 	// The authenticated principal of the watcher that has taken it.
 	WatcherPrincipal string `protobuf:"bytes,21,opt,name=watcher_principal,json=watcherPrincipal,proto3" json:"watcher_principal,omitempty"`
 	// Whether it was canceled.
-	Canceled      bool `protobuf:"varint,22,opt,name=canceled,proto3" json:"canceled,omitempty"`
+	Canceled bool `protobuf:"varint,22,opt,name=canceled,proto3" json:"canceled,omitempty"`
+	// The name by which it was called.
+	CalledAs string `protobuf:"bytes,23,opt,name=called_as,json=calledAs,proto3" json:"called_as,omitempty"`
+	// Of a call that was canceled before it began: who did so, empty for one of the suite's own services. It holds for calls
+	// that are theirs.
+	CanceledBy    []string `protobuf:"bytes,24,rep,name=canceled_by,json=canceledBy,proto3" json:"canceled_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -326,6 +331,20 @@ func (x *ToolCallRecord) GetCanceled() bool {
 	return false
 }
 
+func (x *ToolCallRecord) GetCalledAs() string {
+	if x != nil {
+		return x.CalledAs
+	}
+	return ""
+}
+
+func (x *ToolCallRecord) GetCanceledBy() []string {
+	if x != nil {
+		return x.CanceledBy
+	}
+	return nil
+}
+
 // Asks for calls of tools that the watcher executes.
 type WatchToolCallsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -391,22 +410,88 @@ func (x *WatchToolCallsRequest) GetMaxInFlight() uint32 {
 	return 0
 }
 
+// What keeps calls of a tool from coming to a watcher.
+type WatchNotice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tool, as the watcher named it.
+	Tool string `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
+	// What is the matter: there is no such tool, or it is not one that services outside execute.
+	Problem string `protobuf:"bytes,2,opt,name=problem,proto3" json:"problem,omitempty"`
+	// Tools that services outside execute, by the names that are spelled most like it.
+	ClosestNames  []string `protobuf:"bytes,3,rep,name=closest_names,json=closestNames,proto3" json:"closest_names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchNotice) Reset() {
+	*x = WatchNotice{}
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchNotice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchNotice) ProtoMessage() {}
+
+func (x *WatchNotice) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchNotice.ProtoReflect.Descriptor instead.
+func (*WatchNotice) Descriptor() ([]byte, []int) {
+	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *WatchNotice) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *WatchNotice) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *WatchNotice) GetClosestNames() []string {
+	if x != nil {
+		return x.ClosestNames
+	}
+	return nil
+}
+
 // A call handed to this watcher and to no other until it is acknowledged or handed on.
 type WatchToolCallsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call.
+	// The call; absent in a message of notices.
 	Call *ToolCallRecord `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
 	// Names this delivery in the acknowledgement.
 	DeliveryId string `protobuf:"bytes,2,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
 	// The call was handed to this watcher before and takes no result any more: it was canceled or has expired.
-	Withdrawn     bool `protobuf:"varint,3,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
+	Withdrawn bool `protobuf:"varint,3,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
+	// Told first, and only when there is something to tell; then there is no call. The watch goes on, since a tool may come later.
+	Notices       []*WatchNotice `protobuf:"bytes,4,rep,name=notices,proto3" json:"notices,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchToolCallsResponse) Reset() {
 	*x = WatchToolCallsResponse{}
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[2]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -418,7 +503,7 @@ func (x *WatchToolCallsResponse) String() string {
 func (*WatchToolCallsResponse) ProtoMessage() {}
 
 func (x *WatchToolCallsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[2]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -431,7 +516,7 @@ func (x *WatchToolCallsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchToolCallsResponse.ProtoReflect.Descriptor instead.
 func (*WatchToolCallsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{2}
+	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *WatchToolCallsResponse) GetCall() *ToolCallRecord {
@@ -455,6 +540,13 @@ func (x *WatchToolCallsResponse) GetWithdrawn() bool {
 	return false
 }
 
+func (x *WatchToolCallsResponse) GetNotices() []*WatchNotice {
+	if x != nil {
+		return x.Notices
+	}
+	return nil
+}
+
 // Takes a call that was handed over: it is executed by this watcher or by nobody, unless it may be repeated.
 type AcknowledgeToolCallRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -468,7 +560,7 @@ type AcknowledgeToolCallRequest struct {
 
 func (x *AcknowledgeToolCallRequest) Reset() {
 	*x = AcknowledgeToolCallRequest{}
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[3]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -480,7 +572,7 @@ func (x *AcknowledgeToolCallRequest) String() string {
 func (*AcknowledgeToolCallRequest) ProtoMessage() {}
 
 func (x *AcknowledgeToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[3]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -493,7 +585,7 @@ func (x *AcknowledgeToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeToolCallRequest.ProtoReflect.Descriptor instead.
 func (*AcknowledgeToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{3}
+	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AcknowledgeToolCallRequest) GetCallId() string {
@@ -521,7 +613,7 @@ type AcknowledgeToolCallResponse struct {
 
 func (x *AcknowledgeToolCallResponse) Reset() {
 	*x = AcknowledgeToolCallResponse{}
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[4]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -533,7 +625,7 @@ func (x *AcknowledgeToolCallResponse) String() string {
 func (*AcknowledgeToolCallResponse) ProtoMessage() {}
 
 func (x *AcknowledgeToolCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[4]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -546,7 +638,7 @@ func (x *AcknowledgeToolCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeToolCallResponse.ProtoReflect.Descriptor instead.
 func (*AcknowledgeToolCallResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{4}
+	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *AcknowledgeToolCallResponse) GetCall() *ToolCallRecord {
@@ -573,7 +665,7 @@ type SubmitToolResultRequest struct {
 
 func (x *SubmitToolResultRequest) Reset() {
 	*x = SubmitToolResultRequest{}
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[5]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -585,7 +677,7 @@ func (x *SubmitToolResultRequest) String() string {
 func (*SubmitToolResultRequest) ProtoMessage() {}
 
 func (x *SubmitToolResultRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[5]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -598,7 +690,7 @@ func (x *SubmitToolResultRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitToolResultRequest.ProtoReflect.Descriptor instead.
 func (*SubmitToolResultRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{5}
+	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SubmitToolResultRequest) GetCallId() string {
@@ -640,7 +732,7 @@ type SubmitToolResultResponse struct {
 
 func (x *SubmitToolResultResponse) Reset() {
 	*x = SubmitToolResultResponse{}
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[6]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -652,7 +744,7 @@ func (x *SubmitToolResultResponse) String() string {
 func (*SubmitToolResultResponse) ProtoMessage() {}
 
 func (x *SubmitToolResultResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[6]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -665,7 +757,7 @@ func (x *SubmitToolResultResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitToolResultResponse.ProtoReflect.Descriptor instead.
 func (*SubmitToolResultResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SubmitToolResultResponse) GetCall() *ToolCallRecord {
@@ -686,7 +778,7 @@ type GetToolCallRequest struct {
 
 func (x *GetToolCallRequest) Reset() {
 	*x = GetToolCallRequest{}
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[7]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -698,7 +790,7 @@ func (x *GetToolCallRequest) String() string {
 func (*GetToolCallRequest) ProtoMessage() {}
 
 func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[7]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -711,7 +803,7 @@ func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetToolCallRequest.ProtoReflect.Descriptor instead.
 func (*GetToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetToolCallRequest) GetCallId() string {
@@ -732,7 +824,7 @@ type GetToolCallResponse struct {
 
 func (x *GetToolCallResponse) Reset() {
 	*x = GetToolCallResponse{}
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[8]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -744,7 +836,7 @@ func (x *GetToolCallResponse) String() string {
 func (*GetToolCallResponse) ProtoMessage() {}
 
 func (x *GetToolCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[8]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -757,7 +849,7 @@ func (x *GetToolCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetToolCallResponse.ProtoReflect.Descriptor instead.
 func (*GetToolCallResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetToolCallResponse) GetCall() *ToolCallRecord {
@@ -784,7 +876,7 @@ type ListToolCallsRequest struct {
 
 func (x *ListToolCallsRequest) Reset() {
 	*x = ListToolCallsRequest{}
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[9]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -796,7 +888,7 @@ func (x *ListToolCallsRequest) String() string {
 func (*ListToolCallsRequest) ProtoMessage() {}
 
 func (x *ListToolCallsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[9]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -809,7 +901,7 @@ func (x *ListToolCallsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListToolCallsRequest.ProtoReflect.Descriptor instead.
 func (*ListToolCallsRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListToolCallsRequest) GetSessionId() string {
@@ -853,7 +945,7 @@ type ListToolCallsResponse struct {
 
 func (x *ListToolCallsResponse) Reset() {
 	*x = ListToolCallsResponse{}
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[10]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -865,7 +957,7 @@ func (x *ListToolCallsResponse) String() string {
 func (*ListToolCallsResponse) ProtoMessage() {}
 
 func (x *ListToolCallsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[10]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -878,7 +970,7 @@ func (x *ListToolCallsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListToolCallsResponse.ProtoReflect.Descriptor instead.
 func (*ListToolCallsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{10}
+	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListToolCallsResponse) GetCalls() []*ToolCallRecord {
@@ -908,7 +1000,7 @@ type CancelToolCallRequest struct {
 
 func (x *CancelToolCallRequest) Reset() {
 	*x = CancelToolCallRequest{}
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[11]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -920,7 +1012,7 @@ func (x *CancelToolCallRequest) String() string {
 func (*CancelToolCallRequest) ProtoMessage() {}
 
 func (x *CancelToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[11]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -933,7 +1025,7 @@ func (x *CancelToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelToolCallRequest.ProtoReflect.Descriptor instead.
 func (*CancelToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{11}
+	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CancelToolCallRequest) GetCallId() string {
@@ -961,7 +1053,7 @@ type CancelToolCallResponse struct {
 
 func (x *CancelToolCallResponse) Reset() {
 	*x = CancelToolCallResponse{}
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[12]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1065,7 @@ func (x *CancelToolCallResponse) String() string {
 func (*CancelToolCallResponse) ProtoMessage() {}
 
 func (x *CancelToolCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[12]
+	mi := &file_toolbus_router_v1_tool_calls_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1078,7 @@ func (x *CancelToolCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelToolCallResponse.ProtoReflect.Descriptor instead.
 func (*CancelToolCallResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{12}
+	return file_toolbus_router_v1_tool_calls_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CancelToolCallResponse) GetStarted() bool {
@@ -1000,7 +1092,7 @@ var File_toolbus_router_v1_tool_calls_proto protoreflect.FileDescriptor
 
 const file_toolbus_router_v1_tool_calls_proto_rawDesc = "" +
 	"\n" +
-	"\"toolbus/router/v1/tool_calls.proto\x12\x11toolbus.router.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xf3\x06\n" +
+	"\"toolbus/router/v1/tool_calls.proto\x12\x11toolbus.router.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xb1\a\n" +
 	"\x0eToolCallRecord\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x1d\n" +
 	"\n" +
@@ -1030,17 +1122,25 @@ const file_toolbus_router_v1_tool_calls_proto_rawDesc = "" +
 	"\vdelivery_id\x18\x14 \x01(\tR\n" +
 	"deliveryId\x12+\n" +
 	"\x11watcher_principal\x18\x15 \x01(\tR\x10watcherPrincipal\x12\x1a\n" +
-	"\bcanceled\x18\x16 \x01(\bR\bcanceled\"\x91\x01\n" +
+	"\bcanceled\x18\x16 \x01(\bR\bcanceled\x12\x1b\n" +
+	"\tcalled_as\x18\x17 \x01(\tR\bcalledAs\x12\x1f\n" +
+	"\vcanceled_by\x18\x18 \x03(\tR\n" +
+	"canceledBy\"\x91\x01\n" +
 	"\x15WatchToolCallsRequest\x12!\n" +
 	"\x05tools\x18\x01 \x03(\tB\v\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\x05tools\x12'\n" +
 	"\n" +
 	"watcher_id\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\twatcherId\x12,\n" +
-	"\rmax_in_flight\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\vmaxInFlight\"\x8e\x01\n" +
+	"\rmax_in_flight\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\vmaxInFlight\"`\n" +
+	"\vWatchNotice\x12\x12\n" +
+	"\x04tool\x18\x01 \x01(\tR\x04tool\x12\x18\n" +
+	"\aproblem\x18\x02 \x01(\tR\aproblem\x12#\n" +
+	"\rclosest_names\x18\x03 \x03(\tR\fclosestNames\"\xc8\x01\n" +
 	"\x16WatchToolCallsResponse\x125\n" +
 	"\x04call\x18\x01 \x01(\v2!.toolbus.router.v1.ToolCallRecordR\x04call\x12\x1f\n" +
 	"\vdelivery_id\x18\x02 \x01(\tR\n" +
 	"deliveryId\x12\x1c\n" +
-	"\twithdrawn\x18\x03 \x01(\bR\twithdrawn\"\x81\x01\n" +
+	"\twithdrawn\x18\x03 \x01(\bR\twithdrawn\x128\n" +
+	"\anotices\x18\x04 \x03(\v2\x1e.toolbus.router.v1.WatchNoticeR\anotices\"\x81\x01\n" +
 	"\x1aAcknowledgeToolCallRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12+\n" +
 	"\vdelivery_id\x18\x02 \x01(\tB\n" +
@@ -1104,58 +1204,60 @@ func file_toolbus_router_v1_tool_calls_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_router_v1_tool_calls_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_toolbus_router_v1_tool_calls_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_toolbus_router_v1_tool_calls_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_toolbus_router_v1_tool_calls_proto_goTypes = []any{
 	(ToolCallState)(0),                  // 0: toolbus.router.v1.ToolCallState
 	(*ToolCallRecord)(nil),              // 1: toolbus.router.v1.ToolCallRecord
 	(*WatchToolCallsRequest)(nil),       // 2: toolbus.router.v1.WatchToolCallsRequest
-	(*WatchToolCallsResponse)(nil),      // 3: toolbus.router.v1.WatchToolCallsResponse
-	(*AcknowledgeToolCallRequest)(nil),  // 4: toolbus.router.v1.AcknowledgeToolCallRequest
-	(*AcknowledgeToolCallResponse)(nil), // 5: toolbus.router.v1.AcknowledgeToolCallResponse
-	(*SubmitToolResultRequest)(nil),     // 6: toolbus.router.v1.SubmitToolResultRequest
-	(*SubmitToolResultResponse)(nil),    // 7: toolbus.router.v1.SubmitToolResultResponse
-	(*GetToolCallRequest)(nil),          // 8: toolbus.router.v1.GetToolCallRequest
-	(*GetToolCallResponse)(nil),         // 9: toolbus.router.v1.GetToolCallResponse
-	(*ListToolCallsRequest)(nil),        // 10: toolbus.router.v1.ListToolCallsRequest
-	(*ListToolCallsResponse)(nil),       // 11: toolbus.router.v1.ListToolCallsResponse
-	(*CancelToolCallRequest)(nil),       // 12: toolbus.router.v1.CancelToolCallRequest
-	(*CancelToolCallResponse)(nil),      // 13: toolbus.router.v1.CancelToolCallResponse
-	(*v1.ToolResult)(nil),               // 14: toolbus.tool.v1.ToolResult
-	(*timestamppb.Timestamp)(nil),       // 15: google.protobuf.Timestamp
-	(v1.ExecutionType)(0),               // 16: toolbus.tool.v1.ExecutionType
-	(v1.Effect)(0),                      // 17: toolbus.tool.v1.Effect
+	(*WatchNotice)(nil),                 // 3: toolbus.router.v1.WatchNotice
+	(*WatchToolCallsResponse)(nil),      // 4: toolbus.router.v1.WatchToolCallsResponse
+	(*AcknowledgeToolCallRequest)(nil),  // 5: toolbus.router.v1.AcknowledgeToolCallRequest
+	(*AcknowledgeToolCallResponse)(nil), // 6: toolbus.router.v1.AcknowledgeToolCallResponse
+	(*SubmitToolResultRequest)(nil),     // 7: toolbus.router.v1.SubmitToolResultRequest
+	(*SubmitToolResultResponse)(nil),    // 8: toolbus.router.v1.SubmitToolResultResponse
+	(*GetToolCallRequest)(nil),          // 9: toolbus.router.v1.GetToolCallRequest
+	(*GetToolCallResponse)(nil),         // 10: toolbus.router.v1.GetToolCallResponse
+	(*ListToolCallsRequest)(nil),        // 11: toolbus.router.v1.ListToolCallsRequest
+	(*ListToolCallsResponse)(nil),       // 12: toolbus.router.v1.ListToolCallsResponse
+	(*CancelToolCallRequest)(nil),       // 13: toolbus.router.v1.CancelToolCallRequest
+	(*CancelToolCallResponse)(nil),      // 14: toolbus.router.v1.CancelToolCallResponse
+	(*v1.ToolResult)(nil),               // 15: toolbus.tool.v1.ToolResult
+	(*timestamppb.Timestamp)(nil),       // 16: google.protobuf.Timestamp
+	(v1.ExecutionType)(0),               // 17: toolbus.tool.v1.ExecutionType
+	(v1.Effect)(0),                      // 18: toolbus.tool.v1.Effect
 }
 var file_toolbus_router_v1_tool_calls_proto_depIdxs = []int32{
 	0,  // 0: toolbus.router.v1.ToolCallRecord.state:type_name -> toolbus.router.v1.ToolCallState
-	14, // 1: toolbus.router.v1.ToolCallRecord.result:type_name -> toolbus.tool.v1.ToolResult
-	15, // 2: toolbus.router.v1.ToolCallRecord.created_at:type_name -> google.protobuf.Timestamp
-	15, // 3: toolbus.router.v1.ToolCallRecord.expires_at:type_name -> google.protobuf.Timestamp
-	16, // 4: toolbus.router.v1.ToolCallRecord.execution_type:type_name -> toolbus.tool.v1.ExecutionType
-	17, // 5: toolbus.router.v1.ToolCallRecord.effect:type_name -> toolbus.tool.v1.Effect
-	15, // 6: toolbus.router.v1.ToolCallRecord.waits_until:type_name -> google.protobuf.Timestamp
+	15, // 1: toolbus.router.v1.ToolCallRecord.result:type_name -> toolbus.tool.v1.ToolResult
+	16, // 2: toolbus.router.v1.ToolCallRecord.created_at:type_name -> google.protobuf.Timestamp
+	16, // 3: toolbus.router.v1.ToolCallRecord.expires_at:type_name -> google.protobuf.Timestamp
+	17, // 4: toolbus.router.v1.ToolCallRecord.execution_type:type_name -> toolbus.tool.v1.ExecutionType
+	18, // 5: toolbus.router.v1.ToolCallRecord.effect:type_name -> toolbus.tool.v1.Effect
+	16, // 6: toolbus.router.v1.ToolCallRecord.waits_until:type_name -> google.protobuf.Timestamp
 	1,  // 7: toolbus.router.v1.WatchToolCallsResponse.call:type_name -> toolbus.router.v1.ToolCallRecord
-	1,  // 8: toolbus.router.v1.AcknowledgeToolCallResponse.call:type_name -> toolbus.router.v1.ToolCallRecord
-	1,  // 9: toolbus.router.v1.SubmitToolResultResponse.call:type_name -> toolbus.router.v1.ToolCallRecord
-	1,  // 10: toolbus.router.v1.GetToolCallResponse.call:type_name -> toolbus.router.v1.ToolCallRecord
-	0,  // 11: toolbus.router.v1.ListToolCallsRequest.states:type_name -> toolbus.router.v1.ToolCallState
-	1,  // 12: toolbus.router.v1.ListToolCallsResponse.calls:type_name -> toolbus.router.v1.ToolCallRecord
-	2,  // 13: toolbus.router.v1.ToolCallService.WatchToolCalls:input_type -> toolbus.router.v1.WatchToolCallsRequest
-	4,  // 14: toolbus.router.v1.ToolCallService.AcknowledgeToolCall:input_type -> toolbus.router.v1.AcknowledgeToolCallRequest
-	6,  // 15: toolbus.router.v1.ToolCallService.SubmitToolResult:input_type -> toolbus.router.v1.SubmitToolResultRequest
-	8,  // 16: toolbus.router.v1.ToolCallService.GetToolCall:input_type -> toolbus.router.v1.GetToolCallRequest
-	10, // 17: toolbus.router.v1.ToolCallService.ListToolCalls:input_type -> toolbus.router.v1.ListToolCallsRequest
-	12, // 18: toolbus.router.v1.ToolCallService.CancelToolCall:input_type -> toolbus.router.v1.CancelToolCallRequest
-	3,  // 19: toolbus.router.v1.ToolCallService.WatchToolCalls:output_type -> toolbus.router.v1.WatchToolCallsResponse
-	5,  // 20: toolbus.router.v1.ToolCallService.AcknowledgeToolCall:output_type -> toolbus.router.v1.AcknowledgeToolCallResponse
-	7,  // 21: toolbus.router.v1.ToolCallService.SubmitToolResult:output_type -> toolbus.router.v1.SubmitToolResultResponse
-	9,  // 22: toolbus.router.v1.ToolCallService.GetToolCall:output_type -> toolbus.router.v1.GetToolCallResponse
-	11, // 23: toolbus.router.v1.ToolCallService.ListToolCalls:output_type -> toolbus.router.v1.ListToolCallsResponse
-	13, // 24: toolbus.router.v1.ToolCallService.CancelToolCall:output_type -> toolbus.router.v1.CancelToolCallResponse
-	19, // [19:25] is the sub-list for method output_type
-	13, // [13:19] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	3,  // 8: toolbus.router.v1.WatchToolCallsResponse.notices:type_name -> toolbus.router.v1.WatchNotice
+	1,  // 9: toolbus.router.v1.AcknowledgeToolCallResponse.call:type_name -> toolbus.router.v1.ToolCallRecord
+	1,  // 10: toolbus.router.v1.SubmitToolResultResponse.call:type_name -> toolbus.router.v1.ToolCallRecord
+	1,  // 11: toolbus.router.v1.GetToolCallResponse.call:type_name -> toolbus.router.v1.ToolCallRecord
+	0,  // 12: toolbus.router.v1.ListToolCallsRequest.states:type_name -> toolbus.router.v1.ToolCallState
+	1,  // 13: toolbus.router.v1.ListToolCallsResponse.calls:type_name -> toolbus.router.v1.ToolCallRecord
+	2,  // 14: toolbus.router.v1.ToolCallService.WatchToolCalls:input_type -> toolbus.router.v1.WatchToolCallsRequest
+	5,  // 15: toolbus.router.v1.ToolCallService.AcknowledgeToolCall:input_type -> toolbus.router.v1.AcknowledgeToolCallRequest
+	7,  // 16: toolbus.router.v1.ToolCallService.SubmitToolResult:input_type -> toolbus.router.v1.SubmitToolResultRequest
+	9,  // 17: toolbus.router.v1.ToolCallService.GetToolCall:input_type -> toolbus.router.v1.GetToolCallRequest
+	11, // 18: toolbus.router.v1.ToolCallService.ListToolCalls:input_type -> toolbus.router.v1.ListToolCallsRequest
+	13, // 19: toolbus.router.v1.ToolCallService.CancelToolCall:input_type -> toolbus.router.v1.CancelToolCallRequest
+	4,  // 20: toolbus.router.v1.ToolCallService.WatchToolCalls:output_type -> toolbus.router.v1.WatchToolCallsResponse
+	6,  // 21: toolbus.router.v1.ToolCallService.AcknowledgeToolCall:output_type -> toolbus.router.v1.AcknowledgeToolCallResponse
+	8,  // 22: toolbus.router.v1.ToolCallService.SubmitToolResult:output_type -> toolbus.router.v1.SubmitToolResultResponse
+	10, // 23: toolbus.router.v1.ToolCallService.GetToolCall:output_type -> toolbus.router.v1.GetToolCallResponse
+	12, // 24: toolbus.router.v1.ToolCallService.ListToolCalls:output_type -> toolbus.router.v1.ListToolCallsResponse
+	14, // 25: toolbus.router.v1.ToolCallService.CancelToolCall:output_type -> toolbus.router.v1.CancelToolCallResponse
+	20, // [20:26] is the sub-list for method output_type
+	14, // [14:20] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_router_v1_tool_calls_proto_init() }
@@ -1169,7 +1271,7 @@ func file_toolbus_router_v1_tool_calls_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_router_v1_tool_calls_proto_rawDesc), len(file_toolbus_router_v1_tool_calls_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -85,6 +85,8 @@ class ToolCallRecord(_message.Message):
     DELIVERY_ID_FIELD_NUMBER: _builtins.int
     WATCHER_PRINCIPAL_FIELD_NUMBER: _builtins.int
     CANCELED_FIELD_NUMBER: _builtins.int
+    CALLED_AS_FIELD_NUMBER: _builtins.int
+    CANCELED_BY_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call."""
     session_id: _builtins.str
@@ -121,6 +123,8 @@ class ToolCallRecord(_message.Message):
     """The authenticated principal of the watcher that has taken it."""
     canceled: _builtins.bool
     """Whether it was canceled."""
+    called_as: _builtins.str
+    """The name by which it was called."""
     @_builtins.property
     def result(self) -> _tool_pb2.ToolResult:
         """The result, once there is one."""
@@ -136,6 +140,12 @@ class ToolCallRecord(_message.Message):
     @_builtins.property
     def waits_until(self) -> _timestamp_pb2.Timestamp:
         """Until when its caller waits in line; absent when nobody does."""
+
+    @_builtins.property
+    def canceled_by(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Of a call that was canceled before it began: who did so, empty for one of the suite's own services. It holds for calls
+        that are theirs.
+        """
 
     def __init__(
         self,
@@ -162,10 +172,12 @@ class ToolCallRecord(_message.Message):
         delivery_id: _builtins.str = ...,
         watcher_principal: _builtins.str = ...,
         canceled: _builtins.bool = ...,
+        called_as: _builtins.str = ...,
+        canceled_by: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at", "result", b"result", "waits_until", b"waits_until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "call_id", b"call_id", "canceled", b"canceled", "created_at", b"created_at", "delivery_id", b"delivery_id", "effect", b"effect", "execution_type", b"execution_type", "expires_at", b"expires_at", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "taken", b"taken", "tool", b"tool", "waits_until", b"waits_until", "watcher_principal", b"watcher_principal"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "call_id", b"call_id", "called_as", b"called_as", "canceled", b"canceled", "canceled_by", b"canceled_by", "created_at", b"created_at", "delivery_id", b"delivery_id", "effect", b"effect", "execution_type", b"execution_type", "expires_at", b"expires_at", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "taken", b"taken", "tool", b"tool", "waits_until", b"waits_until", "watcher_principal", b"watcher_principal"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -206,6 +218,38 @@ class WatchToolCallsRequest(_message.Message):
 Global___WatchToolCallsRequest: _TypeAlias = WatchToolCallsRequest  # noqa: Y015
 
 @_typing.final
+class WatchNotice(_message.Message):
+    """What keeps calls of a tool from coming to a watcher."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOOL_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    CLOSEST_NAMES_FIELD_NUMBER: _builtins.int
+    tool: _builtins.str
+    """The tool, as the watcher named it."""
+    problem: _builtins.str
+    """What is the matter: there is no such tool, or it is not one that services outside execute."""
+    @_builtins.property
+    def closest_names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Tools that services outside execute, by the names that are spelled most like it."""
+
+    def __init__(
+        self,
+        *,
+        tool: _builtins.str = ...,
+        problem: _builtins.str = ...,
+        closest_names: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closest_names", b"closest_names", "problem", b"problem", "tool", b"tool"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchNotice: _TypeAlias = WatchNotice  # noqa: Y015
+
+@_typing.final
 class WatchToolCallsResponse(_message.Message):
     """A call handed to this watcher and to no other until it is acknowledged or handed on."""
 
@@ -214,13 +258,18 @@ class WatchToolCallsResponse(_message.Message):
     CALL_FIELD_NUMBER: _builtins.int
     DELIVERY_ID_FIELD_NUMBER: _builtins.int
     WITHDRAWN_FIELD_NUMBER: _builtins.int
+    NOTICES_FIELD_NUMBER: _builtins.int
     delivery_id: _builtins.str
     """Names this delivery in the acknowledgement."""
     withdrawn: _builtins.bool
     """The call was handed to this watcher before and takes no result any more: it was canceled or has expired."""
     @_builtins.property
     def call(self) -> Global___ToolCallRecord:
-        """The call."""
+        """The call; absent in a message of notices."""
+
+    @_builtins.property
+    def notices(self) -> _containers.RepeatedCompositeFieldContainer[Global___WatchNotice]:
+        """Told first, and only when there is something to tell; then there is no call. The watch goes on, since a tool may come later."""
 
     def __init__(
         self,
@@ -228,10 +277,11 @@ class WatchToolCallsResponse(_message.Message):
         call: Global___ToolCallRecord | None = ...,
         delivery_id: _builtins.str = ...,
         withdrawn: _builtins.bool = ...,
+        notices: _abc.Iterable[Global___WatchNotice] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "delivery_id", b"delivery_id", "withdrawn", b"withdrawn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "delivery_id", b"delivery_id", "notices", b"notices", "withdrawn", b"withdrawn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
