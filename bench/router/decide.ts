@@ -5,6 +5,7 @@ import { type Provider, type StoredTool, StoredToolSchema } from "#gen/toolbus/r
 import { CallToolRequestSchema } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { createValidator } from "#runtime/schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { type AdmissionDesk, createAdmission } from "../../services/tool-router/admission.ts";
 import { Catalogue } from "../../services/tool-router/catalogue/catalogue.ts";
@@ -13,7 +14,6 @@ import { Contexts } from "../../services/tool-router/contexts.ts";
 import { Sessions } from "../../services/tool-router/sessions.ts";
 import { SessionNews } from "../../services/tool-router/switching/session-news.ts";
 import { createMemoryDocuments } from "../../services/tool-router/testing/memory-documents.ts";
-import { createValidator } from "../../services/tool-router/validate.ts";
 
 /*
  * What deciding alone costs: the admission of the router as it is in production (session, context, resolve, policy, validate),

@@ -2,6 +2,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { CallToolRequest } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import type { Validator } from "#runtime/schema/validator.ts";
 import { type Answer, failure } from "./answer.ts";
 import type { Audit } from "./audit.ts";
 import type { AgentContext, Contexts } from "./contexts.ts";
@@ -14,7 +15,6 @@ import { refusalOfArguments, refusalOfMissing, withAlternatives } from "./refusa
 import { resolve } from "./resolve.ts";
 import { AGENT_SWITCHED } from "./switching/failures.ts";
 import type { ToolEntry, ToolSet } from "./tool-set.ts";
-import type { Validator } from "./validate.ts";
 
 export interface AdmissionParts {
   contexts: Contexts;

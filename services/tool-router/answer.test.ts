@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { createValidator } from "#runtime/schema/validator.ts";
 import { createAnswers, failure, successJson } from "./answer.ts";
 import { tool } from "./testing/tools.ts";
-import { createValidator } from "./validate.ts";
 
 const stored: string[] = [];
 const answers = createAnswers({

@@ -1,9 +1,9 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Effect, ExecutionType, type Tool, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { isObject, type Validator } from "#runtime/schema/validator.ts";
 import { fitsRecord } from "./record-size.ts";
 import { AGENT_SWITCHED } from "./switching/failures.ts";
-import { isObject, type Validator } from "./validate.ts";
 
 /** What a call answered; a failure is `{"error":"<text>"}` with `isError`, whatever the kind (KIND-4). */
 export type Answer = ToolResult;

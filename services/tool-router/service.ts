@@ -7,6 +7,7 @@ import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { createValidator } from "#runtime/schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { createAdmission } from "./admission.ts";
 import { createAnswers } from "./answer.ts";
@@ -36,7 +37,6 @@ import { createSpaces } from "./subscriptions/spaces.ts";
 import { openSwitching } from "./subscriptions/switching.ts";
 import { SessionCalls } from "./switching/session-calls.ts";
 import { SessionNews } from "./switching/session-news.ts";
-import { createValidator } from "./validate.ts";
 import { createWaiters } from "./waiters.ts";
 
 const IDLE_CHECK_MS = 10_000;

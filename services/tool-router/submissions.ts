@@ -5,12 +5,12 @@ import {
 } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Asker } from "#runtime/failure/session-owner.ts";
+import type { Validator } from "#runtime/schema/validator.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type Answer, type Answers, failure, successJson } from "./answer.ts";
 import { hasExpired, isOpen } from "./duty.ts";
 import { requireAnswerable } from "./ownership.ts";
 import type { CallStore } from "./record.ts";
-import type { Validator } from "./validate.ts";
 
 export interface Submissions {
   /**

@@ -1,7 +1,7 @@
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Validator } from "#runtime/schema/validator.ts";
 import { CATALOGUE_KINDS } from "../execute/executor.ts";
 import { BUILT_IN_NAMES } from "../names.ts";
-import type { Validator } from "../validate.ts";
 import { faultsOfProvided } from "./check-provided.ts";
 
 export interface ToolCheck {

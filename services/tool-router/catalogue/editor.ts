@@ -5,8 +5,8 @@ import { type StoredAgent, StoredAgentSchema } from "#gen/toolbus/router/v1/agen
 import { type Provider, type StoredTool, StoredToolSchema } from "#gen/toolbus/router/v1/catalogue_pb.ts";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
+import type { Validator } from "#runtime/schema/validator.ts";
 import type { Audit } from "../audit.ts";
-import type { Validator } from "../validate.ts";
 import { type Catalogue, type Collection, refuseMissing } from "./catalogue.ts";
 import { faultsOfTool } from "./check-tool.ts";
 import { faultsByContract } from "./contract-faults.ts";

@@ -1,9 +1,9 @@
 import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { isObject } from "#runtime/schema/validator.ts";
 import type { Answer } from "../answer.ts";
 import type { FlightControl } from "../flights.ts";
 import type { Begun } from "../record.ts";
 import type { ToolEntry } from "../tool-set.ts";
-import { isObject } from "../validate.ts";
 import type { Deadline } from "./deadline.ts";
 import type { Gateway } from "./gateway/gateway.ts";
 import { executeInternal } from "./internal.ts";

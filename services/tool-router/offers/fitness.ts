@@ -1,7 +1,7 @@
 import type { OfferedTool } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { isObject } from "#runtime/schema/validator.ts";
 import { referenceFrom } from "../names.ts";
-import { isObject } from "../validate.ts";
 
 /** What is wrong with a JSON Schema that was read; undefined for a good one. */
 export type FaultOfSchema = (schema: object | boolean) => string | undefined;

@@ -7,11 +7,11 @@ import {
   StoredToolSchema,
 } from "#gen/toolbus/router/v1/catalogue_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import type { Validator } from "#runtime/schema/validator.ts";
 import type { Audit } from "../audit.ts";
 import { Catalogue } from "../catalogue/catalogue.ts";
 import { CatalogueEditor } from "../catalogue/editor.ts";
 import { Shelf } from "../catalogue/shelf.ts";
-import type { Validator } from "../validate.ts";
 import { createDocuments, openFollowing } from "./documents.ts";
 
 export interface CatalogueNeeds {

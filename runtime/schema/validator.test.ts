@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createValidator } from "./validate.ts";
+import { createValidator } from "./validator.ts";
 
 const validator = createValidator();
 const schema = JSON.stringify({
