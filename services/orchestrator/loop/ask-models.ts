@@ -2,13 +2,13 @@
  * Asks an agent's models until one answers.
  *
  * R1  What passes (a limit, a stall, a reset) is tried again with the same model, as often as the limits say, after what the
- *     provider asked for or a growing pause.
+ *     provider asked for or a growing pause. All else is not: an error in a provider's program comes again.
  * R2  A model that is given up is followed by the next one, which starts over: an answer is of one model from its first
  *     word to its last. One that asks for a long wait is not waited for while there is another.
  */
 
-import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
+import { messageOfModelError } from "../model/provider-errors.ts";
 import { decideRetry } from "../model/retry.ts";
 import type { LoopContext } from "./context.ts";
 import type { AgentModel } from "./models.ts";
@@ -31,7 +31,8 @@ export async function askModels<T>(
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof RunFailed) throw error;
-      if (!models.hasNext) throw new RunFailed("model_error", messageFromUnknown(error), error);
+      if (!models.hasNext)
+        throw new RunFailed("model_error", messageOfModelError(error, models.current.language.modelId), error);
       models.failOver(); // R2
       onFailover(error, models.current.language.modelId);
     }

@@ -8,7 +8,7 @@
  */
 
 import type { Item } from "#gen/toolbus/run/v1/run_pb.ts";
-import { takeAttempt } from "../model/attempt.ts";
+import { ModelInterrupted, takeAttempt } from "../model/attempt.ts";
 import { callOptionsFromModelOptions } from "../model/call-options.ts";
 import { conversationFromState } from "../run/conversation.ts";
 import type { RunState, Turn } from "../run/fold.ts";
@@ -104,6 +104,6 @@ async function summarize(
   };
   const answer = await takeAttempt(language, request, { stallMs: limits.modelStallMs, signal, onPiece: () => {} });
   const text = answer.parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
-  if (text.trim() === "") throw new Error("the model gave no summary");
+  if (text.trim() === "") throw new ModelInterrupted("the model gave no summary");
   return { text, usage: pricedUsage(config, answer.usage) };
 }

@@ -64,6 +64,22 @@ describe("a second model", () => {
     }
   });
 
+  test("LOOP-11 takes over at once from a provider with an error in its program; alone, that ends the run and is told", async () => {
+    const broken = new TypeError("Cannot read properties of undefined (reading 'id')");
+    const first = failing(broken);
+    const run = await openTwo(first, answering());
+    await run.work();
+    expect(first.asked).toHaveLength(1);
+    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED, outputText: "done" });
+
+    const alone = failing(broken);
+    const failed = await openRun({ turns: [], model: alone });
+    await failed.work();
+    const error = `the provider of model "first" is broken: TypeError: ${broken.message}`;
+    expect(await failed.view()).toMatchObject({ status: RunStatus.FAILED, reason: "model_error", error });
+    expect(alone.asked).toHaveLength(1);
+  });
+
   test("LOOP-11 that fails as well ends the run with its own words", async () => {
     const run = await openTwo(failing(apiError(503)), failing(apiError(500)));
     await run.work();

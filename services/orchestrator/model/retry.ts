@@ -1,29 +1,35 @@
-import { APICallError } from "@ai-sdk/provider";
-import { Failure } from "#runtime/failure/failure.ts";
 import type { Backoff } from "#runtime/time/backoff.ts";
-import { ModelInterrupted, ModelStalled } from "./attempt.ts";
+import { fieldsOf, mayPass } from "./provider-errors.ts";
 
 /** Whether to ask the model again after an error, and when. */
 export type Retry = { kind: "give_up" } | { kind: "again"; afterMs: number };
 
 export function decideRetry(error: unknown, backoff: Backoff, nowMs: number): Retry {
-  if (!isPassing(error)) return { kind: "give_up" };
+  if (!mayPass(error)) return { kind: "give_up" };
   return { kind: "again", afterMs: retryAfterMs(error, nowMs) ?? backoff.next() };
-}
-
-function isPassing(error: unknown): boolean {
-  if (APICallError.isInstance(error)) return error.isRetryable;
-  if (error instanceof ModelStalled || error instanceof ModelInterrupted) return true;
-  return !(error instanceof Failure); // a reset connection, an error inside of the stream, a part that cannot be parsed
 }
 
 /** What the provider asked for, in seconds or as a date (RFC 9110, 10.2.3), or in milliseconds as some do. */
 function retryAfterMs(error: unknown, nowMs: number): number | undefined {
-  if (!APICallError.isInstance(error)) return undefined;
-  const { "retry-after-ms": milliseconds, "retry-after": after } = error.responseHeaders ?? {};
-  if (milliseconds !== undefined && Number.isFinite(Number(milliseconds))) return Math.max(0, Number(milliseconds));
-  if (after === undefined) return undefined;
-  if (Number.isFinite(Number(after))) return Math.max(0, Number(after) * 1_000);
-  const dateMs = Date.parse(after);
+  const headers = headersOf(error);
+  const milliseconds = numberFrom(headers.get("retry-after-ms"));
+  if (milliseconds !== undefined) return milliseconds;
+  const after = headers.get("retry-after") ?? "";
+  const seconds = numberFrom(after);
+  if (seconds !== undefined) return seconds * 1_000;
+  const dateMs = /[a-z]/i.test(after) ? Date.parse(after) : Number.NaN;
   return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - nowMs);
+}
+
+/** Digits only: a negative number is nobody's wish, and no date either. */
+function numberFrom(text: string | undefined): number | undefined {
+  return text !== undefined && /^\s*\d{1,15}(\.\d*)?\s*$/.test(text) ? Number(text) : undefined;
+}
+
+/** As the AI SDK's errors have them, or those of other packages; their names in lower case. */
+function headersOf(error: unknown): ReadonlyMap<string, string> {
+  const { responseHeaders, headers } = fieldsOf(error);
+  const given = responseHeaders ?? headers;
+  const entries = given instanceof Headers ? [...given.entries()] : Object.entries(fieldsOf(given));
+  return new Map(entries.map(([name, value]) => [name.toLowerCase(), String(value)]));
 }
