@@ -31,6 +31,17 @@ export interface FaultyServiceOptions {
 
 const keptLines = 400;
 const startMs = 120_000;
+const preload = new URL("compile-cache.fixture.ts", import.meta.url);
+
+/** Who is killed starts again all the time: what the first process of a room has compiled, the next ones find beside the tree. */
+const compiledRooms = new Set<string>();
+
+function keepCompiled(process: ChildProcess, { tree, room }: FaultyServiceOptions): void {
+  const key = join(tree, room);
+  if (compiledRooms.has(key)) return;
+  compiledRooms.add(key);
+  process.kill("SIGUSR2");
+}
 
 export function openFaultyService(options: FaultyServiceOptions): FaultyService {
   const { tree, room, instance, env } = options;
@@ -44,7 +55,11 @@ export function openFaultyService(options: FaultyServiceOptions): FaultyService 
   function start(): void {
     isReady = false;
     isKilled = false;
-    const process = fork(join(tree, "services", room, "main.ts"), { env, stdio: ["ignore", "pipe", "pipe", "ipc"] });
+    const process = fork(join(tree, "services", room, "main.ts"), {
+      env: { ...env, NODE_COMPILE_CACHE: join(tree, "compile-cache") },
+      execArgv: [`--import=${preload.href}`],
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+    });
     child = process;
     for (const stream of [process.stdout, process.stderr]) {
       if (stream === null) continue;
@@ -54,7 +69,9 @@ export function openFaultyService(options: FaultyServiceOptions): FaultyService 
       });
     }
     process.on("message", (message: ServiceMessage) => {
-      if (message.kind === "ready") isReady = true;
+      if (message.kind !== "ready") return;
+      isReady = true;
+      keepCompiled(process, options);
     });
     process.once("exit", (code, signal) => {
       hasFailed = !isReady && !isKilled;

@@ -5,7 +5,7 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type CampaignOptions, type CampaignResult, runCampaign } from "./loop/campaign.ts";
 import type { Violation } from "./loop/history/history.ts";
 import { allPairs, faults, nameOf, type Pair, points } from "./loop/points.ts";
-import { coverageTable, writeTrial } from "./loop/report.ts";
+import { countsByPair, coverageTable, writeTrial } from "./loop/report.ts";
 import type { TrialOutcome } from "./loop/trial.ts";
 import { withouts } from "./loop/without.ts";
 import { openTreeCopy } from "./tree.ts";
@@ -25,7 +25,7 @@ Strikes runs at named points with faults, and checks what came of them from outs
   --only P×F        only this pair; a point or a fault alone stands for all of its pairs; may be given more than once
   --without PART    takes a part away in a copy of the tree, and wants a violation: ${Object.keys(withouts).join(", ")}
   --revision REV    the services as of a commit, instead of as they lie there
-  --suites N        brokers with their services, side by side (2)
+  --suites N        brokers with their services, side by side (4)
   --lanes N         quiet trials at a time in each of them, beside one disruptive (2)
   --json            a line of JSON a trial, and one at the end
   --help
@@ -42,7 +42,7 @@ const optionTypes = {
   seed: { type: "string", default: "1" },
   minutes: { type: "string", default: "20" },
   points: { type: "string", default: "1000" },
-  suites: { type: "string", default: "2" },
+  suites: { type: "string", default: "4" },
   lanes: { type: "string", default: "2" },
   only: { type: "string", multiple: true },
   without: { type: "string" },
@@ -141,9 +141,10 @@ function conclude(
 ): number {
   const all: Violation[] = [...outcomes.flatMap((outcome) => outcome.violations), ...violations];
   const hit = outcomes.filter(({ isHit }) => isHit).length;
-  const summary = { trials: outcomes.length, points: hit, missed: missed.map(nameOf), violations: all.length };
+  const counts = Object.fromEntries(countsByPair(outcomes));
+  const summary = { trials: outcomes.length, points: hit, missed: missed.map(nameOf), violations: all.length, counts };
   if (isJson) console.log(JSON.stringify(summary));
-  else if (!wantsViolation) console.log(coverageTable(outcomes));
+  if (!wantsViolation) console.error(coverageTable(outcomes));
   for (const { rule, what } of violations) console.error(`VIOLATION ${rule}: ${what}`);
   if (wantsViolation) {
     console.error(all.length > 0 ? "the checker found it" : "the checker found nothing");

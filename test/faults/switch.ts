@@ -54,6 +54,7 @@ export async function runSwitchFaults(args: string[]): Promise<number> {
   const figures = figuresFrom(result);
   if (values.json) for (const figure of figures) console.log(JSON.stringify({ fault: "switch", ...figure }));
   else console.table(figures);
+  for (const [kind, text] of result.tally.examples) process.stderr.write(`for example, ${kind}: ${text}\n`);
   for (const fault of [...result.tally.lost, ...result.tally.misled].slice(0, 20)) process.stderr.write(`${fault}\n`);
   return figures.some(({ value, limit }) => limit !== undefined && value > limit) ? 1 : 0;
 }

@@ -31,6 +31,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
   const plan = createPlan(options);
   const endsAtMs = performance.now() + options.minutes * 60_000;
   const outcomes: TrialOutcome[] = [];
+  const opened = Promise.withResolvers<void>();
   let isOver = false;
   const isTimeUp = () => isOver || performance.now() >= endsAtMs;
 
@@ -46,8 +47,9 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     }
   }
 
-  async function suite(): Promise<Violation[]> {
-    await using world = await openWorld({ tree: options.tree });
+  async function suite(_: unknown, index: number): Promise<Violation[]> {
+    if (index > 0) await opened.promise; // the first one compiles, the others find it compiled
+    await using world = await openWorld({ tree: options.tree }).finally(opened.resolve);
     const own: TrialOutcome[] = [];
     const quiet = Array.from({ length: options.quietLanes }, () => lane(world, "quiet"));
     await Promise.all([lane(world, "disruptive"), ...quiet]);

@@ -6,7 +6,7 @@ import type { Trial } from "./trial.ts";
 export interface Plan {
   /** The next trial of its kind; undefined when there is none any more. */
   next(kind: "disruptive" | "quiet"): Trial | undefined;
-  /** One that did not reach its point is tried again later, a few times. */
+  /** One that did not reach its point is tried again later, a few times, with other choices; beside those that are planned. */
   again(trial: Trial): void;
   /** The pairs that are to be hit. */
   readonly pairs: readonly Pair[];
@@ -19,12 +19,13 @@ export interface PlanOptions {
   readonly pairs?: readonly Pair[] | undefined;
 }
 
-const triesOfPair = 3;
+/** The last letter of a token tells the try. */
+const tryLetters = ["a", "b", "c"];
+const triesApart = 300_000;
 
 export function createPlan({ seed, points = Number.POSITIVE_INFINITY, pairs = allPairs }: PlanOptions): Plan {
   const random = createRandom(seed);
   const waiting = { disruptive: [] as Trial[], quiet: [] as Trial[] };
-  const tries = new Map<Pair, number>();
   const planned = new Set<Pair>();
   let count = 0;
 
@@ -32,15 +33,13 @@ export function createPlan({ seed, points = Number.POSITIVE_INFINITY, pairs = al
     for (const pair of random.shuffled(pairs)) {
       if (count >= points) return;
       planned.add(pair);
-      add(pair);
+      count += 1;
+      add({ pair, token: `p${String(count).padStart(5, "0")}a`, seed: seed * 1_000_003 + count });
     }
   }
 
-  function add(pair: Pair): void {
-    count += 1;
-    const token = `p${String(count).padStart(5, "0")}`;
-    const kind = isDisruptive(pair) ? "disruptive" : "quiet";
-    waiting[kind].push({ pair, token, seed: seed * 1_000_003 + count });
+  function add(trial: Trial): void {
+    waiting[isDisruptive(trial.pair) ? "disruptive" : "quiet"].push(trial);
   }
 
   addRound();
@@ -52,10 +51,9 @@ export function createPlan({ seed, points = Number.POSITIVE_INFINITY, pairs = al
       for (let round = 0; waiting[kind].length === 0 && count < points && round < 2; round += 1) addRound();
       return waiting[kind].shift();
     },
-    again({ pair }) {
-      const tried = (tries.get(pair) ?? 1) + 1;
-      tries.set(pair, tried);
-      if (tried <= triesOfPair) add(pair);
+    again({ pair, token, seed }) {
+      const letter = tryLetters[tryLetters.indexOf(token.slice(-1)) + 1];
+      if (letter !== undefined) add({ pair, token: token.slice(0, -1) + letter, seed: seed + triesApart });
     },
   };
 }

@@ -7,13 +7,15 @@ import { allFaults, allPoints, nameOf } from "./points.ts";
 import type { TrialOutcome } from "./trial.ts";
 import type { World } from "./world.ts";
 
-/** How often each fault was struck at each point. */
+/** How often each fault was struck at each point, by the name of the pair. */
+export function countsByPair(outcomes: readonly TrialOutcome[]): Map<string, number> {
+  const hit = outcomes.filter(({ isHit }) => isHit);
+  const byName = Map.groupBy(hit, ({ trial }) => nameOf(trial.pair));
+  return new Map([...byName].map(([name, of]) => [name, of.length] as const).sort());
+}
+
 export function coverageTable(outcomes: readonly TrialOutcome[]): string {
-  const counts = new Map<string, number>();
-  for (const { trial, isHit } of outcomes) {
-    const name = nameOf(trial.pair);
-    if (isHit) counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
+  const counts = countsByPair(outcomes);
   const columns = allFaults.map((fault) => Math.max(fault.length, 3));
   const first = Math.max(...allPoints.map((point) => point.length));
   const line = (head: string, cells: readonly string[]) =>

@@ -11,12 +11,14 @@ import { referenceOf, type World } from "./world.ts";
 export interface Tally {
   answered: number;
   readonly errors: Map<string, number>;
+  /** The words of one error of each kind. */
+  readonly examples: Map<string, string>;
   readonly lost: string[];
   readonly misled: string[];
 }
 
 export function createTally(): Tally {
-  return { answered: 0, errors: new Map(), lost: [], misled: [] };
+  return { answered: 0, errors: new Map(), examples: new Map(), lost: [], misled: [] };
 }
 
 interface Whose {
@@ -157,7 +159,7 @@ export class SessionLoad {
       }
       const output = JSON.parse(result.outputJson) as Whose & { error?: string };
       if (!result.isError) return output;
-      this.#count(kindOfText(output.error ?? ""));
+      this.#count(kindOfText(output.error ?? ""), output.error ?? "");
     } catch (error) {
       this.#countError(error);
     }
@@ -165,11 +167,12 @@ export class SessionLoad {
   }
 
   #countError(error: unknown): void {
-    const { code, reason } = failureFromConnectError(ConnectError.from(error));
-    this.#count(reason ?? code);
+    const { code, reason, message } = failureFromConnectError(ConnectError.from(error));
+    this.#count(reason ?? code, message);
   }
 
-  #count(kind: string): void {
+  #count(kind: string, text: string): void {
+    if (!this.#tally.examples.has(kind)) this.#tally.examples.set(kind, text);
     this.#tally.errors.set(kind, (this.#tally.errors.get(kind) ?? 0) + 1);
   }
 }
