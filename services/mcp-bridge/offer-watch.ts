@@ -10,16 +10,8 @@ import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { createChanges, orAborted } from "./connection/changes.ts";
-import {
-  type AskedSource,
-  type Asker,
-  failedOffer,
-  forwardedSource,
-  offerFromList,
-  type Provider,
-  type ProviderParts,
-  type SourceOffer,
-} from "./provider.ts";
+import { type AskedSource, failedOffer, forwardedSource, offerFromList, type SourceOffer } from "./offer.ts";
+import type { Asker, Provider, ProviderParts } from "./provider.ts";
 import { serverOfSource, sourceOfServer } from "./servers.ts";
 
 export interface OfferWatchParts extends Pick<ProviderParts, "connections" | "applied"> {

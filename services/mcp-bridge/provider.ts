@@ -1,21 +1,18 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
 import {
   type CallToolRequest,
   type CallToolResponse,
   type ListToolsRequest,
   type ListToolsResponse,
   ListToolsResponseSchema,
-  type OfferedTool,
   type Scope,
-  type SourceStatus,
-  SourceStatusSchema,
   type WatchToolsRequest,
   type WatchToolsResponse,
 } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Connections, Located } from "./connections.ts";
+import { type AskedSource, failedOffer, forwardedSource, offerFromList, type SourceOffer } from "./offer.ts";
 import { type AppliedServers, serverOfSource, sourceOfServer } from "./servers.ts";
 
 /** Another instance of the bridge, asked for what it owns. */
@@ -46,120 +43,98 @@ export interface ProviderParts {
   callTimeoutMs: number;
 }
 
-/** What one source offers. */
-export interface SourceOffer {
-  tools: OfferedTool[];
-  status: SourceStatus;
-}
-
-export type Provider = ReturnType<typeof createProvider>;
-
 const MAX_HOPS = 3;
 /** An instance that owns and does not answer is gone; then its key is taken over. */
 const MAX_ATTEMPTS = 4;
 
-export function createProvider(parts: ProviderParts) {
-  const { connections, applied } = parts;
+/** Tools and calls of servers, wherever the connection is: here, or at another instance, which is asked for it. */
+export class Provider {
+  readonly #parts: ProviderParts;
 
-  async function listTools(request: ListToolsRequest, asker: Asker): Promise<ListToolsResponse> {
+  constructor(parts: ProviderParts) {
+    this.#parts = parts;
+  }
+
+  async listTools(request: ListToolsRequest, asker: Asker): Promise<ListToolsResponse> {
     const { scope } = request;
-    const sources = request.sources.length > 0 ? request.sources : applied.list().map(sourceOfServer);
-    const offers = await Promise.all(sources.map((source) => offerOf(source, scope, asker)));
+    const sources = request.sources.length > 0 ? request.sources : this.#parts.applied.list().map(sourceOfServer);
+    const offers = await Promise.all(sources.map((source) => this.#offerOf(source, scope, asker)));
     return create(ListToolsResponseSchema, {
       tools: offers.flatMap(({ tools }) => tools),
       sources: offers.map(({ status }) => status),
     });
   }
 
-  /** Never rejects but for the signal: a source that fails is a status. */
-  async function offerOf(source: AskedSource, scope: Scope | undefined, asker: Asker): Promise<SourceOffer> {
-    try {
-      const server = serverOfSource(source, applied);
-      return await atOwner(server, scope, asker, {
-        async here({ connection, hold }) {
-          using _ = hold;
-          await connection.settled(asker.signal);
-          return connection.offer();
-        },
-        async there(peer) {
-          const forwarded = { scope, sources: [forwardedSource(server)] };
-          return offerFromList(source.name, await peer.listTools(forwarded, asker.signal));
-        },
-      });
-    } catch (error) {
-      asker.signal.throwIfAborted();
-      return failedOffer(source.name, messageFromUnknown(error));
-    }
-  }
-
-  async function* callTool(request: CallToolRequest, asker: Asker): AsyncGenerator<CallToolResponse> {
+  async *callTool(request: CallToolRequest, asker: Asker): AsyncGenerator<CallToolResponse> {
     const { source = refuse("invalid_argument", "a tool of an MCP server is called with its source"), scope } = request;
-    const server = serverOfSource(source, applied);
-    const deadlineMs = request.deadline ? timestampMs(request.deadline) : Date.now() + parts.callTimeoutMs;
+    const server = serverOfSource(source, this.#parts.applied);
+    const call = this.#callFrom(request, asker);
     const forwarded = { ...request, source: forwardedSource(server) };
-    const call = {
-      callId: request.callId,
-      sessionId: scope?.sessionId ?? "",
-      tool: request.tool,
-      argumentsJson: request.argumentsJson,
-      deadlineMs,
-      signal: asker.signal,
-    };
     for (let attempt = 1; ; attempt++) {
-      const located = await connections.locate(server, scope, asker.signal);
+      const located = await this.#parts.connections.locate(server, scope, asker.signal);
       if (located.kind === "here") {
         using _ = located.hold;
         yield* located.connection.call(call);
         return;
       }
       try {
-        yield* peerAt(located.instance, asker).callTool(forwarded, asker.signal);
+        yield* this.peerAt(located.instance, asker).callTool(forwarded, asker.signal);
         return;
       } catch (error) {
-        if (attempt === MAX_ATTEMPTS || !parts.isNotSent(error)) throw error;
+        if (!this.#mayAskAgain(error, attempt)) throw error;
       }
     }
   }
 
-  /** Asks the owner, and asks again who it is when that one has not begun. */
-  async function atOwner<R>(
-    server: McpServer,
-    scope: Scope | undefined,
-    asker: Asker,
-    ask: { here: (located: Located & { kind: "here" }) => Promise<R>; there: (peer: Peer) => Promise<R> },
-  ): Promise<R> {
-    for (let attempt = 1; ; attempt++) {
-      const located = await connections.locate(server, scope, asker.signal);
-      if (located.kind === "here") return ask.here(located);
-      try {
-        return await ask.there(peerAt(located.instance, asker));
-      } catch (error) {
-        if (attempt === MAX_ATTEMPTS || !parts.isNotSent(error)) throw error;
-      }
-    }
-  }
-
-  function peerAt(instance: string, { hops }: Asker): Peer {
+  /** Another instance, on behalf of who asks. Throws `unavailable` when the question has gone round too often. */
+  peerAt(instance: string, { hops }: Asker): Peer {
     if (hops >= MAX_HOPS) {
       refuse("unavailable", "the owner of the connection keeps changing", { reason: "OWNER_UNSETTLED" });
     }
-    return parts.peerOf(instance, hops + 1);
+    return this.#parts.peerOf(instance, hops + 1);
   }
 
-  return { listTools, callTool, peerAt };
+  /** Never rejects but for the signal: a source that fails is a status. */
+  async #offerOf(source: AskedSource, scope: Scope | undefined, asker: Asker): Promise<SourceOffer> {
+    try {
+      return await this.#askOwner(source, scope, asker);
+    } catch (error) {
+      asker.signal.throwIfAborted();
+      return failedOffer(source.name, messageFromUnknown(error));
+    }
+  }
+
+  async #askOwner(source: AskedSource, scope: Scope | undefined, asker: Asker): Promise<SourceOffer> {
+    const server = serverOfSource(source, this.#parts.applied);
+    const forwarded = { scope, sources: [forwardedSource(server)] };
+    for (let attempt = 1; ; attempt++) {
+      const located = await this.#parts.connections.locate(server, scope, asker.signal);
+      if (located.kind === "here") return settledOffer(located, asker.signal);
+      try {
+        const listed = await this.peerAt(located.instance, asker).listTools(forwarded, asker.signal);
+        return offerFromList(source.name, listed);
+      } catch (error) {
+        if (!this.#mayAskAgain(error, attempt)) throw error;
+      }
+    }
+  }
+
+  #callFrom({ callId, scope, tool, argumentsJson, deadline }: CallToolRequest, { signal }: Asker) {
+    const deadlineMs = deadline ? timestampMs(deadline) : Date.now() + this.#parts.callTimeoutMs;
+    return { callId, sessionId: scope?.sessionId ?? "", tool, argumentsJson, deadlineMs, signal };
+  }
+
+  /** Who owns the connection is looked up again when the owner that was asked has not begun. */
+  #mayAskAgain(error: unknown, attempt: number): boolean {
+    return attempt < MAX_ATTEMPTS && this.#parts.isNotSent(error);
+  }
 }
 
-export type AskedSource = ReturnType<typeof sourceOfServer>;
-
-export function failedOffer(source: string, reason: string): SourceOffer {
-  return { tools: [], status: create(SourceStatusSchema, { source, reason }) };
-}
-
-export function offerFromList(source: string, listed: Pick<ListToolsResponse, "tools" | "sources">): SourceOffer {
-  const [status] = listed.sources;
-  return status ? { tools: listed.tools, status } : failedOffer(source, "its owner says nothing of it");
-}
-
-export function forwardedSource(server: McpServer) {
-  return { $typeName: "toolbus.tool.v1.Source" as const, ...sourceOfServer(server) };
+async function settledOffer(
+  { connection, hold }: Extract<Located, { kind: "here" }>,
+  signal: AbortSignal,
+): Promise<SourceOffer> {
+  using _ = hold;
+  await connection.settled(signal);
+  return connection.offer();
 }

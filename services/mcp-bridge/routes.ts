@@ -4,7 +4,7 @@ import { ApplyServerResponseSchema, McpServerService } from "#gen/toolbus/mcp/v1
 import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import type { Fleet } from "./fleet.ts";
+import type { Part } from "./fleet.ts";
 import { type OfferWatchParts, watchTools } from "./offer-watch.ts";
 import type { Asker, Provider } from "./provider.ts";
 import type { AppliedServers } from "./servers.ts";
@@ -19,13 +19,16 @@ export interface Routes extends Omit<OfferWatchParts, "provider" | "connections"
   connections: OfferWatchParts["connections"];
   provider: Provider;
   applied: AppliedServers;
-  fleet: Fleet;
+  /** The connections of this instance, and those of all. */
+  own: Part;
+  fleet: Part;
   /** Ends watches when the service stops. */
   stopping: AbortSignal;
 }
 
 export function createRoutes(parts: Routes) {
-  const { provider, applied, fleet } = parts;
+  const { provider, applied, own, fleet } = parts;
+  const partFor = (context: HandlerContext) => (isForOwnPart(context) ? own : fleet);
   const lasting = ({ signal }: HandlerContext) => openEnding(signal, parts.stopping);
 
   return (router: ConnectRouter): void => {
@@ -55,18 +58,15 @@ export function createRoutes(parts: Routes) {
         });
       },
       async listServers({ sessionId }, context) {
-        if (isForOwnPart(context)) return { connections: fleet.ownStatuses(sessionId) };
-        return { servers: applied.list(), connections: await fleet.statuses(sessionId, context.signal) };
+        const servers = isForOwnPart(context) ? [] : applied.list();
+        return { servers, connections: await partFor(context).list(sessionId, context.signal) };
       },
       async *watchHealth({ sessionId }, context) {
-        const watch = isForOwnPart(context) ? fleet.watchOwn : fleet.watch;
         using ending = lasting(context);
-        for await (const status of watch(sessionId, ending.signal)) yield { status };
+        for await (const status of partFor(context).watch(sessionId, ending.signal)) yield { status };
       },
       async releaseScope({ sessionId, agent }, context) {
-        const holder = { sessionId, agent };
-        if (isForOwnPart(context)) return { closed: await fleet.releaseOwn(holder) };
-        return { closed: await fleet.release(holder, context.signal) };
+        return { closed: await partFor(context).release({ sessionId, agent }, context.signal) };
       },
     });
   };

@@ -14,8 +14,9 @@ import type { Connection } from "./connection/connection.ts";
 import { createOpener } from "./connection/open.ts";
 import { createConnectionAudit } from "./connection-audit.ts";
 import { type AskedConnection, Connections } from "./connections.ts";
-import { createFleet } from "./fleet.ts";
-import { createProvider } from "./provider.ts";
+import { Fleet } from "./fleet.ts";
+import { OwnPart } from "./own-part.ts";
+import { Provider } from "./provider.ts";
 import { createRoutes } from "./routes.ts";
 import { createPeers } from "./subscriptions/peers.ts";
 import { findInstances, openAppliedServers } from "./subscriptions.ts";
@@ -54,16 +55,17 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
 
   const peers = createPeers(bus, name, clientInterceptors({ telemetry }));
   const isNotSent = (error: unknown) => deliveryOf(error) === "NOT_SENT";
-  const provider = createProvider({ ...config, connections, applied, isNotSent, peerOf: peers.peer });
+  const provider = new Provider({ ...config, connections, applied, isNotSent, peerOf: peers.peer });
   const instances = (limit: AbortSignal) => findInstances(bus, name, limit);
-  const fleet = createFleet({ instance, connections, logger, instances, member: peers.member });
+  const own = new OwnPart(connections);
+  const fleet = new Fleet({ instance, own, logger, instances, partOf: peers.partOf });
   const stopping = new AbortController();
   const firstSnapshotMs = config.startupTimeoutMs / 2;
   const served = {
     instance,
     logger,
     interceptors: serverInterceptors({ logger, telemetry }),
-    routes: createRoutes({ provider, connections, applied, fleet, firstSnapshotMs, stopping: stopping.signal }),
+    routes: createRoutes({ provider, connections, applied, own, fleet, firstSnapshotMs, stopping: stopping.signal }),
   };
   stack.use(await serveOnNats(bus, { ...served, service: instanceService(name, instance) }));
   stack.use(await serveOnNats(bus, { ...served, service: name }));

@@ -3,14 +3,14 @@ import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { instanceService } from "#runtime/bus/ownership.ts";
 import { type ClientForOptions, clientFor } from "#runtime/rpc/client.ts";
-import type { Member } from "../fleet.ts";
+import type { Part } from "../fleet.ts";
 import type { Peer } from "../provider.ts";
 import { HOPS_HEADER, OWN_PART_HEADER } from "../routes.ts";
 
 type Interceptors = NonNullable<ClientForOptions["interceptors"]>;
 
 /** How long another instance may take for what it does at once, and for what includes the start of a server. */
-const MEMBER_TIMEOUT_MS = 15_000;
+const PART_TIMEOUT_MS = 15_000;
 
 /** The other instances of this service, as clients of what each of them serves under its own name. */
 export function createPeers(bus: Bus, service: string, interceptors: Interceptors) {
@@ -26,10 +26,10 @@ export function createPeers(bus: Bus, service: string, interceptors: Interceptor
     };
   }
 
-  function member(instance: string): Member {
+  function partOf(instance: string): Part {
     const client = clientFor(bus, McpServerService, roomOf(instance));
     const headers = { [OWN_PART_HEADER]: "1" };
-    const options = (signal: AbortSignal) => ({ headers, signal, timeoutMs: MEMBER_TIMEOUT_MS });
+    const options = (signal: AbortSignal) => ({ headers, signal, timeoutMs: PART_TIMEOUT_MS });
     return {
       list: async (sessionId, signal) => (await client.listServers({ sessionId }, options(signal))).connections,
       release: async (holder, signal) => (await client.releaseScope(holder, options(signal))).closed,
@@ -37,7 +37,7 @@ export function createPeers(bus: Bus, service: string, interceptors: Interceptor
     };
   }
 
-  return { peer, member };
+  return { peer, partOf };
 }
 
 async function* statusesOf(

@@ -1,0 +1,30 @@
+import { create } from "@bufbuild/protobuf";
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import {
+  type ListToolsResponse,
+  type OfferedTool,
+  type SourceStatus,
+  SourceStatusSchema,
+} from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { sourceOfServer } from "./servers.ts";
+
+export type AskedSource = ReturnType<typeof sourceOfServer>;
+
+/** What one source offers. */
+export interface SourceOffer {
+  tools: OfferedTool[];
+  status: SourceStatus;
+}
+
+export function failedOffer(source: string, reason: string): SourceOffer {
+  return { tools: [], status: create(SourceStatusSchema, { source, reason }) };
+}
+
+export function offerFromList(source: string, listed: Pick<ListToolsResponse, "tools" | "sources">): SourceOffer {
+  const [status] = listed.sources;
+  return status ? { tools: listed.tools, status } : failedOffer(source, "its owner says nothing of it");
+}
+
+export function forwardedSource(server: McpServer) {
+  return { $typeName: "toolbus.tool.v1.Source" as const, ...sourceOfServer(server) };
+}
