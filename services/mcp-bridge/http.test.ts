@@ -3,7 +3,9 @@ import { Health } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Connection } from "./connection/connection.ts";
 import { callThrough, openConnection } from "./connection.fixture.ts";
-import { openCuttingServer, openModernServer, openSessionServer } from "./http-server.fixture.ts";
+import { openCuttingServer } from "./cutting-server.fixture.ts";
+import { openModernServer } from "./modern-server.fixture.ts";
+import { openSessionServer } from "./session-server.fixture.ts";
 
 const noSignal = new AbortController().signal;
 
@@ -24,7 +26,7 @@ describe("a server over streamable HTTP with sessions, of another SDK", () => {
     expect(output).toBe("done");
     expect(progress).toMatchObject([{ progress: 1, total: 2 }]);
     expect(logs).toMatchObject([{ level: "info", message: "reporting" }]);
-    expect(server.headers["x-token"]).toBe("k1");
+    expect(server.sessions.headers["x-token"]).toBe("k1");
     expect(connection.status().protocolVersion).toBe("2025-11-25");
   });
 
@@ -34,11 +36,11 @@ describe("a server over streamable HTTP with sessions, of another SDK", () => {
       await using server = await openSessionServer();
       await using connection = openConnection({ name: "old", url: server.url });
       await callThrough(connection, "echo", { text: "before" });
-      server.forget(status);
+      server.sessions.forget(status);
       const { output } = await callThrough(connection, "echo", { text: "after" });
       expect(output).toBe("after");
-      expect(server.executed).toBe(2);
-      expect(server.sessions).toBe(1);
+      expect(server.sessions.executed).toBe(2);
+      expect(server.sessions.count).toBe(1);
     },
   );
 
@@ -56,29 +58,29 @@ describe("a server over streamable HTTP with sessions, of another SDK", () => {
     await connection.settled(noSignal);
     const late = callThrough(connection, "wait", {}, { deadlineMs: Date.now() + 200 });
     await expect(late).rejects.toMatchObject({ code: "deadline_exceeded", reason: "OUTCOME_UNKNOWN" });
-    await until(() => server.cancelled.length === 1);
+    await until(() => server.sessions.cancelled.length === 1);
   });
 
   test("ORCH-7 list_changed refreshes, also after the stream of events was closed", async () => {
     await using server = await openSessionServer();
     await using connection = openConnection({ name: "old", url: server.url });
     await connection.settled(noSignal);
-    await until(() => server.eventRequests === 1);
-    await server.addTool("later");
+    await until(() => server.sessions.eventRequests === 1);
+    await server.sessions.addTool("later");
     await until(() => toolsOf(connection).includes("later"));
-    server.endEventStreams();
-    await server.addTool("in-the-gap");
+    server.sessions.endEventStreams();
+    await server.sessions.addTool("in-the-gap");
     await until(() => toolsOf(connection).includes("in-the-gap"), { timeoutMs: 10_000 });
-    expect(server.eventRequests).toBe(2);
+    expect(server.sessions.eventRequests).toBe(2);
   });
 
   test("closing ends the session at the server", async () => {
     await using server = await openSessionServer();
     const connection = openConnection({ name: "old", url: server.url });
     await connection.settled(noSignal);
-    expect(server.sessions).toBe(1);
+    expect(server.sessions.count).toBe(1);
     await connection[Symbol.asyncDispose]();
-    expect(server.sessions).toBe(0);
+    expect(server.sessions.count).toBe(0);
   });
 
   test("ORCH-8 a server that goes is red, and green again by itself when it is back", async () => {
@@ -96,7 +98,7 @@ describe("a server over streamable HTTP with sessions, of another SDK", () => {
     await using back = await openSessionServer({ port });
     await until(() => connection.status().health === Health.GREEN, { timeoutMs: 15_000 });
     expect((await callThrough(connection, "echo", { text: "back" })).output).toBe("back");
-    expect(back.executed).toBe(1);
+    expect(back.sessions.executed).toBe(1);
   });
 
   test("ORCH-6 an address where nobody listens is unavailable with its reason", async () => {
