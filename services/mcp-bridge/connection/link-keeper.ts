@@ -6,12 +6,13 @@ import { type Backoff, createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import { createChanges, orAborted } from "./changes.ts";
+import { type Changes, orAborted } from "./changes.ts";
+import { CurrentPhase } from "./current-phase.ts";
 import { type HealthFinding, watchHealth } from "./health.ts";
 import type { Link } from "./link.ts";
 import type { ListedTools } from "./list-tools.ts";
 import { type Outcome, outcomeOf } from "./outcome.ts";
-import { isSettled, type Phase, type ReadyPhase, reasonOf } from "./phase.ts";
+import { type Phase, type ReadyPhase, reasonOf } from "./phase.ts";
 import { createRefresh } from "./refresh.ts";
 
 /*
@@ -55,24 +56,22 @@ export interface OpeningLink {
 const SOUND_MS = 5_000;
 
 export class LinkKeeper implements AsyncDisposable {
-  readonly changes = createChanges();
   readonly #options: LinkKeeperOptions;
   readonly #logger: Logger;
   readonly #startupTimeoutMs: number;
   readonly #closing = new AbortController();
   readonly #warned = new Set<string>();
   readonly #backoff: Backoff = createBackoff({ initialMs: 100, maxMs: 30_000 });
+  readonly #current: CurrentPhase;
   readonly #refresh;
   readonly #running: Promise<void>;
-  #phase: Phase = { kind: "connecting" };
-  #changedAtMs = Date.now();
   #hasServed = false;
-  #failedAttempts = 0;
 
   constructor(options: LinkKeeperOptions) {
     this.#options = options;
     this.#logger = options.logger;
     this.#startupTimeoutMs = options.startupTimeoutMs;
+    this.#current = new CurrentPhase(options.onChange);
     this.#refresh = createRefresh({
       work: () => this.readTools(),
       onError: (error) => this.#logger.warn(`the tools could not be read again: ${messageFromUnknown(error)}`),
@@ -81,12 +80,15 @@ export class LinkKeeper implements AsyncDisposable {
   }
 
   get phase(): Phase {
-    return this.#phase;
+    return this.#current.value;
   }
 
-  /** When the phase, or what was found in it, changed last. */
+  get changes(): Pick<Changes, "next"> {
+    return this.#current.changes;
+  }
+
   get changedAtMs(): number {
-    return this.#changedAtMs;
+    return this.#current.changedAtMs;
   }
 
   /** The link has served a call. */
@@ -95,41 +97,16 @@ export class LinkKeeper implements AsyncDisposable {
   }
 
   /** Resolves when there is something to say about the server (N2). */
-  async settled(signal: AbortSignal): Promise<void> {
-    for (;;) {
-      const changed = this.changes.next();
-      if (isSettled(this.#phase)) return;
-      await orAborted(changed, signal);
-    }
+  settled(signal: AbortSignal): Promise<void> {
+    return this.#current.settled(signal);
   }
 
   /** Throws `unavailable` when the server is not there in time (N3). */
   async whenReady(signal: AbortSignal): Promise<ReadyPhase> {
-    const current = this.#phase;
-    if (current.kind === "ready") return current;
-    const limitMs = performance.now() + this.#startupTimeoutMs;
-    const failedBefore = this.#failedAttempts;
-    using time = timeoutSignal(this.#startupTimeoutMs);
-    using ending = openEnding(signal, this.#closing.signal, time);
-    for (;;) {
-      const changed = this.changes.next();
-      const phase = this.#phase;
-      if (phase.kind === "ready") return phase;
-      const isTooFar = phase.kind === "waiting" && phase.untilMs > limitMs;
-      if (phase.kind === "closed" || isTooFar || this.#failedAttempts > failedBefore)
-        this.#refuseUnavailable(reasonOf(phase));
-      try {
-        await orAborted(changed, ending.signal);
-      } catch (error) {
-        if (signal.aborted) throw error;
-        this.#refuseUnavailable(reasonOf(this.#phase));
-      }
-    }
-  }
-
-  #refuseUnavailable(reason: string): never {
+    const ready = await this.#current.ready(this.#startupTimeoutMs, signal, this.#closing.signal);
+    if (ready) return ready;
     const { name } = this.#options.server;
-    return refuse("unavailable", `the MCP server ${name} is unavailable: ${reason}`, {
+    return refuse("unavailable", `the MCP server ${name} is unavailable: ${reasonOf(this.phase)}`, {
       reason: "SERVER_UNAVAILABLE",
       metadata: { server: name },
     });
@@ -139,7 +116,7 @@ export class LinkKeeper implements AsyncDisposable {
     this.#refresh[Symbol.dispose]();
     this.#closing.abort(new Failure("unavailable", "the connection is closed", { reason: "SERVER_UNAVAILABLE" }));
     await this.#running;
-    this.#enter({ kind: "closed" });
+    this.#current.enter({ kind: "closed" });
   }
 
   async #run(): Promise<void> {
@@ -149,13 +126,13 @@ export class LinkKeeper implements AsyncDisposable {
       if (signal.aborted) return;
       if (failure === undefined) {
         this.#backoff.reset();
-        this.#enter({ kind: "connecting" });
+        this.#current.enter({ kind: "connecting" });
         continue;
       }
       const waitMs = this.#backoff.next();
-      this.#enter({ kind: "waiting", reason: failure, untilMs: performance.now() + waitMs });
+      this.#current.enter({ kind: "waiting", reason: failure, untilMs: performance.now() + waitMs });
       await delay(waitMs, signal).catch(() => {}); // the loop looks at the signal itself
-      this.#enter({ kind: "connecting", lastFailure: failure });
+      this.#current.enter({ kind: "connecting", lastFailure: failure });
     }
   }
 
@@ -168,10 +145,10 @@ export class LinkKeeper implements AsyncDisposable {
       opened = await opening.ready;
     } catch (error) {
       const reason = messageFromUnknown(error);
-      this.#failedAttempts += 1;
+      this.#current.noteFailedAttempt();
       if (!signal.aborted) {
         this.#logger.warn(`unavailable: ${reason}`);
-        this.#enter({ kind: "waiting", reason, untilMs: performance.now() });
+        this.#current.enter({ kind: "waiting", reason, untilMs: performance.now() });
       }
       await opening.closed;
       return reason;
@@ -188,17 +165,17 @@ export class LinkKeeper implements AsyncDisposable {
     const over = new AbortController();
     using ending = openEnding(over.signal, signal);
     if (!signal.aborted) {
-      this.#enter({ kind: "ready", link, tools: this.#take(listed) });
+      this.#current.enter({ kind: "ready", link, tools: this.#take(listed) });
       this.#logger.info({ tools: listed.tools.length, protocolVersion: link.protocolVersion }, "ready");
       this.#watchHealth(link, ending.signal);
     }
     const reason = await orAborted(link.ended, signal).catch(() => undefined); // closed by us: nobody asks why
     over.abort();
-    const isLeftFresh = this.#phase.kind === "connecting";
+    const isLeftFresh = this.phase.kind === "connecting";
     const isSound = isLeftFresh || this.#hasServed || performance.now() - readyAtMs > SOUND_MS;
     if (reason !== undefined) this.#logger.warn(`the link ended: ${reason}`);
-    if (reason !== undefined && this.#phase.kind === "ready") {
-      this.#enter(isSound ? { kind: "connecting" } : { kind: "waiting", reason, untilMs: performance.now() });
+    if (reason !== undefined && this.phase.kind === "ready") {
+      this.#current.enter(isSound ? { kind: "connecting" } : { kind: "waiting", reason, untilMs: performance.now() });
     }
     await link[Symbol.asyncDispose]();
     return isSound ? undefined : reason;
@@ -221,7 +198,7 @@ export class LinkKeeper implements AsyncDisposable {
     } catch (error) {
       const outcome = outcomeOf(error, link.hasSession);
       if (outcome.kind === "answered") return; // an error is an answer: the server is there
-      const phase = this.#phase;
+      const phase = this.phase;
       const isOver = outcome.kind === "lost" || outcome.kind === "unreachable";
       if (isOver && phase.kind === "ready" && phase.link === link) this.leave(phase, outcome);
       throw error;
@@ -230,8 +207,8 @@ export class LinkKeeper implements AsyncDisposable {
 
   /** A link that has shown to be of no use is not used from this moment on. A lost session says nothing against the server. */
   leave(ready: ReadyPhase, { kind, text }: Outcome): void {
-    if (this.#phase === ready) {
-      this.#enter(
+    if (this.phase === ready) {
+      this.#current.enter(
         kind === "lost" ? { kind: "connecting" } : { kind: "waiting", reason: text, untilMs: performance.now() },
       );
     }
@@ -240,11 +217,11 @@ export class LinkKeeper implements AsyncDisposable {
 
   /** A server that is red is connected to again, unless calls are in its hands: it may be busy with them. */
   #found(link: Link, finding: HealthFinding): void {
-    const phase = this.#phase;
+    const phase = this.phase;
     if (phase.kind !== "ready" || phase.link !== link) return;
     const isNews = phase.finding?.health !== finding.health || phase.finding.reason !== finding.reason;
     phase.finding = finding;
-    if (isNews) this.#changed();
+    if (isNews) this.#current.tell();
     if (finding.health === Health.RED && !this.#options.isBusy()) {
       this.leave(phase, { kind: "unreachable", text: finding.reason });
     }
@@ -252,14 +229,14 @@ export class LinkKeeper implements AsyncDisposable {
 
   /** Reads the list again, if there is a link. */
   async readTools(): Promise<void> {
-    const phase = this.#phase;
+    const phase = this.phase;
     if (phase.kind !== "ready") return;
     using time = timeoutSignal(this.#startupTimeoutMs);
     using ending = openEnding(this.#closing.signal, time);
     const listed = await phase.link.list(ending.signal);
-    if (this.#phase !== phase) return;
+    if (this.phase !== phase) return;
     phase.tools = this.#take(listed);
-    this.#changed();
+    this.#current.tell();
   }
 
   #take({ tools, warnings }: ListedTools): ReadonlyMap<string, Tool> {
@@ -268,16 +245,5 @@ export class LinkKeeper implements AsyncDisposable {
       this.#warned.add(warning);
     }
     return new Map(tools.map((tool) => [tool.name, tool]));
-  }
-
-  #enter(phase: Phase): void {
-    this.#phase = phase;
-    this.#changed();
-  }
-
-  #changed(): void {
-    this.#changedAtMs = Date.now();
-    this.changes.tell();
-    this.#options.onChange();
   }
 }
