@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
 import { pino } from "pino";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
@@ -10,6 +11,7 @@ import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import type { TestBus } from "../../test/harness/bus.ts";
 import { readConfig } from "./config.ts";
 import { oddServer } from "./connection.fixture.ts";
+import { type EventTold, eventsOf } from "./events.fixture.ts";
 import { openService } from "./service.ts";
 
 export interface BridgeClients {
@@ -61,3 +63,34 @@ export function oddSource(name: string, modes: string[] = [], more: JsonObject =
 }
 
 export const scope = { sessionId: "s1", agent: "a1" };
+
+let calls = 0;
+
+/** A call of its own id, and all that it tells. */
+export function call(
+  bridge: BridgeClients,
+  source: object,
+  tool: string,
+  args: object = {},
+  more: object = {},
+): Promise<EventTold> {
+  const request = {
+    callId: `call-${calls++}`,
+    scope,
+    source,
+    tool,
+    argumentsJson: JSON.stringify(args),
+    deadline: timestampFromMs(Date.now() + 15_000),
+    ...more,
+  };
+  return eventsOf(bridge.provider.callTool(request));
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false; // there is no such process
+  }
+}
