@@ -89,7 +89,7 @@ function admittedCall(
   context: AgentContext,
   { entry, args, spaceId }: { entry: ToolEntry; args: unknown; spaceId: string },
 ): AdmittedCall {
-  const { callId, sessionId, runId, argumentsJson, deadline } = request;
+  const { callId, sessionId, runId, name: calledAs, argumentsJson, deadline } = request;
   const { outputSchemaJson, executionType } = entry.tool;
   const facts = {
     callId,
@@ -97,6 +97,7 @@ function admittedCall(
     runId,
     agent: context.agent.name,
     tool: entry.reference,
+    calledAs,
     argumentsJson: recordedArguments(argumentsJson),
     executionType,
     outputSchemaJson: recordedSchema(outputSchemaJson),

@@ -102,8 +102,8 @@ export function createCalls(parts: CallParts): Calls {
 
   return {
     call(request, origin) {
-      const { callId, sessionId, runId, name } = request;
-      const identity = JSON.stringify([sessionId, runId, name]);
+      const { callId, sessionId, runId, name, argumentsJson } = request;
+      const identity = { sessionId, runId, name, argumentsJson };
       return flights.join({ callId, identity, ...origin }, (control) => run(request, control));
     },
   };

@@ -2,9 +2,11 @@ import { expect, test } from "vitest";
 import { success } from "./answer.ts";
 import { type FlightControl, Flights } from "./flights.ts";
 
+const identity = { sessionId: "s", runId: "", name: "tool", argumentsJson: "{}" };
+
 function passenger(isLost: boolean) {
   const leaving = new AbortController();
-  const boarded = { callId: "c", identity: "same", signal: leaving.signal, isLost: () => isLost };
+  const boarded = { callId: "c", identity, signal: leaving.signal, isLost: () => isLost };
   return { boarded, leave: () => leaving.abort(new Error("left")) };
 }
 

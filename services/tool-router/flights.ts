@@ -1,6 +1,7 @@
 import type { CallToolResponse } from "#gen/toolbus/router/v1/tool_router_pb.ts";
-import { Failure, refuse } from "#runtime/failure/failure.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import type { Answer } from "./answer.ts";
+import { type CallIdentity, differencesOfRequests, refuseForeign } from "./call-identity.ts";
 
 /** What happens in a call: progress, logs, then its one result. */
 export type CallEvent = Exclude<CallToolResponse["event"], { case: undefined }>;
@@ -14,7 +15,7 @@ export interface FlightControl {
 export interface Passenger {
   readonly callId: string;
   /** What the call is: a second call of the same id must be the same call. */
-  readonly identity: string;
+  readonly identity: CallIdentity;
   readonly signal: AbortSignal;
   /** Whether an abort means that the passenger was lost instead of having cancelled: then the call goes on without it. */
   readonly isLost: () => boolean;
@@ -23,7 +24,7 @@ export interface Passenger {
 type News = { kind: "event"; event: CallEvent } | { kind: "failed"; error: unknown };
 
 interface Flight {
-  readonly identity: string;
+  readonly identity: CallIdentity;
   readonly control: AbortController;
   readonly listeners: Set<(news: News) => void>;
   readonly landed: Promise<void>;
@@ -55,7 +56,8 @@ export class Flights {
     while (this.#flights.get(callId)?.control.signal.aborted) await this.#flights.get(callId)?.landed; // it takes nobody
     signal.throwIfAborted();
     const flight = this.#flights.get(callId) ?? this.#depart(passenger, start);
-    if (flight.identity !== identity) refuseForeign(callId);
+    const differences = flight.identity === identity ? [] : differencesOfRequests(flight.identity, identity);
+    if (differences.length > 0) refuseForeign(callId, differences);
     const inbox = openInbox();
     const onAbort = () => inbox.push({ kind: "failed", error: signal.reason });
     flight.listeners.add(inbox.push);
@@ -101,10 +103,6 @@ export class Flights {
       });
     return flight;
   }
-}
-
-export function refuseForeign(callId: string): never {
-  return refuse("already_exists", `the call id ${callId} belongs to another call`, { reason: "CALL_ID_TAKEN" });
 }
 
 /** News in order. A reader that does not keep up loses progress and logs, never the end. */

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Answer } from "./answer.ts";
 
 /*
@@ -18,10 +19,11 @@ function writtenBytes(json: string): number {
   return Buffer.byteLength(JSON.stringify(json));
 }
 
-/** Larger arguments go to their tool, but stand neither in the record nor in the space. */
+/** Larger arguments go to their tool, but stand neither in the record nor in the space: there a digest tells them apart. */
 export function recordedArguments(argumentsJson: string): string {
   if (writtenBytes(argumentsJson) <= MAX_ARGUMENTS_BYTES) return argumentsJson;
-  return JSON.stringify({ truncated: true, bytes: Buffer.byteLength(argumentsJson) });
+  const sha256 = createHash("sha256").update(argumentsJson).digest("hex");
+  return JSON.stringify({ truncated: true, bytes: Buffer.byteLength(argumentsJson), sha256 });
 }
 
 /** A larger schema is not recorded: results that come from outside are then not checked against it. */

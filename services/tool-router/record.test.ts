@@ -14,7 +14,7 @@ import { createWaiters } from "./waiters.ts";
 import { createAbsence } from "./watch/absence.ts";
 
 const signal = new AbortController().signal;
-const facts = { callId: "c1", sessionId: "s1", runId: "r1", tool: "risky" };
+const facts = { callId: "c1", sessionId: "s1", runId: "r1", agent: "a1", tool: "risky", calledAs: "mine" };
 const web = { execution: { url: "https://example.org/" }, executionType: ExecutionType.GATEWAY };
 const risky = entryOf(tool("risky", { ...web, effect: Effect.AT_MOST_ONCE }));
 const asked = entryOf(tool("asked", { executionType: ExecutionType.SPACE }));
@@ -92,21 +92,33 @@ describe("recorded calls", () => {
 
   test("LOOP-14 recalling a started call waits for who executes it, and tells its outcome as unknown without one", async () => {
     const { records, standing } = open();
-    const call = { callId: "c1", sessionId: "s1", runId: "r1" };
+    const call = { callId: "c1", sessionId: "s1", runId: "r1", name: "mine", argumentsJson: "{}" };
     expect(await records.recall(call, signal)).toBeUndefined();
     await records.begin(risky, facts, 0, signal);
-    expect(await records.recall({ ...call, runId: "r2" }, signal)).toBeUndefined();
+    for (const other of [{ runId: "r2" }, { name: "yours" }, { argumentsJson: '{"a":1}' }]) {
+      expect(await records.recall({ ...call, ...other }, signal)).toBeUndefined();
+    }
     expect(standing.get("c1")?.state).toBe(State.STARTED);
     expect((await records.recall(call, signal))?.outputJson).toContain("outcome_unknown: ");
     expect(standing.get("c1")?.state).toBe(State.RESOLVED);
   });
 
-  test("an id is one call's: another session, run or tool is refused", async () => {
+  test("an id is one call's: another session, run, agent, tool or other arguments are refused by name", async () => {
     const { records } = open();
     await records.begin(risky, facts, 0, signal);
-    for (const other of [{ sessionId: "s2" }, { runId: "r2" }, { tool: "other" }]) {
-      await expect(records.begin(risky, { ...facts, ...other }, 0, signal)).rejects.toThrow(/belongs to another call/);
+    const others = {
+      session: { sessionId: "s2" },
+      run: { runId: "r2" },
+      agent: { agent: "a2" },
+      tool: { tool: "other" },
+      arguments: { argumentsJson: '{"a":1}' },
+      "session, arguments": { sessionId: "s2", argumentsJson: '{"a":1}' },
+    };
+    for (const [what, other] of Object.entries(others)) {
+      const message = `belongs to another call, which differs in ${what}`;
+      await expect(records.begin(risky, { ...facts, ...other }, 0, signal)).rejects.toThrow(message);
     }
+    expect((await records.begin(risky, { ...facts, argumentsJson: " {} " }, 0, signal)).kind).toBe("resolved");
   });
 });
 

@@ -9,10 +9,11 @@ import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { type Answer, outcomeUnknown } from "./answer.ts";
+import { type CallIdentity, differencesOf, isSameArguments, refuseForeign } from "./call-identity.ts";
 import { isTombstone } from "./cancellation.ts";
 import type { Stored } from "./documents.ts";
 import type { Deadline } from "./execute/deadline.ts";
-import { refuseForeign } from "./flights.ts";
+import { recordedArguments } from "./record-size.ts";
 import type { ToolEntry } from "./tool-set.ts";
 import type { Waiters } from "./waiters.ts";
 
@@ -59,8 +60,6 @@ export type Begun =
 
 export type CallFacts = Omit<MessageInitShape<typeof ToolCallRecordSchema>, "$typeName" | "state" | "createdAt">;
 
-type CallIdentity = Pick<ToolCallRecord, "callId" | "sessionId" | "runId">;
-
 /** How long a router waits for news between two looks at whether the holder of a call still lives. */
 const HOLDER_CHECK_MS = 1_000;
 
@@ -70,7 +69,7 @@ export interface Records {
    * What came of a call that is repeated after a crash and was run before it, whatever has changed since; undefined when
    * it is still to be judged.
    */
-  recall(call: CallIdentity, signal: AbortSignal): Promise<Answer | undefined>;
+  recall(call: CallIdentity & { callId: string }, signal: AbortSignal): Promise<Answer | undefined>;
   /** Resolves what `begin` began, `recorded` standing for the answer in the record; gives the answer that stands. */
   finish(callId: string, answer: Answer, recorded?: Answer): Promise<Answer>;
   /** Resolves a call that nobody outside will ever see; gives the answer that stands. */
@@ -96,7 +95,8 @@ export function createRecords(store: CallStore, waiters: Waiters, executing: Set
     const standing = await store.read(record.callId);
     if (standing === undefined) return begin(entry, facts, now, signal); // it aged out between the two
     if (isTombstone(standing) && standing.result) return { kind: "resolved", answer: standing.result };
-    if (!isSameCall(standing, record)) refuseForeign(record.callId);
+    const differences = differencesOf(standing, record);
+    if (differences.length > 0) refuseForeign(record.callId, differences);
     if (standing.state === State.STARTED) return { kind: "resolved", answer: await follow(standing.callId, signal) };
     if (standing.result !== undefined) return { kind: "resolved", answer: standing.result };
     return { kind: "open", record: standing, isMine: false };
@@ -146,11 +146,10 @@ export function createRecords(store: CallStore, waiters: Waiters, executing: Set
     return updated?.hasChanged ? "settled" : (updated?.record.result ?? "settled");
   }
 
-  async function recall(call: CallIdentity, signal: AbortSignal): Promise<Answer | undefined> {
+  async function recall(call: CallIdentity & { callId: string }, signal: AbortSignal): Promise<Answer | undefined> {
     const standing = await store.read(call.callId);
     if (standing && isTombstone(standing)) return standing.result;
-    const isSame = standing?.sessionId === call.sessionId && standing.runId === call.runId;
-    if (!isSame) return undefined;
+    if (standing === undefined || !isCallOf(standing, call)) return undefined;
     return standing.state === State.STARTED ? follow(call.callId, signal) : standing.result;
   }
 
@@ -181,6 +180,9 @@ function firstState({ executor, tool, effect }: ToolEntry): State | undefined {
   return effect === Effect.AT_MOST_ONCE ? State.STARTED : undefined;
 }
 
-function isSameCall(one: ToolCallRecord, other: ToolCallRecord): boolean {
-  return one.sessionId === other.sessionId && one.runId === other.runId && one.tool === other.tool;
+/** By what is known of a call before its name is resolved: its tool by the name that was used. */
+function isCallOf(record: ToolCallRecord, call: CallIdentity): boolean {
+  const isNamed = record.calledAs === call.name || record.tool === call.name || record.calledAs === "";
+  const isOfRun = record.sessionId === call.sessionId && record.runId === call.runId;
+  return isOfRun && isNamed && isSameArguments(record.argumentsJson, recordedArguments(call.argumentsJson));
 }

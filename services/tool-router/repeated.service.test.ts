@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolCallState } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
 import { ended } from "./testing/fake-provider.ts";
 import { openReader, type Reader, readFile } from "./testing/reader.ts";
@@ -26,8 +27,51 @@ describe("repeated, orphaned and cancelled calls, on the bus", () => {
     expect((await suite.clients.call(request)).output).toBe("once");
     expect(suite.mcp.calls.filter(({ callId }) => callId === "joined")).toHaveLength(1);
     await expect(suite.clients.call({ ...request, sessionId: await suite.openSession() })).rejects.toThrow(
-      /belongs to another call/,
+      /belongs to another call, which differs in session/,
     );
+  });
+
+  test("what asks for something else under the id of a call is refused, in flight, afterwards, and after a crash", async () => {
+    const sessionId = await suite.openSession();
+    const release = Promise.withResolvers<void>();
+    suite.mcp.answer = async function* () {
+      await release.promise;
+      yield { event: { case: "result", value: { outputJson: '"first"' } } };
+    };
+    const request = { sessionId, name: "read", argumentsJson: '{"path":"a"}', callId: "taken" };
+    const other = { ...request, argumentsJson: '{"path":"b"}' };
+    const first = suite.clients.call(request);
+    await until(() => suite.mcp.calls.some(({ callId }) => callId === "taken"));
+    const isRefused = async (differences: string, repeated: typeof request & { recovering?: boolean }) => {
+      const refused = suite.clients.call(repeated).then(() => undefined, failureFromConnectError);
+      expect(await refused).toMatchObject({
+        code: "already_exists",
+        reason: "CALL_ID_TAKEN",
+        metadata: { differences },
+      });
+    };
+    for (let again = 0; again < 4; again++) await isRefused("arguments", other); // on both routers
+    release.resolve();
+    expect((await first).output).toBe("first");
+    await isRefused("arguments", other);
+    await isRefused("arguments", { ...other, recovering: true });
+    expect((await suite.clients.call({ ...request, argumentsJson: '{ "path": "a" }', recovering: true })).output).toBe(
+      "first",
+    );
+    suite.spaces.activeSpaces.set(sessionId, "room");
+    await isRefused("tool", { ...request, name: "ask", recovering: true });
+  });
+
+  test("a call that was cancelled under way keeps its id, too", async () => {
+    const sessionId = await suite.openSession();
+    suite.spaces.activeSpaces.set(sessionId, "room");
+    const request = { sessionId, name: "ask", argumentsJson: '{"a":1}', callId: "called-off" };
+    const asking = suite.clients.call(request);
+    await until(() => suite.clients.calls.getToolCall({ callId: request.callId }).catch(() => undefined));
+    await suite.clients.calls.cancelToolCall({ callId: request.callId });
+    expect((await asking).isError).toBe(true);
+    await expect(suite.clients.call({ ...request, argumentsJson: '{"a":2}' })).rejects.toThrow(/differs in arguments/);
+    expect((await suite.clients.call(request)).output).toEqual({ error: "the call was canceled" });
   });
 
   test("LOOP-14 a call that was started by a router which is gone has an unknown outcome and is not repeated", async () => {
@@ -37,6 +81,7 @@ describe("repeated, orphaned and cancelled calls, on the bus", () => {
       sessionId,
       tool: "@files/read_file",
       agent: "reader",
+      argumentsJson: '{"path":"a"}',
       state: "TOOL_CALL_STATE_STARTED",
     };
     await (await suite.bus.keyValue("toolbus_calls")).put("orphan", JSON.stringify(record));

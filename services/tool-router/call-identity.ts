@@ -1,0 +1,63 @@
+import { isDeepStrictEqual } from "node:util";
+import type { ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+
+/*
+ * One id is one call: what comes under it again joins the first call or is given its result, and so has to ask for the same.
+ * What is compared is what each place knows of a call: in flight its request, afterwards its record.
+ */
+
+/** A call as it is asked for. */
+export interface CallIdentity {
+  readonly sessionId: string;
+  readonly runId: string;
+  /** Model name, alias or reference. */
+  readonly name: string;
+  readonly argumentsJson: string;
+}
+
+type Recorded = Pick<ToolCallRecord, "sessionId" | "runId" | "agent" | "tool" | "argumentsJson">;
+
+/** In what two calls that came under one id differ; empty when they are the same. Arguments as they are recorded. */
+export function differencesOf(one: Recorded, other: Recorded): string[] {
+  return differing({
+    session: one.sessionId === other.sessionId,
+    run: one.runId === other.runId,
+    agent: one.agent === other.agent,
+    tool: one.tool === other.tool,
+    arguments: isSameArguments(one.argumentsJson, other.argumentsJson),
+  });
+}
+
+/** Likewise of two requests. */
+export function differencesOfRequests(one: CallIdentity, other: CallIdentity): string[] {
+  return differing({
+    session: one.sessionId === other.sessionId,
+    run: one.runId === other.runId,
+    tool: one.name === other.name,
+    arguments: isSameArguments(one.argumentsJson, other.argumentsJson),
+  });
+}
+
+/** The same value in another spelling is the same; only what is spelled differently is parsed. */
+export function isSameArguments(one: string, other: string): boolean {
+  const [first, second] = [one || "{}", other || "{}"];
+  if (first === second) return true;
+  try {
+    return isDeepStrictEqual(JSON.parse(first), JSON.parse(second));
+  } catch {
+    return false; // what is no JSON is the same as itself only
+  }
+}
+
+export function refuseForeign(callId: string, differences: readonly string[]): never {
+  const message = `the call id ${callId} belongs to another call, which differs in ${differences.join(", ")}`;
+  return refuse("already_exists", message, {
+    reason: "CALL_ID_TAKEN",
+    metadata: { call_id: callId, differences: differences.join(",") },
+  });
+}
+
+function differing(sameness: Record<string, boolean>): string[] {
+  return Object.keys(sameness).filter((part) => !sameness[part]);
+}
