@@ -19,7 +19,7 @@ export function callIdsOfTurn(
   const isGone = (id: string) => given.has(id) || taken.has(id);
   const inTurn = new Set<string>();
   return modelIds.map((modelId, index) => {
-    const isDuplicate = inTurn.has(modelId);
+    const isDuplicate = modelId !== "" && inTurn.has(modelId);
     inTurn.add(modelId);
     const fitting = fittingId(modelId, turn, index);
     const id = unique(isDuplicate ? `${duplicateMark}${fitting}` : fitting, isGone);

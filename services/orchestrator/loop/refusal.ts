@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type FunctionCall, RunMode, type RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { namelessCall } from "../model/nameless-calls.ts";
 import { isDuplicateCallId } from "./call-ids.ts";
 import type { ToolTable } from "./tool-table.ts";
 
@@ -17,6 +18,7 @@ export function decideRefusal(call: FunctionCall, rules: CallRules): string | un
   const { table, options, isOverBudget } = rules;
   const choice = options?.toolChoice?.choice;
   if (isDuplicateCallId(call.callId)) return "two calls of one turn had the same id: only the first was executed";
+  if (isNameless(call, table)) return "the call names no tool";
   if (choice?.case === "mode" && choice.value === "none")
     return `tool "${call.name}" was called under tool_choice "none"`;
   const isNarrowed = (options?.allowedTools.length ?? 0) > 0;
@@ -25,6 +27,10 @@ export function decideRefusal(call: FunctionCall, rules: CallRules): string | un
   if (!table.isAllowed(call.name)) return `tool "${call.name}" is not in the allowed_tools list`;
   if (isOverBudget) return "the run's limit of tool calls (max_tool_calls) is used up";
   return faultOfArguments(call);
+}
+
+function isNameless({ name }: FunctionCall, table: ToolTable): boolean {
+  return name.trim() === "" || (name === namelessCall && table.find(name) === undefined);
 }
 
 export interface TurnRules extends Omit<CallRules, "isOverBudget"> {

@@ -66,7 +66,8 @@ export function createCollector(
         onPiece({ kind: "arguments", callId: part.id, name: namesByCallId.get(part.id) ?? "", text: part.delta });
         return;
       case "tool-call": {
-        const { toolCallId: id, toolName: name, input: argumentsJson, providerMetadata } = part;
+        const { toolCallId, toolName, input, providerMetadata } = part;
+        const [id, name, argumentsJson] = [toolCallId, toolName, input].map(textFrom) as [string, string, string];
         parts.push({ kind: "call", id, name, argumentsJson, metadataJson: jsonFrom(providerMetadata) });
         return;
       }
@@ -93,6 +94,11 @@ export function createCollector(
   }
 
   return { take, answer };
+}
+
+/** What the type promises to be text; a package may not keep that. */
+function textFrom(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }
 
 function spokenFrom(part: Collected): SpokenPart {

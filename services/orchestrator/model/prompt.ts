@@ -20,6 +20,7 @@ import { type FunctionCall, type Item, Role } from "#gen/toolbus/run/v1/run_pb.t
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Turn } from "../run/fold.ts";
 import { itemsFromTurns } from "../run/view.ts";
+import { namelessCall } from "./nameless-calls.ts";
 
 /** P4. */
 interface ShownCall {
@@ -133,7 +134,7 @@ function inputFromArguments(argumentsJson: string): JSONObject {
 
 /** P3: a name that a model made up is shown to it as far as providers take it. */
 function fittingName(name: string): string {
-  return name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "unnamed";
+  return name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || namelessCall;
 }
 
 /** What a provider said of a part by the way, which it wants back. */
