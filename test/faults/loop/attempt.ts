@@ -15,8 +15,8 @@ import type { World } from "./world.ts";
 
 /** A run that takes longer is lost. */
 const runMs = 90_000;
-/** How long watchers may take from the end of the run to theirs. */
-const watchersMs = 10_000;
+/** How long after the run's end a watcher may wait for its next word. */
+const watchersMs = 15_000;
 
 interface AttemptOptions {
   readonly token: string;
@@ -119,7 +119,12 @@ async function watchToEnd(
 ): Promise<Watched[]> {
   const giveUp = new AbortController();
   const timer = setTimeout(() => giveUp.abort(), Math.max(0, giveUpAtMs - performance.now()));
-  const common = { runs: world.runs, runId, signal: giveUp.signal, onSeen: subject.onSeen };
+  let patience: NodeJS.Timeout | undefined;
+  const onSeen: Subject["onSeen"] = (seen) => {
+    subject.onSeen(seen);
+    patience?.refresh();
+  };
+  const common = { runs: world.runs, runId, signal: giveUp.signal, onSeen };
   const forever = Number.POSITIVE_INFINITY;
   const leavesAfter = 3 + Math.floor(random.next() * 12);
   const watchers = [
@@ -129,7 +134,7 @@ async function watchToEnd(
   ];
   await Promise.race(watchers);
   clearTimeout(timer);
-  const patience = setTimeout(() => giveUp.abort(), watchersMs);
+  patience = setTimeout(() => giveUp.abort(), watchersMs);
   const watched = await Promise.all(watchers);
   clearTimeout(patience);
   return watched;

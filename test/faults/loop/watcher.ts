@@ -12,19 +12,22 @@ export interface WatcherOptions {
   readonly runId: string;
   readonly fromSequence: number;
   readonly includeDeltas: boolean;
-  /** It leaves after so many updates, and comes back where it stood. */
+  /** It leaves after so many updates, and comes back where it stood; a few times, then it stays. */
   readonly leavesAfter: number;
   readonly signal: AbortSignal;
   readonly onSeen: (seen: Seen) => void;
 }
 
+const mostLeaves = 6;
+
 /** A client that follows a run to its end over as many connections as that takes. Resolves when it ended, or was given up. */
 export async function watch(options: WatcherOptions): Promise<Watched> {
   const { name, fromSequence, signal } = options;
   const seen: Seen[] = [];
-  for (;;) {
+  for (let connection = 1; ; connection += 1) {
+    const leavesAfter = connection <= mostLeaves ? options.leavesAfter : Number.POSITIVE_INFINITY;
     try {
-      if (await watchOnce(options, seen)) return { name, fromSequence, seen, hasEnded: true };
+      if (await watchOnce({ ...options, leavesAfter }, seen)) return { name, fromSequence, seen, hasEnded: true };
     } catch (error) {
       if (signal.aborted) return { name, fromSequence, seen, hasEnded: false };
       if (!isPassing(error)) return { name, fromSequence, seen, hasEnded: false, error: messageFromUnknown(error) };
