@@ -1,5 +1,5 @@
-import { createContext, Script } from "node:vm";
 import type { Options } from "ajv";
+import { createTimeLimit, OutOfTime } from "./time-limit.ts";
 
 /**
  * Regular expressions of schemas that others wrote, under a limit of time: one that backtracks without end would stand still
@@ -25,22 +25,13 @@ const LIMIT_MS = 200;
 const MAX_PLAIN_CHARACTERS = 2_000;
 
 export function createPatternEngine(limitMs = LIMIT_MS): PatternEngine {
-  const script = new Script("expression.test(text)");
-  const context = createContext({ expression: /x/, text: "" });
-  let leftMs = limitMs;
+  const limit = createTimeLimit(limitMs);
 
   function testWithin(expression: RegExp, text: string): boolean {
-    const startedAt = performance.now();
     try {
-      Object.assign(context, { expression, text });
-      return Boolean(script.runInContext(context, { timeout: Math.max(1, Math.ceil(leftMs)) }));
+      return limit.run(() => expression.test(text));
     } catch (error) {
-      // by its code alone: an error of the context's own realm is no instance of this one's
-      const isTimeout = Object(error).code === "ERR_SCRIPT_EXECUTION_TIMEOUT";
-      throw isTimeout ? new PatternTooSlow(expression.source, limitMs) : error;
-    } finally {
-      context.text = "";
-      leftMs -= performance.now() - startedAt;
+      throw error instanceof OutOfTime ? new PatternTooSlow(expression.source, limitMs) : error;
     }
   }
 
@@ -51,16 +42,13 @@ export function createPatternEngine(limitMs = LIMIT_MS): PatternEngine {
       toString: () => String(expression), // ajv keeps one for each text
       test(text: string): boolean {
         if (isPlain && text.length <= MAX_PLAIN_CHARACTERS) return expression.test(text);
-        if (leftMs <= 0) throw new PatternTooSlow(pattern, limitMs);
         return testWithin(expression, text);
       },
     };
   };
   return {
     engine: Object.assign(engineFrom, { code: "new RegExp" }),
-    begin() {
-      leftMs = limitMs;
-    },
+    begin: limit.begin,
   };
 }
 

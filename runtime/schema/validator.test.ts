@@ -53,7 +53,7 @@ describe("schemas", () => {
   });
 
   test("with the same $id live side by side, and are forgotten one by one", () => {
-    const small = createValidator(2);
+    const small = createValidator({ maxSchemas: 2 });
     for (let n = 0; n < 5; n++) {
       const text = JSON.stringify({ $id: "https://example.org/one", type: "object", properties: { n: { const: n } } });
       expect(small.parseArguments(text, `{"n":${n}}`).kind).toBe("valid");
@@ -65,5 +65,63 @@ describe("schemas", () => {
     const bad = JSON.stringify({ type: "objekt" });
     expect(validator.faultOfSchema(bad)).toMatch(/type/);
     expect(faultOf("{}", bad)).toMatch(/cannot be checked/);
+  });
+
+  test("KIND-4 may refer to themselves", () => {
+    const tree = { type: "object", properties: { children: { items: { $ref: "#" } }, n: { type: "integer" } } };
+    for (const $schema of [undefined, "http://json-schema.org/draft-07/schema#"]) {
+      const text = JSON.stringify({ $schema, ...tree });
+      expect(faultOf('{"children":[{"children":[{"n":1}]}]}', text)).toBeUndefined();
+      expect(faultOf('{"children":[{"children":[{"n":"x"}]}]}', text)).toBe(
+        "arguments.children[0].children[0].n: must be integer",
+      );
+    }
+  });
+
+  test("that lie elsewhere are fetched by nobody", () => {
+    const text = JSON.stringify({ type: "object", properties: { a: { $ref: "https://example.org/a.json" } } });
+    expect(validator.faultOfSchema(text)).toMatch(/can't resolve reference https:\/\/example\.org\/a\.json/);
+  });
+
+  test("are forgotten by their size, too, the last used ones last", () => {
+    const textOf = (n: number) => JSON.stringify({ type: "object", description: `${n}${"x".repeat(100)}` });
+    const small = createValidator({ maxCharacters: 400 });
+    for (const n of [1, 2, 3, 1, 4]) expect(small.faultOfSchema(textOf(n))).toBeUndefined();
+    expect(small.kept).toEqual({ schemas: 2, characters: textOf(1).length * 2 });
+  });
+});
+
+describe("schemas that keep whoever reads by them busy", () => {
+  const doubled = (depth: number) => {
+    const $defs = Object.fromEntries(
+      Array.from({ length: depth }, (_, n) => {
+        const next = { $ref: `#/$defs/d${n + 1}` };
+        return [`d${n}`, { allOf: [next, next] }];
+      }),
+    );
+    return JSON.stringify({ type: "object", $ref: "#/$defs/d0", $defs: { ...$defs, [`d${depth}`]: {} } });
+  };
+  const branching = JSON.stringify({ type: "object", properties: { a: { allOf: [{ $ref: "#" }, { $ref: "#" }] } } });
+  const nested = (depth: number) => `${'{"a":'.repeat(depth)}{}${"}".repeat(depth)}`;
+  const unique = JSON.stringify({ type: "object", properties: { list: { uniqueItems: true } } });
+  const many = JSON.stringify({ list: Array.from({ length: 30_000 }, (_, n) => ({ n })) });
+
+  test.each([
+    ["by references that double", doubled(50), "{}"],
+    ["by branches at each level", branching, nested(50)],
+    ["by comparing all with all", unique, many],
+  ])("KIND-4 %s have their time, and are said to be too slow", (_, schema, argumentsJson) => {
+    expect(faultOf(argumentsJson, schema)).toBe("arguments cannot be checked: it takes longer than 200 ms");
+    expect(faultOf("{}", JSON.stringify({ type: "object" }))).toBeUndefined();
+  });
+
+  test("KIND-4 by a reference that leads nowhere but to itself are told, and end nothing else", () => {
+    expect(faultOf("{}", JSON.stringify({ type: "object", $ref: "#" }))).toMatch(/^arguments cannot be checked: /);
+  });
+
+  test("as long as they are small they are read all the same", () => {
+    expect(faultOf("{}", doubled(5))).toBeUndefined();
+    expect(faultOf(nested(5), branching)).toBeUndefined();
+    expect(faultOf('{"list":[1,2,1]}', unique)).toMatch(/must NOT have duplicate items/);
   });
 });

@@ -1,3 +1,4 @@
+import { argumentsRefused } from "#runtime/schema/tool-schema.ts";
 import { alternatives } from "./advice.ts";
 import { blocked, type Decision } from "./policy.ts";
 import type { Resolution } from "./resolve.ts";
@@ -35,6 +36,6 @@ export function refusalOfMissing(
 
 /** Arguments that do not fit what the tool says of them. */
 export function refusalOfArguments({ reference }: ToolEntry, fault: string): Blocked {
-  const message = `Tool ${JSON.stringify(reference)} refuses its arguments: ${fault}`;
-  return { kind: "blocked", rule: "arguments do not fit the tool's schema", message };
+  const rule = "arguments do not fit the tool's schema";
+  return { kind: "blocked", rule, message: argumentsRefused(reference, fault) };
 }

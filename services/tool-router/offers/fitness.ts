@@ -1,6 +1,6 @@
 import type { OfferedTool } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { isObject } from "#runtime/schema/validator.ts";
+import { faultOfToolSchema, type SchemaPlace } from "#runtime/schema/tool-schema.ts";
 import { referenceFrom } from "../names.ts";
 
 /** What is wrong with a JSON Schema that was read; undefined for a good one. */
@@ -29,11 +29,11 @@ export type JudgeOffer = (offered: readonly OfferedTool[]) => Fitness;
 export function createOfferJudge(faultOfSchema: FaultOfSchema, maxVerdicts = 20_000): JudgeOffer {
   const verdicts = new Map<string, string | undefined>();
 
-  function faultOfText(text: string, isOfArguments: boolean): string | undefined {
+  function faultOfText(text: string, place: SchemaPlace): string | undefined {
     if (text === "") return undefined;
-    const key = `${isOfArguments} ${text}`;
+    const key = `${place} ${text}`;
     if (verdicts.has(key)) return verdicts.get(key);
-    const verdict = judgeSchema(text, isOfArguments, faultOfSchema);
+    const verdict = faultOfToolSchema(text, place, { maxCharacters: MAX_SCHEMA_CHARACTERS, faultOf: faultOfSchema });
     if (verdicts.size >= maxVerdicts) verdicts.delete(verdicts.keys().next().value!);
     verdicts.set(key, verdict);
     return verdict;
@@ -43,11 +43,11 @@ export function createOfferJudge(faultOfSchema: FaultOfSchema, maxVerdicts = 20_
     if (tool.description.length > MAX_DESCRIPTION_CHARACTERS) {
       return `its description is longer than ${MAX_DESCRIPTION_CHARACTERS} characters`;
     }
-    const input = faultOfText(tool.inputSchemaJson, true);
+    const input = faultOfText(tool.inputSchemaJson, "arguments");
     if (input !== undefined) return `its input schema ${input}`;
     // what an MCP tool says of its results speaks of their structured form, which the bridge's client checks
     const output = tool.executionType === ExecutionType.MCP ? "" : tool.outputSchemaJson;
-    const fault = faultOfText(output, false);
+    const fault = faultOfText(output, "results");
     return fault && `its output schema ${fault}`;
   }
 
@@ -81,21 +81,6 @@ function flawOfName(name: string): string | undefined {
   if (name === "") return "is no name";
   if (name.length > MAX_NAME_CHARACTERS) return `is longer than ${MAX_NAME_CHARACTERS} characters`;
   return /\p{Cc}|\p{Cs}/u.test(name) ? "holds characters that no name has" : undefined;
-}
-
-function judgeSchema(text: string, isOfArguments: boolean, faultOfSchema: FaultOfSchema): string | undefined {
-  if (text.length > MAX_SCHEMA_CHARACTERS) return `is longer than ${MAX_SCHEMA_CHARACTERS} characters`;
-  let schema: unknown;
-  try {
-    schema = JSON.parse(text);
-  } catch {
-    return "is no JSON";
-  }
-  if (!isObject(schema) && typeof schema !== "boolean") return "is no JSON Schema: a JSON Schema is an object";
-  const isOfObjects = isObject(schema) && (schema.type === undefined || schema.type === "object");
-  if (isOfArguments && !isOfObjects) return "is not one of objects, as arguments are";
-  const fault = faultOfSchema(schema);
-  return fault && `is no JSON Schema: ${fault}`;
 }
 
 function told(remarks: readonly string[]): string {

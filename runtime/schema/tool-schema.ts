@@ -1,0 +1,32 @@
+import { isObject } from "./validator.ts";
+
+/** What a tool says of its arguments and its results. */
+export type SchemaPlace = "arguments" | "results";
+
+/**
+ * What keeps a text from being the schema of a tool, as words that follow its name; undefined for a good one. The last word has
+ * `faultOf`, which is told the schema as it was read.
+ */
+export function faultOfToolSchema(
+  text: string,
+  place: SchemaPlace,
+  { maxCharacters, faultOf }: { maxCharacters: number; faultOf: (schema: object | boolean) => string | undefined },
+): string | undefined {
+  if (text.length > maxCharacters) return `is longer than ${maxCharacters} characters`;
+  let schema: unknown;
+  try {
+    schema = JSON.parse(text);
+  } catch {
+    return "is no JSON";
+  }
+  if (!isObject(schema) && typeof schema !== "boolean") return "is no JSON Schema: a JSON Schema is an object";
+  const isOfObjects = isObject(schema) && (schema.type === undefined || schema.type === "object");
+  if (place === "arguments" && !isOfObjects) return "is not one of objects, as arguments are";
+  const fault = faultOf(schema);
+  return fault && `is no JSON Schema: ${fault}`;
+}
+
+/** What a model is told whose arguments do not fit; the tool by its reference. */
+export function argumentsRefused(reference: string, fault: string): string {
+  return `Tool ${JSON.stringify(reference)} refuses its arguments: ${fault}`;
+}
