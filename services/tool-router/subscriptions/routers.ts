@@ -75,7 +75,7 @@ export async function openRouters(
 
   function hearLeft({ sessionId, revision, router }: Place & Said): void {
     const wait = waiting.get(sessionId);
-    if (wait === undefined || revision < wait.revision) return;
+    if (wait === undefined || revision < wait.revision || wait.left.has(router)) return;
     wait.left.add(router);
     wait.news.resolve();
   }
