@@ -72,7 +72,9 @@ export function createCalls(parts: CallParts): Calls {
     const deadline = decideDeadline(entry, now, call.runDeadline);
     const begun = await records.begin(entry, { ...facts, ...timesOf(entry, deadline, now) }, now, control.signal);
     if (begun.kind === "resolved") return begun.answer;
-    if (begun.kind === "unrecorded" && flights.wasCanceled(facts.callId)) return canceled(entry.effect);
+    if (begun.kind === "unrecorded" && flights.wasCanceled(facts.callId, facts.principal ?? "")) {
+      return canceled(entry.effect);
+    }
     const fault = begun.kind === "open" && !begun.isMine ? undefined : await shown(facts, begun.kind === "open");
     const prepared = { ...call, callId: facts.callId, begun, deadline };
     if (begun.kind === "open") {

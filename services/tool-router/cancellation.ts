@@ -7,7 +7,7 @@ import {
   type ToolCallRecord,
   ToolCallRecordSchema,
 } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
-import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
+import { type Asker, isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type Answer, canceled, failure } from "./answer.ts";
 import type { Audit } from "./audit.ts";
@@ -22,12 +22,14 @@ import type { Offers } from "./watch/watching.ts";
  * C2  What is not recorded, since it may be repeated, is refused by the routers that have heard of the cancellation.
  * C3  A call that waits for somebody outside is resolved by compare-and-set; its watcher is told by the news.
  * C4  A call that a router executes is ended there, and so at its provider; what came of it is told as always.
+ * C5  Whose a call is, is not known before it begins. So what is canceled before holds for calls of who did it (of anybody, when
+ *     it was one of the suite's own services), and is nothing to the calls of others.
  */
 
 /** The calls under way on all routers. */
 export interface RunningCalls {
-  /** Ends a call wherever it runs, and keeps it from being begun; whether it ran. */
-  cancel(callId: string): Promise<boolean>;
+  /** Ends a call wherever it runs, and keeps it from being begun; whether it ran. Refused when it is somebody else's. */
+  cancel(callId: string, asker: Asker): Promise<boolean>;
 }
 
 export interface Cancellation {
@@ -44,15 +46,17 @@ export interface CancellationParts {
 }
 
 export function createCancellation({ store, running, offers, audit, clock }: CancellationParts): Cancellation {
-  async function bury(callId: string, result: Answer, principal: string): Promise<boolean> {
+  async function bury(callId: string, result: Answer, by: string): Promise<boolean> {
     const createdAt = timestampFromMs(clock.now());
-    const tombstone = { callId, principal, state: State.RESOLVED, canceled: true, result, createdAt };
+    const facts = { callId, principal: by, canceledBy: [by], canceled: true };
+    const tombstone = { ...facts, state: State.RESOLVED, result, createdAt };
     return store.create(create(ToolCallRecordSchema, tombstone));
   }
 
   /** Gives what stands of it, and whether this is what ended it. */
   async function end(callId: string, why: string, asker: Asker) {
     const updated = await store.update(callId, (record) => {
+      if (isTombstone(record)) return joined(record, asker ?? "");
       requireOwner(record, asker);
       if (!isOpen(record)) return undefined;
       const result = record.taken ? canceled(record.effect) : failure(why);
@@ -60,7 +64,7 @@ export function createCancellation({ store, running, offers, audit, clock }: Can
     });
     if (updated?.hasChanged) {
       store.announce(callId);
-      if (isExternal(updated.record)) await offers.withdraw(updated.record);
+      if (isOpen(updated.before) && isExternal(updated.record)) await offers.withdraw(updated.record);
     }
     return updated;
   }
@@ -70,15 +74,13 @@ export function createCancellation({ store, running, offers, audit, clock }: Can
       const why = reason === "" ? "the call was canceled" : `the call was canceled: ${reason}`;
       const isBuried = await bury(callId, failure(why), asker ?? ""); // C1
       const ended = isBuried ? undefined : await end(callId, why, asker); // C3
-      const record = ended?.record;
+      const record = ended && !isTombstone(ended.record) ? ended.record : undefined;
       const mayRun = record === undefined || record.state === State.STARTED;
+      const isRunning = mayRun && (await running.cancel(callId, asker)); // C2, C4
       if (mayRun || ended?.hasChanged) {
         audit({ kind: AuditKind.CANCELED, callId, message: why, ...(record && auditedFacts(record)) });
       }
-      if (mayRun) {
-        const isRunning = await running.cancel(callId); // C2, C4
-        return isRunning || record !== undefined;
-      }
+      if (mayRun) return isRunning || record !== undefined;
       return record.canceled ? record.taken : true;
     },
   };
@@ -87,4 +89,24 @@ export function createCancellation({ store, running, offers, audit, clock }: Can
 /** C1: what stands for a call that was canceled before it began. */
 export function isTombstone({ canceled: isCanceled, tool }: ToolCallRecord): boolean {
   return isCanceled && tool === "";
+}
+
+/** C5: whether the call of a principal was canceled by it. */
+export function isBuriedFor(record: ToolCallRecord, principal: string): boolean {
+  return isTombstone(record) && cancelersOf(record).some((by) => isOwner(principal, by || undefined));
+}
+
+/** Whether it was canceled by one of the suite's own services, and so whoever it belongs to. */
+export function isBuriedForAll(record: ToolCallRecord): boolean {
+  return isTombstone(record) && cancelersOf(record).includes("");
+}
+
+function joined(tombstone: ToolCallRecord, by: string): ToolCallRecord | undefined {
+  const standing = cancelersOf(tombstone);
+  if (standing.includes(by) || standing.includes("")) return undefined;
+  return { ...tombstone, canceledBy: [...standing, by], result: failure("the call was canceled") };
+}
+
+function cancelersOf({ canceledBy, principal }: ToolCallRecord): readonly string[] {
+  return canceledBy.length > 0 ? canceledBy : [principal];
 }

@@ -1,5 +1,6 @@
 import type { CallToolResponse } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
 import type { Answer } from "./answer.ts";
 import { type CallIdentity, differencesOfRequests, refuseForeign } from "./call-identity.ts";
 
@@ -36,19 +37,27 @@ const MAX_CANCELED = 10_000;
 /** The calls in flight in this process. Who calls under an id that is in flight joins that call. */
 export class Flights {
   readonly #flights = new Map<string, Flight>();
-  readonly #canceled = new Set<string>();
+  /** By call: on whose behalf it was canceled. */
+  readonly #canceled = new Map<string, Set<Asker>>();
+
+  /** The session of a call that is in flight here. */
+  sessionOf(callId: string): string | undefined {
+    return this.#flights.get(callId)?.identity.sessionId;
+  }
 
   /** Ends a call for all who wait for it; whether it was in flight here. It is remembered for a while. */
-  cancel(callId: string): boolean {
-    this.#canceled.add(callId);
+  cancel(callId: string, asker: Asker): boolean {
+    this.#canceled.set(callId, (this.#canceled.get(callId) ?? new Set()).add(asker));
     if (this.#canceled.size > MAX_CANCELED) this.#canceled.delete(this.#canceled.keys().next().value ?? "");
     const flight = this.#flights.get(callId);
     flight?.control.abort(new Failure("canceled", "the call was canceled", { reason: "CALL_CANCELED" }));
     return flight !== undefined;
   }
 
-  wasCanceled(callId: string): boolean {
-    return this.#canceled.has(callId);
+  /** Whether the call of a principal was, by itself or by one of the suite's own services. */
+  wasCanceled(callId: string, principal: string): boolean {
+    const askers = this.#canceled.get(callId);
+    return askers !== undefined && [...askers].some((asker) => isOwner(principal, asker));
   }
 
   async *join(passenger: Passenger, start: (control: FlightControl) => Promise<Answer>): AsyncGenerator<CallEvent> {

@@ -10,7 +10,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { type Answer, outcomeUnknown } from "./answer.ts";
 import { type CallIdentity, differencesOf, isSameArguments, refuseForeign } from "./call-identity.ts";
-import { isTombstone } from "./cancellation.ts";
+import { isBuriedFor, isBuriedForAll, isTombstone } from "./cancellation.ts";
 import type { Stored } from "./documents.ts";
 import type { Deadline } from "./execute/deadline.ts";
 import { recordedArguments } from "./record-size.ts";
@@ -94,7 +94,8 @@ export function createRecords(store: CallStore, waiters: Waiters, executing: Set
     }
     const standing = await store.read(record.callId);
     if (standing === undefined) return begin(entry, facts, now, signal); // it aged out between the two
-    if (isTombstone(standing) && standing.result) return { kind: "resolved", answer: standing.result };
+    if (isBuriedFor(standing, record.principal) && standing.result)
+      return { kind: "resolved", answer: standing.result };
     const differences = differencesOf(standing, record);
     if (differences.length > 0) refuseForeign(record.callId, differences);
     if (standing.state === State.STARTED) return { kind: "resolved", answer: await follow(standing.callId, signal) };
@@ -105,9 +106,17 @@ export function createRecords(store: CallStore, waiters: Waiters, executing: Set
   /** R3: said before the record stands, taken back when somebody else's does. */
   async function created(record: ToolCallRecord): Promise<boolean> {
     if (record.state === State.STARTED) executing.add(record.callId);
-    const isCreated = await store.create(record);
+    const isCreated = (await store.create(record)) || (await replaced(record));
     if (!isCreated) executing.delete(record.callId);
     return isCreated;
+  }
+
+  /** What a stranger canceled under the id of a call is nothing to the call. */
+  async function replaced(record: ToolCallRecord): Promise<boolean> {
+    const updated = await store.update(record.callId, (standing) =>
+      isTombstone(standing) && !isBuriedFor(standing, record.principal) ? record : undefined,
+    );
+    return updated?.hasChanged ?? false;
   }
 
   /** Waits for a call that another router started; R3 when that router is gone. */
@@ -148,8 +157,9 @@ export function createRecords(store: CallStore, waiters: Waiters, executing: Set
 
   async function recall(call: CallIdentity & { callId: string }, signal: AbortSignal): Promise<Answer | undefined> {
     const standing = await store.read(call.callId);
-    if (standing && isTombstone(standing)) return standing.result;
-    if (standing === undefined || !isCallOf(standing, call)) return undefined;
+    if (standing === undefined) return undefined;
+    if (isBuriedForAll(standing)) return standing.result;
+    if (!isCallOf(standing, call)) return undefined;
     return standing.state === State.STARTED ? follow(call.callId, signal) : standing.result;
   }
 

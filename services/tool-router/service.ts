@@ -60,18 +60,6 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const executing = new Set<string>();
   const flights = new Flights();
   const messages = stack.use(openMessages(spaces, clock, (fault) => logger.warn(fault)));
-  const recorded = stack.use(
-    await openRecordedCalls(bus, {
-      waiters,
-      executing,
-      flights,
-      messages,
-      audit,
-      onFault: (fault) => logger.warn(fault),
-    }),
-  );
-  const { store } = recorded;
-  const answers = createAnswers({ validator, maxBytes: config.maxResultBytes, store: createResultStore(bus) });
   const news = new SessionNews();
   const present = new SessionCalls();
   const recent = new RecentSessions(clock);
@@ -79,6 +67,20 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const documents = recent.remembering(
     createDocuments(bus, { bucket: "toolbus_sessions", prefix: "", schema: SessionSchema }),
   );
+  const ownership = createOwnership(async (id) => (await documents.read(id))?.value);
+  const recorded = stack.use(
+    await openRecordedCalls(bus, {
+      waiters,
+      executing,
+      flights,
+      ownership,
+      messages,
+      audit,
+      onFault: (fault) => logger.warn(fault),
+    }),
+  );
+  const { store } = recorded;
+  const answers = createAnswers({ validator, maxBytes: config.maxResultBytes, store: createResultStore(bus) });
   const sessions = new Sessions({ documents, catalogue, clock, news, recent });
   const contexts = stack.use(
     new Contexts({
@@ -161,7 +163,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
         }),
         contexts,
         sessions,
-        ownership: createOwnership(async (id) => (await documents.read(id))?.value),
+        ownership,
         switching,
         news,
         spaces,

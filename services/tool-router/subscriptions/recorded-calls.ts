@@ -7,6 +7,7 @@ import { createOutside } from "../execute/outside.ts";
 import type { Flights } from "../flights.ts";
 import { createKeeper } from "../keeper.ts";
 import type { Messages } from "../messages.ts";
+import type { Ownership } from "../ownership.ts";
 import type { Waiters } from "../waiters.ts";
 import { createAbsence } from "../watch/absence.ts";
 import { createAcknowledgements } from "../watch/acknowledgements.ts";
@@ -24,6 +25,7 @@ export interface RecordedCallParts {
   /** The calls that this router executes. */
   executing: ReadonlySet<string>;
   flights: Flights;
+  ownership: Ownership;
   messages: Messages;
   audit: Audit;
   onFault(fault: string): void;
@@ -31,7 +33,7 @@ export interface RecordedCallParts {
 
 /** Recorded calls with all that happens to them between routers, watchers and those who answer. */
 export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
-  const { waiters, executing, flights, messages, audit, onFault } = parts;
+  const { waiters, executing, flights, ownership, messages, audit, onFault } = parts;
   await using stack = new AsyncDisposableStack();
   const closing = new AbortController();
   let duties: CallDuties | undefined;
@@ -76,7 +78,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
       onFault,
     }),
   );
-  const running = stack.use(openRunningCalls(bus, (callId) => flights.cancel(callId)));
+  const running = stack.use(openRunningCalls(bus, { flights, ownership, onFault }));
   stack.defer(() => closing.abort());
   const outside = createOutside({
     store,

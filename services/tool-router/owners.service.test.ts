@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { until } from "#runtime/time/until.ts";
+import { ended } from "./testing/fake-provider.ts";
+import { openReader, type Reader, readFile } from "./testing/reader.ts";
+
+const as = (principal: string) => ({ headers: { "toolbus-principal": principal } });
+const notOwner = { code: "permission_denied", reason: "NOT_SESSION_OWNER" };
+
+describe("calls of one principal, and another one that knows their ids", () => {
+  let suite: Reader;
+  let sessionId = "";
+  beforeAll(async () => {
+    suite = await openReader();
+    const tool = { ...readFile.tool, effect: Effect.PURE };
+    suite.mcp.offer([{ source: "files", tool }], [{ source: "files", available: true }]);
+    const agent = { name: "weigher", tools: { use: ["weigh"] } };
+    const weigh = { name: "weigh", executionType: ExecutionType.EXTERNAL, visible: false, isAsync: true };
+    await suite.clients.catalogue.applyTool({ tool: weigh });
+    await suite.clients.agents.applyAgent({ agent });
+    sessionId = "alices";
+    await suite.clients.sessions.createSession({ agent: "reader", sessionId }, as("alice"));
+    await suite.clients.sessions.createSession({ agent: "weigher", sessionId: "weighed" }, as("alice"));
+  });
+  afterAll(() => suite[Symbol.asyncDispose]());
+
+  const failureOf = (attempt: Promise<unknown>) => attempt.then(() => undefined, failureFromConnectError);
+
+  test("LOOP-15 ORCH-1 a call that is not recorded is cancelled by its owner, not by who knows its id", async () => {
+    const { calls } = suite.clients;
+    suite.mcp.answer = async function* (_, signal) {
+      yield { event: { case: "log", value: { message: "working" } } };
+      await ended(signal);
+    };
+    const request = { sessionId, name: "read", argumentsJson: '{"path":"a"}', callId: "pure" };
+    const calling = suite.clients.call(request);
+    await until(() => suite.mcp.calls.some(({ callId }) => callId === "pure"));
+    expect(await failureOf(calls.cancelToolCall({ callId: "pure" }, as("mallory")))).toMatchObject(notOwner);
+    expect(suite.mcp.cancelled).not.toContain("pure");
+    expect((await calls.cancelToolCall({ callId: "pure" }, as("alice"))).started).toBe(true);
+    expect((await calling).isError).toBe(true);
+  });
+
+  test("LOOP-15 a call that has not begun is cancelled for who cancels it, and for nobody else", async () => {
+    const { calls } = suite.clients;
+    suite.mcp.answer = async function* () {
+      yield { event: { case: "result", value: { outputJson: '"read"' } } };
+    };
+    suite.spaces.activeSpaces.set(sessionId, "room");
+    const read = { sessionId, name: "read", argumentsJson: '{"path":"a"}' };
+    const ask = { sessionId, name: "ask", argumentsJson: "{}" };
+    for (const callId of ["early-read", "early-ask"])
+      await calls.cancelToolCall({ callId, reason: "!" }, as("mallory"));
+    expect((await suite.clients.call({ ...read, callId: "early-read" })).output).toBe("read");
+    const asking = suite.clients.call({ ...ask, callId: "early-ask", recovering: true });
+    await until(() => suite.spaces.messages.some(({ callId }) => callId === "early-ask"));
+    await calls.submitToolResult({ callId: "early-ask", resultJson: '"asked"' }, as("alice"));
+    expect((await asking).output).toBe("asked");
+
+    for (const principal of ["mallory", "alice"]) await calls.cancelToolCall({ callId: "both" }, as(principal));
+    for (const name of [read, ask]) {
+      expect((await suite.clients.call({ ...name, callId: "both" })).output).toEqual({
+        error: "the call was canceled",
+      });
+    }
+  });
+});
