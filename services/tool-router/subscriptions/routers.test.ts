@@ -21,7 +21,11 @@ async function openRouter(name: string, hasLeft: () => boolean) {
 
 function countMessages(subject: string) {
   let count = 0;
-  const subscription = bus.connection.subscribe(subject, { callback: () => void (count += 1) });
+  const subscription = bus.connection.subscribe(subject, {
+    callback: () => {
+      count += 1;
+    },
+  });
   onTestFinished(() => subscription.unsubscribe());
   return () => count;
 }
