@@ -8,10 +8,12 @@ import { decideAsks } from "./catalogue/asks.ts";
 import type { Catalogue } from "./catalogue/catalogue.ts";
 import type { FindProvider } from "./offers/provider-client.ts";
 import { ScopeOffers, type ScopeOffersOptions } from "./offers/scope-offers.ts";
+import { SharedOffers } from "./offers/shared-offers.ts";
 import { type Resolution, resolve } from "./resolve.ts";
 import { type ActiveSession, refuseAgent, type Sessions } from "./sessions.ts";
 import { refuseSwitching } from "./switching/failures.ts";
-import { CALLER_PROVIDER, createToolSet, type ToolSet } from "./tool-set.ts";
+import { CALLER_PROVIDER, type ToolSet } from "./tool-set.ts";
+import { ToolSets } from "./tool-sets.ts";
 
 /** An agent as it acts: in a session, by itself, or the catalogue as if one agent had it all. */
 export interface AgentContext {
@@ -23,7 +25,7 @@ export interface AgentContext {
   readonly since: number;
 }
 
-export interface ContextsOptions extends ScopeOffersOptions {
+export interface ContextsOptions extends Omit<ScopeOffersOptions, "shared"> {
   catalogue: Catalogue;
   sessions: Sessions;
   find: FindProvider;
@@ -40,15 +42,23 @@ interface Open {
   tools?: { set: ToolSet; agent: Agent; version: string };
 }
 
+/** So many stay open at most, but for those that were used within `LATELY_MS`. */
+const MOST_OPEN = 2_000;
+const LATELY_MS = 2_000;
+
 /** The contexts in use, each with what its providers offer. */
 export class Contexts implements Disposable {
   readonly #options: ContextsOptions;
+  readonly #shared: SharedOffers;
+  readonly #sets = new ToolSets();
+  /** The one that was used last stands last. */
   readonly #open = new Map<string, Open>();
   /** Sessions that drain, with the revision whose context is not opened any more. */
   readonly #left = new Map<string, Session>();
 
   constructor(options: ContextsOptions) {
     this.#options = options;
+    this.#shared = new SharedOffers(options);
   }
 
   /** The context of a call, at least as recent as the one by which its caller decided, and of the same agent. */
@@ -94,6 +104,7 @@ export class Contexts implements Disposable {
   ): Promise<{ tools: ToolSet; resolution: Resolution }> {
     const open = this.#opened(context);
     const { offers } = open;
+    offers.follow();
     let isFresh = false;
     for (;;) {
       const changed = offers.changed;
@@ -113,7 +124,8 @@ export class Contexts implements Disposable {
     const open = this.#open.get(`session ${sessionId}`);
     const { agent: name, agentRevision } = open?.offers.scope ?? {};
     const agent = name === undefined ? undefined : this.#options.catalogue.agent(name)?.agent;
-    if (!open?.offers.isSettled || agent === undefined || agentRevision === undefined) return undefined;
+    const isKnown = open?.offers.isSettled && open.offers.isCurrent;
+    if (!isKnown || agent === undefined || agentRevision === undefined) return undefined;
     return open.tools?.agent === agent ? { tools: this.#toolSet(open, agent), agentRevision } : undefined;
   }
 
@@ -140,10 +152,12 @@ export class Contexts implements Disposable {
   closeIdle(): void {
     const before = this.#options.clock.now() - this.#options.idleMs;
     for (const [key, open] of this.#open) if (open.usedAt < before) this.#close(key, open);
+    this.#shared.closeIdle(before);
   }
 
   [Symbol.dispose](): void {
     for (const [key, open] of this.#open) this.#close(key, open);
+    this.#shared[Symbol.dispose]();
   }
 
   #ofSession({ session, since }: ActiveSession): AgentContext {
@@ -160,35 +174,42 @@ export class Contexts implements Disposable {
 
   #opened(context: AgentContext): Open {
     this.#refuseLeft(context);
-    const { catalogue, clock } = this.#options;
-    const { sessionId, agent, agentRevision } = context.scope;
+    const { sessionId, agent } = context.scope;
     const key = sessionId === "" ? `agent ${agent}` : `session ${sessionId}`;
+    const open = this.#standingOrOpened(key, context);
+    open.usedAt = this.#options.clock.now();
+    this.#open.delete(key);
+    this.#open.set(key, open);
+    this.#closeOldest();
+    return open;
+  }
+
+  #standingOrOpened(key: string, context: AgentContext): Open {
+    const { catalogue, clock } = this.#options;
+    const { agent, agentRevision } = context.scope;
     const standing = this.#open.get(key);
-    const isCurrent = standing?.offers.scope.agentRevision === agentRevision && standing.offers.scope.agent === agent;
-    if (standing && isCurrent && standing.catalogueVersion === catalogue.version) {
-      standing.usedAt = clock.now();
-      return standing;
-    }
+    const { scope } = standing?.offers ?? {};
+    const isCurrent = scope?.agentRevision === agentRevision && scope.agent === agent && !standing?.offers.isOutdated;
+    if (standing && isCurrent && standing.catalogueVersion === catalogue.version) return standing;
     const asks = this.#asks(context);
     const signature = JSON.stringify(
       asks.map(({ provider, client, sources }) => [provider, client?.address, sources.length]),
     );
     if (standing && isCurrent && standing.signature === signature) {
       standing.catalogueVersion = catalogue.version;
-      standing.usedAt = clock.now();
       return standing;
     }
     if (standing) this.#close(key, standing);
-    const offers = new ScopeOffers(context.scope, asks, this.#options);
-    const open: Open = {
-      offers,
-      signature,
-      since: context.since,
-      catalogueVersion: catalogue.version,
-      usedAt: clock.now(),
-    };
-    this.#open.set(key, open);
-    return open;
+    const offers = new ScopeOffers(context.scope, asks, { ...this.#options, shared: this.#shared });
+    return { offers, signature, since: context.since, catalogueVersion: catalogue.version, usedAt: clock.now() };
+  }
+
+  /** A session that is at rest holds nothing here for long, and less the more of them there are. */
+  #closeOldest(): void {
+    if (this.#open.size <= MOST_OPEN) return;
+    const [oldest] = this.#open;
+    if (oldest === undefined || oldest[1].usedAt > this.#options.clock.now() - LATELY_MS) return;
+    this.#close(...oldest);
   }
 
   #asks({ agent, scope }: AgentContext) {
@@ -201,7 +222,7 @@ export class Contexts implements Disposable {
     const { catalogue } = this.#options;
     const version = `${open.offers.version} ${catalogue.version}`;
     if (open.tools?.version === version && open.tools.agent === agent) return open.tools.set;
-    open.tools = { set: createToolSet(agent, catalogue.tools, open.offers.offers), agent, version };
+    open.tools = { set: this.#sets.of(agent, catalogue, open.offers.offers), agent, version };
     return open.tools.set;
   }
 

@@ -22,6 +22,8 @@ export interface Offer {
   readonly faults?: ReadonlyMap<OfferedTool, string>;
   /** The same for people, with what was left out; empty when all is well. */
   readonly unfit?: string;
+  /** Whether the provider says that it offers the same in every scope. */
+  readonly isAlike?: boolean;
 }
 
 /** A tool of an agent: its names, who runs it, and what policy says. */

@@ -29,8 +29,15 @@ export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl
   };
 }
 
+/** Whoever asks, and in whatever scope. */
+const ownOffer = {
+  tools: builtInTools.map((tool) => ({ source: "", tool })),
+  sources: [],
+  alikeInAllScopes: true,
+};
+
 function offerFor(sources: readonly Source[]) {
-  if (sources.length === 0) return { tools: builtInTools.map((tool) => ({ source: "", tool })), sources: [] };
+  if (sources.length === 0) return ownOffer;
   const reason = "spaces offers its tools without a source";
   return { tools: [], sources: sources.map(({ name }) => ({ source: name, available: false, reason })) };
 }

@@ -24,6 +24,8 @@ export interface OfferWatchOptions {
   judge: JudgeOffer;
   signal: AbortSignal;
   onChange: () => void;
+  /** Told when the provider says that it offers the same in every scope. */
+  onAlike?: (ask: Ask) => void;
 }
 
 /** Who tells of changes without end is heard so often; the rest waits on its side of the stream. */
@@ -33,7 +35,7 @@ const BETWEEN_CHANGES_MS = 50;
 const LASTING_MS = 1_000;
 
 /**
- * Follows what one provider offers in one scope. A stream that ends is opened again, after waits that grow but stay below
+ * What one provider offers in one scope, followed from when somebody says so. A stream that ends is opened again, after waits that grow but stay below
  * a second. The tools that were known stay known meanwhile; only a stream that brings nothing makes them unavailable.
  */
 export class OfferWatch {
@@ -41,6 +43,8 @@ export class OfferWatch {
   readonly #options: OfferWatchOptions;
   #offer: Offer;
   #isSettled = false;
+  #isFollowing = false;
+  #isCurrent = false;
 
   constructor(ask: Ask, options: OfferWatchOptions) {
     this.ask = ask;
@@ -48,7 +52,18 @@ export class OfferWatch {
     const declared = new Map(ask.sources.map((source) => [source.name, source]));
     this.#offer = { provider: ask.provider, declared, tools: [], sources: [], failure: "" };
     if (ask.client === undefined) this.#fail(`there is no provider ${JSON.stringify(ask.provider)}`);
-    else void this.#follow(ask.client);
+  }
+
+  /** From here on changes are heard. */
+  follow(): void {
+    if (this.#isFollowing || this.ask.client === undefined) return;
+    this.#isFollowing = true;
+    void this.#follow(this.ask.client);
+  }
+
+  /** Whether every change is heard: what is known is what stands, but for what is on its way. */
+  get isCurrent(): boolean {
+    return this.#isCurrent || this.ask.client === undefined;
   }
 
   get offer(): Offer {
@@ -87,11 +102,13 @@ export class OfferWatch {
       try {
         for await (const told of client.watchTools({ scope, sources: [...this.ask.sources] }, { signal })) {
           hasAnswered = true;
+          this.#isCurrent = true;
           this.#take(told);
           await clock.delay(BETWEEN_CHANGES_MS, signal);
         }
       } catch (error) {
         if (signal.aborted) return;
+        this.#isCurrent = true;
         if (!hasAnswered) this.#fail(messageFromUnknown(error));
       }
       if (hasAnswered && clock.now() - openedAt > LASTING_MS) backoff.reset();
@@ -107,7 +124,9 @@ export class OfferWatch {
 
   #take(told: ListToolsResponse | WatchToolsResponse): void {
     const { tools, faults, told: unfit } = this.#options.judge(told.tools);
-    this.#settle({ ...this.#offer, tools, faults, unfit, sources: told.sources, failure: "" });
+    const isAlike = told.alikeInAllScopes && this.ask.sources.length === 0;
+    this.#settle({ ...this.#offer, tools, faults, unfit, sources: told.sources, failure: "", isAlike });
+    if (isAlike) this.#options.onAlike?.(this.ask);
   }
 
   #fail(reason: string): void {

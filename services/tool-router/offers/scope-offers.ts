@@ -1,24 +1,31 @@
 import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import type { Offer } from "../tool-set.ts";
+import { CALLER_PROVIDER, type Offer } from "../tool-set.ts";
 import type { JudgeOffer } from "./fitness.ts";
 import { type Ask, OfferWatch } from "./offer-watch.ts";
+import type { SharedOffer, SharedOffers } from "./shared-offers.ts";
 
 export interface ScopeOffersOptions {
   clock: Clock;
   startupMs: number;
   judge: JudgeOffer;
+  /** Offers that are followed once for all scopes; unless told, none is. */
+  shared?: SharedOffers;
   /** Told of each provider or source that turns unavailable, or some of whose tools do, with the reason. */
   onUnavailable: (scope: Scope, source: string, reason: string) => void;
   /** Told of each that is well again. */
   onAvailable: (scope: Scope, source: string) => void;
 }
 
-/** What all providers of one agent in one session offer, each followed by itself, so that none delays another. */
+/**
+ * What all providers of one agent in one session offer, each followed by itself, so that none delays another. The caller is
+ * asked at each listing, and followed from the session's first call on: a session that makes none costs its relay no stream.
+ */
 export class ScopeOffers implements Disposable {
   readonly scope: Scope;
   readonly #options: ScopeOffersOptions;
-  readonly #watches: OfferWatch[];
+  readonly #watches: OfferWatch[] = [];
+  readonly #shared: SharedOffer[] = [];
   readonly #closing = new AbortController();
   readonly #told = new Map<string, string>();
   #version = 0;
@@ -28,13 +35,32 @@ export class ScopeOffers implements Disposable {
     this.scope = scope;
     this.#options = options;
     const { clock, startupMs, judge } = options;
-    this.#watches = [];
+    const { signal } = this.#closing;
     const onChange = () => this.#change();
+    const onAlike = (ask: Ask) => options.shared?.begin(ask);
     for (const ask of asks) {
-      this.#watches.push(
-        new OfferWatch(ask, { scope, clock, startupMs, judge, signal: this.#closing.signal, onChange }),
-      );
+      const shared = options.shared?.join(ask, onChange);
+      if (shared !== undefined) this.#shared.push(shared);
+      const own = () => new OfferWatch(ask, { scope, clock, startupMs, judge, signal, onChange, onAlike });
+      const watch = shared?.watch ?? own();
+      this.#watches.push(watch);
+      if (ask.provider !== CALLER_PROVIDER) watch.follow();
     }
+  }
+
+  /** Hears of every change from here on. */
+  follow(): void {
+    for (const watch of this.#watches) watch.follow();
+  }
+
+  /** Whether every change is heard. */
+  get isCurrent(): boolean {
+    return this.#watches.every((watch) => watch.isCurrent);
+  }
+
+  /** Whether it relies on an offer that is not the same in every scope any more. */
+  get isOutdated(): boolean {
+    return this.#shared.some(({ watch }) => watch.offer.isAlike !== true);
   }
 
   /** Grows with each change of what is offered. */
@@ -69,6 +95,7 @@ export class ScopeOffers implements Disposable {
 
   [Symbol.dispose](): void {
     this.#closing.abort(new Error("the scope was closed"));
+    for (const shared of this.#shared) shared[Symbol.dispose]();
     this.#changed.resolve();
   }
 

@@ -343,9 +343,11 @@ type ListToolsResponse struct {
 	// All tools of all available sources.
 	Tools []*OfferedTool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
 	// One entry for each source, also for those that failed: one that fails hides no other.
-	Sources       []*SourceStatus `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Sources []*SourceStatus `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
+	// The offer is the same in every scope: who follows it in one need not follow it in another.
+	AlikeInAllScopes bool `protobuf:"varint,3,opt,name=alike_in_all_scopes,json=alikeInAllScopes,proto3" json:"alike_in_all_scopes,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *ListToolsResponse) Reset() {
@@ -390,6 +392,13 @@ func (x *ListToolsResponse) GetSources() []*SourceStatus {
 		return x.Sources
 	}
 	return nil
+}
+
+func (x *ListToolsResponse) GetAlikeInAllScopes() bool {
+	if x != nil {
+		return x.AlikeInAllScopes
+	}
+	return false
 }
 
 // Asks to be told of the tools of a scope now and whenever they change.
@@ -453,9 +462,11 @@ type WatchToolsResponse struct {
 	// All tools of all available sources.
 	Tools []*OfferedTool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
 	// One entry for each source.
-	Sources       []*SourceStatus `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Sources []*SourceStatus `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
+	// The offer is the same in every scope: who follows it in one need not follow it in another.
+	AlikeInAllScopes bool `protobuf:"varint,3,opt,name=alike_in_all_scopes,json=alikeInAllScopes,proto3" json:"alike_in_all_scopes,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *WatchToolsResponse) Reset() {
@@ -500,6 +511,13 @@ func (x *WatchToolsResponse) GetSources() []*SourceStatus {
 		return x.Sources
 	}
 	return nil
+}
+
+func (x *WatchToolsResponse) GetAlikeInAllScopes() bool {
+	if x != nil {
+		return x.AlikeInAllScopes
+	}
+	return false
 }
 
 // Executes one call.
@@ -831,16 +849,18 @@ const file_toolbus_tool_v1_provider_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"s\n" +
 	"\x10ListToolsRequest\x12,\n" +
 	"\x05scope\x18\x01 \x01(\v2\x16.toolbus.tool.v1.ScopeR\x05scope\x121\n" +
-	"\asources\x18\x02 \x03(\v2\x17.toolbus.tool.v1.SourceR\asources\"\x80\x01\n" +
+	"\asources\x18\x02 \x03(\v2\x17.toolbus.tool.v1.SourceR\asources\"\xaf\x01\n" +
 	"\x11ListToolsResponse\x122\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1c.toolbus.tool.v1.OfferedToolR\x05tools\x127\n" +
-	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\"t\n" +
+	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12-\n" +
+	"\x13alike_in_all_scopes\x18\x03 \x01(\bR\x10alikeInAllScopes\"t\n" +
 	"\x11WatchToolsRequest\x12,\n" +
 	"\x05scope\x18\x01 \x01(\v2\x16.toolbus.tool.v1.ScopeR\x05scope\x121\n" +
-	"\asources\x18\x02 \x03(\v2\x17.toolbus.tool.v1.SourceR\asources\"\x81\x01\n" +
+	"\asources\x18\x02 \x03(\v2\x17.toolbus.tool.v1.SourceR\asources\"\xb0\x01\n" +
 	"\x12WatchToolsResponse\x122\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1c.toolbus.tool.v1.OfferedToolR\x05tools\x127\n" +
-	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\"\x9f\x03\n" +
+	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12-\n" +
+	"\x13alike_in_all_scopes\x18\x03 \x01(\bR\x10alikeInAllScopes\"\x9f\x03\n" +
 	"\x0fCallToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12,\n" +
 	"\x05scope\x18\x02 \x01(\v2\x16.toolbus.tool.v1.ScopeR\x05scope\x12/\n" +

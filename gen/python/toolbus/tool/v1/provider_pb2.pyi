@@ -183,6 +183,9 @@ class ListToolsResponse(_message.Message):
 
     TOOLS_FIELD_NUMBER: _builtins.int
     SOURCES_FIELD_NUMBER: _builtins.int
+    ALIKE_IN_ALL_SCOPES_FIELD_NUMBER: _builtins.int
+    alike_in_all_scopes: _builtins.bool
+    """The offer is the same in every scope: who follows it in one need not follow it in another."""
     @_builtins.property
     def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___OfferedTool]:
         """All tools of all available sources."""
@@ -196,10 +199,11 @@ class ListToolsResponse(_message.Message):
         *,
         tools: _abc.Iterable[Global___OfferedTool] | None = ...,
         sources: _abc.Iterable[Global___SourceStatus] | None = ...,
+        alike_in_all_scopes: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["sources", b"sources", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["alike_in_all_scopes", b"alike_in_all_scopes", "sources", b"sources", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -243,6 +247,9 @@ class WatchToolsResponse(_message.Message):
 
     TOOLS_FIELD_NUMBER: _builtins.int
     SOURCES_FIELD_NUMBER: _builtins.int
+    ALIKE_IN_ALL_SCOPES_FIELD_NUMBER: _builtins.int
+    alike_in_all_scopes: _builtins.bool
+    """The offer is the same in every scope: who follows it in one need not follow it in another."""
     @_builtins.property
     def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___OfferedTool]:
         """All tools of all available sources."""
@@ -256,10 +263,11 @@ class WatchToolsResponse(_message.Message):
         *,
         tools: _abc.Iterable[Global___OfferedTool] | None = ...,
         sources: _abc.Iterable[Global___SourceStatus] | None = ...,
+        alike_in_all_scopes: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["sources", b"sources", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["alike_in_all_scopes", b"alike_in_all_scopes", "sources", b"sources", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
