@@ -85,12 +85,3 @@ export function call(
   };
   return eventsOf(bridge.provider.callTool(request));
 }
-
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false; // there is no such process
-  }
-}

@@ -5,7 +5,8 @@ import { Health } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
-import { type Bridge, call, clientsOf, environmentFor, isAlive, oddSource, openBridge } from "./bridge.fixture.ts";
+import { isAlive } from "../../test/harness/processes.ts";
+import { type Bridge, call, clientsOf, environmentFor, oddSource, openBridge } from "./bridge.fixture.ts";
 
 let bus: TestBus;
 let left: Bridge;

@@ -8,7 +8,8 @@ import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
-import { type Bridge, call, isAlive, oddSource, openBridge, scope } from "./bridge.fixture.ts";
+import { isAlive } from "../../test/harness/processes.ts";
+import { type Bridge, call, oddSource, openBridge, scope } from "./bridge.fixture.ts";
 
 let bus: TestBus;
 let left: Bridge;

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { Health } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
+import { isAlive } from "../../test/harness/processes.ts";
 import type { Connection } from "./connection/connection.ts";
 import { callThrough, oddServerIn, openConnection, startCall } from "./connection.fixture.ts";
 import { eventsOf } from "./events.fixture.ts";
@@ -9,15 +10,6 @@ import { eventsOf } from "./events.fixture.ts";
 const noSignal = new AbortController().signal;
 
 const secretNamed = (name: string) => `$${`{secret:${name}}`}`;
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false; // there is no such process
-  }
-}
 
 function toolsOf(connection: Connection) {
   return connection.offer().tools.map(({ tool }) => tool?.name);

@@ -2,6 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { type Worker, WorkerState } from "#gen/toolbus/worker/v1/workers_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { isAlive } from "../../test/harness/processes.ts";
 import { eventually, HEAD, openTestWorkers, type TestWorkers } from "./workers.fixture.ts";
 
 const TOOL = `${HEAD}
@@ -40,15 +41,6 @@ async function failureOf(call: Promise<unknown>) {
     () => expect.fail("the call succeeded"),
     (error) => failureFromConnectError(ConnectError.from(error)),
   );
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 describe("idle", () => {

@@ -10,6 +10,7 @@ import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { WorkerService } from "#gen/toolbus/worker/v1/workers_pb.ts";
 import { clientFor } from "#runtime/rpc/client.ts";
 import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
+import { isAlive } from "../../test/harness/processes.ts";
 import { eventually, HEAD, uvCache } from "./workers.fixture.ts";
 
 const TOOL = `${HEAD}
@@ -71,15 +72,6 @@ async function call(tool: string, args: object = {}): Promise<unknown> {
   const results = events.flatMap(({ event }) => (event.case === "result" ? [event.value.outputJson] : []));
   expect(results).toHaveLength(1);
   return JSON.parse(results[0] ?? "");
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 const stopped = async (service: ChildProcess, signal: NodeJS.Signals) => {

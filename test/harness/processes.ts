@@ -9,6 +9,16 @@ export function signalProcess({ pid }: { readonly pid: number | undefined }, sig
   process.kill(pid, signal);
 }
 
+/** Whether there is such a process; one that has ended is there until its parent has read its end. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false; // there is none
+  }
+}
+
 interface ListedProcess {
   readonly pid: number;
   readonly parent: number;

@@ -55,7 +55,8 @@ export class CurrentPhase {
 
   /** The ready phase; undefined as soon as an attempt has failed, none can come within the time, or `closing` aborts. */
   async ready(timeoutMs: number, signal: AbortSignal, closing: AbortSignal): Promise<ReadyPhase | undefined> {
-    if (this.#value.kind === "ready") return this.#value;
+    const current = this.#value;
+    if (current.kind === "ready") return current;
     const limitMs = performance.now() + timeoutMs;
     const failedBefore = this.#failedAttempts;
     using time = timeoutSignal(timeoutMs);

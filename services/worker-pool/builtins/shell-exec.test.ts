@@ -2,6 +2,7 @@ import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
+import { isAlive } from "../../../test/harness/processes.ts";
 import { openPoolOnBus, type PoolOnBus } from "../testing/pool-on-bus.ts";
 
 let pool: PoolOnBus;
@@ -177,15 +178,6 @@ describe("what a command leaves behind, and how long it may take", () => {
       },
       { timeoutMs: 20_000, what: `${count} processes to be gone` },
     );
-
-  function isAlive(pid: number): boolean {
-    try {
-      process.kill(pid, 0);
-      return true;
-    } catch {
-      return false;
-    }
-  }
 
   const FAMILY = (file: string) =>
     `trap '' TERM HUP INT; echo $$ >>${file}; (trap '' TERM; echo x; sh -c 'echo $$ >>${file}; sleep 600') & setsid sh -c 'echo $$ >>${file}; setsid sleep 600 & echo $! >>${file}; wait' & sleep 600`;
