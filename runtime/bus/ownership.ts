@@ -28,7 +28,7 @@ import type { Bus } from "./bus.ts";
 import { createClaiming } from "./ownership/claiming.ts";
 import { createFinding } from "./ownership/finding.ts";
 import type { Holding } from "./ownership/holding.ts";
-import { openHoldings } from "./ownership/holdings.ts";
+import { Holdings } from "./ownership/holdings.ts";
 import type { Here, Location, OwnershipOptions, There, WaitOptions } from "./ownership/options.ts";
 import { openPinging } from "./ownership/ping.ts";
 import { openSweeping } from "./ownership/sweeping.ts";
@@ -58,7 +58,7 @@ export async function openOwnership<R extends AsyncDisposable, A = void>(
   const { kind, instance, onError = () => {} } = options;
   await using stack = new AsyncDisposableStack();
   const pinging = stack.use(openPinging(bus, kind, options.silenceMs ?? 1_000));
-  const holdings = stack.use(openHoldings(bus, options));
+  const holdings = stack.use(new Holdings<R>(bus, options));
   const claiming = createClaiming(bus, holdings, options);
   const finding = createFinding(bus, kind, pinging);
   let isStopping = false;

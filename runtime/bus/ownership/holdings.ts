@@ -1,118 +1,129 @@
 import { unlessAborted } from "../../time/unless-aborted.ts";
 import type { Bus } from "../bus.ts";
+import { Closings } from "./closings.ts";
 import { readEntry, removeEntry } from "./entry.ts";
 import type { Holding } from "./holding.ts";
 import type { Here, OwnershipOptions } from "./options.ts";
 import type { OwnerState } from "./ping.ts";
 import { openWakefulness } from "./wakefulness.ts";
 
-/** All that this instance owns, and the doubt about it: O4 and O7 of `../ownership.ts`. */
-export interface Holdings<R> extends Disposable {
-  get(key: string): Holding<R> | undefined;
-  keys(): string[];
-  add(holding: Holding<R>): void;
-  /** Whether nothing has happened that lets others take this owner for dead. */
-  isCertain(holding: Holding<R>): boolean;
-  /** Has the entry read again; what turns out to be lost is closed. */
-  doubt(holding: Holding<R>): void;
-  /** How the holding stands, after any doubt is settled; undefined when it was lost. */
-  certainState(holding: Holding<R>): Promise<OwnerState | undefined>;
-  /** The resource, opened and in no doubt; undefined when there is none, or when it turned out to be lost. */
-  here(key: string, signal?: AbortSignal): Promise<Here<R> | undefined>;
-  /** Closes the resource, then removes the entry. */
-  giveBack(holding: Holding<R>): Promise<void>;
-  /** Resolves when nothing of the key is being closed. */
-  whenClosed(key: string): Promise<void>;
-}
-
 const verifyAllMs = 10_000;
 
-export function openHoldings<R extends AsyncDisposable, A>(bus: Bus, options: OwnershipOptions<R, A>): Holdings<R> {
-  const { kind, silenceMs = 1_000 } = options;
-  const held = new Map<string, Holding<R>>();
-  const verifications = new Map<Holding<R>, Promise<boolean>>();
-  const closings = new Map<string, Promise<void>>();
-  using stack = new DisposableStack();
+type HoldingsOptions = Pick<OwnershipOptions<AsyncDisposable, never>, "kind" | "silenceMs" | "onLost" | "onError">;
 
-  const isHeld = (holding: Holding<R>) => held.get(holding.key) === holding;
+/** All that this instance owns, and the doubt about it: O4 and O7 of `../ownership.ts`. */
+export class Holdings<R extends AsyncDisposable> implements Disposable {
+  readonly #bus: Bus;
+  readonly #options: HoldingsOptions;
+  readonly #held = new Map<string, Holding<R>>();
+  readonly #verifications = new Map<Holding<R>, Promise<boolean>>();
+  readonly #closings = new Closings();
+  readonly #watching = new DisposableStack();
+  readonly #wakefulness;
 
-  function verify(holding: Holding<R>): Promise<boolean> {
-    const running = verifications.get(holding);
-    if (running) return running;
-    const verifying = readEntry(bus, { kind, key: holding.key }).then((entry) => {
-      if (entry?.revision === holding.revision) return isHeld(holding);
-      if (isHeld(holding) && holding.state !== "closing") lose(holding);
-      return false;
-    });
-    const tracked = verifying.finally(() => verifications.delete(holding));
-    verifications.set(holding, tracked);
-    return tracked;
+  constructor(bus: Bus, options: HoldingsOptions) {
+    this.#bus = bus;
+    this.#options = options;
+    const doubtAll = () => {
+      for (const holding of this.#held.values()) this.doubt(holding);
+    };
+    const sleepMs = (options.silenceMs ?? 1_000) / 2;
+    this.#wakefulness = this.#watching.use(openWakefulness({ sleepMs, onSleep: doubtAll }));
+    this.#watching.defer(bus.link.onLoss(doubtAll)); // reading waits for the server
+    this.#watching.adopt(setInterval(doubtAll, verifyAllMs).unref(), clearInterval);
   }
 
-  function doubt(holding: Holding<R>): void {
+  get(key: string): Holding<R> | undefined {
+    return this.#held.get(key);
+  }
+
+  keys(): string[] {
+    return [...this.#held.keys()];
+  }
+
+  add(holding: Holding<R>): void {
+    this.#held.set(holding.key, holding);
+  }
+
+  /** Whether nothing has happened that lets others take this owner for dead. */
+  isCertain(holding: Holding<R>): boolean {
+    const isInDoubt = this.#verifications.has(holding) || !this.#wakefulness.isAwake || !this.#bus.link.isUp;
+    return this.#isHeld(holding) && !isInDoubt;
+  }
+
+  /** Has the entry read again; what turns out to be lost is closed. */
+  doubt(holding: Holding<R>): void {
     if (holding.state === "closing") return;
-    verify(holding).catch((error: unknown) => options.onError?.(error, holding.key)); // the bus was closed for good
-  }
-  const doubtAll = () => held.forEach(doubt);
-
-  function forget(holding: Holding<R>): void {
-    holding.stopAnswering();
-    if (isHeld(holding)) held.delete(holding.key);
+    this.#verify(holding).catch((error: unknown) => this.#options.onError?.(error, holding.key)); // the bus was closed for good
   }
 
-  function lose(holding: Holding<R>): void {
-    forget(holding);
-    options.onLost?.(holding.key);
-    void trackClosing(holding.key, holding.close());
+  /** How the holding stands, after any doubt is settled; undefined when it was lost. */
+  async certainState(holding: Holding<R>): Promise<OwnerState | undefined> {
+    if (!this.isCertain(holding) && !(await this.#verify(holding))) return undefined;
+    return holding.state;
   }
 
-  async function closeAndRemove(holding: Holding<R>): Promise<void> {
+  /** The resource, opened and in no doubt; undefined when there is none, or when it turned out to be lost. */
+  async here(key: string, signal?: AbortSignal): Promise<Here<R> | undefined> {
+    const holding = this.#held.get(key);
+    if (holding === undefined || holding.state === "closing") return undefined;
+    if (!this.isCertain(holding) && !(await unlessAborted(this.#verify(holding), signal))) return undefined;
+    const resource = await unlessAborted(holding.opened, signal);
+    return this.#isHeld(holding) ? { kind: "here", resource, revision: holding.revision } : undefined;
+  }
+
+  /** Closes the resource, then removes the entry. */
+  giveBack(holding: Holding<R>): Promise<void> {
+    return this.#closings.add(holding.key, this.#closeAndRemove(holding));
+  }
+
+  /** Resolves when nothing of the key is being closed. */
+  whenClosed(key: string): Promise<void> {
+    return this.#closings.ended(key);
+  }
+
+  [Symbol.dispose](): void {
+    this.#watching.dispose();
+  }
+
+  #isHeld(holding: Holding<R>): boolean {
+    return this.#held.get(holding.key) === holding;
+  }
+
+  /** Reads the entry, once for all who doubt at the same time; false when the holding is lost. */
+  #verify(holding: Holding<R>): Promise<boolean> {
+    const running = this.#verifications.get(holding);
+    if (running) return running;
+    const verifying = this.#isOwn(holding).finally(() => this.#verifications.delete(holding));
+    this.#verifications.set(holding, verifying);
+    return verifying;
+  }
+
+  async #isOwn(holding: Holding<R>): Promise<boolean> {
+    const entry = await readEntry(this.#bus, { kind: this.#options.kind, key: holding.key });
+    if (entry?.revision === holding.revision) return this.#isHeld(holding);
+    if (this.#isHeld(holding) && holding.state !== "closing") this.#lose(holding);
+    return false;
+  }
+
+  #lose(holding: Holding<R>): void {
+    this.#forget(holding);
+    this.#options.onLost?.(holding.key);
+    void this.#closings.add(holding.key, holding.close());
+  }
+
+  async #closeAndRemove(holding: Holding<R>): Promise<void> {
     await holding.close();
     try {
-      await removeEntry(bus, { kind, key: holding.key }, holding.revision); // refused if it was taken over meanwhile
+      const { kind } = this.#options;
+      await removeEntry(this.#bus, { kind, key: holding.key }, holding.revision); // refused if it was taken over meanwhile
     } finally {
-      forget(holding);
+      this.#forget(holding);
     }
   }
 
-  function trackClosing(key: string, closing: Promise<void>): Promise<void> {
-    const after = (closings.get(key) ?? Promise.resolve()).catch(() => {}); // whoever closed that one was told
-    const tracked = Promise.all([closing, after]).then(() => {});
-    closings.set(key, tracked);
-    const clear = () => {
-      if (closings.get(key) === tracked) closings.delete(key);
-    };
-    tracked.then(clear, clear);
-    return tracked;
+  #forget(holding: Holding<R>): void {
+    holding.stopAnswering();
+    if (this.#isHeld(holding)) this.#held.delete(holding.key);
   }
-
-  const wakefulness = stack.use(openWakefulness({ sleepMs: silenceMs / 2, onSleep: doubtAll }));
-  stack.defer(bus.link.onLoss(doubtAll)); // reading waits for the server
-  stack.adopt(setInterval(doubtAll, verifyAllMs).unref(), clearInterval);
-
-  const isCertain = (holding: Holding<R>) =>
-    isHeld(holding) && !verifications.has(holding) && wakefulness.isAwake && bus.link.isUp;
-
-  const opened = stack.move();
-  return {
-    get: (key) => held.get(key),
-    keys: () => [...held.keys()],
-    add: (holding) => void held.set(holding.key, holding),
-    isCertain,
-    doubt,
-    async certainState(holding) {
-      if (!isCertain(holding) && !(await verify(holding))) return undefined;
-      return holding.state;
-    },
-    async here(key, signal) {
-      const holding = held.get(key);
-      if (holding === undefined || holding.state === "closing") return undefined;
-      if (!isCertain(holding) && !(await unlessAborted(verify(holding), signal))) return undefined;
-      const resource = await unlessAborted(holding.opened, signal);
-      return isHeld(holding) ? { kind: "here", resource, revision: holding.revision } : undefined;
-    },
-    giveBack: (holding) => trackClosing(holding.key, closeAndRemove(holding)),
-    whenClosed: async (key) => closings.get(key),
-    [Symbol.dispose]: () => opened.dispose(),
-  };
 }
