@@ -17,9 +17,9 @@ Ten watchers take calls, ten submitters on connections of their own race with re
 at random meanwhile. Then each call is judged by what its caller, its watchers, its submitters, its record and the inbox say.
 
   --seed N          who is struck, what is called, who submits (1)
-  --minutes M       how long at least (1)
-  --calls N         how many at least (3000)
-  --kills N         how many at least (20)
+  --minutes M       how long at least (1; with --without 0.3)
+  --calls N         how many at least (3000; with --without 600)
+  --kills N         how many at least (20; with --without none)
   --without PART    takes a part away in a copy of the tree, and wants a violation:
   --json            one line of JSON for each figure
   --help
@@ -30,16 +30,20 @@ ${parts.join("\n")}
 It goes on for up to five times the minutes until it has its calls and its kills. Exit code 0: so it has, 99 % of the calls have
 results, and no promise was broken; with --without: one was.`;
 
-const number = (byDefault: number) => ({ type: "string" as const, default: String(byDefault) });
+const number = { type: "string" } as const;
 const optionTypes = {
-  seed: number(1),
-  minutes: number(1),
-  calls: number(3_000),
-  kills: number(20),
+  seed: number,
+  minutes: number,
+  calls: number,
+  kills: number,
   without: { type: "string" },
   json: { type: "boolean", default: false },
   help: { type: "boolean", default: false },
 } as const;
+
+const whole = { seed: 1, minutes: 1, calls: 3_000, kills: 20 };
+/** Enough to find what is broken at every call. */
+const short = { ...whole, minutes: 0.3, calls: 600, kills: 0 };
 
 const told = 20;
 
@@ -72,17 +76,15 @@ function parse(args: string[]) {
   try {
     const { values } = parseArgs({ args, options: optionTypes });
     const { help, json: isJson } = values;
-    const [seed, minutes, calls, kills] = [values.seed, values.minutes, values.calls, values.kills].map(Number) as [
-      number,
-      number,
-      number,
-      number,
-    ];
+    const without = values.without === undefined ? undefined : withouts[values.without];
+    if (values.without !== undefined && without === undefined) return `there is no part ${values.without}`;
+    const byDefault = without === undefined ? whole : short;
+    const numberOf = (name: keyof typeof whole) => Number(values[name] ?? byDefault[name]);
+    const [seed, minutes] = [numberOf("seed"), numberOf("minutes")];
+    const [calls, kills] = [numberOf("calls"), numberOf("kills")];
     if (![seed, minutes, calls, kills].every((value) => value >= 0)) {
       return "--seed, --minutes, --calls and --kills are numbers";
     }
-    const without = values.without === undefined ? undefined : withouts[values.without];
-    if (values.without !== undefined && without === undefined) return `there is no part ${values.without}`;
     return { seed, minutes, calls, kills, without, isJson, help };
   } catch (error) {
     return messageFromUnknown(error);
