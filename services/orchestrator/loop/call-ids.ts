@@ -8,6 +8,7 @@ import type { Turn } from "../run/fold.ts";
 
 const duplicateMark = "duplicate_";
 const maxLength = 64;
+const roomOfNumber = 8;
 
 /** The ids of one turn's calls, in order. */
 export function callIdsOfTurn(
@@ -22,7 +23,7 @@ export function callIdsOfTurn(
     const isDuplicate = modelId !== "" && inTurn.has(modelId);
     inTurn.add(modelId);
     const fitting = fittingId(modelId, turn, index);
-    const id = unique(isDuplicate ? `${duplicateMark}${fitting}` : fitting, isGone);
+    const id = unique(isDuplicate ? `${duplicateMark}${fitting}`.slice(0, maxLength) : fitting, isGone);
     given.add(id);
     return id;
   });
@@ -60,6 +61,7 @@ function fittingId(modelId: string, turn: number, index: number): string {
 
 function unique(id: string, isTaken: (callId: string) => boolean): string {
   let candidate = id;
-  for (let number = 2; isTaken(candidate); number += 1) candidate = `${id}_${number}`;
+  for (let number = 2; isTaken(candidate); number += 1)
+    candidate = `${id.slice(0, maxLength - roomOfNumber)}_${number}`;
   return candidate;
 }

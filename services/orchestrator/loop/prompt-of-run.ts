@@ -1,6 +1,6 @@
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { type Item, Role } from "#gen/toolbus/run/v1/run_pb.ts";
-import { promptFromItems, promptFromTurns } from "../model/prompt.ts";
+import { begunByUser, promptFromItems, promptFromTurns } from "../model/prompt.ts";
 import { conversationFromState } from "../run/conversation.ts";
 import type { RunState } from "../run/fold.ts";
 import { itemsFromTurns, openingItems } from "../run/view.ts";
@@ -19,8 +19,9 @@ export function promptOfRun(
   // input that ends in the words of an assistant continues in the first turn: then the two are one message
   const isClosed =
     last?.case === "functionCallOutput" || (last?.case === "message" && last.value.role !== Role.ASSISTANT);
-  if (isClosed) return [...promptOfOpening(state, history, instructions, items), ...promptFromTurns(turns)];
-  return promptFromItems(instructions, [...items, ...itemsFromTurns(turns)]);
+  if (isClosed)
+    return begunByUser([...promptOfOpening(state, history, instructions, items), ...promptFromTurns(turns)]);
+  return begunByUser(promptFromItems(instructions, [...items, ...itemsFromTurns(turns)]));
 }
 
 interface Opening {

@@ -22,7 +22,7 @@ interface Call {
   argumentsJson: string;
 }
 
-const text = fc.constantFrom("", "hello", "two\nlines", "\u{1f600}");
+const text = fc.constantFrom("", " \n", "hello", "two\nlines", "\u{1f600}");
 const part: fc.Arbitrary<Part> = fc.oneof(
   fc.record({ kind: fc.constant("text" as const), text }),
   fc.record({ kind: fc.constant("thought" as const), text }),

@@ -4,6 +4,7 @@ import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 export function faultsOfPrompt(prompt: LanguageModelV4Prompt): string[] {
   const faults: string[] = [];
   const seen = new Set<string>();
+  if (prompt.find(({ role }) => role !== "system")?.role !== "user") faults.push("the user does not begin");
   for (const [index, { role, content }] of prompt.entries()) {
     const next = prompt[index + 1];
     if (role === "system" && index > 0) faults.push(`${index}: a system message in the middle`);
@@ -14,11 +15,13 @@ export function faultsOfPrompt(prompt: LanguageModelV4Prompt): string[] {
     for (const { toolCallId, toolName, input } of calls) {
       if (seen.has(toolCallId)) faults.push(`${index}: the id ${toolCallId} is there twice`);
       seen.add(toolCallId);
+      if (!/^[a-zA-Z0-9_-]{1,64}$/.test(toolCallId)) faults.push(`${index}: the id ${JSON.stringify(toolCallId)}`);
       if (!/^[a-zA-Z0-9_-]{1,64}$/.test(toolName)) faults.push(`${index}: a tool called ${JSON.stringify(toolName)}`);
       const isObject = typeof input === "object" && input !== null && !Array.isArray(input);
       if (!isObject) faults.push(`${index}: arguments that are no object`);
     }
-    if (content.some((part) => part.type === "text" && part.text === "")) faults.push(`${index}: an empty text`);
+    if (content.at(-1)?.type === "reasoning") faults.push(`${index}: a message that ends in a thought`);
+    if (content.some((part) => part.type === "text" && part.text.trim() === "")) faults.push(`${index}: an empty text`);
     const results = next?.role === "tool" ? next.content.filter((part) => part.type === "tool-result") : [];
     const asked = calls.map(({ toolCallId, toolName }) => `${toolCallId} ${toolName}`).join();
     const answered = results.map(({ toolCallId, toolName }) => `${toolCallId} ${toolName}`).join();

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { type Item, ItemSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { foldLog } from "../run/fold.ts";
 import { itemsFromState } from "../run/view.ts";
 import { noNews } from "./loop-run.fixture.ts";
@@ -12,17 +12,31 @@ import { faultsOfPrompt } from "./valid-prompt.fixture.ts";
 
 const agent = create(AgentSchema, { name: "a", instructions: "Help." });
 
+function said(role: Role, text: string): Item {
+  return create(ItemSchema, { item: { case: "message", value: { role, text, providerMetadataJson: '{"fake":7}' } } });
+}
+
+function call(callId: string): Item {
+  return create(ItemSchema, { item: { case: "functionCall", value: { callId, name: "tool", argumentsJson: "{}" } } });
+}
+
 function output(callId: string): Item {
   return create(ItemSchema, { item: { case: "functionCallOutput", value: { callId, result: { outputJson: "1" } } } });
 }
 
-const inputs = fc.constantFrom(
-  [userItem("go")],
-  [output("a"), userItem("go")],
-  [userItem("go"), output("a"), output("nobody")],
-  [output("nobody")],
-  [],
+/** What a client may give, however odd: calls and results that fit nothing, instructions anywhere, no beginning. */
+const item = fc.oneof(
+  fc
+    .record({
+      role: fc.constantFrom(Role.USER, Role.ASSISTANT, Role.SYSTEM),
+      text: fc.constantFrom("hello", " "),
+    })
+    .map(({ role, text }) => (text === " " && role !== Role.ASSISTANT ? userItem("go") : said(role, text))),
+  fc.constantFrom("a", "a-2", "b", "call 1", "", "y".repeat(90)).map(call),
+  fc.constantFrom("a", "b", "call 1", "nobody").map(output),
+  fc.constantFrom("", "hm").map((text) => create(ItemSchema, { item: { case: "reasoning", value: { text } } })),
 );
+const inputs = fc.array(item, { maxLength: 6 });
 
 describe("the transcript", () => {
   test("LOOP-13 LOOP-5 of any log, cut off after any event, behind any history, is a prompt that every provider takes", () => {

@@ -69,6 +69,49 @@ describe("a prompt", () => {
     expect(assistant?.content).toMatchObject([{ input: { unreadable_arguments: '{"x":' } }]);
   });
 
+  test("LOOP-13 instructions that come later stand where they came; one system message stands first", () => {
+    const prompt = promptFromItems("Be brief.", [
+      message(Role.SYSTEM, "Speak French."),
+      message(Role.USER, "hello"),
+      message(Role.SYSTEM, "Speak German."),
+    ]);
+    expect(prompt).toEqual([
+      { role: "system", content: "Be brief.\n\nSpeak French." },
+      { role: "user", content: [{ type: "text", text: "hello" }] },
+      { role: "user", content: [{ type: "text", text: "[Further instructions]\nSpeak German." }] },
+    ]);
+  });
+
+  test("LOOP-6 a result of a call that was passed over is told in words, beside results that fit", () => {
+    const prompt = promptFromItems("", [
+      message(Role.USER, "one"),
+      call("a"),
+      message(Role.USER, "two"),
+      call("b"),
+      output("a", "1"),
+      output("b", "2"),
+    ]);
+    expect(prompt.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user", "assistant", "tool", "user"]);
+    expect(prompt[2]?.content).toMatchObject([{ output: { type: "error-text" } }]);
+    expect(prompt[5]?.content).toMatchObject([{ toolCallId: "b", output: { value: 2 } }]);
+    expect(prompt[6]?.content).toEqual([{ type: "text", text: "[Tool Result] (callId: a) 1" }]);
+  });
+
+  test("LOOP-11 a thought that nothing follows is left out, and so is what is no metadata", () => {
+    const thought = create(ItemSchema, { item: { case: "reasoning", value: { text: "hm" } } });
+    const odd = create(ItemSchema, {
+      item: { case: "message", value: { role: Role.ASSISTANT, text: "so", providerMetadataJson: '["x"]' } },
+    });
+    const prompt = promptFromItems("", [thought, odd, thought, message(Role.USER, "and?"), thought]);
+    expect(prompt.map(({ content }) => content)).toEqual([
+      [
+        { type: "reasoning", text: "hm" },
+        { type: "text", text: "so" },
+      ],
+      [{ type: "text", text: "and?" }],
+    ]);
+  });
+
   test("each call is followed by its result before anything else is said, whatever the items are", () => {
     const id = fc.constantFrom("a", "b", "c");
     const item = fc.oneof(

@@ -3,69 +3,101 @@
  *
  * P1  Each call is followed by its result, in the order of the calls: one that has none gets a result that says so.
  * P2  What the model wrote in one turn is one assistant message, which ends with its calls.
- * P3  No provider refuses it for what the model wrote: names fit, arguments are objects, no text is empty.
+ * P3  No provider refuses it for what was written: names and ids fit, arguments are objects, no text is blank, and no message
+ *     ends in a thought.
  * P4  No two calls have the same id, also where runs of one conversation gave the same one.
+ * P5  One system message stands first. Instructions that come later stand where they came, as a message of the user.
+ * P6  A result whose call is not in the turn before it is told in words: it is not passed over.
  */
 
-import {
-  isJSONObject,
-  type JSONObject,
-  type JSONValue,
-  type LanguageModelV4Message,
-  type LanguageModelV4Prompt,
-  type LanguageModelV4ToolResultOutput,
-  type SharedV4ProviderMetadata,
-} from "@ai-sdk/provider";
-import { type FunctionCall, type Item, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { type FunctionCallOutput, type Item, type Message, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Turn } from "../run/fold.ts";
 import { itemsFromTurns } from "../run/view.ts";
-import { namelessCall } from "./nameless-calls.ts";
-
-/** P4. */
-interface ShownCall {
-  readonly call: FunctionCall;
-  readonly shownId: string;
-}
-
-type AssistantPart = Extract<LanguageModelV4Message, { role: "assistant" }>["content"][number];
+import {
+  type AssistantPart,
+  assistantPartFromItem,
+  resultInWords,
+  resultPart,
+  type ShownCall,
+} from "./prompt-parts.ts";
 
 export function promptFromItems(instructions: string, items: readonly Item[]): LanguageModelV4Prompt {
-  const prompt: LanguageModelV4Prompt = instructions === "" ? [] : [{ role: "system", content: instructions }];
-  let spoken: AssistantPart[] = [];
-  let calls: ShownCall[] = [];
+  const { first, rest } = apartFromInstructions(items);
+  const system = [instructions, ...first].filter((text) => text.trim() !== "").join("\n\n");
+  const prompt: LanguageModelV4Prompt = system === "" ? [] : [{ role: "system", content: system }];
   const shownIds = new Set<string>();
-  const results = new Map<string, ToolResult>();
+  let turn = emptyTurn();
 
   function closeTurn(): void {
-    if (spoken.length > 0) prompt.push({ role: "assistant", content: spoken });
-    if (calls.length > 0) prompt.push({ role: "tool", content: calls.map((call) => resultPart(call, results)) }); // P1
-    spoken = [];
-    calls = [];
-    results.clear();
+    prompt.push(...messagesOfTurn(turn));
+    turn = emptyTurn();
   }
 
-  for (const { item } of items) {
+  for (const { item } of rest) {
     if (item.case === "functionCallOutput") {
-      if (item.value.result) results.set(item.value.callId, item.value.result);
+      takeOutput(turn, item.value);
       continue;
     }
     const isSpoken = item.case !== "message" || item.value.role === Role.ASSISTANT;
-    if (!isSpoken || results.size > 0) closeTurn(); // P2: a turn goes on until it is answered or somebody else speaks
+    if (!isSpoken || turn.isAnswered) closeTurn(); // P2: a turn goes on until it is answered or somebody else speaks
     const shownId = item.case === "functionCall" ? unusedId(item.value.callId, shownIds) : "";
-    if (item.case === "functionCall") calls.push({ call: item.value, shownId });
-    if (item.case === "message" && !isSpoken) prompt.push(messageFromText(item.value.role, item.value.text));
+    if (item.case === "functionCall") turn.calls.push({ call: item.value, shownId });
+    if (item.case === "message" && !isSpoken) prompt.push(userMessage(textForUser(item.value)));
     const part = isSpoken ? assistantPartFromItem(item, shownId) : undefined;
-    if (part !== undefined) spoken.push(part);
+    if (part !== undefined) turn.spoken.push(part);
   }
   closeTurn();
   return prompt;
 }
 
-/** P4. */
+/** P5. */
+function apartFromInstructions(items: readonly Item[]): { first: string[]; rest: readonly Item[] } {
+  const begin = items.findIndex(({ item }) => item.case !== "message" || item.value.role !== Role.SYSTEM);
+  const count = begin < 0 ? items.length : begin;
+  const first = items.slice(0, count).flatMap(({ item }) => (item.case === "message" ? [item.value.text] : []));
+  return { first, rest: items.slice(count) };
+}
+
+/** What the model said, and what it was answered. */
+interface SpokenTurn {
+  readonly spoken: AssistantPart[];
+  readonly calls: ShownCall[];
+  readonly results: Map<string, ToolResult>;
+  /** P6. */
+  readonly strays: string[];
+  isAnswered: boolean;
+}
+
+function emptyTurn(): SpokenTurn {
+  return { spoken: [], calls: [], results: new Map(), strays: [], isAnswered: false };
+}
+
+function takeOutput(turn: SpokenTurn, { callId, result }: FunctionCallOutput): void {
+  if (result === undefined) return;
+  turn.isAnswered = true;
+  if (turn.results.has(callId)) return; // the first result of a call counts
+  if (turn.calls.some(({ call }) => call.callId === callId)) turn.results.set(callId, result);
+  else turn.strays.push(resultInWords(callId, result)); // P6
+}
+
+function messagesOfTurn({ spoken, calls, results, strays }: SpokenTurn): LanguageModelV4Message[] {
+  const said = spoken.slice(0, spoken.findLastIndex(({ type }) => type !== "reasoning") + 1); // P3
+  return [
+    ...(said.length > 0 ? [{ role: "assistant" as const, content: said }] : []),
+    ...(calls.length > 0
+      ? [{ role: "tool" as const, content: calls.map((call) => resultPart(call, results)) }] // P1
+      : []),
+    ...strays.map(userMessage),
+  ];
+}
+
+/** P3, P4. */
 function unusedId(callId: string, used: Set<string>): string {
-  let id = callId;
-  for (let number = 2; used.has(id); number += 1) id = `${callId}-${number}`;
+  const fitting = callId.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "call";
+  let id = fitting;
+  for (let number = 2; used.has(id); number += 1) id = `${fitting.slice(0, 58)}-${number}`;
   used.add(id);
   return id;
 }
@@ -101,68 +133,18 @@ function saidBefore(turns: readonly Turn[], count: number): Said | undefined {
   return said;
 }
 
-function messageFromText(role: Role, text: string): LanguageModelV4Message {
-  if (role === Role.SYSTEM) return { role: "system", content: text };
+/** P5. */
+function textForUser({ role, text }: Message): string {
+  return role === Role.SYSTEM ? `[Further instructions]\n${text}` : text;
+}
+
+function userMessage(text: string): LanguageModelV4Message {
   return { role: "user", content: [{ type: "text", text }] };
 }
 
-function assistantPartFromItem(item: Item["item"], callId: string): AssistantPart | undefined {
-  switch (item.case) {
-    case "message": {
-      const { text, providerMetadataJson } = item.value;
-      return text === "" ? undefined : { type: "text", text, ...optionsFrom(providerMetadataJson) }; // P3
-    }
-    case "reasoning":
-      return { type: "reasoning", text: item.value.text, ...optionsFrom(item.value.providerMetadataJson) };
-    case "functionCall": {
-      const { name, argumentsJson, providerMetadataJson } = item.value;
-      const input = inputFromArguments(argumentsJson);
-      const toolName = fittingName(name);
-      return { type: "tool-call", toolCallId: callId, toolName, input, ...optionsFrom(providerMetadataJson) };
-    }
-    default:
-      return undefined;
-  }
-}
-
-/** P3: an object, whatever the model wrote. */
-function inputFromArguments(argumentsJson: string): JSONObject {
-  const input = parsedOr(argumentsJson.trim() === "" ? "{}" : argumentsJson, undefined);
-  if (input === undefined) return { unreadable_arguments: argumentsJson };
-  return isJSONObject(input) && !Array.isArray(input) ? input : { arguments: input };
-}
-
-/** P3: a name that a model made up is shown to it as far as providers take it. */
-function fittingName(name: string): string {
-  return name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || namelessCall;
-}
-
-/** What a provider said of a part by the way, which it wants back. */
-function optionsFrom(metadataJson: string): { providerOptions?: SharedV4ProviderMetadata } {
-  const providerOptions = parsedOr(metadataJson, undefined) as SharedV4ProviderMetadata | undefined;
-  return providerOptions === undefined ? {} : { providerOptions };
-}
-
-function resultPart({ call, shownId }: ShownCall, results: ReadonlyMap<string, ToolResult>) {
-  const result = results.get(call.callId);
-  const output: LanguageModelV4ToolResultOutput =
-    result === undefined
-      ? { type: "error-text", value: "this call was not answered: its run ended before" }
-      : outputFromResult(result);
-  return { type: "tool-result" as const, toolCallId: shownId, toolName: fittingName(call.name), output };
-}
-
-function outputFromResult({ outputJson, isError }: ToolResult): LanguageModelV4ToolResultOutput {
-  const value = parsedOr(outputJson, outputJson) ?? null;
-  if (typeof value === "string") return { type: isError ? "error-text" : "text", value };
-  return { type: isError ? "error-json" : "json", value };
-}
-
-function parsedOr(text: string, fallback: JSONValue | undefined): JSONValue | undefined {
-  if (text === "") return fallback;
-  try {
-    return JSON.parse(text) as JSONValue;
-  } catch {
-    return fallback; // a model reads what a parser cannot
-  }
+/** As most providers want it: the user speaks first, also where the conversation was given without its beginning. */
+export function begunByUser(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
+  const begin = prompt[0]?.role === "system" ? 1 : 0;
+  if (prompt[begin]?.role === "user") return prompt;
+  return prompt.toSpliced(begin, 0, userMessage("[The conversation begins here]"));
 }

@@ -8,6 +8,7 @@
 
 import { create } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { resultInWords } from "../model/prompt-parts.ts";
 import type { RunState, Turn } from "./fold.ts";
 import { openingItems } from "./view.ts";
 
@@ -35,7 +36,7 @@ function givenAfterSummary({ accepted, inbox }: RunState): Item[] {
   const input = accepted.input.map((item) => {
     if (item.item.case !== "functionCallOutput") return item;
     const { callId, result } = item.item.value;
-    return itemFromText(`[Tool Result] (callId: ${callId}) ${result?.outputJson ?? ""}`);
+    return itemFromText(resultInWords(callId, result));
   });
   return [...(inbox?.items ?? []), ...input];
 }
