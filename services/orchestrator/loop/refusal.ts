@@ -3,6 +3,7 @@ import { type FunctionCall, RunMode, type RunOptions } from "#gen/toolbus/run/v1
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { namelessCall } from "../model/nameless-calls.ts";
+import { faultOfArguments } from "../run/function-tools.ts";
 import { isDuplicateCallId } from "./call-ids.ts";
 import type { ToolTable } from "./tool-table.ts";
 
@@ -26,7 +27,8 @@ export function decideRefusal(call: FunctionCall, rules: CallRules): string | un
   if (isNarrowed && table.find(call.name) === undefined) return `there is no tool "${call.name}"`;
   if (!table.isAllowed(call.name)) return `tool "${call.name}" is not in the allowed_tools list`;
   if (isOverBudget) return "the run's limit of tool calls (max_tool_calls) is used up";
-  return faultOfArguments(call);
+  const target = table.find(call.name);
+  return target?.kind === "function" ? faultOfArguments(target.tool, call.argumentsJson) : faultOfJson(call);
 }
 
 function isNameless({ name }: FunctionCall, table: ToolTable): boolean {
@@ -58,7 +60,8 @@ export function decideClientCalls(calls: readonly FunctionCall[], rules: TurnRul
   return calls.filter((call) => isClients(call) && !refusals.has(call.callId)).map(({ callId }) => callId);
 }
 
-function faultOfArguments({ name, argumentsJson }: FunctionCall): string | undefined {
+/** The router holds arguments against its tools' schemas. */
+function faultOfJson({ name, argumentsJson }: FunctionCall): string | undefined {
   if (argumentsJson.trim() === "") return undefined;
   try {
     JSON.parse(argumentsJson);

@@ -1,11 +1,11 @@
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import type { ListToolsResponse, ModelTool } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
-import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Effect, ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { modelToolFromTool } from "../model/call-options.ts";
 
 /** What a name that the model uses leads to. */
-export type Target = { kind: "function" } | { kind: "router"; tool: ModelTool };
+export type Target = { kind: "function"; tool: Tool } | { kind: "router"; tool: ModelTool };
 
 /** The tools of one turn: the session's and those that the client of the run executes. */
 export interface ToolTable {
@@ -31,8 +31,8 @@ export interface ToolTable {
 
 export function createToolTable(listed: ListToolsResponse, options: RunOptions | undefined): ToolTable {
   const functionTools = options?.functionTools ?? [];
-  const functionNames = new Set(functionTools.map(({ name }) => name));
-  const sessionTools = listed.tools.filter(({ modelName }) => !functionNames.has(modelName));
+  const functionsByName = new Map(functionTools.map((tool) => [tool.name, tool]));
+  const sessionTools = listed.tools.filter(({ modelName }) => !functionsByName.has(modelName));
   const toolsByName = new Map<string, ModelTool>();
   for (const tool of sessionTools) {
     for (const name of [tool.modelName, tool.reference, ...tool.aliases]) {
@@ -41,7 +41,8 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
   }
 
   function find(name: string): Target | undefined {
-    if (functionNames.has(name)) return { kind: "function" };
+    const own = functionsByName.get(name);
+    if (own !== undefined) return { kind: "function", tool: own };
     const tool = toolsByName.get(name);
     return tool && { kind: "router", tool };
   }
@@ -63,7 +64,7 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
   }
 
   function modelNameOf(name: string): string | undefined {
-    return functionNames.has(name) ? name : toolsByName.get(name)?.modelName;
+    return functionsByName.has(name) ? name : toolsByName.get(name)?.modelName;
   }
 
   let heard = new Set<string>();

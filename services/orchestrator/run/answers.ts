@@ -5,8 +5,9 @@ import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { WakeQueue } from "../session/wake.ts";
 import { openCallCount, type RunState, type Turn } from "./fold.ts";
+import { faultOfOutput } from "./function-tools.ts";
 import { openJournal, type RunJournal, type RunLog } from "./journal.ts";
-import { isFunctionToolCall } from "./view.ts";
+import { functionToolOf, isFunctionToolCall } from "./view.ts";
 
 export interface AnswerOptions {
   readonly log: RunLog;
@@ -14,7 +15,7 @@ export interface AnswerOptions {
   readonly clock: Clock;
 }
 
-/** LOOP-5: outputs of the client's tools, also in parts. All are checked before the first is written. */
+/** LOOP-5: outputs of the client's tools, also in parts. All are checked before the first is written: one that is refused loses no other. */
 export async function submitOutputs(
   options: AnswerOptions,
   runId: string,
@@ -32,6 +33,7 @@ export async function submitOutputs(
     if (jsonValueOf(result) === undefined)
       refuseCall("invalid_argument", callId, "is given an output that is not JSON", "OUTPUT_NOT_JSON"); // LOOP-8
   }
+  refuseUnfit(journal.state, outputs);
   const wake = announcer(options, journal);
   for (const { callId, result } of outputs) {
     await journal.append(
@@ -99,6 +101,26 @@ function refuseCall(
   reason: string,
 ): never {
   return refuse(code, `call ${callId} ${what}`, { reason, metadata: { call_id: callId } });
+}
+
+/** LOOP-8: all outputs that are not what their tools promise, by their calls. An error promises nothing. */
+function refuseUnfit(state: RunState | undefined, outputs: readonly FunctionCallOutput[]): void {
+  const unfit = outputs.flatMap(({ callId, result }) => {
+    const call = state?.turns.at(-1)?.calls.find((candidate) => candidate.callId === callId);
+    const tool = state && call && functionToolOf(state, call);
+    const fault = tool && result && !result.isError ? faultOfOutput(tool, result.outputJson) : undefined;
+    return fault === undefined ? [] : [{ callId, fault }];
+  });
+  if (unfit.length === 0) return;
+  const callIds = unfit.map(({ callId }) => callId);
+  refuse(
+    "invalid_argument",
+    unfit.map(({ callId, fault }) => `the output of call ${callId} is refused: ${fault}`).join("; "),
+    {
+      reason: "OUTPUT_UNFIT",
+      metadata: { call_id: callIds[0] ?? "", call_ids: callIds.join(" ") },
+    },
+  );
 }
 
 /** A run is for the owner of its session, which is the principal that it is made for. */

@@ -10,6 +10,7 @@ import { createToolTable, faultsOfOptions } from "../loop/tool-table.ts";
 import { type Continuation, readHistory } from "../session/history.ts";
 import { type AcceptanceOptions, acceptRun } from "./acceptance.ts";
 import { foldLog, type RunState } from "./fold.ts";
+import { faultsOfFunctionTools } from "./function-tools.ts";
 
 export interface SessionSource {
   /** Throws `not_found` for a session that there is not. */
@@ -99,6 +100,7 @@ async function refuseUnknownTools(
   if (unfit !== undefined) refuseOptions([`the function tool ${JSON.stringify(unfit)} has a name that no model takes`]);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) refuseOptions([`two function tools are called ${JSON.stringify(twice)}`]);
+  refuseOptions(await faultsOfFunctionTools(options?.functionTools ?? []));
   const namesTools = (options?.allowedTools.length ?? 0) > 0 || options?.toolChoice?.choice.case === "forcedTool";
   if (!namesTools && names.length === 0) return;
   const listed = await router.listTools({ sessionId }, by);

@@ -9,7 +9,7 @@ import {
   RunStatus,
   UsageSchema,
 } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Tool, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { openCallCount, openCalls, type RunState, type Turn } from "./fold.ts";
 
 /** The run as its clients see it. */
@@ -83,8 +83,13 @@ export function itemFromResult(callId: string, result: ToolResult): Item {
 }
 
 /** Whether the client of the run executes this call. */
-export function isFunctionToolCall({ accepted }: RunState, call: FunctionCall): boolean {
-  return accepted.options?.functionTools.some((tool) => tool.name === call.name) ?? false;
+export function isFunctionToolCall(state: RunState, call: FunctionCall): boolean {
+  return functionToolOf(state, call) !== undefined;
+}
+
+/** The tool of the client that is called. */
+export function functionToolOf({ accepted }: RunState, { name }: FunctionCall): Tool | undefined {
+  return accepted.options?.functionTools.find((tool) => tool.name === name);
 }
 
 /** What a parked run waits for. */

@@ -1,0 +1,51 @@
+/**
+ * Tools that the client of a run executes (LOOP-5). Their schemas are judged when the run is created; then what its model and
+ * its client say is held against them, as it is with every other tool (LOOP-7, LOOP-8).
+ *
+ * A schema is compiled once, whichever runs bring it: the last used are kept under their texts, and no run holds anything.
+ */
+
+import { setImmediate } from "node:timers/promises";
+import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { argumentsRefused, faultOfToolSchema } from "#runtime/schema/tool-schema.ts";
+import { createValidator } from "#runtime/schema/validator.ts";
+
+/** Compiling takes time that grows with the text, and nothing else goes on meanwhile. */
+const maxCharacters = 64 * 1_024;
+
+const validator = createValidator({ maxSchemas: 1_000, maxCharacters: 2 * 1_024 * 1_024 });
+
+/** What is wrong with the schemas, each fault with its path; others have their turn between two of them. */
+export async function faultsOfFunctionTools(tools: readonly Tool[]): Promise<string[]> {
+  const faults: string[] = [];
+  for (const [index, { inputSchemaJson, outputSchemaJson }] of tools.entries()) {
+    for (const [field, text, place] of [
+      ["input_schema_json", inputSchemaJson, "arguments"],
+      ["output_schema_json", outputSchemaJson, "results"],
+    ] as const) {
+      if (text === "") continue;
+      const faultOf = () => validator.faultOfSchema(text);
+      const fault = faultOfToolSchema(text, place, { maxCharacters, faultOf });
+      if (fault !== undefined) faults.push(`options.function_tools[${index}].${field}: ${fault}`);
+      await setImmediate();
+    }
+  }
+  return faults;
+}
+
+/** What the model is told whose arguments do not fit. */
+export function faultOfArguments({ name, inputSchemaJson }: Tool, argumentsJson: string): string | undefined {
+  const validation = validator.parseArguments(usable(inputSchemaJson), argumentsJson.trim());
+  return validation.kind === "invalid" ? argumentsRefused(name, validation.message) : undefined;
+}
+
+/** Why an output is not what its tool promises. */
+export function faultOfOutput({ outputSchemaJson }: Tool, outputJson: string): string | undefined {
+  const validation = validator.parseResult(usable(outputSchemaJson), outputJson);
+  return validation.kind === "invalid" ? validation.message : undefined;
+}
+
+/** A log may hold a schema that nobody has judged: it holds nothing back, rather than the whole run. */
+function usable(schemaJson: string): string {
+  return schemaJson === "" || validator.faultOfSchema(schemaJson) !== undefined ? "" : schemaJson;
+}
