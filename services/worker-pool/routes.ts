@@ -13,12 +13,12 @@ import { openEnding } from "#runtime/time/ending.ts";
 import type { LogHub } from "./logs/log-hub.ts";
 import type { LogLine } from "./logs/log-line.ts";
 import { watchOffers } from "./offer-changes.ts";
-import type { createToolCalls } from "./tool-calls.ts";
+import type { ToolCalls } from "./tool-calls.ts";
 
 export interface WorkerPoolRoutes {
   offer: (sources: readonly Source[]) => ListToolsResponse;
   onChange: (listener: () => void) => () => void;
-  calls: ReturnType<typeof createToolCalls>;
+  calls: ToolCalls;
   workers: () => WorkerMessage[];
   stop: (source: string, force: boolean) => Promise<void>;
   logs: LogHub;

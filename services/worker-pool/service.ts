@@ -24,7 +24,7 @@ import { Pool } from "./pool/pool.ts";
 import { createRoutes, type WorkerPoolRoutes } from "./routes.ts";
 import { createSecrets } from "./secrets.ts";
 import { createHost } from "./subscriptions/host.ts";
-import { createToolCalls } from "./tool-calls.ts";
+import { ToolCalls } from "./tool-calls.ts";
 import { installEnvironment } from "./worker/environment.ts";
 import { Installations } from "./worker/installations.ts";
 import { openWorker } from "./worker/open-worker.ts";
@@ -108,7 +108,7 @@ export async function openWorkers(
       const endings = [directory.onChange(listener), hosted.onChange(listener)];
       return () => endings.forEach((end) => void end());
     },
-    calls: createToolCalls(createExecution({ pool, builtins, hosted, secrets, logs, hasFile, callMs })),
+    calls: new ToolCalls(createExecution({ pool, builtins, hosted, secrets, logs, hasFile, callMs })),
     workers: () =>
       workersFrom({ files: files(), places: pool.places(), modules: modules(), instance: config.instance }),
     stop: (source, force) => pool.stop(source, force),

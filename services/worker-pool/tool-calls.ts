@@ -24,47 +24,20 @@ const KEPT_COUNT = 512;
 const KEPT_LENGTH = 64 * 1024;
 
 /** Runs calls by their ids: a second one with the same id joins the first, or gets its answer. */
-export function createToolCalls(execute: Execute) {
-  const calls = new Map<string, JoinedCall>();
+export class ToolCalls {
+  readonly #execute: Execute;
+  readonly #calls = new Map<string, JoinedCall>();
 
-  function open(request: CallToolRequest, traceId: string): JoinedCall {
-    const key = keyOf(request);
-    const found = calls.get(key);
-    if (found && !found.abort.signal.aborted) return found;
-    const watchers = new Set<(event: CallToolResponse) => void>();
-    const abort = new AbortController();
-    const tell = (event: CallToolResponse) => {
-      for (const watcher of watchers) watcher(event);
-    };
-    const answer = execute(request, { traceId, tell, signal: abort.signal });
-    const call: JoinedCall = { watchers, abort, outcome: answer.then(eventFromAnswer), isOver: false };
-    calls.set(key, call);
-    call.outcome.then(
-      (event) => keep(key, call, event),
-      () => forget(key, call),
-    );
-    return call;
-  }
-
-  function forget(key: string, call: JoinedCall): void {
-    call.isOver = true;
-    if (calls.get(key) === call) calls.delete(key);
-  }
-
-  /** An answer stays for a while, unless it is large or there are too many. */
-  function keep(key: string, call: JoinedCall, { event }: CallToolResponse): void {
-    call.isOver = true;
-    const isLarge = event.case === "result" && event.value.outputJson.length > KEPT_LENGTH;
-    if (isLarge || calls.size > KEPT_COUNT) forget(key, call);
-    else setTimeout(() => forget(key, call), KEPT_MS).unref();
+  constructor(execute: Execute) {
+    this.#execute = execute;
   }
 
   /** Progress and logs, then exactly one result. When the last reader leaves before it, the call is cancelled. */
-  async function* run(
+  async *run(
     request: CallToolRequest,
     options: { traceId: string; signal: AbortSignal },
   ): AsyncGenerator<CallToolResponse> {
-    const call = open(request, options.traceId);
+    const call = this.#join(request, options.traceId);
     const queue = createEventQueue<CallToolResponse>({ limit: EVENT_LIMIT });
     const onAbort = () => queue.end(options.signal.reason);
     call.watchers.add(queue.push);
@@ -85,7 +58,37 @@ export function createToolCalls(execute: Execute) {
     }
   }
 
-  return { run };
+  #join(request: CallToolRequest, traceId: string): JoinedCall {
+    const key = keyOf(request);
+    const found = this.#calls.get(key);
+    if (found && !found.abort.signal.aborted) return found;
+    const watchers = new Set<(event: CallToolResponse) => void>();
+    const abort = new AbortController();
+    const tell = (event: CallToolResponse) => {
+      for (const watcher of watchers) watcher(event);
+    };
+    const answer = this.#execute(request, { traceId, tell, signal: abort.signal });
+    const call: JoinedCall = { watchers, abort, outcome: answer.then(eventFromAnswer), isOver: false };
+    this.#calls.set(key, call);
+    call.outcome.then(
+      (event) => this.#keep(key, call, event),
+      () => this.#forget(key, call),
+    );
+    return call;
+  }
+
+  /** An answer stays for a while, unless it is large or there are too many. */
+  #keep(key: string, call: JoinedCall, { event }: CallToolResponse): void {
+    call.isOver = true;
+    const isLarge = event.case === "result" && event.value.outputJson.length > KEPT_LENGTH;
+    if (isLarge || this.#calls.size > KEPT_COUNT) this.#forget(key, call);
+    else setTimeout(() => this.#forget(key, call), KEPT_MS).unref();
+  }
+
+  #forget(key: string, call: JoinedCall): void {
+    call.isOver = true;
+    if (this.#calls.get(key) === call) this.#calls.delete(key);
+  }
 }
 
 function keyOf({ callId, scope, source, tool }: CallToolRequest): string {

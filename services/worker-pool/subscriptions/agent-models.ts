@@ -1,0 +1,59 @@
+import type { Client } from "@connectrpc/connect";
+import type { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import type { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { Role, type Run, RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { Ask } from "../hosted/messages.ts";
+import type { Answer } from "../worker/worker.ts";
+
+type Generate = Extract<Ask, { kind: "generate" }>;
+
+/** Models by way of runs: of one turn, without tools, in a session of their own that is closed afterwards. */
+export class AgentModels {
+  readonly #runs: Client<typeof RunService>;
+  readonly #sessions: Client<typeof SessionService>;
+
+  constructor(runs: Client<typeof RunService>, sessions: Client<typeof SessionService>) {
+    this.#runs = runs;
+    this.#sessions = sessions;
+  }
+
+  async generate(ask: Generate, id: string, scope: Scope, signal: AbortSignal): Promise<Answer> {
+    const { id: runId = "", sessionId = "" } = (await this.#start(ask, id, scope, signal)) ?? {};
+    try {
+      const ended = await this.#ended(runId, signal);
+      if (ended?.status === RunStatus.COMPLETED)
+        return { kind: "result", resultJson: JSON.stringify({ text: ended.outputText }) };
+      const reason = ended?.error || ended?.reason || "the run is gone";
+      return { kind: "error", error: `the model gave no answer: ${reason}` };
+    } finally {
+      if (signal.aborted) await this.#runs.cancelRun({ runId, reason: "its caller has left" }).catch(() => {}); // it has ended
+      await this.#sessions.closeSession({ sessionId }).catch(() => {}); // an open session without a run costs its entry only
+    }
+  }
+
+  async #start(ask: Generate, id: string, scope: Scope, signal: AbortSignal): Promise<Run | undefined> {
+    const message = { role: Role.USER, text: ask.prompt };
+    const { run } = await this.#runs.createRun(
+      {
+        agent: ask.agent || scope.agent,
+        input: [{ item: { case: "message", value: message } }],
+        options: {
+          mode: RunMode.SINGLE_TURN,
+          toolChoice: { choice: { case: "mode", value: "none" } },
+          instructions: ask.instructions,
+        },
+        idempotencyKey: id,
+      },
+      { signal },
+    );
+    return run;
+  }
+
+  async #ended(runId: string, signal: AbortSignal): Promise<Run | undefined> {
+    for await (const { update } of this.#runs.watchRun({ runId }, { signal })) {
+      if (update.case === "event" && update.value.event.case === "ended") break;
+    }
+    return (await this.#runs.getRun({ runId }, { signal })).run;
+  }
+}

@@ -1,0 +1,47 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Client } from "@connectrpc/connect";
+import type { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { AskingCall } from "../hosted/host.ts";
+import type { Ask } from "../hosted/messages.ts";
+import type { Answer } from "../worker/worker.ts";
+
+/** The agent's tools by way of the router, under the agent's policy. */
+export class AgentTools {
+  readonly #router: Client<typeof ToolRouterService>;
+
+  constructor(router: Client<typeof ToolRouterService>) {
+    this.#router = router;
+  }
+
+  async list({ sessionId }: Scope, signal: AbortSignal): Promise<Answer> {
+    const { tools } = await this.#router.listTools({ sessionId }, { signal });
+    const told = tools.map(({ modelName, reference, tool, callable }) => ({
+      name: modelName,
+      reference,
+      description: tool?.description ?? "",
+      inputSchema: JSON.parse(tool?.inputSchemaJson || "{}"),
+      callable,
+    }));
+    return { kind: "result", resultJson: JSON.stringify(told) };
+  }
+
+  async call(ask: Extract<Ask, { kind: "call tool" }>, id: string, scope: Scope, call: AskingCall): Promise<Answer> {
+    const { sessionId, runId, agentRevision } = scope;
+    const deadline = timestampFromMs(call.deadlineMs);
+    const { name, argumentsJson } = ask;
+    const request = { callId: id, sessionId, runId, agentRevision, name, argumentsJson, deadline };
+    for await (const { event } of this.#router.callTool(request, { signal: call.signal })) {
+      if (event.case !== "result") continue;
+      const { outputJson, isError } = event.value;
+      return isError ? errorAnswer(outputJson) : { kind: "result", resultJson: outputJson };
+    }
+    return refuse("data_loss", `the call of ${name} ended without a result`);
+  }
+}
+
+function errorAnswer(outputJson: string): Answer {
+  const { error }: { error?: unknown } = JSON.parse(outputJson);
+  return { kind: "error", error: typeof error === "string" ? error : outputJson };
+}
