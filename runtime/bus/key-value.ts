@@ -36,11 +36,16 @@ export async function compareAndSet(
   return outcome.kind === "appended" ? { kind: "set", revision: outcome.sequence } : outcome;
 }
 
-/** Creates a key that has no value; `conflict` when it has one. */
+/**
+ * Creates a key that has no value; `conflict` when it has one. Most keys that are created have never been written, so that is
+ * tried first.
+ */
 export async function createKey(
   bus: Bus,
   write: { bucket: BucketName; key: string; value: Uint8Array | string } & KeyOptions,
 ): Promise<CompareAndSet> {
+  const first = await compareAndSet(bus, { ...write, revision: 0 });
+  if (first.kind === "set") return first;
   const entry = await readRaw(bus, write.bucket, write.key, write);
   if (entry?.operation === "PUT") return { kind: "conflict" };
   return compareAndSet(bus, { ...write, revision: entry?.revision ?? 0 });

@@ -5,6 +5,7 @@ import { casUpdate, createKey, readKey, removeKey } from "#runtime/bus/key-value
 import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
 import type { Shelf } from "../catalogue/shelf.ts";
 import type { Documents, Stored } from "../documents.ts";
+import { jointReading } from "./joint-reading.ts";
 
 /** Where messages of one kind lie: a bucket, and what their keys begin with there. Values are JSON, readable with `nats kv get`. */
 export interface Place<D extends DescMessage> {
@@ -89,10 +90,10 @@ export async function openFollowing(
   }
 
   const following = follow().catch((error: unknown) => onFault(`${bucket} is no longer followed: ${error}`));
-  const caughtUp = async () => {
+  const caughtUp = jointReading(async () => {
     const last = await lastSequenceOf(bus, subject);
     await Promise.all(shelves.map(({ shelf }) => shelf.reached(last)));
-  };
+  });
   await caughtUp();
   return {
     caughtUp,

@@ -1,0 +1,27 @@
+/**
+ * One reading for all who ask while another is under way: each is answered by one that began after it asked, and there are
+ * never more than two, however many ask.
+ */
+export function jointReading<T>(read: () => Promise<T>): () => Promise<T> {
+  let running: Promise<void> | undefined;
+  let next: Promise<T> | undefined;
+
+  function begin(): Promise<T> {
+    const reading = read();
+    const ended = () => {
+      if (running === mine) running = undefined;
+    };
+    const mine = reading.then(ended, ended);
+    running = mine;
+    return reading;
+  }
+
+  return () => {
+    if (running === undefined) return begin();
+    next ??= running.then(() => {
+      next = undefined;
+      return begin();
+    });
+    return next;
+  };
+}
