@@ -157,7 +157,7 @@ describe("a taken call whose watcher is lost", () => {
     parts.put({ ...taken, effect: Effect.AT_MOST_ONCE });
     const looking = parts.keeper.look("c", signal);
     await until(() => parts.clock.sleeping === 1);
-    parts.presence.show("w", ["weigh"], () => {});
+    parts.presence.show({ token: "w", principal: "scales", tools: ["weigh"] }, () => {});
     await parts.clock.advance(2_000);
     expect(await looking).toBe(parts.clock.now() + 2_000);
     expect(await parts.keeper.look("c", signal)).toBe(parts.clock.now() + 2_000);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
+import { ExternalService, neither } from "./testing/external-service.ts";
 import { ended } from "./testing/fake-provider.ts";
 import { openReader, type Reader, readFile } from "./testing/reader.ts";
 
@@ -64,5 +65,28 @@ describe("calls of one principal, and another one that knows their ids", () => {
         error: "the call was canceled",
       });
     }
+  });
+
+  test("TOOL-7 a call that nobody has taken is answered by its owner and by who watches for it, not by who knows its id", async () => {
+    const { calls } = suite.clients;
+    const { call } = suite.clients;
+    for (const callId of ["w1", "w2", "w3"]) await call({ sessionId: "weighed", name: "weigh", callId });
+    const submit = (callId: string, by: string) => calls.submitToolResult({ callId, resultJson: "1" }, as(by));
+    expect(await failureOf(submit("w1", "mallory"))).toMatchObject({
+      code: "permission_denied",
+      reason: "CALL_NOT_TAKEN",
+      message: expect.stringContaining("acknowledge its delivery first, or answer while you watch for calls of weigh"),
+    });
+    expect((await submit("w1", "alice")).call?.result?.outputJson).toBe("1");
+    await using scales = new ExternalService(calls, { tools: ["weigh"] }, neither, as("scales").headers);
+    await until(() => scales.callIds.includes("w2") && scales.callIds.includes("w3"), { timeoutMs: 20_000 });
+    expect((await submit("w2", "scales")).call?.result?.outputJson).toBe("1");
+    expect((await failureOf(submit("w3", "mallory")))?.reason).toBe("CALL_NOT_TAKEN");
+    const handed = scales.handed.find((one) => one.call?.callId === "w3");
+    const delivery = { callId: "w3", deliveryId: handed?.deliveryId ?? "" };
+    await calls.acknowledgeToolCall(delivery, as("scales"));
+    await scales[Symbol.asyncDispose]();
+    expect((await failureOf(submit("w3", "mallory")))?.reason).toBe("CALL_TAKEN");
+    expect((await submit("w3", "scales")).call?.result?.outputJson).toBe("1");
   });
 });

@@ -8,8 +8,8 @@ import { isExternal } from "./duty.ts";
  *
  * O1  The session itself, and what is called, listed and explained in it.
  * O2  Its recorded calls. A call that a watcher has taken is shown to that watcher, too.
- * O3  Results: calls that services watch for are answered by those who watch, and submissions.ts says by whom; all others
- *     by the owner, and by people through spaces, which is one of the suite's own services.
+ * O3  Results: calls that services watch for are answered by those who watch for them or have taken them, which
+ *     submissions.ts decides; all others by the owner, and by people through spaces, which is one of the suite's own services.
  *
  * There is nothing to keep from anybody in a session that does not exist: whoever looks for it says so.
  */

@@ -116,6 +116,7 @@ export function createRecords(store: CallStore, waiters: Waiters, executing: Set
     const updated = await store.update(record.callId, (standing) =>
       isTombstone(standing) && !isBuriedFor(standing, record.principal) ? record : undefined,
     );
+    if (updated?.hasChanged) store.announce(record.callId);
     return updated?.hasChanged ?? false;
   }
 

@@ -168,7 +168,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
         news,
         spaces,
         ...recorded,
-        submissions: createSubmissions({ store, validator, clock, answers }),
+        submissions: createSubmissions({ ...recorded, validator, clock, answers }),
         audit: {
           follow: (from, ends) => followAudit(bus, from, ends),
           backwards: (before, ends) => readAuditBackwards(bus, before, ends),

@@ -4,20 +4,28 @@ import {
   type ToolCallRecord,
 } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import type { Asker } from "#runtime/failure/session-owner.ts";
+import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type Answer, type Answers, failure, successJson } from "./answer.ts";
-import { hasExpired, isOpen } from "./duty.ts";
+import { isTombstone } from "./cancellation.ts";
+import { hasExpired, isExternal, isOpen } from "./duty.ts";
 import { requireAnswerable } from "./ownership.ts";
 import type { CallStore } from "./record.ts";
+import type { Presence } from "./watch/watching.ts";
 
 export interface Submissions {
   /**
-   * TOOL-7: exactly one submission wins; the others are told why theirs did not. A call that a watcher has taken is answered
-   * on behalf of the principal that watches, or of the one that calls.
+   * TOOL-7: exactly one submission wins; the others are told why theirs did not. A call is answered on behalf of the principal
+   * that calls, or of the one whose watcher has taken it; while nobody has, of one that watches for calls of its tool.
    */
-  submit(request: SubmitToolResultRequest, by: { asker: Asker; principal: string }): Promise<ToolCallRecord>;
+  submit(request: SubmitToolResultRequest, by: Submitter): Promise<ToolCallRecord>;
+}
+
+export interface Submitter {
+  asker: Asker;
+  principal: string;
+  signal: AbortSignal;
 }
 
 export interface SubmissionParts {
@@ -25,10 +33,11 @@ export interface SubmissionParts {
   validator: Validator;
   clock: Clock;
   answers: Pick<Answers, "bound" | "recorded">;
+  presence: Pick<Presence, "isWatchedBy">;
 }
 
 export function createSubmissions(parts: SubmissionParts): Submissions {
-  const { store, validator, clock, answers } = parts;
+  const { store, validator, clock, answers, presence } = parts;
 
   function answerFrom(request: SubmitToolResultRequest, record: ToolCallRecord): Answer {
     if (request.error !== "") return failure(request.error);
@@ -42,13 +51,28 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
     return successJson(request.resultJson);
   }
 
+  async function requireWatcher(record: ToolCallRecord, { asker, principal, signal }: Submitter): Promise<void> {
+    const isNobodys = isExternal(record) && !record.taken;
+    if (!isNobodys || isOwner(record.principal, asker)) return;
+    if (!(await presence.isWatchedBy(principal, record.tool, signal))) refuseUntaken(record);
+  }
+
+  /** The call itself may have come to the place of its tombstone meanwhile. */
+  async function find(callId: string): Promise<ToolCallRecord> {
+    const told = await store.glance(callId);
+    const found = told && isTombstone(told) ? await store.read(callId) : told;
+    return found ?? refuseUnknown(callId);
+  }
+
   return {
-    async submit(request, { asker, principal }) {
+    async submit(request, by) {
+      const { asker, principal } = by;
       const { callId, runId } = request;
-      const found = (await store.glance(callId)) ?? refuseUnknown(callId);
+      const found = await find(callId);
       if (runId !== "" && found.runId !== runId) refuseUnknown(callId, runId);
       requireAnswerable(found, asker);
       refuseUnlessOpen(found, clock.now());
+      await requireWatcher(found, by);
       const result = await answers.recorded(await answers.bound(answerFrom(request, found)));
       const updated = await store.update(callId, (record) => {
         if (!isOpen(record) || hasExpired(record, clock.now()) || isStranger(record, principal)) return undefined;
@@ -74,6 +98,11 @@ function refuseStranger({ callId }: ToolCallRecord): never {
     reason: "CALL_TAKEN",
     metadata: { call_id: callId },
   });
+}
+
+function refuseUntaken({ callId, tool }: ToolCallRecord): never {
+  const message = `call ${callId} was not taken: acknowledge its delivery first, or answer while you watch for calls of ${tool}`;
+  return refuse("permission_denied", message, { reason: "CALL_NOT_TAKEN", metadata: { call_id: callId } });
 }
 
 /** A slip of the submitter must not end the call for good. */

@@ -32,14 +32,16 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
   router.service(ToolCallService, {
     async *watchToolCalls({ tools, watcherId, maxInFlight }, { signal, requestHeader }) {
       using ending = openEnding(signal, stopping);
-      const token = tokenFrom(principalOf(requestHeader), watcherId || randomUUID());
-      yield* desk.watch({ token, tools, limit: maxInFlight || IN_FLIGHT }, ending.signal);
+      const principal = principalOf(requestHeader);
+      const token = tokenFrom(principal, watcherId || randomUUID());
+      yield* desk.watch({ token, principal, tools, limit: maxInFlight || IN_FLIGHT }, ending.signal);
     },
     async acknowledgeToolCall(request, { requestHeader }) {
       return { call: await acknowledgements.acknowledge(request, principalOf(requestHeader)) };
     },
     async submitToolResult(request, context) {
-      const by = { asker: askerOf(context), principal: principalOf(context.requestHeader) };
+      const { requestHeader, signal } = context;
+      const by = { asker: askerOf(context), principal: principalOf(requestHeader), signal };
       return { call: await submissions.submit(request, by) };
     },
     async getToolCall({ callId }, context) {

@@ -93,6 +93,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   const owned = stack.move();
   return {
     store,
+    presence,
     desk,
     outside,
     acknowledgements,

@@ -16,6 +16,7 @@ const ANSWER_MS = 1_000;
 const SETTLING_MS = 1_000;
 
 const toolSubject = (tool: string) => `toolbus.watch.tool.${tokenFrom(tool)}`;
+const principalSubject = (principal: string, tool: string) => `toolbus.watch.principal.${tokenFrom(principal, tool)}`;
 const watcherSubject = (watcher: string) => `toolbus.watch.watcher.${watcher}`;
 
 export function openWatchPresence(bus: Bus): Presence & Disposable {
@@ -37,8 +38,7 @@ export function openWatchPresence(bus: Bus): Presence & Disposable {
     }
   }
 
-  function showTool(tool: string): () => void {
-    const subject = toolSubject(tool);
+  function showInterest(subject: string): () => void {
     const standing = shown.get(subject) ?? { count: 0, end: answering(bus, subject) };
     standing.count += 1;
     shown.set(subject, standing);
@@ -52,14 +52,16 @@ export function openWatchPresence(bus: Bus): Presence & Disposable {
 
   return {
     isWatched: (tool, signal) => isThere(toolSubject(tool), signal),
+    isWatchedBy: (principal, tool, signal) => isThere(principalSubject(principal, tool), signal),
     isWatching: (watcher, signal) => isThere(watcherSubject(watcher), signal),
-    show(watcher, tools, onReplaced) {
-      const subject = watcherSubject(watcher);
+    show({ token, principal, tools }, onReplaced) {
+      const subject = watcherSubject(token);
+      const interests = [...new Set(tools)].flatMap((tool) => [toolSubject(tool), principalSubject(principal, tool)]);
       const stream = randomUUID();
       const onQuestion = (successor: string) => {
         if (successor !== "" && successor !== stream) onReplaced();
       };
-      const ends = [answering(bus, subject, onQuestion), ...[...new Set(tools)].map(showTool)];
+      const ends = [answering(bus, subject, onQuestion), ...interests.map(showInterest)];
       connection.publish(subject, stream);
       return {
         [Symbol.dispose]() {

@@ -1,5 +1,5 @@
 import type { ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
-import type { Offer, Offers, Presence } from "../watch/watching.ts";
+import type { Offer, Offers, Presence, WatcherFacts } from "../watch/watching.ts";
 
 /** The queues in memory, with the same promises as those of the bus: a call stands once, and is in one pair of hands. */
 export class MemoryOffers implements Offers {
@@ -61,11 +61,14 @@ export class MemoryOffers implements Offers {
 export class MemoryPresence implements Presence {
   readonly tools = new Set<string>();
   readonly watchers = new Map<string, () => void>();
+  readonly #principals = new Map<string, string>();
 
   isWatched = async (tool: string): Promise<boolean> => this.tools.has(tool);
+  isWatchedBy = async (principal: string, tool: string): Promise<boolean> => this.#principals.get(tool) === principal;
   isWatching = async (watcher: string): Promise<boolean> => this.watchers.has(watcher);
 
-  show(watcher: string, tools: readonly string[], onReplaced: () => void): Disposable {
+  show({ token: watcher, principal, tools }: WatcherFacts, onReplaced: () => void): Disposable {
+    for (const tool of tools) this.#principals.set(tool, principal);
     this.watchers.get(watcher)?.();
     this.watchers.set(watcher, onReplaced);
     for (const tool of tools) this.tools.add(tool);

@@ -11,8 +11,12 @@ function open() {
     asked += 1;
     return presence.isWatched(tool);
   };
-  const show = (tool: string, watcher: string) => presence.show(watcher, [tool], () => {});
-  const { follow } = createAbsence({ isWatched, isWatching: presence.isWatching, show: () => show("", "") }, clock);
+  const show = (tool: string, watcher: string) =>
+    presence.show({ token: watcher, principal: "scales", tools: [tool] }, () => {});
+  const { follow } = createAbsence(
+    { isWatched, isWatchedBy: async () => false, isWatching: presence.isWatching, show: () => show("", "") },
+    clock,
+  );
   return { clock, presence, follow, asked: () => asked };
 }
 
@@ -36,7 +40,7 @@ test("TOOL-6 a watcher that comes within the grace ends it, and one that goes be
   let told = 0;
   const end = follow("weigh", () => told++);
   await clock.advance(1_900);
-  const watching = presence.show("w", ["weigh"], () => {});
+  const watching = presence.show({ token: "w", principal: "scales", tools: ["weigh"] }, () => {});
   await clock.advance(5_000);
   expect(told).toBe(0);
   watching[Symbol.dispose]();

@@ -60,7 +60,8 @@ function open(isHanded = false) {
       const leaving = new AbortController();
       const handed: Handed[] = [];
       const ended = (async () => {
-        for await (const one of desk.watch({ token, tools, limit }, leaving.signal)) handed.push(one);
+        for await (const one of desk.watch({ token, principal: "scales", tools, limit }, leaving.signal))
+          handed.push(one);
       })().catch((error: unknown) => error);
       return {
         handed,

@@ -4,7 +4,7 @@ import { isOpen } from "../duty.ts";
 import type { CallStore } from "../record.ts";
 import { createDeliveryId } from "./delivery-id.ts";
 import { type Delivery, type Handed, Watcher } from "./watcher.ts";
-import type { Offer, Offers, Presence } from "./watching.ts";
+import type { Offer, Offers, Presence, WatcherFacts } from "./watching.ts";
 
 /*
  * How a call that an external service executes comes to one of the watchers of its tool, and back.
@@ -34,10 +34,7 @@ import type { Offer, Offers, Presence } from "./watching.ts";
  *     since room was taken by another way meanwhile, goes back.
  */
 
-export interface WatchRequest {
-  /** Who watches: the same for a stream that replaces a broken one. */
-  token: string;
-  tools: readonly string[];
+export interface WatchRequest extends WatcherFacts {
   limit: number;
 }
 
@@ -72,7 +69,7 @@ export class Desk {
     const replaced = () => watcher.end(new Failure("aborted", message, { reason: "WATCHER_REPLACED" }));
     this.#ofToken(request.token)?.end(new Failure("aborted", message, { reason: "WATCHER_REPLACED" }));
     signal.addEventListener("abort", onAbort, { once: true });
-    using _ = this.#parts.presence.show(request.token, request.tools, replaced);
+    using _ = this.#parts.presence.show(request, replaced);
     this.#watchers.add(watcher);
     try {
       this.#demand(watcher.tools);

@@ -6,8 +6,17 @@ export interface Presence {
   isWatched(tool: string, signal: AbortSignal): Promise<boolean>;
   /** Whether some router holds this watcher. */
   isWatching(watcher: string, signal: AbortSignal): Promise<boolean>;
-  /** Says that a watcher of these tools is here; `onReplaced` that it came back elsewhere, and this stream is its old one. */
-  show(watcher: string, tools: readonly string[], onReplaced: () => void): Disposable;
+  /** Whether some router holds a watcher of the tool that watches on behalf of the principal. */
+  isWatchedBy(principal: string, tool: string, signal: AbortSignal): Promise<boolean>;
+  /** Says that a watcher is here; `onReplaced` that it came back elsewhere, and this stream is its old one. */
+  show(watcher: WatcherFacts, onReplaced: () => void): Disposable;
+}
+
+export interface WatcherFacts {
+  /** Who watches: the same for a stream that replaces a broken one. */
+  token: string;
+  principal: string;
+  tools: readonly string[];
 }
 
 /**
