@@ -343,7 +343,8 @@ export type SubmitOutputsRequest = Message<"toolbus.orchestrator.v1.SubmitOutput
   runId: string;
 
   /**
-   * The outputs; they may come in parts.
+   * The outputs; they may come in parts. All of a request are stored, or none: those that are refused are named, and all may come
+   * again.
    *
    * @generated from field: repeated toolbus.run.v1.FunctionCallOutput outputs = 2;
    */

@@ -265,7 +265,8 @@ export type RunOptions = Message$1<"toolbus.run.v1.RunOptions"> & {
   allowedTools: string[];
 
   /**
-   * Tools that the client of the run executes.
+   * Tools that the client of the run executes. Each schema has at most 65,536 characters and refers to nothing outside of itself;
+   * what the model's arguments and the client's outputs do not fit is refused.
    *
    * @generated from field: repeated toolbus.tool.v1.Tool function_tools = 3;
    */

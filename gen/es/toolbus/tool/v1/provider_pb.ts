@@ -17,7 +17,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/provider.proto.
  */
 export const file_toolbus_tool_v1_provider: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sYnVzL3Rvb2wvdjEvcHJvdmlkZXIucHJvdG8SD3Rvb2xidXMudG9vbC52MSK0AQoFU2NvcGUSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIWCgVhZ2VudBgCIAEoCUIHukgEcgIYQBIWCg5hZ2VudF9yZXZpc2lvbhgDIAEoDRIsCgZydW5faWQYBCABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSGwoJcHJpbmNpcGFsGAUgASgJQgi6SAVyAxiAAiJeCgZTb3VyY2USKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSJwoGY29uZmlnGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJCCgtPZmZlcmVkVG9vbBIOCgZzb3VyY2UYASABKAkSIwoEdG9vbBgCIAEoCzIVLnRvb2xidXMudG9vbC52MS5Ub29sIkEKDFNvdXJjZVN0YXR1cxIOCgZzb3VyY2UYASABKAkSEQoJYXZhaWxhYmxlGAIgASgIEg4KBnJlYXNvbhgDIAEoCSJjChBMaXN0VG9vbHNSZXF1ZXN0EiUKBXNjb3BlGAEgASgLMhYudG9vbGJ1cy50b29sLnYxLlNjb3BlEigKB3NvdXJjZXMYAiADKAsyFy50b29sYnVzLnRvb2wudjEuU291cmNlIo0BChFMaXN0VG9vbHNSZXNwb25zZRIrCgV0b29scxgBIAMoCzIcLnRvb2xidXMudG9vbC52MS5PZmZlcmVkVG9vbBIuCgdzb3VyY2VzGAIgAygLMh0udG9vbGJ1cy50b29sLnYxLlNvdXJjZVN0YXR1cxIbChNhbGlrZV9pbl9hbGxfc2NvcGVzGAMgASgIImQKEVdhdGNoVG9vbHNSZXF1ZXN0EiUKBXNjb3BlGAEgASgLMhYudG9vbGJ1cy50b29sLnYxLlNjb3BlEigKB3NvdXJjZXMYAiADKAsyFy50b29sYnVzLnRvb2wudjEuU291cmNlIo4BChJXYXRjaFRvb2xzUmVzcG9uc2USKwoFdG9vbHMYASADKAsyHC50b29sYnVzLnRvb2wudjEuT2ZmZXJlZFRvb2wSLgoHc291cmNlcxgCIAMoCzIdLnRvb2xidXMudG9vbC52MS5Tb3VyY2VTdGF0dXMSGwoTYWxpa2VfaW5fYWxsX3Njb3BlcxgDIAEoCCLSAgoPQ2FsbFRvb2xSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEiUKBXNjb3BlGAIgASgLMhYudG9vbGJ1cy50b29sLnYxLlNjb3BlEicKBnNvdXJjZRgDIAEoCzIXLnRvb2xidXMudG9vbC52MS5Tb3VyY2USGAoEdG9vbBgEIAEoCUIKukgHcgUQARiAAhIWCg5hcmd1bWVudHNfanNvbhgFIAEoCRIsCghkZWFkbGluZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGY29uZmlnGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI2Cg5idWlsdGluX3BvbGljeRgIIAEoCzIeLnRvb2xidXMudG9vbC52MS5CdWlsdGluUG9saWN5IqYBChBDYWxsVG9vbFJlc3BvbnNlEjEKCHByb2dyZXNzGAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlRvb2xQcm9ncmVzc0gAEicKA2xvZxgCIAEoCzIYLnRvb2xidXMudG9vbC52MS5Ub29sTG9nSAASLQoGcmVzdWx0GAMgASgLMhsudG9vbGJ1cy50b29sLnYxLlRvb2xSZXN1bHRIAEIHCgVldmVudCI8ChNSZWxlYXNlU2NvcGVSZXF1ZXN0EiUKBXNjb3BlGAEgASgLMhYudG9vbGJ1cy50b29sLnYxLlNjb3BlIiYKFFJlbGVhc2VTY29wZVJlc3BvbnNlEg4KBmNsb3NlZBgBIAEoDTLyAgoTVG9vbFByb3ZpZGVyU2VydmljZRJSCglMaXN0VG9vbHMSIS50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xzUmVxdWVzdBoiLnRvb2xidXMudG9vbC52MS5MaXN0VG9vbHNSZXNwb25zZRJXCgpXYXRjaFRvb2xzEiIudG9vbGJ1cy50b29sLnYxLldhdGNoVG9vbHNSZXF1ZXN0GiMudG9vbGJ1cy50b29sLnYxLldhdGNoVG9vbHNSZXNwb25zZTABElEKCENhbGxUb29sEiAudG9vbGJ1cy50b29sLnYxLkNhbGxUb29sUmVxdWVzdBohLnRvb2xidXMudG9vbC52MS5DYWxsVG9vbFJlc3BvbnNlMAESWwoMUmVsZWFzZVNjb3BlEiQudG9vbGJ1cy50b29sLnYxLlJlbGVhc2VTY29wZVJlcXVlc3QaJS50b29sYnVzLnRvb2wudjEuUmVsZWFzZVNjb3BlUmVzcG9uc2VCrQEKE2NvbS50b29sYnVzLnRvb2wudjFCDVByb3ZpZGVyUHJvdG9QAVopdG9vbGJ1cy5kZXYvZ2VuL2dvL3Rvb2xidXMvdG9vbC92MTt0b29sdjGiAgNUVFiqAg9Ub29sYnVzLlRvb2wuVjHKAg9Ub29sYnVzXFRvb2xcVjHiAhtUb29sYnVzXFRvb2xcVjFcR1BCTWV0YWRhdGHqAhFUb29sYnVzOjpUb29sOjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
+  fileDesc("Ch50b29sYnVzL3Rvb2wvdjEvcHJvdmlkZXIucHJvdG8SD3Rvb2xidXMudG9vbC52MSK0AQoFU2NvcGUSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIWCgVhZ2VudBgCIAEoCUIHukgEcgIYQBIWCg5hZ2VudF9yZXZpc2lvbhgDIAEoDRIsCgZydW5faWQYBCABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSGwoJcHJpbmNpcGFsGAUgASgJQgi6SAVyAxiAAiLMAQoJUnVuQm91bmRzEgwKBHR1cm4YASABKA0SEQoJbWF4X3R1cm5zGAIgASgNEgwKBGNhbGwYAyABKA0SFgoObWF4X3Rvb2xfY2FsbHMYBCABKA0SEwoLdG9vbF9jaG9pY2UYBSABKAkSEwoLZm9yY2VkX3Rvb2wYBiABKAkSGAoLdG9rZW5zX2xlZnQYByABKARIAIgBARIWCgljb3N0X2xlZnQYCCABKAFIAYgBAUIOCgxfdG9rZW5zX2xlZnRCDAoKX2Nvc3RfbGVmdCJeCgZTb3VyY2USKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSJwoGY29uZmlnGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJCCgtPZmZlcmVkVG9vbBIOCgZzb3VyY2UYASABKAkSIwoEdG9vbBgCIAEoCzIVLnRvb2xidXMudG9vbC52MS5Ub29sIkEKDFNvdXJjZVN0YXR1cxIOCgZzb3VyY2UYASABKAkSEQoJYXZhaWxhYmxlGAIgASgIEg4KBnJlYXNvbhgDIAEoCSJjChBMaXN0VG9vbHNSZXF1ZXN0EiUKBXNjb3BlGAEgASgLMhYudG9vbGJ1cy50b29sLnYxLlNjb3BlEigKB3NvdXJjZXMYAiADKAsyFy50b29sYnVzLnRvb2wudjEuU291cmNlIo0BChFMaXN0VG9vbHNSZXNwb25zZRIrCgV0b29scxgBIAMoCzIcLnRvb2xidXMudG9vbC52MS5PZmZlcmVkVG9vbBIuCgdzb3VyY2VzGAIgAygLMh0udG9vbGJ1cy50b29sLnYxLlNvdXJjZVN0YXR1cxIbChNhbGlrZV9pbl9hbGxfc2NvcGVzGAMgASgIImQKEVdhdGNoVG9vbHNSZXF1ZXN0EiUKBXNjb3BlGAEgASgLMhYudG9vbGJ1cy50b29sLnYxLlNjb3BlEigKB3NvdXJjZXMYAiADKAsyFy50b29sYnVzLnRvb2wudjEuU291cmNlIo4BChJXYXRjaFRvb2xzUmVzcG9uc2USKwoFdG9vbHMYASADKAsyHC50b29sYnVzLnRvb2wudjEuT2ZmZXJlZFRvb2wSLgoHc291cmNlcxgCIAMoCzIdLnRvb2xidXMudG9vbC52MS5Tb3VyY2VTdGF0dXMSGwoTYWxpa2VfaW5fYWxsX3Njb3BlcxgDIAEoCCKVAwoPQ2FsbFRvb2xSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEiUKBXNjb3BlGAIgASgLMhYudG9vbGJ1cy50b29sLnYxLlNjb3BlEicKBnNvdXJjZRgDIAEoCzIXLnRvb2xidXMudG9vbC52MS5Tb3VyY2USGAoEdG9vbBgEIAEoCUIKukgHcgUQARiAAhIWCg5hcmd1bWVudHNfanNvbhgFIAEoCRIsCghkZWFkbGluZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGY29uZmlnGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI2Cg5idWlsdGluX3BvbGljeRgIIAEoCzIeLnRvb2xidXMudG9vbC52MS5CdWlsdGluUG9saWN5EioKBmJvdW5kcxgJIAEoCzIaLnRvb2xidXMudG9vbC52MS5SdW5Cb3VuZHMSFQoNYWxsb3dlZF90b29scxgKIAMoCSKmAQoQQ2FsbFRvb2xSZXNwb25zZRIxCghwcm9ncmVzcxgBIAEoCzIdLnRvb2xidXMudG9vbC52MS5Ub29sUHJvZ3Jlc3NIABInCgNsb2cYAiABKAsyGC50b29sYnVzLnRvb2wudjEuVG9vbExvZ0gAEi0KBnJlc3VsdBgDIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0SABCBwoFZXZlbnQiPAoTUmVsZWFzZVNjb3BlUmVxdWVzdBIlCgVzY29wZRgBIAEoCzIWLnRvb2xidXMudG9vbC52MS5TY29wZSImChRSZWxlYXNlU2NvcGVSZXNwb25zZRIOCgZjbG9zZWQYASABKA0y8gIKE1Rvb2xQcm92aWRlclNlcnZpY2USUgoJTGlzdFRvb2xzEiEudG9vbGJ1cy50b29sLnYxLkxpc3RUb29sc1JlcXVlc3QaIi50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xzUmVzcG9uc2USVwoKV2F0Y2hUb29scxIiLnRvb2xidXMudG9vbC52MS5XYXRjaFRvb2xzUmVxdWVzdBojLnRvb2xidXMudG9vbC52MS5XYXRjaFRvb2xzUmVzcG9uc2UwARJRCghDYWxsVG9vbBIgLnRvb2xidXMudG9vbC52MS5DYWxsVG9vbFJlcXVlc3QaIS50b29sYnVzLnRvb2wudjEuQ2FsbFRvb2xSZXNwb25zZTABElsKDFJlbGVhc2VTY29wZRIkLnRvb2xidXMudG9vbC52MS5SZWxlYXNlU2NvcGVSZXF1ZXN0GiUudG9vbGJ1cy50b29sLnYxLlJlbGVhc2VTY29wZVJlc3BvbnNlQq0BChNjb20udG9vbGJ1cy50b29sLnYxQg1Qcm92aWRlclByb3RvUAFaKXRvb2xidXMuZGV2L2dlbi9nby90b29sYnVzL3Rvb2wvdjE7dG9vbHYxogIDVFRYqgIPVG9vbGJ1cy5Ub29sLlYxygIPVG9vbGJ1c1xUb29sXFYx4gIbVG9vbGJ1c1xUb29sXFYxXEdQQk1ldGFkYXRh6gIRVG9vbGJ1czo6VG9vbDo6VjFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
 
 /**
  * On whose behalf tools are listed and called. A provider keeps state of different scopes apart.
@@ -69,6 +69,77 @@ export const ScopeSchema: GenMessage<Scope> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_provider, 0);
 
 /**
+ * Where a call stands in its run, and what the run's options and limits leave to it. The loop holds to it; the router, and
+ * whatever calls tools or models on the call's behalf, do so once more. It only narrows: without it a call may do what policy permits.
+ *
+ * @generated from message toolbus.tool.v1.RunBounds
+ */
+export type RunBounds = Message<"toolbus.tool.v1.RunBounds"> & {
+  /**
+   * Number of the model's response that made the call, from 1.
+   *
+   * @generated from field: uint32 turn = 1;
+   */
+  turn: number;
+
+  /**
+   * How many responses the run may take (max_turns); 0 means any number.
+   *
+   * @generated from field: uint32 max_turns = 2;
+   */
+  maxTurns: number;
+
+  /**
+   * Number of the call among all of the run, from 1: those of its model, and those that were made on the behalf of such calls.
+   *
+   * @generated from field: uint32 call = 3;
+   */
+  call: number;
+
+  /**
+   * How many calls the run may make (max_tool_calls); 0 means any number.
+   *
+   * @generated from field: uint32 max_tool_calls = 4;
+   */
+  maxToolCalls: number;
+
+  /**
+   * The run's tool_choice, if it is a mode: under `none` nothing is called.
+   *
+   * @generated from field: string tool_choice = 5;
+   */
+  toolChoice: string;
+
+  /**
+   * The tool that this turn is to call, and no other; empty for any.
+   *
+   * @generated from field: string forced_tool = 6;
+   */
+  forcedTool: string;
+
+  /**
+   * What is left of the run's tokens (max_tokens); absent for any number.
+   *
+   * @generated from field: optional uint64 tokens_left = 7;
+   */
+  tokensLeft?: bigint | undefined;
+
+  /**
+   * What is left of what the run may cost (max_cost); absent for any amount.
+   *
+   * @generated from field: optional double cost_left = 8;
+   */
+  costLeft?: number | undefined;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.RunBounds.
+ * Use `create(RunBoundsSchema)` to create a new message.
+ */
+export const RunBoundsSchema: GenMessage<RunBounds> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_provider, 1);
+
+/**
  * Where tools come from: one MCP server, one worker file, one third party's collection.
  *
  * @generated from message toolbus.tool.v1.Source
@@ -94,7 +165,7 @@ export type Source = Message<"toolbus.tool.v1.Source"> & {
  * Use `create(SourceSchema)` to create a new message.
  */
 export const SourceSchema: GenMessage<Source> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_provider, 1);
+  messageDesc(file_toolbus_tool_v1_provider, 2);
 
 /**
  * A tool together with the source that offers it.
@@ -122,7 +193,7 @@ export type OfferedTool = Message<"toolbus.tool.v1.OfferedTool"> & {
  * Use `create(OfferedToolSchema)` to create a new message.
  */
 export const OfferedToolSchema: GenMessage<OfferedTool> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_provider, 2);
+  messageDesc(file_toolbus_tool_v1_provider, 3);
 
 /**
  * Whether a source can be used.
@@ -157,7 +228,7 @@ export type SourceStatus = Message<"toolbus.tool.v1.SourceStatus"> & {
  * Use `create(SourceStatusSchema)` to create a new message.
  */
 export const SourceStatusSchema: GenMessage<SourceStatus> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_provider, 3);
+  messageDesc(file_toolbus_tool_v1_provider, 4);
 
 /**
  * Asks for the tools of a scope.
@@ -185,7 +256,7 @@ export type ListToolsRequest = Message<"toolbus.tool.v1.ListToolsRequest"> & {
  * Use `create(ListToolsRequestSchema)` to create a new message.
  */
 export const ListToolsRequestSchema: GenMessage<ListToolsRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_provider, 4);
+  messageDesc(file_toolbus_tool_v1_provider, 5);
 
 /**
  * The tools of a scope.
@@ -220,7 +291,7 @@ export type ListToolsResponse = Message<"toolbus.tool.v1.ListToolsResponse"> & {
  * Use `create(ListToolsResponseSchema)` to create a new message.
  */
 export const ListToolsResponseSchema: GenMessage<ListToolsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_provider, 5);
+  messageDesc(file_toolbus_tool_v1_provider, 6);
 
 /**
  * Asks to be told of the tools of a scope now and whenever they change.
@@ -248,7 +319,7 @@ export type WatchToolsRequest = Message<"toolbus.tool.v1.WatchToolsRequest"> & {
  * Use `create(WatchToolsRequestSchema)` to create a new message.
  */
 export const WatchToolsRequestSchema: GenMessage<WatchToolsRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_provider, 6);
+  messageDesc(file_toolbus_tool_v1_provider, 7);
 
 /**
  * The whole offer as it is now; the first comes at once, another after each change.
@@ -283,7 +354,7 @@ export type WatchToolsResponse = Message<"toolbus.tool.v1.WatchToolsResponse"> &
  * Use `create(WatchToolsResponseSchema)` to create a new message.
  */
 export const WatchToolsResponseSchema: GenMessage<WatchToolsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_provider, 7);
+  messageDesc(file_toolbus_tool_v1_provider, 8);
 
 /**
  * Executes one call.
@@ -346,6 +417,20 @@ export type CallToolRequest = Message<"toolbus.tool.v1.CallToolRequest"> & {
    * @generated from field: toolbus.tool.v1.BuiltinPolicy builtin_policy = 8;
    */
   builtinPolicy?: BuiltinPolicy | undefined;
+
+  /**
+   * What the run that calls leaves to the call; whoever calls further tools on its behalf hands it on. Absent outside a run.
+   *
+   * @generated from field: toolbus.tool.v1.RunBounds bounds = 9;
+   */
+  bounds?: RunBounds | undefined;
+
+  /**
+   * What the run that calls allows (allowed_tools), handed on likewise; empty allows all.
+   *
+   * @generated from field: repeated string allowed_tools = 10;
+   */
+  allowedTools: string[];
 };
 
 /**
@@ -353,7 +438,7 @@ export type CallToolRequest = Message<"toolbus.tool.v1.CallToolRequest"> & {
  * Use `create(CallToolRequestSchema)` to create a new message.
  */
 export const CallToolRequestSchema: GenMessage<CallToolRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_provider, 8);
+  messageDesc(file_toolbus_tool_v1_provider, 9);
 
 /**
  * What happens in a call: progress and logs, then exactly one result.
@@ -398,7 +483,7 @@ export type CallToolResponse = Message<"toolbus.tool.v1.CallToolResponse"> & {
  * Use `create(CallToolResponseSchema)` to create a new message.
  */
 export const CallToolResponseSchema: GenMessage<CallToolResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_provider, 9);
+  messageDesc(file_toolbus_tool_v1_provider, 10);
 
 /**
  * The scope is over: its session was closed, or was given another agent.
@@ -419,7 +504,7 @@ export type ReleaseScopeRequest = Message<"toolbus.tool.v1.ReleaseScopeRequest">
  * Use `create(ReleaseScopeRequestSchema)` to create a new message.
  */
 export const ReleaseScopeRequestSchema: GenMessage<ReleaseScopeRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_provider, 10);
+  messageDesc(file_toolbus_tool_v1_provider, 11);
 
 /**
  * Nothing of the scope is open any more.
@@ -440,7 +525,7 @@ export type ReleaseScopeResponse = Message<"toolbus.tool.v1.ReleaseScopeResponse
  * Use `create(ReleaseScopeResponseSchema)` to create a new message.
  */
 export const ReleaseScopeResponseSchema: GenMessage<ReleaseScopeResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_provider, 11);
+  messageDesc(file_toolbus_tool_v1_provider, 12);
 
 /**
  * What every provider of tools serves, on the bus or at a URL.

@@ -629,7 +629,8 @@ type SubmitOutputsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The run.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// The outputs; they may come in parts.
+	// The outputs; they may come in parts. All of a request are stored, or none: those that are refused are named, and all may come
+	// again.
 	Outputs       []*v1.FunctionCallOutput `protobuf:"bytes,2,rep,name=outputs,proto3" json:"outputs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -283,7 +283,9 @@ type CallToolRequest struct {
 	// When the caller's time is over; absent for the tool's own limit.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// Whether this repeats a call whose first execution may have begun.
-	Recovering    bool `protobuf:"varint,9,opt,name=recovering,proto3" json:"recovering,omitempty"`
+	Recovering bool `protobuf:"varint,9,opt,name=recovering,proto3" json:"recovering,omitempty"`
+	// Where the call stands in its run, and what the run leaves to it; absent outside a run.
+	Bounds        *v1.RunBounds `protobuf:"bytes,10,opt,name=bounds,proto3" json:"bounds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -379,6 +381,13 @@ func (x *CallToolRequest) GetRecovering() bool {
 		return x.Recovering
 	}
 	return false
+}
+
+func (x *CallToolRequest) GetBounds() *v1.RunBounds {
+	if x != nil {
+		return x.Bounds
+	}
+	return nil
 }
 
 // What happens in a call: progress and logs, then exactly one result.
@@ -791,7 +800,7 @@ const file_toolbus_router_v1_tool_router_proto_rawDesc = "" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12\x14\n" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x12%\n" +
 	"\x0eagent_revision\x18\x04 \x01(\rR\ragentRevision\x12%\n" +
-	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\"\xa6\x03\n" +
+	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\"\xda\x03\n" +
 	"\x0fCallToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\x06callId\x12;\n" +
 	"\n" +
@@ -805,7 +814,9 @@ const file_toolbus_router_v1_tool_router_proto_rawDesc = "" +
 	"\bdeadline\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12\x1e\n" +
 	"\n" +
 	"recovering\x18\t \x01(\bR\n" +
-	"recovering\"\xfd\x01\n" +
+	"recovering\x122\n" +
+	"\x06bounds\x18\n" +
+	" \x01(\v2\x1a.toolbus.tool.v1.RunBoundsR\x06bounds\"\xfd\x01\n" +
 	"\x10CallToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x125\n" +
@@ -868,30 +879,32 @@ var file_toolbus_router_v1_tool_router_proto_goTypes = []any{
 	(*v1.Tool)(nil),               // 8: toolbus.tool.v1.Tool
 	(*v1.SourceStatus)(nil),       // 9: toolbus.tool.v1.SourceStatus
 	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
-	(*v1.ToolProgress)(nil),       // 11: toolbus.tool.v1.ToolProgress
-	(*v1.ToolLog)(nil),            // 12: toolbus.tool.v1.ToolLog
-	(*v1.ToolResult)(nil),         // 13: toolbus.tool.v1.ToolResult
+	(*v1.RunBounds)(nil),          // 11: toolbus.tool.v1.RunBounds
+	(*v1.ToolProgress)(nil),       // 12: toolbus.tool.v1.ToolProgress
+	(*v1.ToolLog)(nil),            // 13: toolbus.tool.v1.ToolLog
+	(*v1.ToolResult)(nil),         // 14: toolbus.tool.v1.ToolResult
 }
 var file_toolbus_router_v1_tool_router_proto_depIdxs = []int32{
 	8,  // 0: toolbus.router.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
 	0,  // 1: toolbus.router.v1.ListToolsResponse.tools:type_name -> toolbus.router.v1.ModelTool
 	9,  // 2: toolbus.router.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
 	10, // 3: toolbus.router.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
-	11, // 4: toolbus.router.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	12, // 5: toolbus.router.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	13, // 6: toolbus.router.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
-	6,  // 7: toolbus.router.v1.ExplainToolResponse.steps:type_name -> toolbus.router.v1.ExplainStep
-	1,  // 8: toolbus.router.v1.ToolRouterService.ListTools:input_type -> toolbus.router.v1.ListToolsRequest
-	3,  // 9: toolbus.router.v1.ToolRouterService.CallTool:input_type -> toolbus.router.v1.CallToolRequest
-	5,  // 10: toolbus.router.v1.ToolRouterService.ExplainTool:input_type -> toolbus.router.v1.ExplainToolRequest
-	2,  // 11: toolbus.router.v1.ToolRouterService.ListTools:output_type -> toolbus.router.v1.ListToolsResponse
-	4,  // 12: toolbus.router.v1.ToolRouterService.CallTool:output_type -> toolbus.router.v1.CallToolResponse
-	7,  // 13: toolbus.router.v1.ToolRouterService.ExplainTool:output_type -> toolbus.router.v1.ExplainToolResponse
-	11, // [11:14] is the sub-list for method output_type
-	8,  // [8:11] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	11, // 4: toolbus.router.v1.CallToolRequest.bounds:type_name -> toolbus.tool.v1.RunBounds
+	12, // 5: toolbus.router.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	13, // 6: toolbus.router.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	14, // 7: toolbus.router.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
+	6,  // 8: toolbus.router.v1.ExplainToolResponse.steps:type_name -> toolbus.router.v1.ExplainStep
+	1,  // 9: toolbus.router.v1.ToolRouterService.ListTools:input_type -> toolbus.router.v1.ListToolsRequest
+	3,  // 10: toolbus.router.v1.ToolRouterService.CallTool:input_type -> toolbus.router.v1.CallToolRequest
+	5,  // 11: toolbus.router.v1.ToolRouterService.ExplainTool:input_type -> toolbus.router.v1.ExplainToolRequest
+	2,  // 12: toolbus.router.v1.ToolRouterService.ListTools:output_type -> toolbus.router.v1.ListToolsResponse
+	4,  // 13: toolbus.router.v1.ToolRouterService.CallTool:output_type -> toolbus.router.v1.CallToolResponse
+	7,  // 14: toolbus.router.v1.ToolRouterService.ExplainTool:output_type -> toolbus.router.v1.ExplainToolResponse
+	12, // [12:15] is the sub-list for method output_type
+	9,  // [9:12] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_router_v1_tool_router_proto_init() }

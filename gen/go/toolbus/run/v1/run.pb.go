@@ -672,7 +672,8 @@ type RunOptions struct {
 	ToolChoice *ToolChoice `protobuf:"bytes,1,opt,name=tool_choice,json=toolChoice,proto3" json:"tool_choice,omitempty"`
 	// Narrows what may be called: aliases, references or model names. Empty allows all.
 	AllowedTools []string `protobuf:"bytes,2,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
-	// Tools that the client of the run executes.
+	// Tools that the client of the run executes. Each schema has at most 65,536 characters and refers to nothing outside of itself;
+	// what the model's arguments and the client's outputs do not fit is refused.
 	FunctionTools []*v1.Tool `protobuf:"bytes,3,rep,name=function_tools,json=functionTools,proto3" json:"function_tools,omitempty"`
 	// How the loop treats the model's calls.
 	Mode RunMode `protobuf:"varint,4,opt,name=mode,proto3,enum=toolbus.run.v1.RunMode" json:"mode,omitempty"`

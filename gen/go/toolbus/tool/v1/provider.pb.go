@@ -108,6 +108,116 @@ func (x *Scope) GetPrincipal() string {
 	return ""
 }
 
+// Where a call stands in its run, and what the run's options and limits leave to it. The loop holds to it; the router, and
+// whatever calls tools or models on the call's behalf, do so once more. It only narrows: without it a call may do what policy permits.
+type RunBounds struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the model's response that made the call, from 1.
+	Turn uint32 `protobuf:"varint,1,opt,name=turn,proto3" json:"turn,omitempty"`
+	// How many responses the run may take (max_turns); 0 means any number.
+	MaxTurns uint32 `protobuf:"varint,2,opt,name=max_turns,json=maxTurns,proto3" json:"max_turns,omitempty"`
+	// Number of the call among all of the run, from 1: those of its model, and those that were made on the behalf of such calls.
+	Call uint32 `protobuf:"varint,3,opt,name=call,proto3" json:"call,omitempty"`
+	// How many calls the run may make (max_tool_calls); 0 means any number.
+	MaxToolCalls uint32 `protobuf:"varint,4,opt,name=max_tool_calls,json=maxToolCalls,proto3" json:"max_tool_calls,omitempty"`
+	// The run's tool_choice, if it is a mode: under `none` nothing is called.
+	ToolChoice string `protobuf:"bytes,5,opt,name=tool_choice,json=toolChoice,proto3" json:"tool_choice,omitempty"`
+	// The tool that this turn is to call, and no other; empty for any.
+	ForcedTool string `protobuf:"bytes,6,opt,name=forced_tool,json=forcedTool,proto3" json:"forced_tool,omitempty"`
+	// What is left of the run's tokens (max_tokens); absent for any number.
+	TokensLeft *uint64 `protobuf:"varint,7,opt,name=tokens_left,json=tokensLeft,proto3,oneof" json:"tokens_left,omitempty"`
+	// What is left of what the run may cost (max_cost); absent for any amount.
+	CostLeft      *float64 `protobuf:"fixed64,8,opt,name=cost_left,json=costLeft,proto3,oneof" json:"cost_left,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunBounds) Reset() {
+	*x = RunBounds{}
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunBounds) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunBounds) ProtoMessage() {}
+
+func (x *RunBounds) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunBounds.ProtoReflect.Descriptor instead.
+func (*RunBounds) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *RunBounds) GetTurn() uint32 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
+func (x *RunBounds) GetMaxTurns() uint32 {
+	if x != nil {
+		return x.MaxTurns
+	}
+	return 0
+}
+
+func (x *RunBounds) GetCall() uint32 {
+	if x != nil {
+		return x.Call
+	}
+	return 0
+}
+
+func (x *RunBounds) GetMaxToolCalls() uint32 {
+	if x != nil {
+		return x.MaxToolCalls
+	}
+	return 0
+}
+
+func (x *RunBounds) GetToolChoice() string {
+	if x != nil {
+		return x.ToolChoice
+	}
+	return ""
+}
+
+func (x *RunBounds) GetForcedTool() string {
+	if x != nil {
+		return x.ForcedTool
+	}
+	return ""
+}
+
+func (x *RunBounds) GetTokensLeft() uint64 {
+	if x != nil && x.TokensLeft != nil {
+		return *x.TokensLeft
+	}
+	return 0
+}
+
+func (x *RunBounds) GetCostLeft() float64 {
+	if x != nil && x.CostLeft != nil {
+		return *x.CostLeft
+	}
+	return 0
+}
+
 // Where tools come from: one MCP server, one worker file, one third party's collection.
 type Source struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -121,7 +231,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[1]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -133,7 +243,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[1]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -146,7 +256,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{1}
+	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Source) GetName() string {
@@ -176,7 +286,7 @@ type OfferedTool struct {
 
 func (x *OfferedTool) Reset() {
 	*x = OfferedTool{}
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[2]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -188,7 +298,7 @@ func (x *OfferedTool) String() string {
 func (*OfferedTool) ProtoMessage() {}
 
 func (x *OfferedTool) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[2]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -201,7 +311,7 @@ func (x *OfferedTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferedTool.ProtoReflect.Descriptor instead.
 func (*OfferedTool) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{2}
+	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *OfferedTool) GetSource() string {
@@ -233,7 +343,7 @@ type SourceStatus struct {
 
 func (x *SourceStatus) Reset() {
 	*x = SourceStatus{}
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[3]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -245,7 +355,7 @@ func (x *SourceStatus) String() string {
 func (*SourceStatus) ProtoMessage() {}
 
 func (x *SourceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[3]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -258,7 +368,7 @@ func (x *SourceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStatus.ProtoReflect.Descriptor instead.
 func (*SourceStatus) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{3}
+	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SourceStatus) GetSource() string {
@@ -295,7 +405,7 @@ type ListToolsRequest struct {
 
 func (x *ListToolsRequest) Reset() {
 	*x = ListToolsRequest{}
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[4]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -307,7 +417,7 @@ func (x *ListToolsRequest) String() string {
 func (*ListToolsRequest) ProtoMessage() {}
 
 func (x *ListToolsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[4]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -320,7 +430,7 @@ func (x *ListToolsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListToolsRequest.ProtoReflect.Descriptor instead.
 func (*ListToolsRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{4}
+	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListToolsRequest) GetScope() *Scope {
@@ -352,7 +462,7 @@ type ListToolsResponse struct {
 
 func (x *ListToolsResponse) Reset() {
 	*x = ListToolsResponse{}
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[5]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -364,7 +474,7 @@ func (x *ListToolsResponse) String() string {
 func (*ListToolsResponse) ProtoMessage() {}
 
 func (x *ListToolsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[5]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -377,7 +487,7 @@ func (x *ListToolsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListToolsResponse.ProtoReflect.Descriptor instead.
 func (*ListToolsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{5}
+	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListToolsResponse) GetTools() []*OfferedTool {
@@ -414,7 +524,7 @@ type WatchToolsRequest struct {
 
 func (x *WatchToolsRequest) Reset() {
 	*x = WatchToolsRequest{}
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -426,7 +536,7 @@ func (x *WatchToolsRequest) String() string {
 func (*WatchToolsRequest) ProtoMessage() {}
 
 func (x *WatchToolsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -439,7 +549,7 @@ func (x *WatchToolsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchToolsRequest.ProtoReflect.Descriptor instead.
 func (*WatchToolsRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WatchToolsRequest) GetScope() *Scope {
@@ -471,7 +581,7 @@ type WatchToolsResponse struct {
 
 func (x *WatchToolsResponse) Reset() {
 	*x = WatchToolsResponse{}
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[7]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -483,7 +593,7 @@ func (x *WatchToolsResponse) String() string {
 func (*WatchToolsResponse) ProtoMessage() {}
 
 func (x *WatchToolsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[7]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -496,7 +606,7 @@ func (x *WatchToolsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchToolsResponse.ProtoReflect.Descriptor instead.
 func (*WatchToolsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WatchToolsResponse) GetTools() []*OfferedTool {
@@ -539,13 +649,17 @@ type CallToolRequest struct {
 	Config *structpb.Struct `protobuf:"bytes,7,opt,name=config,proto3" json:"config,omitempty"`
 	// The policy of a built-in.
 	BuiltinPolicy *BuiltinPolicy `protobuf:"bytes,8,opt,name=builtin_policy,json=builtinPolicy,proto3" json:"builtin_policy,omitempty"`
+	// What the run that calls leaves to the call; whoever calls further tools on its behalf hands it on. Absent outside a run.
+	Bounds *RunBounds `protobuf:"bytes,9,opt,name=bounds,proto3" json:"bounds,omitempty"`
+	// What the run that calls allows (allowed_tools), handed on likewise; empty allows all.
+	AllowedTools  []string `protobuf:"bytes,10,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CallToolRequest) Reset() {
 	*x = CallToolRequest{}
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[8]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -557,7 +671,7 @@ func (x *CallToolRequest) String() string {
 func (*CallToolRequest) ProtoMessage() {}
 
 func (x *CallToolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[8]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -570,7 +684,7 @@ func (x *CallToolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolRequest.ProtoReflect.Descriptor instead.
 func (*CallToolRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CallToolRequest) GetCallId() string {
@@ -629,6 +743,20 @@ func (x *CallToolRequest) GetBuiltinPolicy() *BuiltinPolicy {
 	return nil
 }
 
+func (x *CallToolRequest) GetBounds() *RunBounds {
+	if x != nil {
+		return x.Bounds
+	}
+	return nil
+}
+
+func (x *CallToolRequest) GetAllowedTools() []string {
+	if x != nil {
+		return x.AllowedTools
+	}
+	return nil
+}
+
 // What happens in a call: progress and logs, then exactly one result.
 type CallToolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -646,7 +774,7 @@ type CallToolResponse struct {
 
 func (x *CallToolResponse) Reset() {
 	*x = CallToolResponse{}
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[9]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -658,7 +786,7 @@ func (x *CallToolResponse) String() string {
 func (*CallToolResponse) ProtoMessage() {}
 
 func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[9]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -671,7 +799,7 @@ func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolResponse.ProtoReflect.Descriptor instead.
 func (*CallToolResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CallToolResponse) GetEvent() isCallToolResponse_Event {
@@ -744,7 +872,7 @@ type ReleaseScopeRequest struct {
 
 func (x *ReleaseScopeRequest) Reset() {
 	*x = ReleaseScopeRequest{}
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[10]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -756,7 +884,7 @@ func (x *ReleaseScopeRequest) String() string {
 func (*ReleaseScopeRequest) ProtoMessage() {}
 
 func (x *ReleaseScopeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[10]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -769,7 +897,7 @@ func (x *ReleaseScopeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseScopeRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseScopeRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{10}
+	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReleaseScopeRequest) GetScope() *Scope {
@@ -790,7 +918,7 @@ type ReleaseScopeResponse struct {
 
 func (x *ReleaseScopeResponse) Reset() {
 	*x = ReleaseScopeResponse{}
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[11]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -802,7 +930,7 @@ func (x *ReleaseScopeResponse) String() string {
 func (*ReleaseScopeResponse) ProtoMessage() {}
 
 func (x *ReleaseScopeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[11]
+	mi := &file_toolbus_tool_v1_provider_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -815,7 +943,7 @@ func (x *ReleaseScopeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseScopeResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseScopeResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{11}
+	return file_toolbus_tool_v1_provider_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReleaseScopeResponse) GetClosed() uint32 {
@@ -836,7 +964,22 @@ const file_toolbus_tool_v1_provider_proto_rawDesc = "" +
 	"\x05agent\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x05agent\x12%\n" +
 	"\x0eagent_revision\x18\x03 \x01(\rR\ragentRevision\x123\n" +
 	"\x06run_id\x18\x04 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12&\n" +
-	"\tprincipal\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"l\n" +
+	"\tprincipal\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"\x9e\x02\n" +
+	"\tRunBounds\x12\x12\n" +
+	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x1b\n" +
+	"\tmax_turns\x18\x02 \x01(\rR\bmaxTurns\x12\x12\n" +
+	"\x04call\x18\x03 \x01(\rR\x04call\x12$\n" +
+	"\x0emax_tool_calls\x18\x04 \x01(\rR\fmaxToolCalls\x12\x1f\n" +
+	"\vtool_choice\x18\x05 \x01(\tR\n" +
+	"toolChoice\x12\x1f\n" +
+	"\vforced_tool\x18\x06 \x01(\tR\n" +
+	"forcedTool\x12$\n" +
+	"\vtokens_left\x18\a \x01(\x04H\x00R\n" +
+	"tokensLeft\x88\x01\x01\x12 \n" +
+	"\tcost_left\x18\b \x01(\x01H\x01R\bcostLeft\x88\x01\x01B\x0e\n" +
+	"\f_tokens_leftB\f\n" +
+	"\n" +
+	"_cost_left\"l\n" +
 	"\x06Source\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12/\n" +
 	"\x06config\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06config\"P\n" +
@@ -860,7 +1003,7 @@ const file_toolbus_tool_v1_provider_proto_rawDesc = "" +
 	"\x12WatchToolsResponse\x122\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1c.toolbus.tool.v1.OfferedToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12-\n" +
-	"\x13alike_in_all_scopes\x18\x03 \x01(\bR\x10alikeInAllScopes\"\x9f\x03\n" +
+	"\x13alike_in_all_scopes\x18\x03 \x01(\bR\x10alikeInAllScopes\"\xf8\x03\n" +
 	"\x0fCallToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12,\n" +
 	"\x05scope\x18\x02 \x01(\v2\x16.toolbus.tool.v1.ScopeR\x05scope\x12/\n" +
@@ -870,7 +1013,10 @@ const file_toolbus_tool_v1_provider_proto_rawDesc = "" +
 	"\x0earguments_json\x18\x05 \x01(\tR\rargumentsJson\x126\n" +
 	"\bdeadline\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12/\n" +
 	"\x06config\x18\a \x01(\v2\x17.google.protobuf.StructR\x06config\x12E\n" +
-	"\x0ebuiltin_policy\x18\b \x01(\v2\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\"\xbd\x01\n" +
+	"\x0ebuiltin_policy\x18\b \x01(\v2\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x122\n" +
+	"\x06bounds\x18\t \x01(\v2\x1a.toolbus.tool.v1.RunBoundsR\x06bounds\x12#\n" +
+	"\rallowed_tools\x18\n" +
+	" \x03(\tR\fallowedTools\"\xbd\x01\n" +
 	"\x10CallToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x125\n" +
@@ -900,61 +1046,63 @@ func file_toolbus_tool_v1_provider_proto_rawDescGZIP() []byte {
 	return file_toolbus_tool_v1_provider_proto_rawDescData
 }
 
-var file_toolbus_tool_v1_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_toolbus_tool_v1_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_toolbus_tool_v1_provider_proto_goTypes = []any{
 	(*Scope)(nil),                 // 0: toolbus.tool.v1.Scope
-	(*Source)(nil),                // 1: toolbus.tool.v1.Source
-	(*OfferedTool)(nil),           // 2: toolbus.tool.v1.OfferedTool
-	(*SourceStatus)(nil),          // 3: toolbus.tool.v1.SourceStatus
-	(*ListToolsRequest)(nil),      // 4: toolbus.tool.v1.ListToolsRequest
-	(*ListToolsResponse)(nil),     // 5: toolbus.tool.v1.ListToolsResponse
-	(*WatchToolsRequest)(nil),     // 6: toolbus.tool.v1.WatchToolsRequest
-	(*WatchToolsResponse)(nil),    // 7: toolbus.tool.v1.WatchToolsResponse
-	(*CallToolRequest)(nil),       // 8: toolbus.tool.v1.CallToolRequest
-	(*CallToolResponse)(nil),      // 9: toolbus.tool.v1.CallToolResponse
-	(*ReleaseScopeRequest)(nil),   // 10: toolbus.tool.v1.ReleaseScopeRequest
-	(*ReleaseScopeResponse)(nil),  // 11: toolbus.tool.v1.ReleaseScopeResponse
-	(*structpb.Struct)(nil),       // 12: google.protobuf.Struct
-	(*Tool)(nil),                  // 13: toolbus.tool.v1.Tool
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*BuiltinPolicy)(nil),         // 15: toolbus.tool.v1.BuiltinPolicy
-	(*ToolProgress)(nil),          // 16: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),               // 17: toolbus.tool.v1.ToolLog
-	(*ToolResult)(nil),            // 18: toolbus.tool.v1.ToolResult
+	(*RunBounds)(nil),             // 1: toolbus.tool.v1.RunBounds
+	(*Source)(nil),                // 2: toolbus.tool.v1.Source
+	(*OfferedTool)(nil),           // 3: toolbus.tool.v1.OfferedTool
+	(*SourceStatus)(nil),          // 4: toolbus.tool.v1.SourceStatus
+	(*ListToolsRequest)(nil),      // 5: toolbus.tool.v1.ListToolsRequest
+	(*ListToolsResponse)(nil),     // 6: toolbus.tool.v1.ListToolsResponse
+	(*WatchToolsRequest)(nil),     // 7: toolbus.tool.v1.WatchToolsRequest
+	(*WatchToolsResponse)(nil),    // 8: toolbus.tool.v1.WatchToolsResponse
+	(*CallToolRequest)(nil),       // 9: toolbus.tool.v1.CallToolRequest
+	(*CallToolResponse)(nil),      // 10: toolbus.tool.v1.CallToolResponse
+	(*ReleaseScopeRequest)(nil),   // 11: toolbus.tool.v1.ReleaseScopeRequest
+	(*ReleaseScopeResponse)(nil),  // 12: toolbus.tool.v1.ReleaseScopeResponse
+	(*structpb.Struct)(nil),       // 13: google.protobuf.Struct
+	(*Tool)(nil),                  // 14: toolbus.tool.v1.Tool
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*BuiltinPolicy)(nil),         // 16: toolbus.tool.v1.BuiltinPolicy
+	(*ToolProgress)(nil),          // 17: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),               // 18: toolbus.tool.v1.ToolLog
+	(*ToolResult)(nil),            // 19: toolbus.tool.v1.ToolResult
 }
 var file_toolbus_tool_v1_provider_proto_depIdxs = []int32{
-	12, // 0: toolbus.tool.v1.Source.config:type_name -> google.protobuf.Struct
-	13, // 1: toolbus.tool.v1.OfferedTool.tool:type_name -> toolbus.tool.v1.Tool
+	13, // 0: toolbus.tool.v1.Source.config:type_name -> google.protobuf.Struct
+	14, // 1: toolbus.tool.v1.OfferedTool.tool:type_name -> toolbus.tool.v1.Tool
 	0,  // 2: toolbus.tool.v1.ListToolsRequest.scope:type_name -> toolbus.tool.v1.Scope
-	1,  // 3: toolbus.tool.v1.ListToolsRequest.sources:type_name -> toolbus.tool.v1.Source
-	2,  // 4: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.OfferedTool
-	3,  // 5: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
+	2,  // 3: toolbus.tool.v1.ListToolsRequest.sources:type_name -> toolbus.tool.v1.Source
+	3,  // 4: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.OfferedTool
+	4,  // 5: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
 	0,  // 6: toolbus.tool.v1.WatchToolsRequest.scope:type_name -> toolbus.tool.v1.Scope
-	1,  // 7: toolbus.tool.v1.WatchToolsRequest.sources:type_name -> toolbus.tool.v1.Source
-	2,  // 8: toolbus.tool.v1.WatchToolsResponse.tools:type_name -> toolbus.tool.v1.OfferedTool
-	3,  // 9: toolbus.tool.v1.WatchToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
+	2,  // 7: toolbus.tool.v1.WatchToolsRequest.sources:type_name -> toolbus.tool.v1.Source
+	3,  // 8: toolbus.tool.v1.WatchToolsResponse.tools:type_name -> toolbus.tool.v1.OfferedTool
+	4,  // 9: toolbus.tool.v1.WatchToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
 	0,  // 10: toolbus.tool.v1.CallToolRequest.scope:type_name -> toolbus.tool.v1.Scope
-	1,  // 11: toolbus.tool.v1.CallToolRequest.source:type_name -> toolbus.tool.v1.Source
-	14, // 12: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
-	12, // 13: toolbus.tool.v1.CallToolRequest.config:type_name -> google.protobuf.Struct
-	15, // 14: toolbus.tool.v1.CallToolRequest.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
-	16, // 15: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	17, // 16: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	18, // 17: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
-	0,  // 18: toolbus.tool.v1.ReleaseScopeRequest.scope:type_name -> toolbus.tool.v1.Scope
-	4,  // 19: toolbus.tool.v1.ToolProviderService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	6,  // 20: toolbus.tool.v1.ToolProviderService.WatchTools:input_type -> toolbus.tool.v1.WatchToolsRequest
-	8,  // 21: toolbus.tool.v1.ToolProviderService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	10, // 22: toolbus.tool.v1.ToolProviderService.ReleaseScope:input_type -> toolbus.tool.v1.ReleaseScopeRequest
-	5,  // 23: toolbus.tool.v1.ToolProviderService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	7,  // 24: toolbus.tool.v1.ToolProviderService.WatchTools:output_type -> toolbus.tool.v1.WatchToolsResponse
-	9,  // 25: toolbus.tool.v1.ToolProviderService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	11, // 26: toolbus.tool.v1.ToolProviderService.ReleaseScope:output_type -> toolbus.tool.v1.ReleaseScopeResponse
-	23, // [23:27] is the sub-list for method output_type
-	19, // [19:23] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	2,  // 11: toolbus.tool.v1.CallToolRequest.source:type_name -> toolbus.tool.v1.Source
+	15, // 12: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
+	13, // 13: toolbus.tool.v1.CallToolRequest.config:type_name -> google.protobuf.Struct
+	16, // 14: toolbus.tool.v1.CallToolRequest.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
+	1,  // 15: toolbus.tool.v1.CallToolRequest.bounds:type_name -> toolbus.tool.v1.RunBounds
+	17, // 16: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	18, // 17: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	19, // 18: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
+	0,  // 19: toolbus.tool.v1.ReleaseScopeRequest.scope:type_name -> toolbus.tool.v1.Scope
+	5,  // 20: toolbus.tool.v1.ToolProviderService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	7,  // 21: toolbus.tool.v1.ToolProviderService.WatchTools:input_type -> toolbus.tool.v1.WatchToolsRequest
+	9,  // 22: toolbus.tool.v1.ToolProviderService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	11, // 23: toolbus.tool.v1.ToolProviderService.ReleaseScope:input_type -> toolbus.tool.v1.ReleaseScopeRequest
+	6,  // 24: toolbus.tool.v1.ToolProviderService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	8,  // 25: toolbus.tool.v1.ToolProviderService.WatchTools:output_type -> toolbus.tool.v1.WatchToolsResponse
+	10, // 26: toolbus.tool.v1.ToolProviderService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	12, // 27: toolbus.tool.v1.ToolProviderService.ReleaseScope:output_type -> toolbus.tool.v1.ReleaseScopeResponse
+	24, // [24:28] is the sub-list for method output_type
+	20, // [20:24] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_provider_proto_init() }
@@ -963,7 +1111,8 @@ func file_toolbus_tool_v1_provider_proto_init() {
 		return
 	}
 	file_toolbus_tool_v1_tool_proto_init()
-	file_toolbus_tool_v1_provider_proto_msgTypes[9].OneofWrappers = []any{
+	file_toolbus_tool_v1_provider_proto_msgTypes[1].OneofWrappers = []any{}
+	file_toolbus_tool_v1_provider_proto_msgTypes[10].OneofWrappers = []any{
 		(*CallToolResponse_Progress)(nil),
 		(*CallToolResponse_Log)(nil),
 		(*CallToolResponse_Result)(nil),
@@ -974,7 +1123,7 @@ func file_toolbus_tool_v1_provider_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_provider_proto_rawDesc), len(file_toolbus_tool_v1_provider_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -575,7 +575,9 @@ type ToolResult struct {
 	// Whether the run that called is over with it: completed, reason `skipped`. Heeded for built-ins only.
 	EndsRun bool `protobuf:"varint,4,opt,name=ends_run,json=endsRun,proto3" json:"ends_run,omitempty"`
 	// What models used on the call's behalf; counts in the budgets of the run that called. Absent means nothing.
-	Usage         *ModelUsage `protobuf:"bytes,5,opt,name=usage,proto3" json:"usage,omitempty"`
+	Usage *ModelUsage `protobuf:"bytes,5,opt,name=usage,proto3" json:"usage,omitempty"`
+	// How many calls were made on the call's behalf; they count in the max_tool_calls of the run that called.
+	Calls         uint32 `protobuf:"varint,6,opt,name=calls,proto3" json:"calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -643,6 +645,13 @@ func (x *ToolResult) GetUsage() *ModelUsage {
 		return x.Usage
 	}
 	return nil
+}
+
+func (x *ToolResult) GetCalls() uint32 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
 }
 
 // Tokens that models used, and what they cost.
@@ -888,7 +897,7 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\n" +
 	"expires_ms\x18\x0f \x01(\rR\texpiresMsB\n" +
 	"\n" +
-	"\b_visible\"\xc1\x01\n" +
+	"\b_visible\"\xd7\x01\n" +
 	"\n" +
 	"ToolResult\x12\x1f\n" +
 	"\voutput_json\x18\x01 \x01(\tR\n" +
@@ -896,7 +905,8 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\bis_error\x18\x02 \x01(\bR\aisError\x12)\n" +
 	"\x10stored_reference\x18\x03 \x01(\tR\x0fstoredReference\x12\x19\n" +
 	"\bends_run\x18\x04 \x01(\bR\aendsRun\x121\n" +
-	"\x05usage\x18\x05 \x01(\v2\x1b.toolbus.tool.v1.ModelUsageR\x05usage\"h\n" +
+	"\x05usage\x18\x05 \x01(\v2\x1b.toolbus.tool.v1.ModelUsageR\x05usage\x12\x14\n" +
+	"\x05calls\x18\x06 \x01(\rR\x05calls\"h\n" +
 	"\n" +
 	"ModelUsage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x04R\vinputTokens\x12#\n" +

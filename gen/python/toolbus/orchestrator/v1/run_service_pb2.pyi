@@ -317,7 +317,9 @@ class SubmitOutputsRequest(_message.Message):
     """The run."""
     @_builtins.property
     def outputs(self) -> _containers.RepeatedCompositeFieldContainer[_run_pb2.FunctionCallOutput]:
-        """The outputs; they may come in parts."""
+        """The outputs; they may come in parts. All of a request are stored, or none: those that are refused are named, and all may come
+        again.
+        """
 
     def __init__(
         self,

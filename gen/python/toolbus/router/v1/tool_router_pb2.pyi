@@ -154,6 +154,7 @@ class CallToolRequest(_message.Message):
     ALLOWED_TOOLS_FIELD_NUMBER: _builtins.int
     DEADLINE_FIELD_NUMBER: _builtins.int
     RECOVERING_FIELD_NUMBER: _builtins.int
+    BOUNDS_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id; a second call with the same id joins the first or is given its result. Empty lets the router choose one."""
     session_id: _builtins.str
@@ -176,6 +177,10 @@ class CallToolRequest(_message.Message):
     def deadline(self) -> _timestamp_pb2.Timestamp:
         """When the caller's time is over; absent for the tool's own limit."""
 
+    @_builtins.property
+    def bounds(self) -> _provider_pb2.RunBounds:
+        """Where the call stands in its run, and what the run leaves to it; absent outside a run."""
+
     def __init__(
         self,
         *,
@@ -188,10 +193,11 @@ class CallToolRequest(_message.Message):
         allowed_tools: _abc.Iterable[_builtins.str] | None = ...,
         deadline: _timestamp_pb2.Timestamp | None = ...,
         recovering: _builtins.bool = ...,
+        bounds: _provider_pb2.RunBounds | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["deadline", b"deadline"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["bounds", b"bounds", "deadline", b"deadline"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_revision", b"agent_revision", "allowed_tools", b"allowed_tools", "arguments_json", b"arguments_json", "call_id", b"call_id", "deadline", b"deadline", "name", b"name", "recovering", b"recovering", "run_id", b"run_id", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_revision", b"agent_revision", "allowed_tools", b"allowed_tools", "arguments_json", b"arguments_json", "bounds", b"bounds", "call_id", b"call_id", "deadline", b"deadline", "name", b"name", "recovering", b"recovering", "run_id", b"run_id", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -337,7 +337,9 @@ class RunOptions(_message.Message):
 
     @_builtins.property
     def function_tools(self) -> _containers.RepeatedCompositeFieldContainer[_tool_pb2.Tool]:
-        """Tools that the client of the run executes."""
+        """Tools that the client of the run executes. Each schema has at most 65,536 characters and refers to nothing outside of itself;
+        what the model's arguments and the client's outputs do not fit is refused.
+        """
 
     @_builtins.property
     def limits(self) -> _agent_pb2.Limits:

@@ -28,7 +28,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1etoolbus/tool/v1/provider.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xe7\x01\n\x05Scope\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1d\n\x05\x61gent\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@R\x05\x61gent\x12%\n\x0e\x61gent_revision\x18\x03 \x01(\rR\ragentRevision\x12\x33\n\x06run_id\x18\x04 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12&\n\tprincipal\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"l\n\x06Source\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12/\n\x06\x63onfig\x18\x02 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\"P\n\x0bOfferedTool\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12)\n\x04tool\x18\x02 \x01(\x0b\x32\x15.toolbus.tool.v1.ToolR\x04tool\"\\\n\x0cSourceStatus\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12\x1c\n\tavailable\x18\x02 \x01(\x08R\tavailable\x12\x16\n\x06reason\x18\x03 \x01(\tR\x06reason\"s\n\x10ListToolsRequest\x12,\n\x05scope\x18\x01 \x01(\x0b\x32\x16.toolbus.tool.v1.ScopeR\x05scope\x12\x31\n\x07sources\x18\x02 \x03(\x0b\x32\x17.toolbus.tool.v1.SourceR\x07sources\"\xaf\x01\n\x11ListToolsResponse\x12\x32\n\x05tools\x18\x01 \x03(\x0b\x32\x1c.toolbus.tool.v1.OfferedToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12-\n\x13\x61like_in_all_scopes\x18\x03 \x01(\x08R\x10\x61likeInAllScopes\"t\n\x11WatchToolsRequest\x12,\n\x05scope\x18\x01 \x01(\x0b\x32\x16.toolbus.tool.v1.ScopeR\x05scope\x12\x31\n\x07sources\x18\x02 \x03(\x0b\x32\x17.toolbus.tool.v1.SourceR\x07sources\"\xb0\x01\n\x12WatchToolsResponse\x12\x32\n\x05tools\x18\x01 \x03(\x0b\x32\x1c.toolbus.tool.v1.OfferedToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12-\n\x13\x61like_in_all_scopes\x18\x03 \x01(\x08R\x10\x61likeInAllScopes\"\x9f\x03\n\x0f\x43\x61llToolRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12,\n\x05scope\x18\x02 \x01(\x0b\x32\x16.toolbus.tool.v1.ScopeR\x05scope\x12/\n\x06source\x18\x03 \x01(\x0b\x32\x17.toolbus.tool.v1.SourceR\x06source\x12\x1e\n\x04tool\x18\x04 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x04tool\x12%\n\x0e\x61rguments_json\x18\x05 \x01(\tR\rargumentsJson\x12\x36\n\x08\x64\x65\x61\x64line\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08\x64\x65\x61\x64line\x12/\n\x06\x63onfig\x18\x07 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\x12\x45\n\x0e\x62uiltin_policy\x18\x08 \x01(\x0b\x32\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\"\xbd\x01\n\x10\x43\x61llToolResponse\x12;\n\x08progress\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.ToolProgressH\x00R\x08progress\x12,\n\x03log\x18\x02 \x01(\x0b\x32\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12\x35\n\x06result\x18\x03 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultH\x00R\x06resultB\x07\n\x05\x65vent\"C\n\x13ReleaseScopeRequest\x12,\n\x05scope\x18\x01 \x01(\x0b\x32\x16.toolbus.tool.v1.ScopeR\x05scope\".\n\x14ReleaseScopeResponse\x12\x16\n\x06\x63losed\x18\x01 \x01(\rR\x06\x63losed2\xf2\x02\n\x13ToolProviderService\x12R\n\tListTools\x12!.toolbus.tool.v1.ListToolsRequest\x1a\".toolbus.tool.v1.ListToolsResponse\x12W\n\nWatchTools\x12\".toolbus.tool.v1.WatchToolsRequest\x1a#.toolbus.tool.v1.WatchToolsResponse0\x01\x12Q\n\x08\x43\x61llTool\x12 .toolbus.tool.v1.CallToolRequest\x1a!.toolbus.tool.v1.CallToolResponse0\x01\x12[\n\x0cReleaseScope\x12$.toolbus.tool.v1.ReleaseScopeRequest\x1a%.toolbus.tool.v1.ReleaseScopeResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1etoolbus/tool/v1/provider.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xe7\x01\n\x05Scope\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1d\n\x05\x61gent\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@R\x05\x61gent\x12%\n\x0e\x61gent_revision\x18\x03 \x01(\rR\ragentRevision\x12\x33\n\x06run_id\x18\x04 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12&\n\tprincipal\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"\x9e\x02\n\tRunBounds\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12\x1b\n\tmax_turns\x18\x02 \x01(\rR\x08maxTurns\x12\x12\n\x04\x63\x61ll\x18\x03 \x01(\rR\x04\x63\x61ll\x12$\n\x0emax_tool_calls\x18\x04 \x01(\rR\x0cmaxToolCalls\x12\x1f\n\x0btool_choice\x18\x05 \x01(\tR\ntoolChoice\x12\x1f\n\x0b\x66orced_tool\x18\x06 \x01(\tR\nforcedTool\x12$\n\x0btokens_left\x18\x07 \x01(\x04H\x00R\ntokensLeft\x88\x01\x01\x12 \n\tcost_left\x18\x08 \x01(\x01H\x01R\x08\x63ostLeft\x88\x01\x01\x42\x0e\n\x0c_tokens_leftB\x0c\n\n_cost_left\"l\n\x06Source\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12/\n\x06\x63onfig\x18\x02 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\"P\n\x0bOfferedTool\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12)\n\x04tool\x18\x02 \x01(\x0b\x32\x15.toolbus.tool.v1.ToolR\x04tool\"\\\n\x0cSourceStatus\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12\x1c\n\tavailable\x18\x02 \x01(\x08R\tavailable\x12\x16\n\x06reason\x18\x03 \x01(\tR\x06reason\"s\n\x10ListToolsRequest\x12,\n\x05scope\x18\x01 \x01(\x0b\x32\x16.toolbus.tool.v1.ScopeR\x05scope\x12\x31\n\x07sources\x18\x02 \x03(\x0b\x32\x17.toolbus.tool.v1.SourceR\x07sources\"\xaf\x01\n\x11ListToolsResponse\x12\x32\n\x05tools\x18\x01 \x03(\x0b\x32\x1c.toolbus.tool.v1.OfferedToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12-\n\x13\x61like_in_all_scopes\x18\x03 \x01(\x08R\x10\x61likeInAllScopes\"t\n\x11WatchToolsRequest\x12,\n\x05scope\x18\x01 \x01(\x0b\x32\x16.toolbus.tool.v1.ScopeR\x05scope\x12\x31\n\x07sources\x18\x02 \x03(\x0b\x32\x17.toolbus.tool.v1.SourceR\x07sources\"\xb0\x01\n\x12WatchToolsResponse\x12\x32\n\x05tools\x18\x01 \x03(\x0b\x32\x1c.toolbus.tool.v1.OfferedToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12-\n\x13\x61like_in_all_scopes\x18\x03 \x01(\x08R\x10\x61likeInAllScopes\"\xf8\x03\n\x0f\x43\x61llToolRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12,\n\x05scope\x18\x02 \x01(\x0b\x32\x16.toolbus.tool.v1.ScopeR\x05scope\x12/\n\x06source\x18\x03 \x01(\x0b\x32\x17.toolbus.tool.v1.SourceR\x06source\x12\x1e\n\x04tool\x18\x04 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x04tool\x12%\n\x0e\x61rguments_json\x18\x05 \x01(\tR\rargumentsJson\x12\x36\n\x08\x64\x65\x61\x64line\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08\x64\x65\x61\x64line\x12/\n\x06\x63onfig\x18\x07 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\x12\x45\n\x0e\x62uiltin_policy\x18\x08 \x01(\x0b\x32\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12\x32\n\x06\x62ounds\x18\t \x01(\x0b\x32\x1a.toolbus.tool.v1.RunBoundsR\x06\x62ounds\x12#\n\rallowed_tools\x18\n \x03(\tR\x0c\x61llowedTools\"\xbd\x01\n\x10\x43\x61llToolResponse\x12;\n\x08progress\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.ToolProgressH\x00R\x08progress\x12,\n\x03log\x18\x02 \x01(\x0b\x32\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12\x35\n\x06result\x18\x03 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultH\x00R\x06resultB\x07\n\x05\x65vent\"C\n\x13ReleaseScopeRequest\x12,\n\x05scope\x18\x01 \x01(\x0b\x32\x16.toolbus.tool.v1.ScopeR\x05scope\".\n\x14ReleaseScopeResponse\x12\x16\n\x06\x63losed\x18\x01 \x01(\rR\x06\x63losed2\xf2\x02\n\x13ToolProviderService\x12R\n\tListTools\x12!.toolbus.tool.v1.ListToolsRequest\x1a\".toolbus.tool.v1.ListToolsResponse\x12W\n\nWatchTools\x12\".toolbus.tool.v1.WatchToolsRequest\x1a#.toolbus.tool.v1.WatchToolsResponse0\x01\x12Q\n\x08\x43\x61llTool\x12 .toolbus.tool.v1.CallToolRequest\x1a!.toolbus.tool.v1.CallToolResponse0\x01\x12[\n\x0cReleaseScope\x12$.toolbus.tool.v1.ReleaseScopeRequest\x1a%.toolbus.tool.v1.ReleaseScopeResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -51,28 +51,30 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CALLTOOLREQUEST'].fields_by_name['tool']._serialized_options = b'\272H\007r\005\020\001\030\200\002'
   _globals['_SCOPE']._serialized_start=172
   _globals['_SCOPE']._serialized_end=403
-  _globals['_SOURCE']._serialized_start=405
-  _globals['_SOURCE']._serialized_end=513
-  _globals['_OFFEREDTOOL']._serialized_start=515
-  _globals['_OFFEREDTOOL']._serialized_end=595
-  _globals['_SOURCESTATUS']._serialized_start=597
-  _globals['_SOURCESTATUS']._serialized_end=689
-  _globals['_LISTTOOLSREQUEST']._serialized_start=691
-  _globals['_LISTTOOLSREQUEST']._serialized_end=806
-  _globals['_LISTTOOLSRESPONSE']._serialized_start=809
-  _globals['_LISTTOOLSRESPONSE']._serialized_end=984
-  _globals['_WATCHTOOLSREQUEST']._serialized_start=986
-  _globals['_WATCHTOOLSREQUEST']._serialized_end=1102
-  _globals['_WATCHTOOLSRESPONSE']._serialized_start=1105
-  _globals['_WATCHTOOLSRESPONSE']._serialized_end=1281
-  _globals['_CALLTOOLREQUEST']._serialized_start=1284
-  _globals['_CALLTOOLREQUEST']._serialized_end=1699
-  _globals['_CALLTOOLRESPONSE']._serialized_start=1702
-  _globals['_CALLTOOLRESPONSE']._serialized_end=1891
-  _globals['_RELEASESCOPEREQUEST']._serialized_start=1893
-  _globals['_RELEASESCOPEREQUEST']._serialized_end=1960
-  _globals['_RELEASESCOPERESPONSE']._serialized_start=1962
-  _globals['_RELEASESCOPERESPONSE']._serialized_end=2008
-  _globals['_TOOLPROVIDERSERVICE']._serialized_start=2011
-  _globals['_TOOLPROVIDERSERVICE']._serialized_end=2381
+  _globals['_RUNBOUNDS']._serialized_start=406
+  _globals['_RUNBOUNDS']._serialized_end=692
+  _globals['_SOURCE']._serialized_start=694
+  _globals['_SOURCE']._serialized_end=802
+  _globals['_OFFEREDTOOL']._serialized_start=804
+  _globals['_OFFEREDTOOL']._serialized_end=884
+  _globals['_SOURCESTATUS']._serialized_start=886
+  _globals['_SOURCESTATUS']._serialized_end=978
+  _globals['_LISTTOOLSREQUEST']._serialized_start=980
+  _globals['_LISTTOOLSREQUEST']._serialized_end=1095
+  _globals['_LISTTOOLSRESPONSE']._serialized_start=1098
+  _globals['_LISTTOOLSRESPONSE']._serialized_end=1273
+  _globals['_WATCHTOOLSREQUEST']._serialized_start=1275
+  _globals['_WATCHTOOLSREQUEST']._serialized_end=1391
+  _globals['_WATCHTOOLSRESPONSE']._serialized_start=1394
+  _globals['_WATCHTOOLSRESPONSE']._serialized_end=1570
+  _globals['_CALLTOOLREQUEST']._serialized_start=1573
+  _globals['_CALLTOOLREQUEST']._serialized_end=2077
+  _globals['_CALLTOOLRESPONSE']._serialized_start=2080
+  _globals['_CALLTOOLRESPONSE']._serialized_end=2269
+  _globals['_RELEASESCOPEREQUEST']._serialized_start=2271
+  _globals['_RELEASESCOPEREQUEST']._serialized_end=2338
+  _globals['_RELEASESCOPERESPONSE']._serialized_start=2340
+  _globals['_RELEASESCOPERESPONSE']._serialized_end=2386
+  _globals['_TOOLPROVIDERSERVICE']._serialized_start=2389
+  _globals['_TOOLPROVIDERSERVICE']._serialized_end=2759
 # @@protoc_insertion_point(module_scope)

@@ -60,6 +60,65 @@ class Scope(_message.Message):
 Global___Scope: _TypeAlias = Scope  # noqa: Y015
 
 @_typing.final
+class RunBounds(_message.Message):
+    """Where a call stands in its run, and what the run's options and limits leave to it. The loop holds to it; the router, and
+    whatever calls tools or models on the call's behalf, do so once more. It only narrows: without it a call may do what policy permits.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TURN_FIELD_NUMBER: _builtins.int
+    MAX_TURNS_FIELD_NUMBER: _builtins.int
+    CALL_FIELD_NUMBER: _builtins.int
+    MAX_TOOL_CALLS_FIELD_NUMBER: _builtins.int
+    TOOL_CHOICE_FIELD_NUMBER: _builtins.int
+    FORCED_TOOL_FIELD_NUMBER: _builtins.int
+    TOKENS_LEFT_FIELD_NUMBER: _builtins.int
+    COST_LEFT_FIELD_NUMBER: _builtins.int
+    turn: _builtins.int
+    """Number of the model's response that made the call, from 1."""
+    max_turns: _builtins.int
+    """How many responses the run may take (max_turns); 0 means any number."""
+    call: _builtins.int
+    """Number of the call among all of the run, from 1: those of its model, and those that were made on the behalf of such calls."""
+    max_tool_calls: _builtins.int
+    """How many calls the run may make (max_tool_calls); 0 means any number."""
+    tool_choice: _builtins.str
+    """The run's tool_choice, if it is a mode: under `none` nothing is called."""
+    forced_tool: _builtins.str
+    """The tool that this turn is to call, and no other; empty for any."""
+    tokens_left: _builtins.int
+    """What is left of the run's tokens (max_tokens); absent for any number."""
+    cost_left: _builtins.float
+    """What is left of what the run may cost (max_cost); absent for any amount."""
+    def __init__(
+        self,
+        *,
+        turn: _builtins.int = ...,
+        max_turns: _builtins.int = ...,
+        call: _builtins.int = ...,
+        max_tool_calls: _builtins.int = ...,
+        tool_choice: _builtins.str = ...,
+        forced_tool: _builtins.str = ...,
+        tokens_left: _builtins.int | None = ...,
+        cost_left: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cost_left", b"_cost_left", "_tokens_left", b"_tokens_left", "cost_left", b"cost_left", "tokens_left", b"tokens_left"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cost_left", b"_cost_left", "_tokens_left", b"_tokens_left", "call", b"call", "cost_left", b"cost_left", "forced_tool", b"forced_tool", "max_tool_calls", b"max_tool_calls", "max_turns", b"max_turns", "tokens_left", b"tokens_left", "tool_choice", b"tool_choice", "turn", b"turn"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__cost_left: _TypeAlias = _typing.Literal["cost_left"]  # noqa: Y015
+    _WhichOneofArgType__cost_left: _TypeAlias = _typing.Literal["_cost_left", b"_cost_left"]  # noqa: Y015
+    _WhichOneofReturnType__tokens_left: _TypeAlias = _typing.Literal["tokens_left"]  # noqa: Y015
+    _WhichOneofArgType__tokens_left: _TypeAlias = _typing.Literal["_tokens_left", b"_tokens_left"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cost_left) -> _WhichOneofReturnType__cost_left | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__tokens_left) -> _WhichOneofReturnType__tokens_left | None: ...
+
+Global___RunBounds: _TypeAlias = RunBounds  # noqa: Y015
+
+@_typing.final
 class Source(_message.Message):
     """Where tools come from: one MCP server, one worker file, one third party's collection."""
 
@@ -287,6 +346,8 @@ class CallToolRequest(_message.Message):
     DEADLINE_FIELD_NUMBER: _builtins.int
     CONFIG_FIELD_NUMBER: _builtins.int
     BUILTIN_POLICY_FIELD_NUMBER: _builtins.int
+    BOUNDS_FIELD_NUMBER: _builtins.int
+    ALLOWED_TOOLS_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id. A second call with the same id joins the first or is given its result."""
     tool: _builtins.str
@@ -313,6 +374,14 @@ class CallToolRequest(_message.Message):
     def builtin_policy(self) -> _tool_pb2.BuiltinPolicy:
         """The policy of a built-in."""
 
+    @_builtins.property
+    def bounds(self) -> Global___RunBounds:
+        """What the run that calls leaves to the call; whoever calls further tools on its behalf hands it on. Absent outside a run."""
+
+    @_builtins.property
+    def allowed_tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What the run that calls allows (allowed_tools), handed on likewise; empty allows all."""
+
     def __init__(
         self,
         *,
@@ -324,10 +393,12 @@ class CallToolRequest(_message.Message):
         deadline: _timestamp_pb2.Timestamp | None = ...,
         config: _struct_pb2.Struct | None = ...,
         builtin_policy: _tool_pb2.BuiltinPolicy | None = ...,
+        bounds: Global___RunBounds | None = ...,
+        allowed_tools: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["builtin_policy", b"builtin_policy", "config", b"config", "deadline", b"deadline", "scope", b"scope", "source", b"source"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["bounds", b"bounds", "builtin_policy", b"builtin_policy", "config", b"config", "deadline", b"deadline", "scope", b"scope", "source", b"source"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "builtin_policy", b"builtin_policy", "call_id", b"call_id", "config", b"config", "deadline", b"deadline", "scope", b"scope", "source", b"source", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "arguments_json", b"arguments_json", "bounds", b"bounds", "builtin_policy", b"builtin_policy", "call_id", b"call_id", "config", b"config", "deadline", b"deadline", "scope", b"scope", "source", b"source", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

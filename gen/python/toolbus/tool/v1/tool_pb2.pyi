@@ -352,6 +352,7 @@ class ToolResult(_message.Message):
     STORED_REFERENCE_FIELD_NUMBER: _builtins.int
     ENDS_RUN_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
+    CALLS_FIELD_NUMBER: _builtins.int
     output_json: _builtins.str
     """The result as JSON text. For an error it is {"error":"<text>"}."""
     is_error: _builtins.bool
@@ -360,6 +361,8 @@ class ToolResult(_message.Message):
     """Where the whole result is stored when `output_json` holds only its beginning; empty otherwise."""
     ends_run: _builtins.bool
     """Whether the run that called is over with it: completed, reason `skipped`. Heeded for built-ins only."""
+    calls: _builtins.int
+    """How many calls were made on the call's behalf; they count in the max_tool_calls of the run that called."""
     @_builtins.property
     def usage(self) -> Global___ModelUsage:
         """What models used on the call's behalf; counts in the budgets of the run that called. Absent means nothing."""
@@ -372,10 +375,11 @@ class ToolResult(_message.Message):
         stored_reference: _builtins.str = ...,
         ends_run: _builtins.bool = ...,
         usage: Global___ModelUsage | None = ...,
+        calls: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ends_run", b"ends_run", "is_error", b"is_error", "output_json", b"output_json", "stored_reference", b"stored_reference", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls", b"calls", "ends_run", b"ends_run", "is_error", b"is_error", "output_json", b"output_json", "stored_reference", b"stored_reference", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
