@@ -14,8 +14,8 @@ import { Effect, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { routerCallId } from "../run/call-id.ts";
+import type { ClaimedRun } from "../run/claim.ts";
 import { isOpenCall, openCalls } from "../run/fold.ts";
-import type { ClaimedRun } from "../run/journal.ts";
 import { isTooLarge } from "../run/too-large.ts";
 import { AGENT_SWITCHED } from "./agent-switched.ts";
 import type { LoopContext } from "./context.ts";
@@ -63,7 +63,7 @@ export async function executeCalls(run: ClaimedRun, context: LoopContext, work: 
 /** C1: the first result counts, whoever wrote it. The router shortens results to far less than the log takes. */
 async function record(run: ClaimedRun, callId: string, result: ToolResult): Promise<void> {
   const write = (value: ToolResult) =>
-    run.append((state) =>
+    run.appendAhead((state) =>
       isOpenCall(state, callId) ? { case: "callFinished", value: { callId, result: value } } : undefined,
     );
   try {

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { RunEvent, TextCheckpoint } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
-import { claimRun, openJournal, Superseded } from "../run/journal.ts";
+import { claimRun, Superseded } from "../run/claim.ts";
+import { openJournal } from "../run/journal.ts";
 import { openRun } from "./loop-run.fixture.ts";
 
 const words = "once upon a time there was a run that told a long story to whoever listened to it ";

@@ -8,8 +8,8 @@
  */
 
 import { startTimer } from "#runtime/time/timer.ts";
+import { type ClaimedRun, Superseded } from "../run/claim.ts";
 import { nextCheckpoint } from "../run/draft.ts";
-import { type ClaimedRun, Superseded } from "../run/journal.ts";
 import type { DeltaWriter } from "./deltas.ts";
 
 export interface CheckpointOptions {

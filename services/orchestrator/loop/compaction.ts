@@ -10,9 +10,9 @@
 import type { Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ModelInterrupted, takeAttempt } from "../model/attempt.ts";
 import { callOptionsFromModelOptions } from "../model/call-options.ts";
+import type { ClaimedRun } from "../run/claim.ts";
 import { conversationFromState } from "../run/conversation.ts";
 import type { RunState, Turn } from "../run/fold.ts";
-import type { ClaimedRun } from "../run/journal.ts";
 import { itemsFromTurns } from "../run/view.ts";
 import { askModels } from "./ask-models.ts";
 import type { LoopContext } from "./context.ts";

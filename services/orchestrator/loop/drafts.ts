@@ -2,7 +2,7 @@
 
 import type { Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { ClaimedRun } from "../run/journal.ts";
+import type { ClaimedRun } from "../run/claim.ts";
 import { draftsOfTurn, endDrafts, openDrafts, type ShowingParts } from "../showing/showing.ts";
 import { errorResult } from "./refusal.ts";
 

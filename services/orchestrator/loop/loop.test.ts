@@ -4,7 +4,7 @@ import { FunctionCallOutputSchema, RunMode, RunStatus } from "#gen/toolbus/run/v
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { submitOutputs } from "../run/answers.ts";
-import { Superseded } from "../run/journal.ts";
+import { Superseded } from "../run/claim.ts";
 import type { FakeTool } from "./fake-router.fixture.ts";
 import { double, openRun, tools } from "./loop-run.fixture.ts";
 

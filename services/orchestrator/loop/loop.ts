@@ -7,7 +7,7 @@
  *      │      calls? ──── no ───▶ end: the answer
  *      │          │ yes
  *      │     ┌────▼─────┐
- *      │     │ execute  │  dispatched after the commit; one append a result
+ *      │     │ execute  │  dispatched after the commit; one append a result, on its way while the model is asked
  *      │     └────┬─────┘
  *      │      left for the client? ──── yes ───▶ park: nobody holds the run until the outputs are there
  *      └──────────┘ no
@@ -24,8 +24,8 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { takeNews } from "../inbox/take-news.ts";
 import { buryCalls } from "../run/cancellation.ts";
-import { openCalls } from "../run/fold.ts";
-import { type ClaimedRun, Superseded } from "../run/journal.ts";
+import { type ClaimedRun, Superseded } from "../run/claim.ts";
+import { openCallCount, openCalls } from "../run/fold.ts";
 import { isTooLarge } from "../run/too-large.ts";
 import { outputTextFromState } from "../run/view.ts";
 import { AGENT_SWITCHED, AgentSwitched } from "./agent-switched.ts";
@@ -56,7 +56,10 @@ export async function runLoop(run: ClaimedRun, context: LoopContext): Promise<Lo
       if (run.state.cancel !== undefined) await buryPatiently(run, context);
       return end(run, context, stop);
     }
-    if (context.handover.aborted) return "handed_over";
+    if (context.handover.aborted) {
+      await run.arrived;
+      return "handed_over";
+    }
     try {
       if (openCalls(run.state).length === 0) {
         using leaving = openEnding(signal, context.handover);
@@ -89,6 +92,7 @@ async function model(
   known: ToolTable | undefined,
 ): Promise<TurnTaken | undefined> {
   using ending = openEnding(signal, context.handover);
+  run.arrived.catch(ending.end); // the results that the model is asked with
   const ends = ending.signal;
   const table = known?.isStillCurrent() ? known : await listTools(run.state, context, ends);
   const taken = await takeTurn(run, context, table, ends);
@@ -138,6 +142,7 @@ function recoveringDeltas(run: ClaimedRun, context: LoopContext): DeltaWriter {
 
 /** LOOP-5: what is left waits for the client, unless its outputs came meanwhile or nobody needs them. */
 async function parks(run: ClaimedRun, { limits }: LoopContext): Promise<boolean> {
+  if (openCallCount(run.state) === 0) return false;
   await run.append((state) => {
     if (hasSkipped(state)) return undefined;
     const calls = openCalls(state);
@@ -179,6 +184,7 @@ async function buryPatiently(run: ClaimedRun, { router, clock, signal }: LoopCon
 }
 
 async function end(run: ClaimedRun, context: LoopContext, { status, reason, error = "" }: Stop): Promise<LoopOutcome> {
+  if (run.state.cancel === undefined) await run.arrived;
   await endDraftsOfRun(reason, run, context, context.signal);
   await run.end({ status, reason, error, outputText: outputTextFromState(run.state) });
   return "ended";

@@ -7,12 +7,12 @@
  */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, ItemSchema, Role, type RunDelta } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { type Answer, type SpokenPart, takeAttempt } from "../model/attempt.ts";
 import { callOptionsFromModelOptions } from "../model/call-options.ts";
+import type { ClaimedRun } from "../run/claim.ts";
 import type { RunState } from "../run/fold.ts";
-import type { ClaimedRun } from "../run/journal.ts";
 import { type CallDrafts, openCallDrafts } from "../showing/call-drafts.ts";
 import { askModels } from "./ask-models.ts";
 import { callIdsOfTurn, takenCallIds } from "./call-ids.ts";
@@ -61,7 +61,8 @@ export async function takeTurn(
   for (;;) {
     const { answer, model, deltas, obeys } = await askModels(context, signal, async (model) => {
       attempt += 1; // T1
-      const deltas = createDeltaWriter({ turn, attempt }, context.publishDelta);
+      const publish = (delta: RunDelta) => run.afterArrival(() => context.publishDelta(delta));
+      const deltas = createDeltaWriter({ turn, attempt }, publish);
       context.setDeltas(deltas);
       await endDraftsOfTurn(run, context, signal);
       const onSuperseded = ending.end;

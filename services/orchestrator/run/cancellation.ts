@@ -3,7 +3,7 @@
  *
  *   cancelRequested ──▶ its calls are buried ──▶ ended
  *
- * C1  From `cancelRequested` on, whoever works on the run appends nothing but its end (journal J6), and lets go of its model
+ * C1  From `cancelRequested` on, whoever works on the run appends nothing but its end (claim L1), and lets go of its model
  *     and its calls; it is told, and finds out by its next append in any case.
  * C2  Before the end, the router is told of each call that has no result, begun or not: it ends the ones that run, wherever
  *     they run, and refuses the others for good. So a process that was frozen with a call in its hand cannot make it later.

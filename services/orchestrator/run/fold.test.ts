@@ -5,7 +5,8 @@ import { describe, expect, test } from "vitest";
 import { type RunEvent, RunEventSchema, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { foldLog, isRunnable, openCalls } from "./fold.ts";
-import { claimRun, createJournal, type EventBody, Superseded } from "./journal.ts";
+import { claimRun, Superseded } from "./claim.ts";
+import { createJournal, type EventBody } from "./journal.ts";
 import { createMemoryRunLog } from "./memory-log.fixture.ts";
 import { itemsFromState, runFromState } from "./view.ts";
 

@@ -8,8 +8,8 @@
  * J4  News for a session are announced before they are written, in each attempt: a crash between the two loses nothing, as
  *     the wake-up waits for its news. An append that took so long that nobody waited any more is announced again.
  * J5  What an append lost to is found in the log: a log that shows nothing after a refusal has been removed (`data_loss`).
- * J6  Under a claim, nothing is appended once a newer epoch, a cancellation or the end stands in the log (`Superseded`).
- *     The fence makes this hold for a process that was frozen: its next append is refused and J2 shows it why.
+ * J6  Who goes on ahead sees the state with an event that is on its way. Whatever is appended next stands in line behind it
+ *     (J3), and while a refusal makes it be decided again (J2) nobody sees the state without it.
  */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
@@ -42,7 +42,7 @@ export interface RunLog {
 export type EventBody = NonNullable<MessageInitShape<typeof RunEventSchema>["event"]>;
 
 export interface RunJournal {
-  /** The state as it was last read or written here; undefined while there is no log. */
+  /** The state as it was last read or written here, J6 included; undefined while there is no log. */
   readonly state: RunState | undefined;
   /** Position of the last event that was folded. */
   readonly position: number;
@@ -57,6 +57,8 @@ export interface AppendOptions {
   readonly epoch?: number;
   /** J4: wakes the session; told how many events the log has with the news. */
   readonly announce?: (eventCount: number) => Promise<void>;
+  /** J6: the event is on its way, and the state has it. May be told again. */
+  readonly onWay?: () => void;
 }
 
 /** How long a wake-up waits for the news that it was sent for. */
@@ -74,6 +76,7 @@ export async function openJournal(log: RunLog, runId: string, clock: Clock): Pro
 /** A journal that has read nothing yet. */
 export function createJournal(log: RunLog, runId: string, clock: Clock): RunJournal {
   let state: RunState | undefined;
+  let ahead: RunState | undefined; // J6
   let position = 0;
   let tail: Promise<unknown> = Promise.resolve();
 
@@ -83,17 +86,15 @@ export function createJournal(log: RunLog, runId: string, clock: Clock): RunJour
     return result;
   }
 
-  function fold(stored: StoredEvent): void {
-    state = foldEvent(state, stored.event);
-    position = stored.position;
-  }
-
   async function read(): Promise<RunState | undefined> {
-    for (const stored of await log.read(runId, position)) fold(stored);
+    for (const stored of await log.read(runId, position)) {
+      state = foldEvent(state, stored.event);
+      position = stored.position;
+    }
     return state;
   }
 
-  async function append(decide: Decide, { epoch = 0, announce }: AppendOptions) {
+  async function append(decide: Decide, { epoch = 0, announce, onWay }: AppendOptions) {
     for (;;) {
       const body = decide(state);
       if (body === undefined) return undefined;
@@ -107,9 +108,12 @@ export function createJournal(log: RunLog, runId: string, clock: Clock): RunJour
       log.check(event);
       const announcedAtMs = clock.now();
       await announce?.(event.sequence + 1); // J4
+      if (onWay) ahead = foldEvent(state, event); // J6
+      onWay?.();
       const outcome = await log.append(event, position); // J1
       if (outcome.kind === "appended") {
-        fold({ event, position: outcome.position });
+        state = ahead ?? foldEvent(state, event);
+        position = outcome.position;
         if (clock.now() - announcedAtMs > wakeWaitsMs / 2) await announce?.(event.sequence + 1); // J4
         return event;
       }
@@ -121,79 +125,17 @@ export function createJournal(log: RunLog, runId: string, clock: Clock): RunJour
 
   return {
     get state() {
-      return state;
+      return ahead ?? state;
     },
     get position() {
       return position;
     },
     refresh: () => inTurn(read),
-    append: (decide, options = {}) => inTurn(() => append(decide, options)),
-  };
-}
-
-/** Somebody else decides about the run by now: whoever is told stops, without writing. */
-export class Superseded extends Error {
-  constructor(why: string) {
-    super(why);
-    this.name = "Superseded";
-  }
-}
-
-/** So that an end always fits its log: see `check`. */
-const maxErrorCharacters = 4_000;
-
-/** A run under the claim of this process. */
-export interface ClaimedRun {
-  readonly epoch: number;
-  readonly state: RunState;
-  /** Reads what others wrote; throws `Superseded`. */
-  refresh(): Promise<RunState>;
-  /** Like the journal's, under the claim; throws `Superseded`. */
-  append(decide: (state: RunState) => EventBody | undefined): Promise<void>;
-  /** Ends the run, also one whose cancellation was asked for. */
-  end(body: Extract<EventBody, { case: "ended" }>["value"]): Promise<void>;
-}
-
-/** Claims the run as it stands in the journal; undefined when it was claimed or changed by another meanwhile. */
-export async function claimRun(journal: RunJournal, instance: string): Promise<ClaimedRun | undefined> {
-  const seen = journal.state;
-  const epoch = (seen?.claim?.epoch ?? 0) + 1;
-  const claimed = await journal.append(
-    (state) => {
-      const isAsSeen = state !== undefined && state.phase.kind !== "ended" && (state.claim?.epoch ?? 0) + 1 === epoch;
-      return isAsSeen ? { case: "claimed", value: { epoch, instance } } : undefined;
-    },
-    { epoch },
-  );
-  return claimed === undefined ? undefined : claimedRun(journal, epoch);
-}
-
-function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
-  function ours(state: RunState | undefined): RunState {
-    if (state === undefined) throw new Superseded("the log is gone");
-    if (state.claim?.epoch !== epoch) throw new Superseded(`epoch ${state.claim?.epoch} took over from epoch ${epoch}`);
-    if (state.phase.kind === "ended") throw new Superseded("the run has ended"); // J6
-    return state;
-  }
-
-  function going(state: RunState | undefined): RunState {
-    const current = ours(state);
-    if (current.cancel !== undefined) throw new Superseded("the run is to be cancelled"); // J6
-    return current;
-  }
-
-  return {
-    epoch,
-    get state() {
-      return ours(journal.state);
-    },
-    refresh: async () => going(await journal.refresh()),
-    append: async (decide) => {
-      await journal.append((state) => decide(going(state)), { epoch });
-    },
-    end: async (body) => {
-      const value = { ...body, error: body.error?.slice(0, maxErrorCharacters) ?? "" };
-      await journal.append((state) => ({ case: "ended", value: ours(state) && value }), { epoch });
-    },
+    append: (decide, options = {}) =>
+      inTurn(() =>
+        append(decide, options).finally(() => {
+          ahead = undefined;
+        }),
+      ),
   };
 }

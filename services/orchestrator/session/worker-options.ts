@@ -1,6 +1,7 @@
 import type { Clock } from "#runtime/time/clock.ts";
 import type { LoopOutcome } from "../loop/loop.ts";
-import type { ClaimedRun, RunLog } from "../run/journal.ts";
+import type { ClaimedRun } from "../run/claim.ts";
+import type { RunLog } from "../run/journal.ts";
 import type { ActiveRun, SessionQueues } from "./queue.ts";
 import type { Holders, Timers } from "./wake.ts";
 
