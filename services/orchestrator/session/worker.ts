@@ -32,8 +32,8 @@
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { isRunnable } from "../run/fold.ts";
 import { type ClaimedRun, claimRun, Superseded } from "../run/claim.ts";
+import { isRunnable } from "../run/fold.ts";
 import { wakeWaitsMs } from "../run/journal.ts";
 import { isPassing } from "./passing.ts";
 import { type ActiveRun, enqueue, findActiveRun } from "./queue.ts";

@@ -12,8 +12,8 @@ import { callIdsOfTurn } from "../loop/call-ids.ts";
 import type { ToolTable } from "../loop/tool-table.ts";
 import type { Piece } from "../model/attempt.ts";
 import { routerCallId } from "../run/call-id.ts";
-import type { RunState } from "../run/fold.ts";
 import { type ClaimedRun, Superseded } from "../run/claim.ts";
+import type { RunState } from "../run/fold.ts";
 import { callerOf, type ShowingParts } from "./showing.ts";
 
 const pauseMs = 250;
