@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import type { CreateRunRequest } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { type Item, type Message, Role, RunAcceptedSchema, type RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunAcceptedSchema, type RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import { createToolTable, faultsOfOptions } from "../loop/tool-table.ts";
-import { type Continuation, readHistory } from "../session/history.ts";
 import { type AcceptanceOptions, acceptRun } from "./acceptance.ts";
 import { foldLog, type RunState } from "./fold.ts";
 import { faultsOfFunctionTools } from "./function-tools.ts";
+import { refuseEmptyInput, refuseUnfitInput, refuseUnknownCalls } from "./input.ts";
 
 export interface SessionSource {
   /** Throws `not_found` for a session that there is not. */
@@ -35,6 +35,7 @@ export async function createRun(
 ): Promise<RunState> {
   const { sessionId, agent, input, idempotencyKey, previousRunId } = request;
   refuseEmptyInput(input);
+  refuseUnfitInput(input);
   const session = await (sessionId === ""
     ? options.sessions.createSession(agent, {
         ...by,
@@ -74,20 +75,6 @@ function sessionOfKey(principal: string, agent: string, key: string): string {
   return `key_${digest.slice(0, 40)}`;
 }
 
-function refuseEmptyInput(input: readonly Item[]): void {
-  if (input.length === 0) refuse("invalid_argument", "a run needs input", { reason: "INPUT_EMPTY" });
-  refuseEmptyItems(input);
-}
-
-/** No provider takes a message without words; one of the assistant is left out. */
-export function refuseEmptyItems(input: readonly Item[]): void {
-  const isSilent = ({ role, text }: Message) => role !== Role.ASSISTANT && text.trim() === "";
-  const empty = input.findIndex(
-    ({ item }) => item.case === undefined || (item.case === "message" && isSilent(item.value)),
-  );
-  if (empty >= 0) refuse("invalid_argument", `input[${empty}] holds nothing`, { reason: "INPUT_EMPTY" });
-}
-
 /** LOOP-2, LOOP-3: refused before the model is called. */
 async function refuseUnknownTools(
   router: ToolRouter,
@@ -121,39 +108,4 @@ async function refuseForeignPrevious({ log }: CreationOptions, { id, agent }: Se
   const previous = foldLog((await log.read(previousRunId, 0)).map(({ event }) => event))?.accepted;
   if (previous?.sessionId === id && previous.agent === agent) return;
   refuse("not_found", `session ${id} has no run ${previousRunId} of agent ${agent}`, { reason: "RUN_UNKNOWN" });
-}
-
-/** Input may answer calls that a former run left open, as one in single-turn mode does. */
-export async function refuseUnknownCalls(
-  { log, queues }: Pick<CreationOptions, "log" | "queues">,
-  previous: Continuation,
-  input: readonly Item[],
-): Promise<void> {
-  const answered = callIdsOf("functionCallOutput", input);
-  if (answered.length === 0) return;
-  const { items } = await readHistory(queues, log, previous);
-  refuseAnsweredTwice([...callIdsOf("functionCallOutput", items), ...answered], answered);
-  const known = new Set(callIdsOf("functionCall", [...items, ...input]));
-  const unknown = answered.find((callId) => !known.has(callId));
-  if (unknown === undefined) return;
-  refuse("not_found", `call ${unknown}, which the input answers, is unknown in this conversation`, {
-    reason: "CALL_UNKNOWN",
-    metadata: { call_id: unknown },
-  });
-}
-
-/** The first answer of a call stands, whoever gave it. */
-function refuseAnsweredTwice(all: readonly string[], answered: readonly string[]): void {
-  const seen = new Set<string>();
-  const twice = new Set(all.filter((callId) => seen.size === seen.add(callId).size));
-  const callId = answered.find((candidate) => twice.has(candidate));
-  if (callId === undefined) return;
-  refuse("failed_precondition", `call ${callId}, which the input answers, has its answer already`, {
-    reason: "CALL_ALREADY_RESOLVED",
-    metadata: { call_id: callId },
-  });
-}
-
-function callIdsOf(kind: "functionCall" | "functionCallOutput", items: readonly Item[]): string[] {
-  return items.flatMap(({ item }) => (item.case === kind ? [item.value.callId] : []));
 }

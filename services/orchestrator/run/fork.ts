@@ -5,8 +5,9 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { acceptRun } from "./acceptance.ts";
 import { notFound } from "./answers.ts";
-import { type CreationOptions, refuseEmptyItems, refuseUnknownCalls } from "./creation.ts";
+import type { CreationOptions } from "./creation.ts";
 import { foldLog, type RunState } from "./fold.ts";
+import { refuseUnfitInput, refuseUnknownCalls } from "./input.ts";
 
 /**
  * Starts a run that goes on from a point of another one, with the same agent and options, in a session of its own: the other
@@ -24,7 +25,7 @@ export async function forkRun(
   if (atSequence > last) {
     refuse("out_of_range", `run ${runId} has no event ${atSequence}: its last is ${last}`, { reason: "NO_SUCH_EVENT" });
   }
-  refuseEmptyItems(input);
+  refuseUnfitInput(input);
   const fork = create(RunForkSchema, { runId, atSequence });
   await refuseUnknownCalls(options, { agent: accepted.agent, previousRunId: "", fork, before: undefined }, input);
   const session = await options.sessions.createSession(accepted.agent, by);
