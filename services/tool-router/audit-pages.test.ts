@@ -65,3 +65,12 @@ test("a page that finds nothing in a long trail is empty, soon, and tells where 
   expect(page).toMatchObject({ events: [], nextPageToken: "70001" });
   expect((await allPages(trail, filter, 10)).pages).toBe(3);
 });
+
+test("ORCH-11 who may not read all is given its own, a page after a look at so many", async () => {
+  const filter = filterOf({});
+  const mayRead = async ({ sequence }: AuditEvent) => sequence % 1_500n === 0n;
+  const page = await readPage(trailOf(4_000), { filter, pageSize: 10, beforeSequence: 0, mayRead }, signal);
+  expect(page).toMatchObject({ events: [{ sequence: 3_000n }], nextPageToken: "2001" });
+  const watched = await Array.fromAsync(watchFrom(trailOf(4_000), { filter, fromSequence: 1, mayRead }, signal));
+  expect(watched.map(({ sequence }) => sequence)).toEqual([1_500n, 3_000n]);
+});

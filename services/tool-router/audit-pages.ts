@@ -10,7 +10,12 @@ export interface AuditReader {
   sequenceSince(time: Date, signal: AbortSignal): Promise<number>;
 }
 
+/** Whether an event is for who asks. */
+export type MayRead = (event: AuditEvent) => Promise<boolean>;
+
 export interface PageRequest {
+  /** Absent for who may read all. */
+  mayRead?: MayRead | undefined;
   filter: AuditFilter | undefined;
   pageSize: number;
   /** The page begins before this sequence; 0 for the latest. */
@@ -24,19 +29,23 @@ export interface Page {
 
 /** What one page looks through at most: one that finds little is short, or empty, and tells where to go on. */
 const MAX_SCANNED = 50_000;
+/** Likewise when it has to be found out whose each event is. */
+const MAX_JUDGED = 2_000;
 
 export async function readPage(audit: AuditReader, request: PageRequest, signal: AbortSignal): Promise<Page> {
-  const { filter, pageSize, beforeSequence } = request;
+  const { filter, pageSize, beforeSequence, mayRead } = request;
   const first = await firstWanted(audit, filter, signal);
   const events: AuditEvent[] = [];
-  let scanned = 0;
+  let [scanned, judged] = [0, 0];
   for await (const event of audit.backwards(beforeSequence, signal)) {
     if (event.sequence < first) break;
-    if (events.length === pageSize || scanned === MAX_SCANNED) {
+    if (events.length === pageSize || scanned === MAX_SCANNED || judged === MAX_JUDGED) {
       return { events, nextPageToken: String(event.sequence + 1n) };
     }
     scanned += 1;
-    if (isWanted(event, filter)) events.push(event);
+    if (!isWanted(event, filter)) continue;
+    if (mayRead) judged += 1;
+    if (!mayRead || (await mayRead(event))) events.push(event);
   }
   return { events, nextPageToken: "" };
 }
@@ -44,11 +53,13 @@ export async function readPage(audit: AuditReader, request: PageRequest, signal:
 /** Events from a sequence on, but none from before the filter's time; 0 without a time is from now on. */
 export async function* watchFrom(
   audit: AuditReader,
-  { filter, fromSequence }: { filter: AuditFilter | undefined; fromSequence: number },
+  { filter, fromSequence, mayRead }: Pick<PageRequest, "filter" | "mayRead"> & { fromSequence: number },
   signal: AbortSignal,
 ): AsyncGenerator<AuditEvent> {
   const from = Math.max(fromSequence, await firstWanted(audit, filter, signal));
-  for await (const event of audit.follow(from, signal)) if (isWanted(event, filter)) yield event;
+  for await (const event of audit.follow(from, signal)) {
+    if (isWanted(event, filter) && (!mayRead || (await mayRead(event)))) yield event;
+  }
 }
 
 async function firstWanted(audit: AuditReader, filter: AuditFilter | undefined, signal: AbortSignal): Promise<number> {

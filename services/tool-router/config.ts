@@ -1,6 +1,7 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { secretsFromEnvironment } from "#runtime/config/secrets.ts";
 import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
+import { LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
 
 export interface Config extends ServiceConfig {
   agentsDirectory: string;
@@ -22,6 +23,8 @@ export interface Config extends ServiceConfig {
   switchDrainMs: number;
   /** What a worker's installation may take beside its call. */
   workerStartupMs: number;
+  /** The principals that may read the whole audit trail; others read what concerns their own sessions. */
+  operators: ReadonlySet<string>;
 }
 
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -49,6 +52,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     contextIdleMs: reader.milliseconds("TOOLBUS_CONTEXT_IDLE", { default: 60_000, min: 1_000 }),
     switchDrainMs: reader.milliseconds("TOOLBUS_SWITCH_DRAIN", { default: 5_000, min: 0 }),
     workerStartupMs: reader.milliseconds("TOOLBUS_WORKER_STARTUP", { default: 180_000, min: 0 }),
+    operators: new Set([LOCAL_PRINCIPAL, ...reader.list("TOOLBUS_OPERATORS", { default: [] })]),
   };
   reader.finish();
   return config;

@@ -13,7 +13,7 @@ describe("calls of one principal, and another one that knows their ids", () => {
   let suite: Reader;
   let sessionId = "";
   beforeAll(async () => {
-    suite = await openReader();
+    suite = await openReader({ TOOLBUS_OPERATORS: "olga" });
     const tool = { ...readFile.tool, effect: Effect.PURE };
     suite.mcp.offer([{ source: "files", tool }], [{ source: "files", available: true }]);
     const agent = { name: "weigher", tools: { use: ["weigh"] } };
@@ -88,5 +88,27 @@ describe("calls of one principal, and another one that knows their ids", () => {
     await scales[Symbol.asyncDispose]();
     expect((await failureOf(submit("w3", "mallory")))?.reason).toBe("CALL_TAKEN");
     expect((await submit("w3", "scales")).call?.result?.outputJson).toBe("1");
+  });
+
+  test("ORCH-11 the audit trail of a session is for its owner, the whole for operators", async () => {
+    const { audit, call } = { ...suite.clients };
+    await call({ sessionId, name: "echo", callId: "audited" });
+    await call({ sessionId: await suite.openSession(), name: "echo", callId: "others" });
+    const callsSeenBy = async (by: Parameters<typeof audit.listAuditEvents>[1]) => {
+      const { events } = await audit.listAuditEvents({ pageSize: 1_000 }, by);
+      return ["audited", "others"].filter((callId) => events.some((event) => event.callId === callId));
+    };
+    await until(async () => (await callsSeenBy(as("local"))).length === 2);
+    expect(await callsSeenBy(undefined)).toEqual(["audited", "others"]);
+    expect(await callsSeenBy(as("olga"))).toEqual(["audited", "others"]);
+    expect(await callsSeenBy(as("alice"))).toEqual(["audited"]);
+    expect(await callsSeenBy(as("mallory"))).toEqual([]);
+    const filter = { sessionId };
+    expect(await failureOf(audit.listAuditEvents({ filter }, as("mallory")))).toMatchObject(notOwner);
+    expect((await audit.listAuditEvents({ filter }, as("alice"))).events.length).toBeGreaterThan(0);
+    for await (const { event } of audit.watchAudit({ fromSequence: 1n }, as("alice"))) {
+      expect(event?.sessionId).toMatch(/^(alices|weighed)$/);
+      if (event?.callId === "audited") break;
+    }
   });
 });

@@ -10,12 +10,15 @@ import { isExternal } from "./duty.ts";
  * O2  Its recorded calls. A call that a watcher has taken is shown to that watcher, too.
  * O3  Results: calls that services watch for are answered by those who watch for them or have taken them, which
  *     submissions.ts decides; all others by the owner, and by people through spaces, which is one of the suite's own services.
+ * O4  Its decisions in the audit trail. What concerns no session, or one of somebody else, is for operators.
  *
  * There is nothing to keep from anybody in a session that does not exist: whoever looks for it says so.
  */
 export interface Ownership {
   /** O1; an empty id is no session. */
   requireSession(sessionId: string, asker: Asker): Promise<void>;
+  /** O4 */
+  isOwnSession(sessionId: string, asker: Asker): Promise<boolean>;
 }
 
 const KNOWN_OWNERS = 10_000;
@@ -40,6 +43,9 @@ export function createOwnership(
       if (asker === undefined || sessionId === "") return;
       const principal = await ownerOf(sessionId);
       if (principal !== undefined) requireOwner({ sessionId, principal }, asker);
+    },
+    async isOwnSession(sessionId, asker) {
+      return asker === undefined || (sessionId !== "" && (await ownerOf(sessionId)) === asker);
     },
   };
 }

@@ -174,6 +174,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
           backwards: (before, ends) => readAuditBackwards(bus, before, ends),
           sequenceSince: (time, ends) => auditSequenceSince(bus, time, ends),
         },
+        operators: config.operators,
         stopping: stopping.signal,
       }),
     }),

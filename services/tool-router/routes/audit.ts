@@ -1,24 +1,41 @@
-import type { ConnectRouter } from "@connectrpc/connect";
-import { AuditService } from "#gen/toolbus/router/v1/audit_pb.ts";
+import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
+import { type AuditFilter, AuditService } from "#gen/toolbus/router/v1/audit_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { askerOf } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { type AuditReader, readPage, watchFrom } from "../audit-pages.ts";
+import { type AuditReader, type MayRead, readPage, watchFrom } from "../audit-pages.ts";
+import type { Ownership } from "../ownership.ts";
 
 export interface AuditRoutes {
   audit: AuditReader;
+  ownership: Ownership;
+  /** Who may read the whole trail. */
+  operators: ReadonlySet<string>;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
 }
 
-export function routeAudit(router: ConnectRouter, { audit, stopping }: AuditRoutes): void {
+export function routeAudit(router: ConnectRouter, { audit, ownership, operators, stopping }: AuditRoutes): void {
+  /** O4; who asks for a session by name is told when it is somebody else's. */
+  async function rightOf(context: HandlerContext, filter: AuditFilter | undefined): Promise<MayRead | undefined> {
+    const asker = askerOf(context);
+    if (asker === undefined || operators.has(asker)) return undefined;
+    await ownership.requireSession(filter?.sessionId ?? "", asker);
+    return ({ sessionId }) => ownership.isOwnSession(sessionId, asker);
+  }
+
   router.service(AuditService, {
-    async *watchAudit({ filter, fromSequence }, { signal }) {
-      using ending = openEnding(signal, stopping);
-      const watched = watchFrom(audit, { filter, fromSequence: Number(fromSequence) }, ending.signal);
+    async *watchAudit({ filter, fromSequence }, context) {
+      const mayRead = await rightOf(context, filter);
+      using ending = openEnding(context.signal, stopping);
+      const watched = watchFrom(audit, { filter, fromSequence: Number(fromSequence), mayRead }, ending.signal);
       for await (const event of watched) yield { event };
     },
-    listAuditEvents: ({ filter, pageSize, pageToken }, { signal }) =>
-      readPage(audit, { filter, pageSize: pageSize || 100, beforeSequence: sequenceFromToken(pageToken) }, signal),
+    async listAuditEvents({ filter, pageSize, pageToken }, context) {
+      const beforeSequence = sequenceFromToken(pageToken);
+      const mayRead = await rightOf(context, filter);
+      return readPage(audit, { filter, pageSize: pageSize || 100, beforeSequence, mayRead }, context.signal);
+    },
   });
 }
 

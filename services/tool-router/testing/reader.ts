@@ -13,8 +13,8 @@ const files = { name: "files", provider: "mcp", config: { command: "files" } };
 export type Reader = Awaited<ReturnType<typeof openReader>>;
 
 /** Two routers, an agent `reader` with an MCP source, a person's tool and an internal one, and sessions of it. */
-export async function openReader() {
-  const suite = await openTestRouter();
+export async function openReader(env: Record<string, string> = {}) {
+  const suite = await openTestRouter(env);
   const routers = [suite.use(await suite.startRouter("a")), suite.use(await suite.startRouter("b"))];
   suite.mcp.offer([readFile, removeFile], [{ source: "files", available: true }]);
   const { catalogue, agents, sessions } = suite.clients;
