@@ -7,18 +7,14 @@
 // C4  Its stderr is drained from the first moment on.
 // C5  It dies with this process, even on SIGKILL (`child-process/watchdog.ts`).
 
-import { comesWithin } from "../time/comes-within.ts";
 import { executableFromCommand } from "./child-process/command.ts";
 import { type ResourceLimits, spawnGated } from "./child-process/gate.ts";
+import { GroupEnd } from "./child-process/group-end.ts";
 import { createInput, type Input } from "./child-process/input.ts";
 import { readChunks, readLines } from "./child-process/lines.ts";
-import { killMarked, type Mark } from "./child-process/marked.ts";
-import { closedWithin, holdOutput, letGoOfOutput } from "./child-process/output.ts";
+import type { Mark } from "./child-process/marked.ts";
+import { holdOutput } from "./child-process/output.ts";
 import { drainStderr } from "./child-process/stderr.ts";
-import { unwatchGroup } from "./child-process/watchdog.ts";
-
-/** For the last words of a child whose stderr is held open by a descendant out of reach. */
-const STDERR_GRACE_MS = 200;
 
 export type { ResourceLimits };
 
@@ -81,53 +77,23 @@ export async function openChildProcess(options: ChildProcessOptions): Promise<Ch
   const env = { ...(options.env ?? process.env), ...(mark && { [mark.name]: mark.value }) };
   options.signal?.throwIfAborted();
   const executable = executableFromCommand(options.command, { cwd, path: env.PATH });
-  const { pid, stdin, stdout, stderr, exit } = await spawnGated({ executable, args, cwd, env, limits });
+  const child = await spawnGated({ executable, args, cwd, env, limits });
 
+  const { pid, stdin, stdout, stderr } = child;
   const input = createInput(stdin, () => `${options.command} (process ${pid})`);
-  const stderrTail = drainStderr(stderr, {
-    tailBytes: stderrTailBytes,
-    onLine: options.onStderrLine,
-    onChunk: options.onStderr,
-  }); // C4
+  const listeners = { onLine: options.onStderrLine, onChunk: options.onStderr };
+  const stderrTail = drainStderr(stderr, { tailBytes: stderrTailBytes, ...listeners }); // C4
   holdOutput(stdout);
-
-  let hasExited = false;
-  const exited = exit.then(async ({ code, signal }): Promise<ChildExit> => {
-    hasExited = true; // C3
-    signalGroup(pid, "SIGKILL"); // C2
-    unwatchGroup(pid);
-    if (mark) await killMarked(mark);
-    letGoOfOutput(stdout);
-    await closedWithin(STDERR_GRACE_MS, stderr);
-    return { code, signal, stderrTail: stderrTail() };
-  });
-
-  function kill(): Promise<ChildExit> {
-    if (!hasExited) signalGroup(pid, "SIGKILL");
-    return exited;
-  }
-
-  async function climbDown(): Promise<ChildExit> {
-    const { inputGraceMs = 1_000, terminationGraceMs = 2_000 } = options;
-    input.end();
-    if (await comesWithin(inputGraceMs, exited)) return exited;
-    signalGroup(pid, "SIGTERM");
-    if (await comesWithin(terminationGraceMs, exited)) return exited;
-    return kill();
-  }
-
-  let closing: Promise<ChildExit> | undefined;
-  function close(): Promise<ChildExit> {
-    closing ??= climbDown();
-    return closing;
-  }
-  closeOnAbort(options.signal, close, exited);
+  const { inputGraceMs = 1_000, terminationGraceMs = 2_000 } = options;
+  const end = new GroupEnd(child, { endInput: input.end, stderrTail, mark, inputGraceMs, terminationGraceMs });
+  const close = () => end.close();
+  closeOnAbort(options.signal, close, end.exited);
 
   return {
     pid,
-    exited,
+    exited: end.exited,
     get hasExited() {
-      return hasExited;
+      return end.hasExited;
     },
     lines: () => readLines(stdout, { maxLineBytes }),
     output: () => readChunks(stdout),
@@ -135,7 +101,7 @@ export async function openChildProcess(options: ChildProcessOptions): Promise<Ch
     endInput: input.end,
     stderrTail,
     close,
-    kill,
+    kill: () => end.kill(),
     async [Symbol.asyncDispose]() {
       await close();
     },
@@ -146,15 +112,6 @@ function closeOnAbort(signal: AbortSignal | undefined, close: () => void, exited
   if (!signal) return;
   signal.addEventListener("abort", close, { once: true });
   void exited.then(() => signal.removeEventListener("abort", close));
-}
-
-/** C1. A group that is gone is what a signal to it was for, or came before it. */
-function signalGroup(group: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(-group, signal);
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && (error.code === "ESRCH" || error.code === "EPERM"))) throw error;
-  }
 }
 
 /** `child exited with 1: …`, for the messages of those whose child went away. */
