@@ -1,0 +1,126 @@
+import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+  Http2SessionManager,
+} from "@connectrpc/connect-node";
+import * as grpc from "@grpc/grpc-js";
+import { describe, expect, test } from "vitest";
+import { EchoService } from "#runtime/rpc/nats/echo-service.fixture.ts";
+import { bytes, echo, openServer, stack, textOf } from "./echo-server.fixture.ts";
+import { createSelfSigned } from "./self-signed.fixture.ts";
+
+function openClient(transport: (sessionManager: Http2SessionManager) => Transport, url: string) {
+  const sessions = new Http2SessionManager(url);
+  stack.push({
+    async [Symbol.asyncDispose]() {
+      sessions.abort();
+    },
+  });
+  return createClient(EchoService, transport(sessions));
+}
+
+const PEERS: Record<
+  string,
+  { canBidi: boolean; transport: (baseUrl: string, sessionManager: Http2SessionManager) => Transport }
+> = {
+  "Connect over HTTP/1.1": {
+    canBidi: false,
+    transport: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" }),
+  },
+  "Connect over h2c": {
+    canBidi: true,
+    transport: (baseUrl, sessionManager) => createConnectTransport({ baseUrl, httpVersion: "2", sessionManager }),
+  },
+  "gRPC over h2c": {
+    canBidi: true,
+    transport: (baseUrl, sessionManager) => createGrpcTransport({ baseUrl, sessionManager }),
+  },
+  "gRPC-Web over HTTP/1.1": {
+    canBidi: false,
+    transport: (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
+  },
+};
+
+async function* textsOf(messages: AsyncIterable<{ value: Uint8Array }>) {
+  for await (const message of messages) yield textOf(message);
+}
+
+describe.each(Object.entries(PEERS))("%s", (_name, peer) => {
+  async function openPeer(): Promise<Client<typeof EchoService>> {
+    const { url } = await openServer();
+    return openClient((sessions) => peer.transport(url, sessions), url);
+  }
+
+  test("makes unary calls, large ones too", async () => {
+    const client = await openPeer();
+    expect(textOf(await client.unary(bytes("hello")))).toBe("hello");
+    const large = new Uint8Array(5_000_000).fill(7);
+    expect((await client.unary({ value: large })).value.length).toBe(large.length);
+  });
+
+  test("reads a server's stream", async () => {
+    const client = await openPeer();
+    expect(await Array.fromAsync(textsOf(client.serverStream(bytes("a"))))).toEqual(["a 1", "a 2", "a 3"]);
+  });
+
+  test("sends a stream", async () => {
+    const client = await openPeer();
+    async function* requests() {
+      yield bytes("a");
+      yield bytes("b");
+    }
+    expect(textOf(await client.clientStream(requests()))).toBe("a+b");
+  });
+
+  // HTTP/1.1 has no two-way streams: its answer comes after the request.
+  if (!peer.canBidi) return;
+  test("talks both ways at once", async () => {
+    const client = await openPeer();
+    let answer = Promise.withResolvers<string>();
+    async function* requests() {
+      for (const text of ["one", "two", "three"]) {
+        answer = Promise.withResolvers();
+        yield bytes(text);
+        expect(await answer.promise).toBe(text);
+      }
+    }
+    let answers = 0;
+    for await (const text of textsOf(client.bidi(requests()))) {
+      answers++;
+      answer.resolve(text);
+    }
+    expect(answers).toBe(3);
+  });
+});
+
+test("grpc-js calls it", async () => {
+  const server = await openServer();
+  const method = {
+    path: "/toolbus.echo.v1.EchoService/ServerStream",
+    requestStream: false,
+    responseStream: true,
+    requestSerialize: (value: Buffer) => value,
+    requestDeserialize: (value: Buffer) => value,
+    responseSerialize: (value: Buffer) => value,
+    responseDeserialize: (value: Buffer) => value,
+  } as const;
+  const GrpcClient = grpc.makeGenericClientConstructor({ serverStream: method }, "Echo");
+  const client = new GrpcClient(`127.0.0.1:${server.port}`, grpc.credentials.createInsecure());
+  const call = client.serverStream!(Buffer.from([0x0a, 1, 0x78])) as grpc.ClientReadableStream<Buffer>;
+  const answers = await Array.fromAsync(call as AsyncIterable<Buffer>);
+  expect(answers.map((answer) => answer.subarray(2).toString())).toEqual(["x 1", "x 2", "x 3"]);
+  client.close();
+});
+
+test("over TLS it speaks both versions, told apart by ALPN, and drains", async () => {
+  const tls = createSelfSigned();
+  const server = await openServer(echo, { tls });
+  expect(server.url).toMatch(/^https:/);
+  for (const httpVersion of ["1.1", "2"] as const) {
+    const transport = createConnectTransport({ baseUrl: server.url, httpVersion, nodeOptions: { ca: tls.cert } });
+    expect(textOf(await createClient(EchoService, transport).unary(bytes(httpVersion)))).toBe(httpVersion);
+  }
+  await server[Symbol.asyncDispose]();
+});

@@ -1,0 +1,85 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import { describe, expect, test } from "vitest";
+import { EchoService } from "#runtime/rpc/nats/echo-service.fixture.ts";
+import { until } from "#runtime/time/until.ts";
+import { bytes, echo, openRaw, openServer, textOf } from "./echo-server.fixture.ts";
+
+/** A handler that waits until the test lets it answer. */
+function createGate() {
+  const entered = Promise.withResolvers<void>();
+  const open = Promise.withResolvers<void>();
+  return {
+    entered: entered.promise,
+    open: open.resolve,
+    pass() {
+      entered.resolve();
+      return open.promise;
+    },
+  };
+}
+
+describe("stopping", () => {
+  test.each(["1.1", "2"] as const)("finishes what is in flight and takes nothing new: HTTP/%s", async (httpVersion) => {
+    const gate = createGate();
+    const server = await openServer({
+      async unary(request) {
+        await gate.pass();
+        return request;
+      },
+    });
+    const client = createClient(EchoService, createConnectTransport({ baseUrl: server.url, httpVersion }));
+    const answer = client.unary(bytes("in flight"));
+    await gate.entered;
+    const stopped = server[Symbol.asyncDispose]();
+    const late = connect(server.port, "127.0.0.1");
+    await expect(once(late, "connect")).rejects.toMatchObject({ code: "ECONNREFUSED" });
+    gate.open();
+    expect(textOf(await answer)).toBe("in flight");
+    await stopped;
+  });
+
+  test("closes connections that are idle or have not said a word", async () => {
+    const server = await openServer(echo, { drainTimeoutMs: 60_000 });
+    const client = createClient(EchoService, createConnectTransport({ baseUrl: server.url, httpVersion: "2" }));
+    await client.unary(bytes("x"));
+    await openRaw(server);
+    const kept = await openRaw(server);
+    kept.socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    await until(() => kept.text().includes("404"));
+    await server[Symbol.asyncDispose]();
+  });
+
+  test("ends calls that go on for ever with unavailable once its time is over, and cuts those that do not listen", async () => {
+    const gate = createGate();
+    const server = await openServer(
+      {
+        async *serverStream(request, context) {
+          yield request;
+          await new Promise((_resolve, reject) => {
+            context.signal.addEventListener("abort", () => reject(context.signal.reason));
+          });
+        },
+        async unary() {
+          await gate.pass();
+          return bytes("");
+        },
+      },
+      { drainTimeoutMs: 20 },
+    );
+    const client = createClient(EchoService, createGrpcTransport({ baseUrl: server.url }));
+    const deaf = client.unary(bytes("x")).catch((error: unknown) => ConnectError.from(error));
+    const stream = client.serverStream(bytes("x"))[Symbol.asyncIterator]();
+    await stream.next();
+    await gate.entered;
+    const ended = expect(stream.next()).rejects.toMatchObject({
+      code: Code.Unavailable,
+      rawMessage: "the server is stopping",
+    });
+    await server[Symbol.asyncDispose]();
+    await ended;
+    expect(await deaf).toBeInstanceOf(ConnectError);
+  });
+});
