@@ -14,6 +14,9 @@ benches:
   recovery   how long a run stands still when a process dies
   parked     what parked runs cost
                --runs N        how many (100000)
+               --warm-up N     of these, before the memory is looked at first (5000)
+               --at-once N     how many are on their way at a time (64)
+               --wakes N       how many are woken (200)
   router     how long calls take that a service outside answers at once, and what deciding costs
                --calls N       how many (10000)
                --in-flight N   at a time (32)
@@ -30,6 +33,9 @@ const { values, positionals } = parseArgs({
     json: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
     runs: { type: "string", default: "100000" },
+    "warm-up": { type: "string", default: "5000" },
+    "at-once": { type: "string", default: "64" },
+    wakes: { type: "string", default: "200" },
     calls: { type: "string", default: "10000" },
     "in-flight": { type: "string", default: "32" },
     "per-second": { type: "string", default: "200" },
@@ -41,7 +47,14 @@ const benches: Record<string, () => AsyncIterable<BenchResult>> = {
   bus: measureBus,
   loop: measureLoop,
   recovery: measureRecovery,
-  parked: () => measureParked({ runs: Number(values.runs), onProgress }),
+  parked: () =>
+    measureParked({
+      runs: Number(values.runs),
+      warmUp: Number(values["warm-up"]),
+      atOnce: Number(values["at-once"]),
+      wakes: Number(values.wakes),
+      onProgress,
+    }),
   router: () =>
     measureRouter({
       calls: Number(values.calls),

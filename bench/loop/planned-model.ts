@@ -13,6 +13,7 @@ export function createPlannedModel(samplesByPlan: Map<string, Sample[]>): Langua
       const askedAtMs = performance.now();
       const { plan, turn } = placeFromPrompt(prompt);
       const onAnswered = () => {
+        if (plan.id === "") return; // nobody asks for it
         const samples = samplesByPlan.get(plan.id) ?? [];
         if (samples.length === 0) samplesByPlan.set(plan.id, samples);
         samples.push({ askedAtMs, answeredAtMs: performance.now() });

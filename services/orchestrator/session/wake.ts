@@ -17,8 +17,8 @@ export interface Wake {
 export interface WakeQueue {
   /** Acknowledged when this resolves. */
   send(wake: { sessionId: string; runId: string; eventCount: number }): Promise<void>;
-  /** The next wake-up for this process; undefined when there was none for a while. Rejects when the signal aborts. */
-  next(signal: AbortSignal): Promise<Wake | undefined>;
+  /** Up to so many wake-ups for this process, as they come; ends after a while, or when the signal aborts. */
+  next(atMost: number, signal: AbortSignal): AsyncIterable<Wake>;
 }
 
 export interface Timers {

@@ -1,8 +1,9 @@
 /**
  * Wake-ups in their work queue.
  *
- * One message is fetched for each free hand, never beforehand: what waits in a process's memory runs into its time. While
- * a wake-up is worked on, the server is told so several times within the time after which it gives it to another process.
+ * As many are fetched as there are free hands, each of which begins at once: what waits in a process's memory runs into its
+ * time. While a wake-up is worked on, the server is told so several times within the time after which it gives it to another
+ * process.
  */
 
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
@@ -34,25 +35,19 @@ export async function openStreamWakes(bus: Bus, options: StreamWakesOptions): Pr
   const consumer = await openConsumer(bus, options);
   const inHand = openHeartbeat(options.heartbeatMs);
 
-  async function fetchOne(signal: AbortSignal): Promise<JsMsg | undefined> {
-    signal.throwIfAborted();
-    await bus.link.whenUp(signal);
-    const messages = await unlessAborted(consumer.fetch({ max_messages: 1, expires: fetchMs }), bus.link.down);
-    using ending = openEnding(signal, bus.link.down);
-    for await (const message of messagesUntil(messages, ending.signal)) return message;
-    return undefined;
-  }
-
   return {
     async send(wake) {
       const payload = toBinary(SessionWakeSchema, create(SessionWakeSchema, wake));
       const publish = () => bus.jetstream.publish(runSubjects.wake(wake.sessionId), payload, { timeout: 2_000 });
       await persist(bus.link, publish, { timeoutMs: 15_000, what: `waking session ${wake.sessionId}`, isPassing });
     },
-    async next(signal) {
-      const message = await fetchOne(signal);
-      signal.throwIfAborted();
-      return message && wakeFromMessage(message, inHand);
+    async *next(atMost, signal) {
+      await bus.link.whenUp(signal);
+      const messages = await unlessAborted(consumer.fetch({ max_messages: atMost, expires: fetchMs }), bus.link.down);
+      using ending = openEnding(signal, bus.link.down);
+      for await (const message of messagesUntil(messages, ending.signal)) {
+        if (!signal.aborted) yield wakeFromMessage(message, inHand); // else it comes to another process in its time
+      }
     },
   };
 }

@@ -1,0 +1,48 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { until } from "#runtime/time/until.ts";
+import type { Wake, WakeQueue } from "./wake.ts";
+import { runWakeLoop } from "./wake-loop.ts";
+
+const logger = { warn: () => {}, error: () => {} };
+const nothing = () => {};
+
+test("LOOP-13 no wake-up is fetched that no slot is free for, and the more come the more are asked for together", async () => {
+  const stopping = new AbortController();
+  const asked: number[] = [];
+  let waiting = 0;
+  const queue: Pick<WakeQueue, "next"> = {
+    async *next(atMost) {
+      asked.push(atMost);
+      if (waiting === 0) await until(() => waiting > 0 || stopping.signal.aborted);
+      for (let came = 0; came < atMost && waiting > 0; came += 1) {
+        waiting -= 1;
+        yield { message: create(SessionWakeSchema), id: 0, ageMs: 0, done: nothing, later: nothing, leave: nothing };
+      }
+    },
+  };
+  let mostAtWork = 0;
+  const atWork: (() => void)[] = [];
+  const work = async (_: Wake) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    mostAtWork = Math.max(mostAtWork, atWork.push(resolve));
+    await promise;
+  };
+  const ended = runWakeLoop(
+    { queue: { ...queue, send: async () => {} }, slots: 24, work, clock: systemClock, logger },
+    stopping.signal,
+  );
+  await until(() => asked.length === 1);
+  waiting = 100;
+  await until(() => atWork.length === 24);
+  expect(asked).toEqual([1, 2, 4, 8, 9]);
+  for (const finish of atWork.splice(0)) finish();
+  await until(() => atWork.length === 24);
+  expect(mostAtWork).toBe(24);
+  stopping.abort();
+  waiting = 0;
+  for (const finish of atWork.splice(0)) finish();
+  await ended;
+});
