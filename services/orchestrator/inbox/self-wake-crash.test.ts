@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
+import { createMemoryKeys } from "../run/memory-keys.fixture.ts";
 import { createMemoryRunLog } from "../run/memory-log.fixture.ts";
 import { createMemoryQueues } from "../session/memory-queues.fixture.ts";
 import { enqueue, entriesBackward } from "../session/queue.ts";
@@ -16,7 +17,7 @@ const signal = new AbortController().signal;
 function openParts() {
   const log = createMemoryRunLog();
   const queues = createMemoryQueues();
-  const keys = new Map<string, string>();
+  const keys = createMemoryKeys();
   const wakes: string[] = [];
   let left = Number.POSITIVE_INFINITY;
   const step = async <T>(action: () => Promise<T>): Promise<T> => {
@@ -30,12 +31,8 @@ function openParts() {
     queues: { ...queues, append: (...given) => step(() => queues.append(...given)) },
     wakes: { send: ({ runId }) => step(async () => void wakes.push(runId)) },
     keys: {
-      take: (sessionId, key, runId) =>
-        step(async () => {
-          const name = `${sessionId} ${key}`;
-          if (!keys.has(name)) keys.set(name, runId);
-          return keys.get(name)!;
-        }),
+      find: keys.find,
+      take: (...given) => step(() => keys.take(...given)),
     },
     sessions: { getSession: async (id) => create(SessionSchema, { id, agent: "a", state: SessionState.ACTIVE }) },
     agents: { getAgent: async (name) => create(AgentSchema, { name }) },

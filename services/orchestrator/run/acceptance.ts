@@ -14,11 +14,13 @@ import type { Clock } from "#runtime/time/clock.ts";
 import { enqueue, type SessionQueues } from "../session/queue.ts";
 import type { WakeQueue } from "../session/wake.ts";
 import type { RunState } from "./fold.ts";
-import { createJournal, type RunLog } from "./journal.ts";
+import { createJournal, openJournal, type RunLog } from "./journal.ts";
 
 export interface RunKeys {
   /** The run that the key leads to: `runId`, unless the key was taken before. */
   take(sessionId: string, key: string, runId: string): Promise<string>;
+  /** The run that the key leads to; undefined for one that nobody took. */
+  find(sessionId: string, key: string): Promise<string | undefined>;
 }
 
 export interface AcceptanceOptions {
@@ -40,10 +42,24 @@ export async function acceptRun(options: AcceptanceOptions, accepted: RunAccepte
     (state) => (state === undefined ? { case: "accepted", value: accepted } : undefined),
     { announce }, // A1
   );
-  const acceptedPosition = event === undefined ? (await log.read(runId, 0))[0]?.position : journal.position;
+  const acceptedPosition = event === undefined ? (await log.first(runId))?.position : journal.position;
   const { state } = journal;
   if (state === undefined || acceptedPosition === undefined) return refuse("data_loss", `run ${runId} has vanished`);
   await enqueue(queues, { sessionId, runId, acceptedPosition });
+  return state;
+}
+
+/** A2: the run that was accepted under a key, whatever has become of its session; undefined when there is none. */
+export async function findAccepted(
+  { log, queues, keys, clock }: AcceptanceOptions,
+  sessionId: string,
+  key: string,
+): Promise<RunState | undefined> {
+  const runId = await keys.find(sessionId, key);
+  if (runId === undefined) return undefined;
+  const [first, { state }] = await Promise.all([log.first(runId), openJournal(log, runId, clock)]);
+  if (first === undefined || state === undefined) return undefined; // its creator died, and is made up for
+  await enqueue(queues, { sessionId, runId, acceptedPosition: first.position });
   return state;
 }
 

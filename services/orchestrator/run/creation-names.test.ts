@@ -10,6 +10,7 @@ import { createMemoryQueues } from "../session/memory-queues.fixture.ts";
 import { createRun } from "./creation.ts";
 import { forkRun } from "./fork.ts";
 import { createJournal, type EventBody } from "./journal.ts";
+import { createMemoryKeys } from "./memory-keys.fixture.ts";
 import { createMemoryRunLog } from "./memory-log.fixture.ts";
 
 const said = (text: string): MessageInitShape<typeof ItemSchema> => ({
@@ -30,7 +31,7 @@ function openSession() {
     log,
     queues,
     wakes: { send: async () => {} },
-    keys: { take: async (_sessionId: string, _key: string, runId: string) => runId },
+    keys: createMemoryKeys(),
     clock: systemClock,
     router: createFakeRouter([
       { name: "skip", tool: { executionType: ExecutionType.BUILTIN }, answer: () => "skipped" },

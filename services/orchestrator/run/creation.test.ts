@@ -3,12 +3,14 @@ import { expect, test } from "vitest";
 import { CreateRunRequestSchema, ForkRunRequestSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { type Item, ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createFakeRouter } from "../loop/fake-router.fixture.ts";
 import { createMemoryQueues } from "../session/memory-queues.fixture.ts";
 import { type CreationOptions, createRun } from "./creation.ts";
 import { forkRun } from "./fork.ts";
 import { createJournal } from "./journal.ts";
+import { createMemoryKeys } from "./memory-keys.fixture.ts";
 import { createMemoryRunLog } from "./memory-log.fixture.ts";
 
 const by = { signal: new AbortController().signal, principal: "ada", asker: "ada" };
@@ -25,7 +27,7 @@ function openOptions(agent: string) {
     log,
     queues: createMemoryQueues(),
     wakes: { send: async () => {} },
-    keys: { take: async (_sessionId, _key, runId) => runId },
+    keys: createMemoryKeys(),
     clock: systemClock,
     router: createFakeRouter([]),
     sessions: {
@@ -85,16 +87,8 @@ test("a fork has the agent, the options and the point of the other run, and need
 test("LOOP-13 a key without a session leads to one session and one run for a principal and an agent", async () => {
   const { options } = openOptions("a");
   const opened: string[] = [];
-  const runsByKey = new Map<string, string>();
   const keyed: CreationOptions = {
     ...options,
-    keys: {
-      take: async (sessionId, key, runId) => {
-        const place = `${sessionId} ${key}`;
-        if (!runsByKey.has(place)) runsByKey.set(place, runId);
-        return runsByKey.get(place)!;
-      },
-    },
     sessions: {
       ...options.sessions,
       createSession: async (agent, { sessionId = `new-${opened.length}`, principal }) => {
@@ -121,3 +115,32 @@ test("LOOP-13 a key without a session leads to one session and one run for a pri
   expect(new Set([first, ...others]).size).toBe(6);
   expect(new Set(opened).size).toBe(6);
 });
+
+test.each(["closed", "switched", "gone"])(
+  "LOOP-13 a creation that is repeated with its key finds its run, though the session was %s since",
+  async (change) => {
+    const { options } = openOptions("a");
+    let now = "open";
+    const sessionOf = (id: string) => {
+      if (now === "gone") return refuse("not_found", `there is no session ${id}`);
+      const state = now === "closed" ? SessionState.CLOSED : SessionState.ACTIVE;
+      return create(SessionSchema, { id, agent: now === "switched" ? "b" : "a", principal: "ada", state });
+    };
+    const sessions: CreationOptions["sessions"] = {
+      getSession: async (id) => sessionOf(id),
+      async createSession(agent, { sessionId = "new" }) {
+        if (now === "switched") refuse("already_exists", "another agent's", { reason: "SESSION_EXISTS" });
+        return { ...sessionOf(sessionId), agent };
+      },
+    };
+    const start = (where: { sessionId?: string; agent?: string }, asker = "ada") => {
+      const request = create(CreateRunRequestSchema, { ...where, idempotencyKey: "k", input: [said("go")] });
+      return createRun({ ...options, sessions }, request, { ...by, principal: asker, asker });
+    };
+    const first = [await start({ sessionId: "s" }), await start({ agent: "a" })];
+    now = change;
+    const again = [await start({ sessionId: "s" }), await start({ agent: "a" })];
+    expect(again.map(({ runId }) => runId)).toEqual(first.map(({ runId }) => runId));
+    await expect(start({ sessionId: "s" }, "bob")).rejects.toMatchObject({ reason: "NOT_SESSION_OWNER" });
+  },
+);

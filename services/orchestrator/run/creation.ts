@@ -7,7 +7,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import { createToolTable, faultsOfOptions } from "../loop/tool-table.ts";
-import { type AcceptanceOptions, acceptRun } from "./acceptance.ts";
+import { type AcceptanceOptions, acceptRun, findAccepted } from "./acceptance.ts";
 import { foldLog, type RunState } from "./fold.ts";
 import { faultsOfFunctionTools } from "./function-tools.ts";
 import { refuseEmptyInput, refuseUnfitInput, refuseUnknownCalls } from "./input.ts";
@@ -27,25 +27,20 @@ export interface CreationOptions extends AcceptanceOptions {
   readonly router: ToolRouter;
 }
 
+interface Creator {
+  readonly signal: AbortSignal;
+  readonly principal: string;
+  readonly asker: Asker;
+}
+
 /** Checks what can be checked before a model is asked, and accepts the run. */
-export async function createRun(
-  options: CreationOptions,
-  request: CreateRunRequest,
-  by: { signal: AbortSignal; principal: string; asker: Asker },
-): Promise<RunState> {
-  const { sessionId, agent, input, idempotencyKey, previousRunId } = request;
+export async function createRun(options: CreationOptions, request: CreateRunRequest, by: Creator): Promise<RunState> {
+  const { input, idempotencyKey, previousRunId } = request;
+  const repeated = await findRepeated(options, request, by);
+  if (repeated !== undefined) return repeated;
   refuseEmptyInput(input);
   refuseUnfitInput(input);
-  const session = await (sessionId === ""
-    ? options.sessions.createSession(agent, {
-        ...by,
-        ...(idempotencyKey !== "" && { sessionId: sessionOfKey(by.principal, agent, idempotencyKey) }),
-      })
-    : options.sessions.getSession(sessionId, by));
-  requireOwner({ sessionId: session.id, principal: session.principal }, by.asker);
-  if (session.state === SessionState.CLOSED) {
-    refuse("failed_precondition", `session ${session.id} is closed`, { reason: "SESSION_CLOSED" });
-  }
+  const session = await openSession(options, request, by);
   await refuseUnknownTools(options.router, session.id, request.options, by);
   await refuseForeignPrevious(options, session, previousRunId);
   const previous = {
@@ -65,6 +60,36 @@ export async function createRun(
     ...(request.options && { options: request.options }),
   });
   return acceptRun(options, accepted);
+}
+
+/** The run that the key's first creation made, also when its session was closed or switched since. */
+async function findRepeated(
+  options: CreationOptions,
+  request: CreateRunRequest,
+  { principal, asker }: Creator,
+): Promise<RunState | undefined> {
+  const { idempotencyKey } = request;
+  if (idempotencyKey === "") return undefined;
+  const state = await findAccepted(options, sessionOf(request, principal), idempotencyKey);
+  if (state !== undefined) requireOwner(state.accepted, asker);
+  return state;
+}
+
+async function openSession({ sessions }: CreationOptions, request: CreateRunRequest, by: Creator): Promise<Session> {
+  const sessionId = sessionOf(request, by.principal);
+  const session = await (request.sessionId === ""
+    ? sessions.createSession(request.agent, { ...by, ...(sessionId !== "" && { sessionId }) })
+    : sessions.getSession(sessionId, by));
+  requireOwner({ sessionId: session.id, principal: session.principal }, by.asker);
+  if (session.state === SessionState.CLOSED) {
+    refuse("failed_precondition", `session ${session.id} is closed`, { reason: "SESSION_CLOSED" });
+  }
+  return session;
+}
+
+/** The session that the request names, or its key; empty for one that is to be opened. */
+function sessionOf({ sessionId, agent, idempotencyKey }: CreateRunRequest, principal: string): string {
+  return sessionId || (idempotencyKey === "" ? "" : sessionOfKey(principal, agent, idempotencyKey));
 }
 
 /** A key without a session leads to a session, too: a repetition finds the run there. */

@@ -85,15 +85,20 @@ function publishLive(bus: Bus, runId: string, payload: Uint8Array, position?: nu
 }
 
 export function createStreamRunKeys(bus: Bus): RunKeys {
+  async function find(sessionId: string, key: string): Promise<string | undefined> {
+    const first = await firstAfter(bus, runSubjects.key(sessionId, key), 0);
+    return first === null ? undefined : fromBinary(QueuedRunSchema, first.data).runId;
+  }
+
   return {
+    find,
     async take(sessionId, key, runId) {
       const subject = runSubjects.key(sessionId, key);
       const payload = toBinary(QueuedRunSchema, create(QueuedRunSchema, { sessionId, runId }));
       const outcome = await appendFenced(bus, { subject, expectedLastSequence: 0, payload });
       if (outcome.kind === "appended") return runId;
-      const first = await firstAfter(bus, subject, 0);
-      if (first === null) return refuse("data_loss", `an idempotency key of session ${sessionId} has vanished`);
-      return fromBinary(QueuedRunSchema, first.data).runId;
+      const found = await find(sessionId, key);
+      return found ?? refuse("data_loss", `an idempotency key of session ${sessionId} has vanished`);
     },
   };
 }
