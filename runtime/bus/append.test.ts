@@ -3,9 +3,9 @@ import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
 import type { Failure } from "../failure/failure.ts";
 import { until } from "../time/until.ts";
 import { type AppendOutcome, appendFenced, appendOnce } from "./append.ts";
-import type { Bus } from "./bus.ts";
-import { casUpdate, compareAndSet, createKey, readKey, removeKey } from "./key-value.ts";
-import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "./read.ts";
+import { readKey } from "./key-value.ts";
+import { lastSequenceOf, readSubject, type StoredMessage } from "./read.ts";
+import { text, textsOf } from "./texts.fixture.ts";
 
 let bus: TestBus;
 
@@ -14,34 +14,13 @@ beforeAll(async () => {
 });
 afterAll(() => bus[Symbol.asyncDispose]());
 
-const text = (message: StoredMessage) => new TextDecoder().decode(message.data);
-
-async function textsOf(subject: string, from: Bus = bus): Promise<string[]> {
-  const texts: string[] = [];
-  for await (const message of readSubject(from, subject)) texts.push(text(message));
-  return texts;
-}
-
-/** Appends numbered messages one after another, each fenced by the one before. */
-async function appendMany(to: Bus, subject: string, count: number, first = 0): Promise<number[]> {
-  const sequences: number[] = [];
-  let last = await lastSequenceOf(to, subject);
-  for (let index = first; index < first + count; index++) {
-    const outcome = await appendFenced(to, { subject, expectedLastSequence: last, payload: `${index}` });
-    if (outcome.kind !== "appended") throw new Error(`refused at ${index}`);
-    last = outcome.sequence;
-    sequences.push(last);
-  }
-  return sequences;
-}
-
 describe("a fenced append", () => {
   test("is stored when it follows the last message, and refused when it does not", async () => {
     const subject = "toolbus.run.fence";
     const first = await appendFenced(bus, { subject, expectedLastSequence: 0, payload: "a" });
     expect(first.kind).toBe("appended");
     expect(await appendFenced(bus, { subject, expectedLastSequence: 0, payload: "b" })).toEqual({ kind: "conflict" });
-    expect(await textsOf(subject)).toEqual(["a"]);
+    expect(await textsOf(bus, subject)).toEqual(["a"]);
   });
 
   test("wins exactly once among 50 writers that follow the same message, round after round", async () => {
@@ -58,7 +37,7 @@ describe("a fenced append", () => {
       expect(won).toHaveLength(1);
       last = (won[0] as { sequence: number }).sequence;
     }
-    expect(await textsOf(subject)).toHaveLength(10);
+    expect(await textsOf(bus, subject)).toHaveLength(10);
   });
 
   test.each([
@@ -109,7 +88,7 @@ describe("a fenced append", () => {
     })) as { sequence: number };
     const append = appendFenced(full, { subject, expectedLastSequence: sequence, payload: "x".repeat(3_000) });
     await expect(append).rejects.toMatchObject({ code: "resource_exhausted", reason: "STORE_FULL" });
-    expect(await textsOf(subject, full)).toHaveLength(1);
+    expect(await textsOf(full, subject)).toHaveLength(1);
   });
 });
 
@@ -160,97 +139,6 @@ describe("a server that is killed and started again", () => {
     const again = appendOnce(other, append);
     await local.server.restart();
     expect(await again).toEqual(first);
-    expect(await textsOf("toolbus.inbox.s1", local)).toEqual(["news"]);
-  });
-});
-
-describe("reading a subject", () => {
-  test("gives its messages only, in order, from a sequence on, over several batches", async () => {
-    const other = appendMany(bus, "toolbus.run.read-b", 300);
-    const sequences = await appendMany(bus, "toolbus.run.read-a", 600);
-    await other;
-    expect(await textsOf("toolbus.run.read-a")).toEqual(Array.from({ length: 600 }, (_, index) => `${index}`));
-    const tail: string[] = [];
-    const from = { fromSequence: sequences[590]! };
-    for await (const message of readSubject(bus, "toolbus.run.read-a", from)) tail.push(text(message));
-    expect(tail).toEqual(["590", "591", "592", "593", "594", "595", "596", "597", "598", "599"]);
-    expect(await textsOf("toolbus.run.nothing")).toEqual([]);
-  });
-
-  test("follows what comes, across a server that is killed, each message once, until its signal aborts", async () => {
-    await using local = await openTestBus();
-    const subject = "toolbus.run.follow";
-    await appendMany(local, subject, 5);
-    const end = new AbortController();
-    const seen: string[] = [];
-    const following = (async () => {
-      for await (const message of followSubject(local, subject, { signal: end.signal })) seen.push(text(message));
-    })();
-    await until(() => seen.length === 5);
-    await appendMany(local, subject, 5, 5);
-    await until(() => seen.length === 10);
-    await local.server.kill();
-    await local.server.restart();
-    await appendMany(local, subject, 5, 10);
-    await until(() => seen.length === 15, { timeoutMs: 2_000, what: "the messages after the restart" });
-    end.abort();
-    await following;
-    expect(seen).toEqual(Array.from({ length: 15 }, (_, index) => `${index}`));
-  });
-
-  test("leaves no consumer at the server when it ends, by its signal or by its reader", async () => {
-    const subject = "toolbus.run.left";
-    const consumers = async () => {
-      const listed = await Array.fromAsync(bus.manager.consumers.list("TOOLBUS_RUNS"));
-      return listed.filter(
-        ({ config }) => config.filter_subjects?.includes(subject) || config.filter_subject === subject,
-      );
-    };
-    await appendMany(bus, subject, 1);
-    const end = new AbortController();
-    for await (const _ of followSubject(bus, subject, { signal: end.signal })) {
-      expect(await consumers()).toHaveLength(1);
-      end.abort();
-    }
-    for await (const _ of followSubject(bus, subject)) break;
-    const early = new AbortController(); // aborted while the consumer is being made
-    const following = followSubject(bus, subject, { signal: early.signal }).next();
-    early.abort();
-    expect((await following).done).toBe(true);
-    await until(async () => (await consumers()).length === 0, { what: "the consumers to be gone" });
-  });
-});
-
-describe("compare-and-set", () => {
-  const bucket = "toolbus_callers";
-
-  test("creates a key once, writes on the revision read, and removes likewise", async () => {
-    const created = await createKey(bus, { bucket, key: "a", value: "1" });
-    expect(created.kind).toBe("set");
-    expect(await createKey(bus, { bucket, key: "a", value: "2" })).toEqual({ kind: "conflict" });
-    const { revision } = created as { revision: number };
-    const set = await compareAndSet(bus, { bucket, key: "a", revision, value: "3" });
-    expect(await compareAndSet(bus, { bucket, key: "a", revision, value: "4" })).toEqual({ kind: "conflict" });
-    expect((await readKey(bus, bucket, "a"))?.string()).toBe("3");
-    expect(await removeKey(bus, { bucket, key: "a", revision })).toBe(false);
-    expect(await removeKey(bus, { bucket, key: "a", revision: (set as { revision: number }).revision })).toBe(true);
-    expect(await readKey(bus, bucket, "a")).toBeUndefined();
-    expect((await createKey(bus, { bucket, key: "a", value: "5" })).kind).toBe("set");
-  });
-
-  test("loses no update of 20 that race, also when the server is killed meanwhile", async () => {
-    await using local = await openTestBus();
-    const add = () =>
-      casUpdate(local, bucket, "list", (entry) => {
-        const list = entry?.json<number[]>() ?? [];
-        return { set: JSON.stringify([...list, list.length]), result: list.length };
-      });
-    const first = await Promise.all(Array.from({ length: 10 }, add));
-    await local.server.kill();
-    const racing = Promise.all(Array.from({ length: 10 }, add));
-    await local.server.restart();
-    const results = [...first, ...(await racing)].map(({ result }) => result).sort((a, b) => a - b);
-    expect(results).toEqual(Array.from({ length: 20 }, (_, index) => index));
-    expect((await readKey(local, bucket, "list"))?.json()).toHaveLength(20);
+    expect(await textsOf(local, "toolbus.inbox.s1")).toEqual(["news"]);
   });
 });
