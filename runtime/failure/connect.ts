@@ -69,13 +69,18 @@ function isOurs(error: ConnectError): boolean {
   return isInternal && !error.isWireError;
 }
 
-async function* translated(
+function translated(
   messages: AsyncIterable<MessageShape<DescMessage>>,
   translate: (error: unknown) => ConnectError,
-): AsyncGenerator<MessageShape<DescMessage>> {
-  try {
-    yield* messages;
-  } catch (error) {
+): AsyncIterable<MessageShape<DescMessage>> {
+  const refuse = (error: unknown): never => {
     throw translate(error);
-  }
+  };
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = messages[Symbol.asyncIterator]();
+      const leave = async () => (await iterator.return?.()) ?? { done: true as const, value: undefined };
+      return { next: () => iterator.next().catch(refuse), return: () => leave().catch(refuse) };
+    },
+  };
 }

@@ -73,7 +73,8 @@ function responseFrom(spec: UnarySpec, context: CallContext, message: MessageSha
   };
 }
 
-function copyMetadata(response: UnaryResponse, context: CallContext): void {
+/** What interceptors answered in place of what the implementation did. */
+export function copyMetadata(response: Pick<UnaryResponse, "header" | "trailer">, context: CallContext): void {
   replaceMetadata(response.header, context.responseHeader);
   replaceMetadata(response.trailer, context.responseTrailer);
 }

@@ -6,7 +6,6 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import {
-  Code,
   ConnectError,
   type ContextValues,
   createContextValues,
@@ -19,7 +18,8 @@ import { parseAnswer } from "./answer.ts";
 import { abortFromSignal } from "./call-signal.ts";
 import { type ClientContext, type ClientRequest, errorOfCall, type MethodRoute, type Progress } from "./client-call.ts";
 import { assertMessageFits } from "./parts.ts";
-import { callStream, type StreamRequests } from "./stream-call.ts";
+import { runServerStream } from "./run-server-stream.ts";
+import { callStream } from "./stream-call.ts";
 
 export interface StreamInit<I extends DescMessage, O extends DescMessage> {
   readonly method: DescMethodStreaming<I, O>;
@@ -32,8 +32,18 @@ export interface StreamInit<I extends DescMessage, O extends DescMessage> {
   readonly messages: AsyncIterable<MessageInitShape<I>>;
 }
 
-/** Runs a stream with its interceptors and its deadline, by Connect's own `runStreamingCall`. */
-export async function runStream<I extends DescMessage, O extends DescMessage>(
+/** Runs a stream with its interceptors and its deadline. */
+export function runStream<I extends DescMessage, O extends DescMessage>(
+  context: ClientContext,
+  init: StreamInit<I, O>,
+): Promise<StreamResponse<I, O>> {
+  const { method } = init;
+  if (method.methodKind === "server_streaming") return runServerStream(context, { ...init, method });
+  return runRequestStream(context, init);
+}
+
+/** A stream of requests, by Connect's own `runStreamingCall`. */
+async function runRequestStream<I extends DescMessage, O extends DescMessage>(
   context: ClientContext,
   init: StreamInit<I, O>,
 ): Promise<StreamResponse<I, O>> {
@@ -43,7 +53,10 @@ export async function runStream<I extends DescMessage, O extends DescMessage>(
   const next = async (request: StreamRequest<I, O>): Promise<StreamResponse<I, O>> => {
     const abort = abortFromSignal(request.signal);
     const call: ClientRequest = { subject: route.subject, header: request.header, deadline, abort, progress };
-    const { header, trailer, bodies } = await callStream(context, call, await requestsOf(method, request.message));
+    const { header, trailer, bodies } = await callStream(context, call, {
+      kind: "many",
+      bodies: bodiesOf(method.input, request.message),
+    });
     return {
       stream: true,
       service: method.parent,
@@ -77,16 +90,6 @@ function requestFrom<I extends DescMessage, O extends DescMessage>(init: StreamI
     contextValues: init.contextValues ?? createContextValues(),
     message: init.messages,
   };
-}
-
-/** A method that takes one request sends it with the opening. */
-async function requestsOf<I extends DescMessage, O extends DescMessage>(
-  method: DescMethodStreaming<I, O>,
-  messages: AsyncIterable<MessageShape<I>>,
-): Promise<StreamRequests> {
-  if (method.methodKind !== "server_streaming") return { kind: "many", bodies: bodiesOf(method.input, messages) };
-  for await (const message of messages) return { kind: "one", body: toBinary(method.input, message) };
-  throw new ConnectError("a call that streams answers needs its one request", Code.InvalidArgument);
 }
 
 async function* bodiesOf<I extends DescMessage>(

@@ -19,6 +19,7 @@ import { parseAnswer } from "./answer.ts";
 import { abortFromSignal, CallSignal } from "./call-signal.ts";
 import { type ClientContext, errorOfCall, type MethodRoute, type Progress } from "./client-call.ts";
 import { intercepted } from "./invoke-unary.ts";
+import { LazyMetadata } from "./lazy-metadata.ts";
 import { callUnary, type UnaryAnswer } from "./unary-call.ts";
 
 /** One call of a generated client, as it came. */
@@ -65,25 +66,6 @@ export async function runUnary<I extends DescMessage, O extends DescMessage>(
     const error = aborted ? ConnectError.from(aborted.reason, Code.Canceled) : ConnectError.from(thrown);
     signal.end(error);
     throw errorOfCall(error, progress);
-  }
-}
-
-class LazyMetadata {
-  readonly #init: ConstructorParameters<typeof Headers>[0];
-  #headers: Headers | undefined;
-
-  constructor(init: ConstructorParameters<typeof Headers>[0]) {
-    this.#init = init;
-  }
-
-  get headers(): Headers {
-    this.#headers ??= new Headers(this.#init);
-    return this.#headers;
-  }
-
-  /** The metadata if there is or may be any. */
-  get touched(): Headers | undefined {
-    return this.#init === undefined ? this.#headers : this.headers;
   }
 }
 

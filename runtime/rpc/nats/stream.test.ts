@@ -145,6 +145,29 @@ describe("a stream over NATS", () => {
     expect(error.code).toBe(Code.FailedPrecondition);
   });
 
+  test("BUS-2 the only answer of a server stream that ends with it comes in one frame, with all metadata", async () => {
+    await using echoing = await openStreams({
+      async *serverStream(request, context) {
+        context.responseHeader.set("x-head", "one");
+        yield request;
+        context.responseTrailer.set("x-tail", "two");
+      },
+    });
+    const { connection } = await world.connect();
+    let frames = 0;
+    connection.subscribe("_INBOX.>", { callback: () => void frames++ });
+    await connection.flush();
+    const seen: string[] = [];
+    const answers = echoing.client.serverStream(byte(7), {
+      onHeader: (header) => seen.push(`${header.get("x-head")}`),
+      onTrailer: (trailer) => seen.push(`${trailer.get("x-tail")}`),
+    });
+    for await (const { value } of answers) seen.push(`${value[0]}`);
+    await connection.flush();
+    expect(seen).toEqual(["one", "7", "two"]);
+    expect(frames).toBe(1);
+  });
+
   test("BUS-2 a caller that aborts aborts the handler's signal, and the handler's loop ends", async () => {
     let running: HandlerContext | undefined;
     let isOver = false;
