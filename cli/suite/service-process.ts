@@ -34,87 +34,96 @@ export interface ServiceProcessOptions {
   stopTimeoutMs?: number;
 }
 
-export interface ServiceProcess extends AsyncDisposable {
-  readonly room: string;
-  readonly instance: string;
-  /** Of the process that runs at the moment; undefined while none does. */
-  readonly pid: number | undefined;
-  /** Settles when the service can be used for the first time; throws `unavailable` with its last lines if it cannot. */
-  readonly ready: Promise<void>;
-}
-
 const tailLines = 20;
 
-export function openServiceProcess(options: ServiceProcessOptions): ServiceProcess {
-  const stopping = new AbortController();
-  const firstReady = Promise.withResolvers<void>();
-  firstReady.promise.catch(() => {}); // whoever waits is told; nobody need wait
-  let child: ChildProcess | undefined;
-  const tail: string[] = [];
+export class ServiceProcess implements AsyncDisposable {
+  readonly room: string;
+  readonly instance: string;
+  /** Settles when the service can be used for the first time; throws `unavailable` with its last lines if it cannot. */
+  readonly ready: Promise<void>;
+  readonly #options: ServiceProcessOptions;
+  readonly #firstReady = Promise.withResolvers<void>();
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>;
+  readonly #tail: string[] = [];
+  #child: ChildProcess | undefined;
   /** What the service says of its own failure, in one sentence. */
-  let failure: string | undefined;
+  #failure: string | undefined;
 
-  const keepRunning = async () => {
+  constructor(options: ServiceProcessOptions) {
+    this.#options = options;
+    this.room = options.room;
+    this.instance = options.instance;
+    this.ready = this.#firstReady.promise;
+    this.ready.catch(() => {}); // whoever waits is told; nobody need wait
+    this.#running = this.#keepRunning().catch((error: unknown) => {
+      if (!this.#stopping.signal.aborted) this.#firstReady.reject(error);
+    });
+  }
+
+  /** Of the process that runs at the moment; undefined while none does. */
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping.abort();
+    this.#child?.kill("SIGTERM");
+    const timer = setTimeout(() => this.#child?.kill("SIGKILL"), this.#options.stopTimeoutMs ?? 35_000);
+    await this.#running;
+    clearTimeout(timer);
+  }
+
+  async #keepRunning(): Promise<void> {
+    const { room, instance } = this;
     const backoff = createBackoff({ initialMs: 100, maxMs: 5_000 });
     for (;;) {
-      const how = await runOnce();
-      const asked = stopping.signal.aborted;
-      options.onEvent({ kind: "ended", room: options.room, instance: options.instance, how, asked });
-      firstReady.reject(endedBeforeReady(options.room, failure ?? textOfEnd(options.room, how, tail)));
-      if (asked || !options.restart) return;
-      await delay(backoff.next(), stopping.signal);
+      const how = await this.#runOnce();
+      const asked = this.#stopping.signal.aborted;
+      this.#options.onEvent({ kind: "ended", room, instance, how, asked });
+      this.#firstReady.reject(endedBeforeReady(room, this.#failure ?? textOfEnd(room, how, this.#tail)));
+      if (asked || !this.#options.restart) return;
+      await delay(backoff.next(), this.#stopping.signal);
     }
-  };
+  }
 
-  const runOnce = async (): Promise<string> => {
+  async #runOnce(): Promise<string> {
     const startedAt = performance.now();
-    const { room, instance } = options;
-    child = fork(mainOfRoom(room), {
-      env: options.env,
+    const child = fork(mainOfRoom(this.room), {
+      env: this.#options.env,
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       detached: true, // S4
     });
+    this.#child = child;
     const pid = child.pid ?? 0;
-    options.onEvent({ kind: "started", room, instance, pid });
-    for (const stream of [child.stdout, child.stderr]) {
-      if (stream === null) continue;
-      createInterface({ input: stream }).on("line", (line) => {
-        tail.push(line);
-        if (tail.length > tailLines) tail.shift();
-        options.onEvent({ kind: "line", room, instance, line });
-      });
-    }
+    this.#options.onEvent({ kind: "started", room: this.room, instance: this.instance, pid });
+    this.#readLines(child);
     child.on("message", (message: ServiceMessage) => {
-      if (message.kind === "failed") failure = message.message;
-      if (message.kind !== "ready") return;
-      const durationMs = Math.round(performance.now() - startedAt);
-      options.onEvent({ kind: "ready", room, instance, pid, durationMs, announcement: message.announcement });
-      firstReady.resolve();
+      if (message.kind === "failed") this.#failure = message.message;
+      if (message.kind === "ready") this.#isReady(pid, performance.now() - startedAt, message.announcement);
     });
     const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
-    child = undefined;
+    this.#child = undefined;
     return signal === null ? `exit code ${code}` : signal;
-  };
+  }
 
-  const running = keepRunning().catch((error: unknown) => {
-    if (!stopping.signal.aborted) firstReady.reject(error);
-  });
+  #readLines({ stdout, stderr }: ChildProcess): void {
+    const { room, instance } = this;
+    for (const stream of [stdout, stderr]) {
+      if (stream === null) continue;
+      createInterface({ input: stream }).on("line", (line) => {
+        this.#tail.push(line);
+        if (this.#tail.length > tailLines) this.#tail.shift();
+        this.#options.onEvent({ kind: "line", room, instance, line });
+      });
+    }
+  }
 
-  return {
-    room: options.room,
-    instance: options.instance,
-    get pid() {
-      return child?.pid;
-    },
-    ready: firstReady.promise,
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      child?.kill("SIGTERM");
-      const timer = setTimeout(() => child?.kill("SIGKILL"), options.stopTimeoutMs ?? 35_000);
-      await running;
-      clearTimeout(timer);
-    },
-  };
+  #isReady(pid: number, tookMs: number, announcement: Announcement): void {
+    const { room, instance } = this;
+    this.#options.onEvent({ kind: "ready", room, instance, pid, durationMs: Math.round(tookMs), announcement });
+    this.#firstReady.resolve();
+  }
 }
 
 function textOfEnd(room: string, how: string, tail: string[]): string {

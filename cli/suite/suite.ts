@@ -8,7 +8,8 @@ import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";
 import { listRooms } from "./rooms.ts";
-import { openServiceProcess, type ServiceEvent, type ServiceProcess } from "./service-process.ts";
+import type { ServiceEvent, ServiceProcess } from "./service-process.ts";
+import { Services } from "./services.ts";
 
 export interface SuiteOptions {
   /** Holds what the suite keeps: the store of NATS, logs, caches. */
@@ -49,60 +50,35 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   const directory = resolve(options.directory);
   const logs = stack.use(openLogFiles(join(directory, "logs")));
   const nats = await openNats(options, directory, stack);
-  const gatewayUrl = Promise.withResolvers<string>();
-  const services: ServiceProcess[] = [];
-  const counts = new Map<string, number>();
-
-  const onEvent = (event: ServiceEvent) => {
-    if (event.kind === "line") logs.write(event.room, event.line);
-    if (event.kind === "ready" && event.room === "gateway") gatewayUrl.resolve(String(event.announcement.url));
-    options.onEvent?.(event);
-  };
-  const env = {
-    ...process.env,
-    PATH: pathWithPrograms(),
-    ...defaultsOfExamples(),
-    ...options.env,
-    ...variablesOfNats(nats),
-  };
-
-  const launch = (room: string): ServiceProcess => {
-    const count = (counts.get(room) ?? 0) + 1;
-    counts.set(room, count);
-    const instance = `${room}-${count}`;
-    const port = room === "gateway" ? { TOOLBUS_HTTP_PORT: String(count === 1 ? options.port : 0) } : {};
-    const variables: NodeJS.ProcessEnv = { ...env, ...port, TOOLBUS_INSTANCE: instance };
-    const service = openServiceProcess({
-      room,
-      instance,
-      env: variables,
-      onEvent(event) {
-        // a free port is taken once: whoever was told where the gateway is finds it there when it has been started again
-        if (event.kind === "ready" && variables.TOOLBUS_HTTP_PORT === "0" && room === "gateway")
-          variables.TOOLBUS_HTTP_PORT = new URL(String(event.announcement.url)).port;
-        onEvent(event);
+  const services = stack.use(
+    new Services({
+      port: options.port,
+      env: {
+        ...process.env,
+        PATH: pathWithPrograms(),
+        ...defaultsOfExamples(),
+        ...options.env,
+        ...variablesOfNats(nats),
       },
       restart: options.restart ?? true,
-    });
-    services.push(service);
-    return service;
-  };
-
-  stack.defer(async () => {
-    await Promise.all(services.map((service) => service[Symbol.asyncDispose]()));
-  });
+      onEvent(event) {
+        if (event.kind === "line") logs.write(event.room, event.line);
+        options.onEvent?.(event);
+      },
+    }),
+  );
   const rooms = options.rooms ?? listRooms();
   options.onProgress?.(`starting ${rooms.length} services`);
-  await unlessAborted(Promise.all(rooms.map((room) => launch(room).ready)), options.signal);
-  const url = rooms.includes("gateway") ? await gatewayUrl.promise : "";
+  await unlessAborted(Promise.all(rooms.map((room) => services.launch(room).ready)), options.signal);
+  const url = rooms.includes("gateway") ? await services.gatewayUrl : "";
   const owned = stack.move();
 
   return {
     url,
     nats,
-    services,
+    services: services.all,
     async start(room) {
-      const service = launch(room);
+      const service = services.launch(room);
       await service.ready;
       return service;
     },

@@ -8,7 +8,7 @@ import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { type Connection, openConnection } from "../../cli/connection.ts";
 import { listRooms } from "../../cli/suite/rooms.ts";
-import { openServiceProcess, type ServiceEvent, type ServiceProcess } from "../../cli/suite/service-process.ts";
+import { type ServiceEvent, ServiceProcess } from "../../cli/suite/service-process.ts";
 import { openTestServer } from "../harness/bus.ts";
 import { plainAgent, runToEnd } from "../harness/plain-run.ts";
 import { signalProcess } from "../harness/processes.ts";
@@ -93,7 +93,7 @@ describe("BUS-4 services are started one by one, before NATS", () => {
     };
     const started = rooms.map((room) =>
       stack.use(
-        openServiceProcess({
+        new ServiceProcess({
           room,
           instance: `${room}-1`,
           env: { ...env, TOOLBUS_INSTANCE: `${room}-1` },
