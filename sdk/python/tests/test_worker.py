@@ -1,71 +1,10 @@
-"""A worker as its pool sees it: a process, lines in and lines out."""
+"""What passes between a worker and its pool."""
 
 import json
 import os
-import subprocess
-import sys
-import tempfile
-import textwrap
-import threading
 import unittest
 
-SDK = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TIMEOUT_S = 20
-
-
-class Worker:
-    """A worker of the given tool text, started as the pool does it, or by its own `worker_main()`."""
-
-    def __init__(self, text, *options, name="tool.py", by_itself=False):
-        self.directory = tempfile.TemporaryDirectory()
-        path = os.path.join(self.directory.name, name)
-        with open(path, "w") as file:
-            file.write(textwrap.dedent(text))
-        start = [path] if by_itself else [os.path.join(SDK, "toolbus_sdk"), *options, path]
-        self.process = subprocess.Popen(
-            [sys.executable, *start],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": SDK if by_itself else ""},
-        )
-        self.stderr = []
-        self.drain = threading.Thread(target=lambda: self.stderr.extend(self.process.stderr), daemon=True)
-        self.drain.start()
-        self.timer = threading.Timer(TIMEOUT_S, self.process.kill)
-        self.timer.start()
-
-    def send(self, **frame):
-        self.process.stdin.write(json.dumps(frame).encode() + b"\n")
-        self.process.stdin.flush()
-
-    def read(self):
-        line = self.process.stdout.readline()
-        return json.loads(line) if line else None
-
-    def call(self, function, **kwargs):
-        self.send(id=1, function=function, kwargs=kwargs)
-        return self.read()
-
-    def logs(self):
-        """What it wrote to stderr, once it has ended."""
-        self.process.stdin.close()
-        self.process.wait()
-        self.drain.join()
-        return [line.decode().rstrip("\n") for line in self.stderr]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.timer.cancel()
-        self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
-        self.drain.join()
-        self.process.stdout.close()
-        self.process.stderr.close()
-        self.directory.cleanup()
+from worker_process import Worker
 
 
 class Protocol(unittest.TestCase):
@@ -205,7 +144,6 @@ class Context(unittest.TestCase):
             self.assertEqual(worker.call("g")["result"], "none")
             self.assertIn('is not given the secret "S"', worker.call("f") and worker.read()["error"])
 
-
     def test_a_call_knows_the_key_by_which_it_is_one_with_its_repetition(self):
         text = """
         from toolbus_sdk import get_idempotency_key
@@ -217,93 +155,6 @@ class Context(unittest.TestCase):
             worker.send(id=1, function="f", idempotency_key="run_1_call_1")
             self.assertEqual(worker.read()["result"], "run_1_call_1")
             self.assertEqual(worker.call("f")["result"], "")
-
-
-class Cancelling(unittest.TestCase):
-    TEXT = """
-    import asyncio, time
-    seen = []
-    def spin():
-        while True:
-            pass
-    def stubborn():
-        try:
-            while True:
-                pass
-        except Exception:
-            seen.append("caught")
-    async def sleep():
-        try:
-            await asyncio.sleep(60)
-        finally:
-            seen.append("cleaned")
-    def quick(a): return [a, list(seen)]
-    """
-
-    def test_functions_and_coroutines_end_and_their_thread_is_used_again(self):
-        with Worker(self.TEXT, "--threads=1") as worker:
-            worker.read()
-            for name in ("spin", "stubborn", "sleep"):
-                worker.send(id=5, function=name)
-                worker.send(cancel=5)
-                self.assertEqual(worker.read(), {"id": 5, "result": None, "error": "the call was cancelled"})
-            self.assertEqual(worker.call("quick", a=1)["result"][0], 1)
-
-    def test_an_interruption_never_reaches_the_next_call(self):
-        with Worker(self.TEXT, "--threads=2") as worker:
-            worker.read()
-            for number in range(500):
-                worker.send(id=2 * number, function="quick", kwargs={"a": number})
-                worker.send(cancel=2 * number)
-                worker.send(id=2 * number + 1, function="quick", kwargs={"a": number})
-                frames = {frame["id"]: frame for frame in (worker.read(), worker.read())}
-                self.assertEqual(frames[2 * number + 1]["result"], [number, []])
-                self.assertIn(frames[2 * number]["error"], (None, "the call was cancelled"))
-
-    def test_progress_lines_stay_whole_when_their_call_is_cancelled(self):
-        text = """
-        from toolbus_sdk import progress
-        def f():
-            while True:
-                progress(1, 2, "x" * 3000)
-        """
-        with Worker(text, "--threads=1") as worker:
-            worker.read()
-            for number in range(50):
-                worker.send(id=number, function="f")
-                frame = worker.read()
-                worker.send(cancel=number)
-                while "progress" in frame:
-                    frame = worker.read()
-                self.assertEqual(frame, {"id": number, "result": None, "error": "the call was cancelled"})
-
-
-class Concurrency(unittest.TestCase):
-    def test_many_calls_in_flight_never_mix(self):
-        text = """
-        import asyncio, random, time
-        def f(a):
-            print("noise", a)
-            time.sleep(random.random() / 500)
-            return a
-        async def g(a):
-            await asyncio.sleep(random.random() / 500)
-            return a
-        """
-        with Worker(text, "--threads=8") as worker:
-            worker.read()
-            for number in range(1000):
-                worker.send(id=number, function="fg"[number % 2], kwargs={"a": number})
-            answers = [worker.read() for _ in range(1000)]
-            self.assertEqual(sorted(answer["id"] for answer in answers), list(range(1000)))
-            self.assertTrue(all(answer["result"] == answer["id"] for answer in answers))
-
-    def test_a_memory_limit_is_an_error_of_the_call(self):
-        with Worker("def f(n): return len(bytearray(n))\n", f"--memory-bytes={512 * 2**20}") as worker:
-            worker.read()
-            self.assertEqual(worker.call("f", n=1000)["result"], 1000)
-            self.assertEqual(worker.call("f", n=2**30)["error"], "MemoryError")
-            self.assertEqual(worker.call("f", n=1000)["result"], 1000)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,96 @@
+"""Calls that are cancelled, and calls in flight together."""
+
+import unittest
+
+from worker_process import Worker
+
+
+class Cancelling(unittest.TestCase):
+    TEXT = """
+    import asyncio, time
+    seen = []
+    def spin():
+        while True:
+            pass
+    def stubborn():
+        try:
+            while True:
+                pass
+        except Exception:
+            seen.append("caught")
+    async def sleep():
+        try:
+            await asyncio.sleep(60)
+        finally:
+            seen.append("cleaned")
+    def quick(a): return [a, list(seen)]
+    """
+
+    def test_functions_and_coroutines_end_and_their_thread_is_used_again(self):
+        with Worker(self.TEXT, "--threads=1") as worker:
+            worker.read()
+            for name in ("spin", "stubborn", "sleep"):
+                worker.send(id=5, function=name)
+                worker.send(cancel=5)
+                self.assertEqual(worker.read(), {"id": 5, "result": None, "error": "the call was cancelled"})
+            self.assertEqual(worker.call("quick", a=1)["result"][0], 1)
+
+    def test_an_interruption_never_reaches_the_next_call(self):
+        with Worker(self.TEXT, "--threads=2") as worker:
+            worker.read()
+            for number in range(500):
+                worker.send(id=2 * number, function="quick", kwargs={"a": number})
+                worker.send(cancel=2 * number)
+                worker.send(id=2 * number + 1, function="quick", kwargs={"a": number})
+                frames = {frame["id"]: frame for frame in (worker.read(), worker.read())}
+                self.assertEqual(frames[2 * number + 1]["result"], [number, []])
+                self.assertIn(frames[2 * number]["error"], (None, "the call was cancelled"))
+
+    def test_progress_lines_stay_whole_when_their_call_is_cancelled(self):
+        text = """
+        from toolbus_sdk import progress
+        def f():
+            while True:
+                progress(1, 2, "x" * 3000)
+        """
+        with Worker(text, "--threads=1") as worker:
+            worker.read()
+            for number in range(50):
+                worker.send(id=number, function="f")
+                frame = worker.read()
+                worker.send(cancel=number)
+                while "progress" in frame:
+                    frame = worker.read()
+                self.assertEqual(frame, {"id": number, "result": None, "error": "the call was cancelled"})
+
+
+class Concurrency(unittest.TestCase):
+    def test_many_calls_in_flight_never_mix(self):
+        text = """
+        import asyncio, random, time
+        def f(a):
+            print("noise", a)
+            time.sleep(random.random() / 500)
+            return a
+        async def g(a):
+            await asyncio.sleep(random.random() / 500)
+            return a
+        """
+        with Worker(text, "--threads=8") as worker:
+            worker.read()
+            for number in range(1000):
+                worker.send(id=number, function="fg"[number % 2], kwargs={"a": number})
+            answers = [worker.read() for _ in range(1000)]
+            self.assertEqual(sorted(answer["id"] for answer in answers), list(range(1000)))
+            self.assertTrue(all(answer["result"] == answer["id"] for answer in answers))
+
+    def test_a_memory_limit_is_an_error_of_the_call(self):
+        with Worker("def f(n): return len(bytearray(n))\n", f"--memory-bytes={512 * 2**20}") as worker:
+            worker.read()
+            self.assertEqual(worker.call("f", n=1000)["result"], 1000)
+            self.assertEqual(worker.call("f", n=2**30)["error"], "MemoryError")
+            self.assertEqual(worker.call("f", n=1000)["result"], 1000)
+
+
+if __name__ == "__main__":
+    unittest.main()
