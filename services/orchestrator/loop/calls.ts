@@ -18,6 +18,7 @@ import type { ClaimedRun } from "../run/claim.ts";
 import { isOpenCall, openCalls } from "../run/fold.ts";
 import { isTooLarge } from "../run/too-large.ts";
 import { AGENT_SWITCHED } from "./agent-switched.ts";
+import { boundsOfCall, faultOfBudget } from "./budget.ts";
 import type { LoopContext } from "./context.ts";
 import type { DeltaWriter } from "./deltas.ts";
 import { endDraftOfCall } from "./drafts.ts";
@@ -36,24 +37,28 @@ export interface CallWork {
 /** Gives every open call its result, but those that wait for the client of the run. */
 export async function executeCalls(run: ClaimedRun, context: LoopContext, work: CallWork): Promise<void> {
   const { options } = run.state.accepted;
-  const { maxToolCalls } = context.limits;
-  const calls = run.state.turns.at(-1)?.calls ?? [];
-  const countBefore = run.state.callCount - calls.length;
-  const refusals = decideRefusals(calls, { table: work.table, options, countBefore, maxToolCalls });
+  const { turns, atTurn } = run.state;
+  const { limits } = context;
+  const calls = turns.at(-1)?.calls ?? [];
+  const refusals = decideRefusals(calls, { table: work.table, options, turn: turns.length, ...atTurn, limits });
   const dispatched: FunctionCall[] = [];
   const finish = async (callId: string, result: ToolResult) => {
     await endDraftOfCall({ callId, result }, run, context, work.signal);
     await record(run, callId, result);
   };
+  const refuse = (call: FunctionCall, why: string) => {
+    context.onRefused(call, why);
+    return finish(call.callId, errorResult(why));
+  };
   for (const call of openCalls(run.state)) {
     const refusal = refusals.get(call.callId);
-    if (refusal !== undefined) {
-      context.onRefused(call, refusal);
-      await finish(call.callId, errorResult(refusal));
-    } else if (work.table.find(call.name)?.kind !== "function") dispatched.push(call);
+    if (refusal !== undefined) await refuse(call, refusal);
+    else if (work.table.find(call.name)?.kind !== "function") dispatched.push(call);
   }
-  const limit = options?.parallelToolCalls === false ? 1 : context.limits.maxParallelCalls;
+  const limit = options?.parallelToolCalls === false ? 1 : limits.maxParallelCalls;
   await inParallel(dispatched, limit, async (call) => {
+    const isUsedUp = work.isRecovering ? undefined : faultOfBudget(run.state.spent, limits); // by calls beside it, meanwhile
+    if (isUsedUp !== undefined) return refuse(call, isUsedUp);
     const result = await execute(run, call, context, work);
     const endsRun = result.endsRun && work.table.isBuiltIn(call.name);
     await finish(call.callId, { ...result, endsRun });
@@ -140,6 +145,7 @@ async function dispatch(
     agentRevision: table.agentRevision,
     allowedTools: accepted.options?.allowedTools ?? [], // whole: what is the client's alone is no tool of the router
     recovering: isRecovering,
+    bounds: boundsOfCall(run.state, limits, run.state.turns.at(-1)?.calls.indexOf(call) ?? 0),
     ...(Number.isFinite(limits.deadlineMs) && { deadline: timestampFromMs(acceptedAtMs + limits.deadlineMs) }),
   };
   let result: ToolResult | undefined;

@@ -1,4 +1,5 @@
 import type { Agent, Limits } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { RunFailed } from "./run-failed.ts";
 
 /** The limits of one run. */
 export interface RunLimits {
@@ -33,13 +34,15 @@ export function limitsFrom(agent: Limits | undefined, run: Limits | undefined): 
 }
 
 /** LOOP-12: a budget that nothing counts towards would be none. What is free has a price, too: that of 0. */
-export function faultOfPrices({ maxCost }: Pick<RunLimits, "maxCost">, agent: Agent): string | undefined {
-  if (!Number.isFinite(maxCost)) return undefined;
-  const { name, model, fallbackModel } = agent;
+export function refuseUnpriced({ maxCost }: RunLimits, { name, model, fallbackModel }: Agent): void {
+  if (!Number.isFinite(maxCost)) return;
   const unpriced = [model, fallbackModel].find((config) => config !== undefined && config.price === undefined);
-  if (unpriced === undefined) return undefined;
+  if (unpriced === undefined) return;
   const which = `the model "${unpriced.model}" of agent ${name}`;
-  return `max_cost is ${maxCost}, but ${which} has no price: no cost would ever reach it`;
+  throw new RunFailed(
+    "price_missing",
+    `max_cost is ${maxCost}, but ${which} has no price: no cost would ever reach it`,
+  );
 }
 
 function lowest(limits: (number | undefined)[], otherwise: number): number {

@@ -25,7 +25,7 @@ import { startTimer } from "#runtime/time/timer.ts";
 import { takeNews } from "../inbox/take-news.ts";
 import { buryCalls } from "../run/cancellation.ts";
 import { type ClaimedRun, Superseded } from "../run/claim.ts";
-import { openCallCount, openCalls } from "../run/fold.ts";
+import { openCallCount, openCalls, plus } from "../run/fold.ts";
 import { isTooLarge } from "../run/too-large.ts";
 import { outputTextFromState } from "../run/view.ts";
 import { AGENT_SWITCHED, AgentSwitched } from "./agent-switched.ts";
@@ -112,14 +112,16 @@ async function model(
   return taken;
 }
 
-function clientCallsOfTurn({ state }: ClaimedRun, { limits }: LoopContext, { items, table }: TurnTaken): string[] {
+function clientCallsOfTurn({ state }: ClaimedRun, { limits }: LoopContext, taken: TurnTaken): string[] {
+  const { items, table, turn, usage } = taken;
   const calls = items.flatMap(({ item }) => (item.case === "functionCall" ? [item.value] : []));
-  const { maxToolCalls } = limits;
   return decideClientCalls(calls, {
     table,
     options: state.accepted.options,
-    countBefore: state.callCount,
-    maxToolCalls,
+    turn,
+    callsBefore: state.callCount,
+    spent: plus(state.spent, usage),
+    limits,
   });
 }
 

@@ -3,30 +3,36 @@ import { type FunctionCall, RunMode, type RunOptions } from "#gen/toolbus/run/v1
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { namelessCall } from "../model/nameless-calls.ts";
+import type { Spent } from "../run/fold.ts";
 import { faultOfArguments } from "../run/function-tools.ts";
+import { faultOfBudget } from "./budget.ts";
 import { isDuplicateCallId } from "./call-ids.ts";
+import type { RunLimits } from "./limits.ts";
 import type { ToolTable } from "./tool-table.ts";
 
 export interface CallRules {
   readonly table: ToolTable;
   readonly options: RunOptions | undefined;
-  /** Whether the run's budget of calls is used up before this call. */
-  readonly isOverBudget: boolean;
+  readonly turn: number;
+  /** Which of the run's budgets is used up before this call, in words. */
+  readonly usedUp: string | undefined;
 }
 
 /** Why a call is answered with an error instead of being executed or handed to the client; undefined when it goes on. */
 export function decideRefusal(call: FunctionCall, rules: CallRules): string | undefined {
-  const { table, options, isOverBudget } = rules;
+  const { table, options, turn, usedUp } = rules;
   const choice = options?.toolChoice?.choice;
   if (isDuplicateCallId(call.callId)) return "two calls of one turn had the same id: only the first was executed";
   if (isNameless(call, table)) return "the call names no tool";
   if (choice?.case === "mode" && choice.value === "none")
     return `tool "${call.name}" was called under tool_choice "none"`;
+  if (choice?.case === "forcedTool" && turn === 1 && !isSameTool(table, call.name, choice.value))
+    return `tool "${call.name}" was called where tool_choice forces "${choice.value}"`;
   const isNarrowed = (options?.allowedTools.length ?? 0) > 0;
   // otherwise the router says what is known of the name, by which rule it is refused, and which names are close
   if (isNarrowed && table.find(call.name) === undefined) return `there is no tool "${call.name}"`;
   if (!table.isAllowed(call.name)) return `tool "${call.name}" is not in the allowed_tools list`;
-  if (isOverBudget) return "the run's limit of tool calls (max_tool_calls) is used up";
+  if (usedUp !== undefined) return usedUp;
   const target = table.find(call.name);
   return target?.kind === "function" ? faultOfArguments(target.tool, call.argumentsJson) : faultOfJson(call);
 }
@@ -35,18 +41,26 @@ function isNameless({ name }: FunctionCall, table: ToolTable): boolean {
   return name.trim() === "" || (name === namelessCall && table.find(name) === undefined);
 }
 
-export interface TurnRules extends Omit<CallRules, "isOverBudget"> {
-  /** How many calls the run made before this turn. */
-  readonly countBefore: number;
-  readonly maxToolCalls: number;
+function isSameTool(table: ToolTable, called: string, forced: string): boolean {
+  return called === forced || table.modelNameOf(called) === table.modelNameOf(forced);
+}
+
+export interface TurnRules extends Omit<CallRules, "usedUp"> {
+  /** How many calls the run made before this turn, and what it had spent with it. */
+  readonly callsBefore: number;
+  readonly spent: Spent;
+  readonly limits: RunLimits;
 }
 
 /** The refusals among the calls of one turn, by call id. */
 export function decideRefusals(calls: readonly FunctionCall[], rules: TurnRules): ReadonlyMap<string, string> {
-  const { countBefore, maxToolCalls } = rules;
+  const { callsBefore, spent, limits } = rules;
+  const isSpent = faultOfBudget(spent, limits);
   const refusals = new Map<string, string>();
   for (const [index, call] of calls.entries()) {
-    const refusal = decideRefusal(call, { ...rules, isOverBudget: countBefore + index >= maxToolCalls });
+    const isOver = callsBefore + index >= limits.maxToolCalls;
+    const usedUp = isOver ? "the run's limit of tool calls (max_tool_calls) is used up" : isSpent;
+    const refusal = decideRefusal(call, { ...rules, usedUp });
     if (refusal !== undefined) refusals.set(call.callId, refusal);
   }
   return refusals;

@@ -61,8 +61,10 @@ export interface RunState {
   readonly turns: readonly Turn[];
   /** Calls of the last turn that the run has waited for. */
   readonly parkedCallIds: ReadonlySet<string>;
-  /** How many calls the model made. */
+  /** How many calls the model made, and how many were made on the behalf of those that have their results. */
   readonly callCount: number;
+  /** As the last turn was committed: what its calls are judged by, whoever does it, and whatever came of the others since. */
+  readonly atTurn: { readonly callsBefore: number; readonly spent: Spent };
   /** What joined from the inbox, before the first turn. */
   readonly inbox: InboxTaken | undefined;
   /** The summary that stands for the older part of the conversation, once there is one. */
@@ -111,9 +113,10 @@ function stateFromAccepted(event: RunEvent): RunState {
     turns: [],
     parkedCallIds: new Set(),
     callCount: 0,
+    atTurn: { callsBefore: 0, spent: unspent },
     inbox: undefined,
     compaction: undefined,
-    spent: { inputTokens: 0n, outputTokens: 0n, cost: 0 },
+    spent: unspent,
     draft: undefined,
     weight: { items: weightOfItems(event.event.value.input), checkpoints: 0 },
     shown: [],
@@ -131,11 +134,13 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
     }
     case "turnCommitted": {
       const turn = turnFromCommitted(event.value, envelope.sequence);
+      const spent = plus(state.spent, event.value.usage); // F5
       return {
         turns: [...state.turns, turn],
         parkedCallIds: new Set(),
         callCount: state.callCount + turn.calls.length,
-        spent: plus(state.spent, event.value.usage), // F5
+        atTurn: { callsBefore: state.callCount, spent },
+        spent,
         claimsInTurn: 1,
         draft: undefined,
         weight: heavier(state, { items: weightOfItems(event.value.items) }),
@@ -146,7 +151,8 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
       const turns = withResult(state.turns, callId, result);
       if (turns === state.turns) return {};
       const weight = heavier(state, { items: result?.outputJson.length ?? 0 });
-      return { turns, weight, spent: plus(state.spent, result?.usage) }; // F5
+      const callCount = state.callCount + (result?.calls ?? 0);
+      return { turns, weight, callCount, spent: plus(state.spent, result?.usage) }; // F5
     }
     case "answerDropped":
       return { spent: plus(state.spent, event.value.usage) }; // F5
@@ -180,7 +186,10 @@ function heavier({ weight }: RunState, { items = 0, checkpoints = 0 }: Partial<L
   return { items: weight.items + items, checkpoints: weight.checkpoints + checkpoints };
 }
 
-function plus(spent: Spent, used: Spent | undefined): Spent {
+export const unspent: Spent = { inputTokens: 0n, outputTokens: 0n, cost: 0 };
+
+/** With what was used, too. */
+export function plus(spent: Spent, used: Spent | undefined): Spent {
   if (used === undefined) return spent;
   return {
     inputTokens: spent.inputTokens + used.inputTokens,

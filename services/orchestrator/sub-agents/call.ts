@@ -24,7 +24,7 @@ import type { SessionSource } from "../run/creation.ts";
 import { foldLog, type RunState } from "../run/fold.ts";
 import type { RunLog } from "../run/journal.ts";
 import type { Agents } from "../session/turn-loop.ts";
-import { type Caller, childLimits } from "./child-limits.ts";
+import { type Caller, callsLeft, childLimits, faultOfCaller } from "./child-limits.ts";
 import { findSubAgent } from "./offer.ts";
 
 export interface SubAgentOptions extends AcceptanceOptions {
@@ -51,13 +51,15 @@ export async function startSubAgent(
   const standing = await options.queues.last(sessionId);
   if (standing !== undefined) return { kind: "run", runId: standing.queued.runId }; // A1
   const parent = await readState(options.log, scope?.runId ?? "");
+  if (parent !== undefined && parent.accepted.sessionId !== scope?.sessionId)
+    refuse("not_found", `session ${scope?.sessionId} has no run ${parent.runId}`, { reason: "RUN_UNKNOWN" });
   const agent = await options.agents.getAgent(scope?.agent ?? "", by);
   const offered = findSubAgent(agent, tool) ?? refuse("not_found", `agent ${agent.name} may call no ${tool}`);
-  const caller = { limits: limitsFrom(agent.limits, parent?.accepted.options?.limits), state: parent };
-  if (caller.limits.maxDepth < 1) {
-    const text = `agent "${offered.agent}" cannot be called: agents may not call each other any deeper (max_depth)`;
-    return { kind: "refused", result: errorResult(text) };
-  }
+  const limits = limitsFrom(agent.limits, parent?.accepted.options?.limits);
+  const caller = { limits, state: parent, bounds: request.bounds };
+  const fault = faultOfCaller(caller);
+  if (fault !== undefined)
+    return { kind: "refused", result: errorResult(`agent "${offered.agent}" cannot be called: ${fault}`) };
   const session = await options.sessions.createSession(offered.agent, { ...by, sessionId }).catch((error: unknown) => {
     if (error instanceof Failure && error.code === "not_found") return undefined;
     throw error;
@@ -86,7 +88,10 @@ function acceptedOf(
     principal: scope?.principal ?? "",
     idempotencyKey: callId, // A1
     input: [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: input } } })],
-    options: create(RunOptionsSchema, { limits: childLimits(offered.limits, caller, timeLeftMs) }),
+    options: create(RunOptionsSchema, {
+      limits: childLimits(offered.limits, caller, timeLeftMs),
+      ...(callsLeft(caller) === 0 && { toolChoice: { choice: { case: "mode" as const, value: "none" } } }), // a limit of 0 is none
+    }),
     parent: { runId: state?.runId ?? "", callId: ownCallId, depth },
   });
 }

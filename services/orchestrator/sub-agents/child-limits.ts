@@ -1,12 +1,29 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Limits, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { RunBounds } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { faultOfBudget, leftOf } from "../loop/budget.ts";
 import type { RunLimits } from "../loop/limits.ts";
-import type { RunState } from "../run/fold.ts";
+import { type RunState, unspent } from "../run/fold.ts";
 
 export interface Caller {
   readonly limits: RunLimits;
   /** The run that calls; undefined for a call from outside any run. */
   readonly state: RunState | undefined;
+  /** What the call itself says is left, which may be less than what the run's log shows. */
+  readonly bounds?: RunBounds | undefined;
+}
+
+/** Why a called agent cannot begin at all. */
+export function faultOfCaller({ limits, state, bounds }: Caller): string | undefined {
+  if (limits.maxDepth < 1) return "agents may not call each other any deeper (max_depth)";
+  const isToldSo = bounds?.tokensLeft === 0n || bounds?.costLeft === 0;
+  return faultOfBudget(state?.spent ?? unspent, limits) ?? (isToldSo ? "the run's budget is used up" : undefined);
+}
+
+/** How many calls a called agent's run may make; infinite where nothing limits it. */
+export function callsLeft({ limits, state, bounds }: Caller): number {
+  const told = bounds && bounds.maxToolCalls > 0 ? bounds.maxToolCalls - bounds.call : Number.POSITIVE_INFINITY;
+  return Math.max(0, Math.min(limits.maxToolCalls - (state?.callCount ?? 0), told));
 }
 
 /**
@@ -15,13 +32,15 @@ export interface Caller {
  */
 export function childLimits(
   offered: Limits | undefined,
-  { limits, state }: Caller,
+  caller: Caller,
   timeLeftMs: number,
 ): MessageInitShape<typeof LimitsSchema> {
-  const spentTokens = Number((state?.spent.inputTokens ?? 0n) + (state?.spent.outputTokens ?? 0n));
-  const maxTokens = lower(Number(offered?.maxTokens ?? 0n), limits.maxTokens - spentTokens);
-  const maxToolCalls = lower(offered?.maxToolCalls, limits.maxToolCalls - (state?.callCount ?? 0));
-  const maxCost = lower(offered?.maxCost, limits.maxCost - (state?.spent.cost ?? 0));
+  const { limits, state, bounds } = caller;
+  const left = leftOf(state?.spent ?? unspent, limits);
+  const toldTokens = bounds?.tokensLeft === undefined ? left.tokens : Number(bounds.tokensLeft);
+  const maxTokens = lower(Number(offered?.maxTokens ?? 0n), Math.min(left.tokens, toldTokens));
+  const maxToolCalls = lower(offered?.maxToolCalls, callsLeft(caller));
+  const maxCost = lower(offered?.maxCost, Math.min(left.cost, bounds?.costLeft ?? left.cost));
   const deadlineMs = lower(offered?.deadlineMs, timeLeftMs);
   return {
     maxTurns: offered?.maxTurns ?? 0,

@@ -78,9 +78,9 @@ async function* eventsOf(options: WatchOptions, runId: string, signal: AbortSign
 }
 
 async function resultOf(options: FollowOptions, runId: string, ended: RunEnded): Promise<ToolResult> {
-  const usage = (await openExisting(options, runId)).state?.spent;
+  const { spent: usage, callCount: calls = 0 } = (await openExisting(options, runId)).state ?? {};
   const told = ended.status === RunStatus.COMPLETED ? success(ended.outputText) : errorResult(textOfEnd(ended));
-  return { ...told, ...(usage && { usage: { $typeName: "toolbus.tool.v1.ModelUsage", ...usage } }) };
+  return { ...told, calls, ...(usage && { usage: { $typeName: "toolbus.tool.v1.ModelUsage", ...usage } }) };
 }
 
 function success(text: string): ToolResult {

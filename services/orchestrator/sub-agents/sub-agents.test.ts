@@ -137,14 +137,14 @@ describe("an agent that is offered to another", () => {
   });
 
   test("LOOP-17 goes on when its caller leaves without being over, and who calls again gets its result", async () => {
+    const { run: parent } = await world.runs.createRun({ agent: "waiter", input: [userItem("x")] });
     const call = {
       callId: "left_1",
-      sessionId: "boss-3",
+      sessionId: parent!.sessionId,
       agent: "boss",
       tool: "agent_waiter",
       argumentsJson: '{"input":"x"}',
     };
-    const { run: parent } = await world.runs.createRun({ agent: "waiter", input: [userItem("x")] });
     const leaving = new AbortController();
     const left = callProvider({ ...call, runId: parent!.id }, leaving.signal).catch(() => "left");
     const child = async () => (await world.runs.listRuns({ sessionId: sessionOfCall("left_1") })).runs[0];

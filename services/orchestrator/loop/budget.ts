@@ -1,0 +1,49 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunBoundsSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { RunState, Spent } from "../run/fold.ts";
+import type { RunLimits } from "./limits.ts";
+
+type Budget = Pick<RunLimits, "maxTokens" | "maxCost">;
+
+/** What is left of a run's tokens and of what it may cost; infinite where nothing limits it. */
+export function leftOf({ inputTokens, outputTokens, cost }: Spent, { maxTokens, maxCost }: Budget) {
+  return {
+    tokens: Math.max(0, maxTokens - Number(inputTokens + outputTokens)),
+    cost: Math.max(0, maxCost - cost),
+  };
+}
+
+/** Why nothing further may begin; undefined as long as something is left. What is in flight is over it at most. */
+export function faultOfBudget(spent: Spent, budget: Budget): string | undefined {
+  const left = leftOf(spent, budget);
+  if (left.tokens <= 0) return "the run's tokens (max_tokens) are used up";
+  return left.cost <= 0 ? "what the run may cost (max_cost) is used up" : undefined;
+}
+
+/** What the router is told with a call of the last turn, `index` among its calls, so that it can hold it to the same once more. */
+export function boundsOfCall(
+  state: RunState,
+  limits: RunLimits,
+  index: number,
+): MessageInitShape<typeof RunBoundsSchema> {
+  const { accepted, turns, atTurn, spent } = state;
+  const { maxTurns, maxToolCalls } = limits;
+  const left = leftOf(spent, limits);
+  return {
+    turn: turns.length,
+    maxTurns,
+    call: atTurn.callsBefore + index + 1,
+    ...(Number.isFinite(maxToolCalls) && { maxToolCalls }),
+    ...choiceOfTurn(accepted.options, turns.length),
+    ...(Number.isFinite(left.tokens) && { tokensLeft: BigInt(Math.floor(left.tokens)) }),
+    ...(Number.isFinite(left.cost) && { costLeft: left.cost }),
+  };
+}
+
+/** LOOP-2: a tool is forced for the first turn only. */
+function choiceOfTurn(options: RunOptions | undefined, turn: number) {
+  const choice = options?.toolChoice?.choice;
+  if (choice?.case === "mode") return { toolChoice: choice.value };
+  return choice?.case === "forcedTool" && turn === 1 ? { forcedTool: choice.value } : {};
+}
