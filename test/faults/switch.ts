@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { type Growth, growthOf } from "./switch/leftovers.ts";
-import { runSwitches, type SwitchRunResult, tellsOfMemory } from "./switch/run.ts";
+import { runSwitches, type SwitchRunResult, sharedWatches, tellsOfMemory } from "./switch/run.ts";
 
 const HELP = `usage: npm run faults -- switch [options]
 
@@ -108,7 +108,7 @@ function figuresFrom(result: SwitchRunResult): Figure[] {
     { metric: "server_processes_left", value: result.processesLeft, unit: "", limit: 0 },
     { metric: "connections_left", value: result.connectionsLeft, unit: "", limit: 0 },
     { metric: "contexts_left", value: result.contextsLeft, unit: "", limit: 0 },
-    { metric: "watches_left", value: result.watchesLeft, unit: "", limit: 0 },
+    { metric: "watches_left", value: result.watchesLeft, unit: "", limit: sharedWatches },
     ...leftFigures("consumers_left", result.consumersLeft, consumersLimit(result)),
     ...leftFigures("keys_left", result.keysLeft, { limit: 0 }),
     ...growthFigures(result),

@@ -33,7 +33,7 @@ async function watch(watcher: string): Promise<never> {
     try {
       const request = { tools: watched, watcherId: watcher, maxInFlight: 8 };
       for await (const handed of calls.watchToolCalls(request)) {
-        if (handed.withdrawn) continue;
+        if (handed.call === undefined || handed.withdrawn) continue;
         const { call, deliveryId } = handed;
         tell({ kind: "handed", watcher, stream, deliveryId, callId: call?.callId ?? "", atMs: Date.now() });
         void execute(watcher, calls, handed);

@@ -49,8 +49,11 @@ async function keysOf(bus: World["bus"], bucket: string): Promise<number> {
   return standing.size;
 }
 
-/** What the broker keeps more than before, by name; what is on its way out is waited for. */
-export async function leftAtBroker(world: World, before: Kept): Promise<Kept> {
+/**
+ * What the broker keeps more than before, by name; what is on its way out is waited for. Consumers of a process that was killed
+ * stay for minutes: then they are not waited for.
+ */
+export async function leftAtBroker(world: World, before: Kept, waits: { forConsumers: boolean }): Promise<Kept> {
   const endsAt = performance.now() + LEAVING_MS;
   for (;;) {
     const after = await keptByBroker(world);
@@ -58,7 +61,8 @@ export async function leftAtBroker(world: World, before: Kept): Promise<Kept> {
       consumers: moreThan(before.consumers, after.consumers),
       keys: moreThan(before.keys, after.keys),
     };
-    if (left.consumers.size + left.keys.size === 0 || performance.now() >= endsAt) return left;
+    const leaving = left.keys.size + (waits.forConsumers ? left.consumers.size : 0);
+    if (leaving === 0 || performance.now() >= endsAt) return left;
     await delay(500);
   }
 }

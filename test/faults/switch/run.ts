@@ -46,6 +46,9 @@ export interface SwitchRunResult {
 /** Routers remember the last 4,096 calls that they had to do with: their memory says something when they have had as many. */
 const WARMING_CALLS = 10_000;
 
+/** What spaces offers everybody alike each router follows once, and for a while longer than any session. */
+export const sharedWatches = 2;
+
 /** A few switches say nothing of memory, nor do routers that came since. */
 export function tellsOfMemory({ switched, kills }: { switched: number; kills: number }): boolean {
   return switched >= 1_250 && kills === 0;
@@ -116,9 +119,9 @@ export async function runSwitches(options: SwitchRunOptions): Promise<SwitchRunR
   await watched;
   const durationMs = performance.now() - startedAt;
   for (const { sessionId } of loads) await world.sessions.closeSession({ sessionId });
-  await until(async () => (await serverProcesses(world)) === 0, { timeoutMs: 10_000 }).catch(() => {}); // told by the count
+  await until(async () => (await serverProcesses(world)) === 0, { timeoutMs: 10_000, intervalMs: 200 }).catch(() => {}); // told by the count
   const closed = await world.probes.alive(world.suite.services);
-  const left = await leftAtBroker(world, before);
+  const left = await leftAtBroker(world, before, { forConsumers: kills === 0 });
   const sorted = durations.toSorted((one, other) => one - other);
   return {
     durationMs,
