@@ -1,5 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Msg } from "@nats-io/nats-core";
+import { Beginning } from "./beginning.ts";
+import type { ChannelOptions } from "./channel-options.ts";
 import { ReceiveWindow } from "./credit.ts";
 import { notSent, unknownOutcome } from "./delivery.ts";
 import { errorFromFrame, fittingError } from "./error-frame.ts";
@@ -7,8 +9,7 @@ import { bytesFromCredit, type Credit, type Frame, FrameFlag, FrameKind, parseCr
 import { FrameSender, type MessageOptions } from "./frame-sender.ts";
 import { readMetadata, type WireHeaders } from "./headers.ts";
 import { IncomingMessages } from "./incoming-messages.ts";
-import type { CallMux, MuxCall } from "./mux.ts";
-import type { Timings } from "./timings.ts";
+import type { MuxCall } from "./mux.ts";
 
 /*
  * One end of a call that is more than one message each way: both ends are the same object.
@@ -26,42 +27,18 @@ import type { Timings } from "./timings.ts";
  * H6  Silence for `silenceMs` ends the call; a side that has been quiet for `heartbeatMs` breaks it.
  */
 
-export interface ChannelOptions {
-  readonly mux: CallMux;
-  readonly timings: Timings;
-  readonly role: "client" | "server";
-  /** The window that this side opens for its peer. */
-  readonly window: Credit;
-  /** What of it the peer has been granted by the opening message, and is booked already. */
-  readonly granted?: Credit;
-  /** The peer's inbox, when it is known from the start. */
-  readonly peer?: string;
-  /** An address that this call has already, for a channel that goes on with it. */
-  readonly inbox?: string;
-  /** Where the request goes, on the client. */
-  readonly subject?: string;
-  /** The call is over, by failure or by the peer's cancel. */
-  readonly onFailure?: (error: ConnectError) => void;
-}
-
 type State = { kind: "open" } | { kind: "ended" } | { kind: "failed"; error: ConnectError };
 
 export class Channel implements MuxCall {
   readonly inbox: string;
   readonly subject?: string;
-  /** Resolves when the peer has shown itself; rejects when the call fails before. */
-  readonly opened: Promise<void>;
-  /** The metadata that came before the first answer; rejects when the call fails without any. */
-  readonly header: Promise<Headers>;
+  readonly beginning = new Beginning();
   readonly trailer = new Headers();
   readonly #options: ChannelOptions;
-  readonly #opened = Promise.withResolvers<void>();
-  readonly #header = Promise.withResolvers<Headers>();
   readonly #window: ReceiveWindow;
   readonly #incoming: IncomingMessages;
   readonly #sender: FrameSender;
   #state: State = { kind: "open" };
-  #isHeaderRead = false;
   #received = 0;
   #heardAt = Date.now();
 
@@ -69,9 +46,6 @@ export class Channel implements MuxCall {
     const { mux } = options;
     this.#options = options;
     if (options.subject) this.subject = options.subject;
-    this.opened = this.#opened.promise;
-    this.header = this.#header.promise;
-    for (const promise of [this.opened, this.header]) promise.catch(() => {}); // `next` gives the same error
     this.#window = new ReceiveWindow(mux.budget, options.window);
     if (options.granted) this.#window.adopt(options.granted);
     this.#incoming = new IncomingMessages(this.#window, (credit) => this.#grant(credit));
@@ -192,7 +166,8 @@ export class Channel implements MuxCall {
 
   #handle(frame: Frame, message: Msg): void {
     const { kind } = frame;
-    if (kind === FrameKind.data || kind === FrameKind.end || kind === FrameKind.error) this.#readHeader(message);
+    const isAnswer = kind === FrameKind.data || kind === FrameKind.end || kind === FrameKind.error;
+    if (isAnswer && this.#options.role === "client") this.beginning.readHeader(message);
     if (kind === FrameKind.data) this.#receiveData(frame, message);
     else if (kind === FrameKind.end) this.#endedThere(message);
     else if (kind === FrameKind.error) this.#refused(errorFromFrame(frame.body, message.headers));
@@ -227,15 +202,7 @@ export class Channel implements MuxCall {
   #met(peer: string): void {
     if (this.#sender.hasPeer) return;
     this.#sender.meet(peer);
-    this.#opened.resolve();
-  }
-
-  #readHeader(message: Msg): void {
-    if (this.#isHeaderRead || this.#options.role === "server") return;
-    this.#isHeaderRead = true;
-    const header = new Headers();
-    readMetadata(message.headers, header);
-    this.#header.resolve(header);
+    this.beginning.show();
   }
 
   #endedThere(message: Msg): void {
@@ -271,8 +238,6 @@ export class Channel implements MuxCall {
     const error = state.kind === "failed" ? state.error : undefined;
     this.#incoming.end(error);
     this.#sender.window.wake();
-    if (error) this.#opened.reject(error);
-    else this.#opened.resolve();
-    if (error) this.#header.reject(error);
+    this.beginning.end(error);
   }
 }

@@ -116,7 +116,7 @@ export async function openChannelCall(
       inbox: channel.inbox,
       headers: isWhole ? openingHeaders(context, request, { credit }) : headers,
     });
-    await channel.opened;
+    await channel.beginning.opened;
   } finally {
     openings.giveBack(bookedBytes);
   }

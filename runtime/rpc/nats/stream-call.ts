@@ -33,7 +33,7 @@ export async function callStream(
   if (ready) await ready;
   const channel = await repeatRefused(request, () => openStream(context, request, requests));
   if (requests.kind === "many") void sendAll(channel, requests.bodies);
-  return { header: await channel.header, trailer: channel.trailer, bodies: bodiesOf(channel) };
+  return { header: await channel.beginning.header, trailer: channel.trailer, bodies: bodiesOf(channel) };
 }
 
 async function openStream(context: ClientContext, request: ClientRequest, requests: StreamRequests): Promise<Channel> {

@@ -194,5 +194,5 @@ async function answerFromChannel(channel: Channel): Promise<UnaryAnswer> {
     channel.abort(error);
     throw error;
   }
-  return { body, metadata: { header: await channel.header, trailer: channel.trailer } };
+  return { body, metadata: { header: await channel.beginning.header, trailer: channel.trailer } };
 }
