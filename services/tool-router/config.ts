@@ -23,6 +23,8 @@ export interface Config extends ServiceConfig {
   switchDrainMs: number;
   /** What a worker's installation may take beside its call. */
   workerStartupMs: number;
+  /** Whether third parties bring transports of MCP servers, whose names are not known here. */
+  hasOtherTransports: boolean;
   /** The principals that may read the whole audit trail; others read what concerns their own sessions. */
   operators: ReadonlySet<string>;
 }
@@ -52,6 +54,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     contextIdleMs: reader.milliseconds("TOOLBUS_CONTEXT_IDLE", { default: 60_000, min: 1_000 }),
     switchDrainMs: reader.milliseconds("TOOLBUS_SWITCH_DRAIN", { default: 5_000, min: 0 }),
     workerStartupMs: reader.milliseconds("TOOLBUS_WORKER_STARTUP", { default: 180_000, min: 0 }),
+    hasOtherTransports: reader.list("TOOLBUS_MCP_TRANSPORTS", { default: [] }).length > 0,
     operators: new Set([LOCAL_PRINCIPAL, ...reader.list("TOOLBUS_OPERATORS", { default: [] })]),
   };
   reader.finish();

@@ -71,6 +71,35 @@ describe("files of agents and tools", () => {
     await until(async () => (await refusedFiles()).length === 0);
   });
 
+  test("TOOL-14 ORCH-11 a file whose server has an unknown transport is refused when it is loaded, which is audited once", async () => {
+    const server = { name: "m", url: "http://127.0.0.1:1/mcp", transport: "htpp" };
+    const file = { name: "typo", mcp: { servers: [server, { name: "n" }] } };
+    await write(suite.agentsDirectory, "typo.json", file);
+    const [refused] = await until(async () => {
+      const files = await refusedFiles();
+      return files.length > 0 && files;
+    });
+    expect(refused!.faults.toSorted()).toEqual([
+      'mcp.servers[0].transport: "htpp" is none of stdio, http, sse, ws, tcp',
+      expect.stringMatching(/^mcp\.servers\[1\]: /),
+      expect.stringMatching(/^mcp\.servers\[1\]: /),
+      expect.stringMatching(/^mcp\.servers\[1\]: /),
+    ]);
+    await write(suite.agentsDirectory, "other.json", { name: "other" }); // all files are loaded again
+    await until(() => agentOf("other"));
+    await rm(join(suite.agentsDirectory, "typo.json"));
+    await until(async () => (await refusedFiles()).length === 0);
+    const told = await until(async () => {
+      const { events } = await suite.clients.audit.listAuditEvents({ filter: { kinds: [AuditKind.CONFIGURED] } });
+      const ofFile = events.filter(({ message }) => message.startsWith("the file agents/typo.json"));
+      return ofFile.some(({ rule }) => rule === "file accepted") && ofFile.reverse();
+    });
+    expect([...new Set(told.map(({ rule }) => rule))]).toEqual(["file refused", "file accepted"]);
+    expect(told[0]?.message).toContain('mcp.servers[0].transport: "htpp" is none of');
+    expect(told.filter(({ rule }) => rule === "file refused").length).toBeLessThanOrEqual(2); // once a router
+    await rm(join(suite.agentsDirectory, "other.json"));
+  });
+
   test("all faults of a tool's file are told at once, too", async () => {
     await write(suite.toolsDirectory, "wild.json", {
       name: "a name",

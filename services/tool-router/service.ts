@@ -52,7 +52,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const validator = createValidator();
   const onFault = (fault: string) => logger.error(fault);
   const { catalogue, editor } = stack.use(
-    await openCatalogue(bus, { providers: config.providers, validator, audit, onFault }),
+    await openCatalogue(bus, { providers: config.providers, validator, audit, servers: config, onFault }),
   );
   const find = createProviders(bus, (provider) => catalogue.provider(provider), telemetry);
   const spaces = createSpaces(bus, telemetry);
@@ -135,6 +135,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
       {
         ...config,
         onFaults: (faults) => logger.warn({ faults }, faults.length > 0 ? "files are refused" : "all files are good"),
+        audit,
         onWarnings: (agent, warnings) => logger.warn({ agent, warnings }, "an agent was loaded with warnings"),
       },
     ),

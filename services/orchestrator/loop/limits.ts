@@ -1,5 +1,4 @@
 import type { Agent, Limits } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { RunFailed } from "./run-failed.ts";
 
 /** The limits of one run. */
 export interface RunLimits {
@@ -34,15 +33,13 @@ export function limitsFrom(agent: Limits | undefined, run: Limits | undefined): 
 }
 
 /** LOOP-12: a budget that nothing counts towards would be none. What is free has a price, too: that of 0. */
-export function refuseUnpriced({ maxCost }: RunLimits, { name, model, fallbackModel }: Agent): void {
-  if (!Number.isFinite(maxCost)) return;
+export function faultOfPrices({ maxCost }: Pick<RunLimits, "maxCost">, agent: Agent): string | undefined {
+  if (!Number.isFinite(maxCost)) return undefined;
+  const { name, model, fallbackModel } = agent;
   const unpriced = [model, fallbackModel].find((config) => config !== undefined && config.price === undefined);
-  if (unpriced === undefined) return;
+  if (unpriced === undefined) return undefined;
   const which = `the model "${unpriced.model}" of agent ${name}`;
-  throw new RunFailed(
-    "price_missing",
-    `max_cost is ${maxCost}, but ${which} has no price: no cost would ever reach it`,
-  );
+  return `max_cost is ${maxCost}, but ${which} has no price: no cost would ever reach it`;
 }
 
 function lowest(limits: (number | undefined)[], otherwise: number): number {

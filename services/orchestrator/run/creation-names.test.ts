@@ -1,5 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { CreateRunRequestSchema, ForkRunRequestSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { type ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
@@ -32,6 +33,7 @@ function openSession() {
     queues,
     wakes: { send: async () => {} },
     keys: createMemoryKeys(),
+    agents: { getAgent: async (name: string) => create(AgentSchema, { name }) },
     clock: systemClock,
     router: createFakeRouter([
       { name: "skip", tool: { executionType: ExecutionType.BUILTIN }, answer: () => "skipped" },

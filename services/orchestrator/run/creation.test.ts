@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
+import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { CreateRunRequestSchema, ForkRunRequestSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { type Item, ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
@@ -28,6 +29,7 @@ function openOptions(agent: string) {
     queues: createMemoryQueues(),
     wakes: { send: async () => {} },
     keys: createMemoryKeys(),
+    agents: { getAgent: async (name: string) => create(AgentSchema, { name }) },
     clock: systemClock,
     router: createFakeRouter([]),
     sessions: {

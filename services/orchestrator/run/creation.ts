@@ -5,8 +5,10 @@ import { RunAcceptedSchema, type RunOptions } from "#gen/toolbus/run/v1/run_pb.t
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
+import { faultOfPrices } from "../loop/limits.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import { createToolTable, faultsOfOptions } from "../loop/tool-table.ts";
+import type { Agents } from "../session/turn-loop.ts";
 import { type AcceptanceOptions, acceptRun, findAccepted } from "./acceptance.ts";
 import { foldLog, type RunState } from "./fold.ts";
 import { faultsOfFunctionTools } from "./function-tools.ts";
@@ -24,6 +26,7 @@ export interface SessionSource {
 
 export interface CreationOptions extends AcceptanceOptions {
   readonly sessions: SessionSource;
+  readonly agents: Agents;
   readonly router: ToolRouter;
 }
 
@@ -41,6 +44,7 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   refuseEmptyInput(input);
   refuseUnfitInput(input);
   const session = await openSession(options, request, by);
+  await refuseUnpriced(options.agents, session, request.options, by);
   await refuseUnknownTools(options.router, session.id, request.options, by);
   await refuseForeignPrevious(options, session, previousRunId);
   const previous = {
@@ -98,6 +102,24 @@ function sessionOfKey(principal: string, agent: string, key: string): string {
     .update(JSON.stringify([principal, agent, key]))
     .digest("hex");
   return `key_${digest.slice(0, 40)}`;
+}
+
+/** LOOP-12: told before the run is there; of the agent's own limit its run tells. */
+async function refuseUnpriced(
+  agents: Agents,
+  { agent, nextAgent }: Session,
+  options: RunOptions | undefined,
+  by: Creator,
+): Promise<void> {
+  const { maxCost = 0 } = options?.limits ?? {};
+  if (maxCost <= 0) return;
+  const fault = faultOfPrices({ maxCost }, await agents.getAgent(nextAgent || agent, by));
+  if (fault === undefined) return;
+  const mend = "give it one in the agent's configuration (0 for what is free), or leave max_cost out";
+  refuse("failed_precondition", `options.limits.${fault}; ${mend}`, {
+    reason: "PRICE_MISSING",
+    metadata: { field: "options.limits.max_cost" },
+  });
 }
 
 /** LOOP-2, LOOP-3: refused before the model is called. */

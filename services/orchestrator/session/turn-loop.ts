@@ -11,7 +11,7 @@ import { readNews } from "../inbox/read-news.ts";
 import type { LoopContext } from "../loop/context.ts";
 import type { DeltaWriter } from "../loop/deltas.ts";
 import { endDraftsOfRun } from "../loop/drafts.ts";
-import { limitsFrom, refuseUnpriced } from "../loop/limits.ts";
+import { faultOfPrices, limitsFrom } from "../loop/limits.ts";
 import { type LoopOutcome, runLoop } from "../loop/loop.ts";
 import { type AgentModel, createModelRow, type ModelRow } from "../loop/models.ts";
 import { RunFailed } from "../loop/run-failed.ts";
@@ -89,7 +89,8 @@ async function openContext(
     readNews(options, run.state, signal),
   ]);
   const limits = limitsFrom(agent.limits, accepted.options?.limits);
-  refuseUnpriced(limits, agent);
+  const unpriced = faultOfPrices(limits, agent);
+  if (unpriced !== undefined) throw new RunFailed("price_missing", unpriced);
   return {
     agent,
     models: modelsOfAgent(options, agent),

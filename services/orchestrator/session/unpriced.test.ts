@@ -1,3 +1,4 @@
+import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { until } from "#runtime/time/until.ts";
@@ -33,10 +34,15 @@ describe("max_cost", () => {
     );
   });
 
-  test("LOOP-12 of a run is refused so too, also for the want of the fallback's price", async () => {
-    expect(await ending({}, 0.5)).toMatchObject({ status: RunStatus.FAILED, reason: "price_missing" });
+  test("LOOP-12 of a run is refused when it is created, with what to do, also for the want of the fallback's price", async () => {
+    await expect(ending({}, 0.5)).rejects.toMatchObject({
+      code: Code.FailedPrecondition,
+      rawMessage:
+        'options.limits.max_cost is 0.5, but the model "echo" of agent echo has no price: no cost would ever reach it; ' +
+        "give it one in the agent's configuration (0 for what is free), or leave max_cost out",
+    });
     const half = { model: { ...model, price }, fallbackModel: { ...model, model: "other" } };
-    expect((await ending({ agent: half }, 0.5)).error).toContain('the model "other" of agent echo has no price');
+    await expect(ending({ agent: half }, 0.5)).rejects.toThrow('the model "other" of agent echo has no price');
   });
 
   test("LOOP-12 with a price, of nothing too, is a limit like any other; without a limit no price is needed", async () => {

@@ -18,7 +18,12 @@ export interface AgentFindings {
 }
 
 export function checkAgent(agent: Agent, check: AgentCheck): AgentFindings {
-  const faults = [...faultsOfSources(agent, check), ...faultsOfAliases(agent, check), ...faultsOfReferences(agent)];
+  const faults = [
+    ...faultsOfSources(agent, check),
+    ...faultsOfAliases(agent, check),
+    ...faultsOfReferences(agent),
+    ...faultsOfPrices(agent),
+  ];
   return { faults, warnings: faults.length > 0 ? [] : warningsOf(agent, check) };
 }
 
@@ -59,6 +64,17 @@ function faultsOfReferences(agent: Agent): string[] {
         ? []
         : [`tools.${list}[${index}]: ${JSON.stringify(entry)} is neither a name nor @source/tool`];
     }),
+  );
+}
+
+/** LOOP-12: a budget that nothing counts towards would fail each run. */
+function faultsOfPrices({ limits, model, fallbackModel }: Agent): string[] {
+  if ((limits?.maxCost ?? 0) <= 0) return [];
+  const models = Object.entries({ model, fallbackModel });
+  return models.flatMap(([path, config]) =>
+    config === undefined || config.price !== undefined
+      ? []
+      : [`${path}.price: limits.maxCost wants one, 0 for what is free`],
   );
 }
 

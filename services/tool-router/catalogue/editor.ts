@@ -8,6 +8,7 @@ import { Failure, refuse } from "#runtime/failure/failure.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
 import type { Audit } from "../audit.ts";
 import { type Catalogue, type Collection, refuseMissing } from "./catalogue.ts";
+import { faultsOfServers, type ServerCheck } from "./check-server.ts";
 import { faultsOfTool } from "./check-tool.ts";
 import { faultsByContract } from "./contract-faults.ts";
 
@@ -31,6 +32,7 @@ export interface EditorParts {
   providers: Collection<Provider>;
   validator: Validator;
   audit: Audit;
+  servers: ServerCheck;
 }
 
 /**
@@ -48,7 +50,7 @@ export class CatalogueEditor {
     const { catalogue } = this.#parts;
     await catalogue.caughtUp();
     const faults = this.faultsOfAgent(agent);
-    if (faults.length > 0) this.#refuse("agent", agent.name, faults);
+    if (faults.length > 0) this.#refuse("agent", agent.name, faults, origin);
     const { warnings } = catalogue.findings(agent);
     const stored = create(StoredAgentSchema, { agent, origin });
     if (validateOnly) return { ...stored, warnings };
@@ -59,14 +61,16 @@ export class CatalogueEditor {
 
   /** Everything that is wrong with an agent, by the contract and as the catalogue stands; the same for files and RPC. */
   faultsOfAgent(agent: Agent): string[] {
-    return [...faultsByContract(AgentSchema, agent), ...this.#parts.catalogue.findings(agent).faults];
+    const { catalogue, servers } = this.#parts;
+    const faults = [...faultsByContract(AgentSchema, agent), ...catalogue.findings(agent).faults];
+    return [...faults, ...faultsOfServers(agent, servers)];
   }
 
   async applyTool(tool: Tool, origin: string): Promise<StoredTool> {
     const { catalogue } = this.#parts;
     await catalogue.caughtUp();
     const faults = this.faultsOfTool(tool);
-    if (faults.length > 0) this.#refuse("tool", tool.name, faults);
+    if (faults.length > 0) this.#refuse("tool", tool.name, faults, origin);
     const stored = create(StoredToolSchema, { tool, origin });
     const same = (other: StoredTool) => !!other.tool && equals(ToolSchema, other.tool, tool);
     await this.#write("tool", this.#parts.tools, { name: tool.name, stored, same });
@@ -138,9 +142,10 @@ export class CatalogueEditor {
     this.#tell(name, `${what} ${name} was removed`);
   }
 
-  #refuse(what: string, name: string, faults: string[]): never {
+  /** That a file is refused is told once, with all its faults, by who reads the files. */
+  #refuse(what: string, name: string, faults: string[], origin = BY_RPC): never {
     const message = `${what} ${JSON.stringify(name)} is refused: ${faults.join("; ")}`;
-    this.#tell(name, message);
+    if (origin === BY_RPC) this.#tell(name, message);
     throw new ConfigurationRefused(message, name, faults);
   }
 

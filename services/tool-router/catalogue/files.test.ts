@@ -1,6 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { AgentSourceSchema, SubAgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import {
+  type Agent,
+  AgentSourceSchema,
+  LimitsSchema,
+  ModelSchema,
+  SubAgentSchema,
+} from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
 import { agent, tool } from "../testing/tools.ts";
@@ -221,5 +227,15 @@ describe("agents", () => {
 
   test("ORCH-3 aliases may lead through each other to a tool", () => {
     expect(checkAgent(agent({ use: ["echo"], aliases: { one: "two", two: "echo" } }), check).faults).toEqual([]);
+  });
+
+  test("LOOP-12 a budget in money wants a price of each model", () => {
+    const [model, price] = [create(ModelSchema, { model: "m" }), { inputPerMillion: 0 }];
+    const limits = create(LimitsSchema, { maxCost: 2 });
+    const faultsOf = (more: Partial<Agent>) => checkAgent({ ...agent({}), ...more }, check).faults;
+    const fault = (path: string) => `${path}.price: limits.maxCost wants one, 0 for what is free`;
+    expect(faultsOf({ limits, model, fallbackModel: model })).toEqual([fault("model"), fault("fallbackModel")]);
+    expect(faultsOf({ limits, model: create(ModelSchema, { model: "m", price }) })).toEqual([]);
+    expect(faultsOf({ model })).toEqual([]);
   });
 });

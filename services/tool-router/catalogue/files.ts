@@ -6,10 +6,12 @@ import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { Audit } from "../audit.ts";
 import { parseAgentFile } from "./agent-file.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { type CatalogueEditor, ConfigurationRefused } from "./editor.ts";
 import type { Parsed } from "./file-form.ts";
+import { auditRefusals } from "./refusal-audit.ts";
 import { parseToolFile } from "./tool-file.ts";
 
 /** The catalogue's files: loaded at the start and after each change. */
@@ -25,6 +27,8 @@ export interface FilesOptions {
   toolsDirectory: string;
   /** Told of the refused files whenever they are others. */
   onFaults: (faults: readonly string[]) => void;
+  /** ORCH-11: that a file is refused, or refused no longer, is a decision. */
+  audit: Audit;
   /** Told of what an operator should know of an agent whenever a file of it is loaded. */
   onWarnings: (agent: string, warnings: readonly string[]) => void;
 }
@@ -77,6 +81,7 @@ export async function openCatalogueFiles(
     await removeOrphans(agents);
     await removeOrphans(tools);
     const isNews = linesFrom(found).join("\n") !== linesFrom(refused).join("\n");
+    auditRefusals(options.audit, refused, found);
     refused = found;
     if (isNews) options.onFaults(linesFrom(refused));
     loaded.resolve();

@@ -10,6 +10,7 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
 import type { Audit } from "../audit.ts";
 import { Catalogue } from "../catalogue/catalogue.ts";
+import type { ServerCheck } from "../catalogue/check-server.ts";
 import { CatalogueEditor } from "../catalogue/editor.ts";
 import { Shelf } from "../catalogue/shelf.ts";
 import { createDocuments, openFollowing } from "./documents.ts";
@@ -19,6 +20,7 @@ export interface CatalogueNeeds {
   providers: readonly { name: string; service: string; url: string }[];
   validator: Validator;
   audit: Audit;
+  servers: ServerCheck;
   onFault: (fault: string) => void;
 }
 
@@ -42,7 +44,7 @@ const PROVIDERS = { bucket: "toolbus_tools", prefix: "provider.", schema: Provid
 
 /** The catalogue, which follows its buckets for as long as it is open. */
 export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<OpenCatalogue> {
-  const { validator, audit, onFault } = needs;
+  const { validator, audit, servers, onFault } = needs;
   await using stack = new AsyncDisposableStack();
   const agents = { place: AGENTS, documents: createDocuments(bus, AGENTS), shelf: new Shelf<StoredAgent>() };
   const tools = { place: TOOLS, documents: createDocuments(bus, TOOLS), shelf: new Shelf<StoredTool>() };
@@ -54,7 +56,7 @@ export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<Op
   const caughtUp = async () => void (await Promise.all([agentBucket.caughtUp(), toolBucket.caughtUp()]));
   const collections = { agents, tools, providers };
   const catalogue = new Catalogue({ ...collections, ownProviders, caughtUp });
-  const editor = new CatalogueEditor({ ...collections, catalogue, validator, audit });
+  const editor = new CatalogueEditor({ ...collections, catalogue, validator, audit, servers });
   const owned = stack.move();
   return { catalogue, editor, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

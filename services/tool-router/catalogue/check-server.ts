@@ -1,0 +1,52 @@
+import { fromJson, type JsonObject } from "@bufbuild/protobuf";
+import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { faultsByContract } from "./contract-faults.ts";
+
+/** TOOL-14. */
+const TRANSPORTS = ["stdio", "http", "sse", "ws", "tcp"];
+const SCHEMES = ["http", "https", "ws", "wss", "tcp", "unix"];
+
+export interface ServerCheck {
+  /** Whether third parties bring transports, whose names and schemes are not known here. */
+  hasOtherTransports: boolean;
+}
+
+/** What is wrong with the MCP servers that an agent's sources describe; each fault with its path. */
+export function faultsOfServers(agent: Agent, check: ServerCheck): string[] {
+  return agent.sources.flatMap(({ name, provider, config }, index) => {
+    if (provider !== "mcp" || config === undefined || Object.keys(config).length === 0) return [];
+    const isOfShortWay = config.name === name; // of files, in which servers come before all other sources
+    const path = isOfShortWay ? `mcp.servers[${index}]` : `sources[${index}].config`;
+    return faultsOfConfig(config, check).map((fault) => `${path}${fault}`);
+  });
+}
+
+function faultsOfConfig(config: JsonObject, check: ServerCheck): string[] {
+  let server: McpServer;
+  try {
+    server = fromJson(McpServerSchema, { ...config, name: "source" }); // its name is the source's
+  } catch (error) {
+    return [`: is no MCP server: ${messageFromUnknown(error)}`];
+  }
+  const { url, command } = server;
+  const faults = faultsByContract(McpServerSchema, server).map((fault) => `.${fault}`);
+  if ((url === "") === (command === "")) return [...faults, ": a server needs either a url or a command"];
+  return [...faults, ...faultsOfTransport(server, check)];
+}
+
+function faultsOfTransport({ transport, url, command }: McpServer, { hasOtherTransports }: ServerCheck): string[] {
+  if (transport === "stdio" && command === "") return [".transport: stdio needs a command, not a url"];
+  if (TRANSPORTS.includes(transport) && transport !== "stdio" && url === "") {
+    return [`.transport: ${transport} needs a url, not a command`];
+  }
+  if (hasOtherTransports) return [];
+  if (transport !== "") {
+    const isKnown = TRANSPORTS.includes(transport);
+    return isKnown ? [] : [`.transport: ${JSON.stringify(transport)} is none of ${TRANSPORTS.join(", ")}`];
+  }
+  const scheme = URL.parse(url)?.protocol.slice(0, -1) ?? "";
+  const isReached = url === "" || SCHEMES.includes(scheme);
+  return isReached ? [] : [`.url: begins with none of ${SCHEMES.map((one) => `${one}:`).join(", ")}`];
+}
