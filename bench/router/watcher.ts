@@ -24,8 +24,9 @@ const others = clientFor(bus, ToolCallService, { room: CALLERS_ROUTER });
 async function watch(): Promise<void> {
   let handed = 0;
   for await (const { call } of calls.watchToolCalls({ tools: [TOOL], watcherId: "measured", maxInFlight: 256 })) {
+    if (call === undefined) throw new Error(`${TOOL} is not there to be watched`);
     const answering = handed++ % 2 === 0 ? calls : others;
-    const answer = { callId: call?.callId ?? "", resultJson: call?.argumentsJson || "{}" };
+    const answer = { callId: call.callId, resultJson: call.argumentsJson || "{}" };
     void answering
       .submitToolResult(answer)
       .catch((error: unknown) => process.send?.({ kind: "fault", text: `${error}` }));

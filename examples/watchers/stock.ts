@@ -21,7 +21,8 @@ const calls = createClient(ToolCallService, transport);
 const watcherId = `stock-${randomUUID()}`;
 const stock: Record<string, number> = { screws: 1_200, nuts: 7 };
 
-async function handle({ call, deliveryId, withdrawn }: WatchToolCallsResponse): Promise<void> {
+async function handle({ call, deliveryId, withdrawn, notices }: WatchToolCallsResponse): Promise<void> {
+  for (const { problem, closestNames } of notices) console.error([problem, ...closestNames].join(" · "));
   if (call === undefined || withdrawn) return; // one that is withdrawn was canceled: stop working on it
   const { callId, argumentsJson } = call;
   try {

@@ -15,13 +15,23 @@ export function isCallableByPolicy({ decision }: ToolEntry): boolean {
 
 /** The names that are spelled like a name, the nearest first; only of tools that may be called, so that it gives nothing away. */
 export function closestNames(tools: ToolSet, name: string, isCallable: IsCallable = isCallableByPolicy): string[] {
+  const callable = [...tools.byModelName.values()].filter(isCallable);
+  return nearest(
+    name,
+    callable.map((entry) => ({
+      name: entry.modelName,
+      spellings: [entry.modelName, entry.reference, entry.tool.name, ...aliasesOf(tools, entry.reference)],
+    })),
+  );
+}
+
+/** Of things that have several spellings, the names of those that are spelled like a name, the nearest first. */
+export function nearest(name: string, candidates: Iterable<{ name: string; spellings: readonly string[] }>): string[] {
   const wanted = comparable(name);
   const near: { name: string; distance: number }[] = [];
-  for (const entry of tools.byModelName.values()) {
-    if (!isCallable(entry)) continue;
-    const spellings = [entry.modelName, entry.reference, entry.tool.name, ...aliasesOf(tools, entry.reference)];
+  for (const { name: candidate, spellings } of candidates) {
     const distance = Math.min(...spellings.map((spelling) => distanceBetween(wanted, comparable(spelling))));
-    if (distance < 1) near.push({ name: entry.modelName, distance });
+    if (distance < 1) near.push({ name: candidate, distance });
   }
   return near
     .sort((a, b) => a.distance - b.distance || a.name.localeCompare(b.name))

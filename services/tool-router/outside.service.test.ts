@@ -3,6 +3,7 @@ import { ToolCallState } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { ToolMessageStatus as Status } from "#gen/toolbus/space/v1/space_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
+import { ExternalService } from "./testing/external-service.ts";
 import { openReader, type Reader } from "./testing/reader.ts";
 
 describe("calls that somebody outside answers, on the bus", () => {
@@ -110,5 +111,25 @@ describe("calls that somebody outside answers, on the bus", () => {
     await suite.clients.calls.submitToolResult({ callId: "outlives", resultJson: '"still here"' });
     expect((await again).output).toBe("still here");
     expect(suite.spaces.statusesOf("outlives").filter((status) => status === Status.RUNNING)).toHaveLength(1);
+  });
+
+  test("TOOL-6 a watch of a tool that there is not is told so at once, and gets its calls when the tool is added", async () => {
+    const { calls, catalogue, agents } = suite.clients;
+    await using service = new ExternalService(calls, { tools: ["comes_later", "ask"] });
+    await until(() => service.notices.length === 2);
+    expect(service.notices).toEqual([
+      'there is no tool "comes_later": calls come when it is added',
+      'tool "ask" is of kind space: services outside execute those of kind external',
+    ]);
+    await catalogue.applyTool({
+      tool: { name: "comes_later", executionType: ExecutionType.EXTERNAL, visible: false, timeoutMs: 20_000 },
+    });
+    await agents.applyAgent({ agent: { name: "late", tools: { use: ["comes_later"] } } });
+    const sessionId = await suite.openSession("late");
+    const { output } = await suite.clients.call({ sessionId, name: "comes_later", argumentsJson: '{"n":1}' });
+    expect(output).toEqual({ n: 1 });
+    await using other = new ExternalService(calls, { tools: ["comes_later"] });
+    await suite.clients.call({ sessionId, name: "comes_later" });
+    expect(other.notices).toEqual([]);
   });
 });

@@ -24,8 +24,10 @@ beforeAll(async () => {
             submitted.push(asked);
             return {};
           },
-          // biome-ignore lint/correctness/useYield: it refuses before there is anything to give
-          async *watchToolCalls() {
+          async *watchToolCalls({ tools }) {
+            if (tools.includes("wiegh")) {
+              yield { notices: [{ tool: "wiegh", problem: "there is no tool", closestNames: ["weigh"] }] };
+            }
             throw new ConnectError("a watcher of that name is not yours", Code.PermissionDenied);
           },
         });
@@ -115,4 +117,11 @@ test("TOOL-6 a stream of calls that is refused says why, before it ends", async 
   const tooLong = await fetch(`${url}/api/tool-calls?tool=stock&watcher=${"x".repeat(257)}`);
   expect(tooLong.status).toBe(400);
   expect(await tooLong.json()).toMatchObject({ code: "invalid_argument" });
+});
+
+test("TOOL-6 a stream of calls tells of a tool that brings none", async () => {
+  const response = await fetch(`${url}/api/tool-calls?tool=wiegh`);
+  expect(await response.text()).toContain(
+    `event: notice\ndata: {"tool":"wiegh","problem":"there is no tool","closestNames":["weigh"]}\n\n`,
+  );
 });

@@ -4,6 +4,7 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { createValidator } from "@bufbuild/protovalidate";
 import type { Client } from "@connectrpc/connect";
 import {
+  type ToolCallRecord,
   type ToolCallService,
   type WatchToolCallsRequest,
   WatchToolCallsRequestSchema,
@@ -18,7 +19,8 @@ import { answerFailure, answerJson, principalHeaders, readJson } from "./exchang
 /*
  * External services without an RPC client (TOOL-6, TOOL-7):
  *
- *   GET  /api/tool-calls?tool=a&tool=b&watcher=name           calls as server-sent events: `call`, `withdrawn`; `refused` ends it
+ *   GET  /api/tool-calls?tool=a&tool=b&watcher=name           calls as server-sent events: `call`, `withdrawn`; `notice` of a tool
+ *                                                             that brings none; `refused` ends it
  *   POST /api/tool-calls/:callId/acknowledgement {deliveryId} takes a call
  *   POST /api/runs/:runId/tool-results {callId, result|error} 404 unknown or of another run, 409 already resolved; calls
  *                                                             from outside of a run have an empty one
@@ -87,7 +89,7 @@ async function stream(
     const watching = calls.watchToolCalls(watchFrom(query), { headers, signal: leaving.signal });
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
     response.write(": watching\n\n");
-    for await (const handed of watching) response.write(eventFrom(handed));
+    for await (const handed of watching) response.write(eventsFrom(handed));
     response.end();
   } catch (error) {
     if (!response.headersSent) answerFailure(response, error);
@@ -113,8 +115,18 @@ function refusalFrom(error: unknown): string {
   return `event: refused\ndata: ${JSON.stringify({ code, message, ...(reason && { reason }) })}\n\n`;
 }
 
-function eventFrom({ call, deliveryId, withdrawn }: WatchToolCallsResponse): string {
-  const { callId, runId, sessionId, agent, tool, argumentsJson, expiresAt } = call ?? {};
+function eventsFrom({ call, deliveryId, withdrawn, notices }: WatchToolCallsResponse): string {
+  const told = notices.map(({ tool, problem, closestNames }) => {
+    return `event: notice\ndata: ${JSON.stringify({ tool, problem, closestNames })}\n\n`;
+  });
+  return [...told, ...(call ? [eventFrom(call, { deliveryId, withdrawn })] : [])].join("");
+}
+
+function eventFrom(
+  call: ToolCallRecord,
+  { deliveryId, withdrawn }: Pick<WatchToolCallsResponse, "deliveryId" | "withdrawn">,
+): string {
+  const { callId, runId, sessionId, agent, tool, argumentsJson, expiresAt } = call;
   const data = {
     callId,
     deliveryId,

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { type ToolCallRecord, ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { type ToolCallRecord, ToolCallService, type WatchNotice } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Cancellation } from "../cancellation.ts";
+import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Stored } from "../documents.ts";
 import { isShownTo, type Ownership, requireShown } from "../ownership.ts";
 import type { CallStore } from "../record.ts";
@@ -13,6 +14,7 @@ import type { Submissions } from "../submissions.ts";
 import { tokenFrom } from "../subscriptions/subject-token.ts";
 import type { Acknowledgements } from "../watch/acknowledgements.ts";
 import type { Desk } from "../watch/desk.ts";
+import { noticesOf } from "../watch/notices.ts";
 
 export interface RecordRoutes {
   store: CallStore;
@@ -21,6 +23,7 @@ export interface RecordRoutes {
   cancellation: Cancellation;
   ownership: Ownership;
   desk: Desk;
+  catalogue: Pick<Catalogue, "tools" | "caughtUp">;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
 }
@@ -28,12 +31,22 @@ export interface RecordRoutes {
 const IN_FLIGHT = 64;
 
 export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void {
-  const { store, submissions, acknowledgements, cancellation, ownership, desk, stopping } = routes;
+  const { store, submissions, acknowledgements, cancellation, ownership, desk, catalogue, stopping } = routes;
+
+  /** What seems to lack may have been applied a moment ago. */
+  async function currentNotices(tools: readonly string[]): Promise<WatchNotice[]> {
+    if (noticesOf(tools, catalogue.tools).length === 0) return [];
+    await catalogue.caughtUp();
+    return noticesOf(tools, catalogue.tools);
+  }
+
   router.service(ToolCallService, {
     async *watchToolCalls({ tools, watcherId, maxInFlight }, { signal, requestHeader }) {
       using ending = openEnding(signal, stopping);
       const principal = principalOf(requestHeader);
       const token = tokenFrom(principal, watcherId || randomUUID());
+      const notices = await currentNotices(tools);
+      if (notices.length > 0) yield { notices };
       yield* desk.watch({ token, principal, tools, limit: maxInFlight || IN_FLIGHT }, ending.signal);
     },
     async acknowledgeToolCall(request, { requestHeader }) {

@@ -30,6 +30,8 @@ export async function neither(): Promise<void> {}
 /** A service outside that watches for calls and does with each what it is told to. */
 export class ExternalService implements AsyncDisposable {
   readonly handed: Handed[] = [];
+  /** What keeps calls from coming, as it was told. */
+  readonly notices: string[] = [];
   /** What went wrong with a call that it was handed. */
   readonly faults: unknown[] = [];
   /** What ended its stream, if it was not its own leaving. */
@@ -58,6 +60,8 @@ export class ExternalService implements AsyncDisposable {
     const { signal } = this.#leaving;
     try {
       for await (const handed of calls.watchToolCalls(request, { signal, headers: how.headers })) {
+        this.notices.push(...handed.notices.map(({ problem }) => problem));
+        if (handed.call === undefined) continue;
         this.handed.push(handed);
         if (!handed.withdrawn) void how.act(calls, handed).catch((error) => this.faults.push(error));
       }

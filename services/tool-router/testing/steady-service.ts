@@ -23,7 +23,7 @@ export class SteadyService implements AsyncDisposable {
     while (!signal.aborted) {
       try {
         for await (const handed of this.#calls.watchToolCalls(request, { signal })) {
-          if (!handed.withdrawn) void this.#execute(handed);
+          if (handed.call && !handed.withdrawn) void this.#execute(handed);
         }
       } catch {
         // its router is gone, or it leaves
