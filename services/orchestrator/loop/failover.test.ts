@@ -6,6 +6,7 @@ import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { createFakeModel, type FakeModel } from "../model/fake-model.fixture.ts";
 import { openRun } from "./loop-run.fixture.ts";
 import { createModelRow } from "./models.ts";
+import { firstAttemptOfClaim } from "./turn.ts";
 
 function apiError(statusCode: number, headers: Record<string, string> = {}): APICallError {
   return new APICallError({
@@ -98,5 +99,18 @@ describe("a second model", () => {
     expect(JSON.stringify((await run.view()).items.map(({ item }) => item.value?.$typeName))).not.toContain("half");
     expect(run.deltas.filter(({ delta }) => delta.case === "text").map(({ attempt }) => attempt)).toContain(1);
     expect(run.events().find(({ event }) => event.case === "turnCommitted")?.event.value).toMatchObject({ attempt: 2 });
+  });
+
+  test("LOOP-10 LOOP-11 attempts of a later claim are numbered after as many as an earlier one can have made", async () => {
+    const error = apiError(503, { "retry-after-ms": "0" });
+    const second = createFakeModel("second", (_, count) => {
+      if (count % 101 !== 0) throw error;
+      return count === 101 ? {} : { text: "at last" };
+    });
+    const run = await openTwo(failing(error), second, 100);
+    await run.work();
+    const committed = run.events().find(({ event }) => event.case === "turnCommitted")?.event.value;
+    expect(committed).toMatchObject({ attempt: 303 });
+    expect(firstAttemptOfClaim({ claimsInTurn: 2 })).toBeGreaterThan(303);
   });
 });

@@ -14,6 +14,7 @@ import { callOptionsFromModelOptions } from "../model/call-options.ts";
 import type { ClaimedRun } from "../run/claim.ts";
 import type { RunState } from "../run/fold.ts";
 import { type CallDrafts, openCallDrafts } from "../showing/call-drafts.ts";
+import { flawOfAnswer, mayStayEmpty } from "./answer-flaws.ts";
 import { askModels } from "./ask-models.ts";
 import { callIdsOfTurn, takenCallIds } from "./call-ids.ts";
 import { openCheckpoints } from "./checkpoints.ts";
@@ -24,14 +25,17 @@ import { type AgentModel, pricedUsage } from "./models.ts";
 import { callIdsBefore, promptOfRun } from "./prompt-of-run.ts";
 import { RunFailed } from "./run-failed.ts";
 import { decideStop } from "./stop-condition.ts";
-import { meetsToolChoice, toolChoiceOfTurn } from "./tool-choice.ts";
+import { toolChoiceOfTurn } from "./tool-choice.ts";
 import type { ToolTable } from "./tool-table.ts";
 
-/** The largest number of attempts that one claim may need: `model_retries` is at most 100, and there are two models. */
-const attemptsOfClaim = 256;
+/**
+ * More attempts than one claim may need at a turn: `model_retries` is at most 100, there are two models, and an answer may be
+ * asked for twice.
+ */
+const attemptsOfClaim = 1_024;
 
 /** T2. */
-export function firstAttemptOfClaim({ claimsInTurn }: RunState): number {
+export function firstAttemptOfClaim({ claimsInTurn }: Pick<RunState, "claimsInTurn">): number {
   return (claimsInTurn - 1) * attemptsOfClaim + 1;
 }
 
@@ -57,9 +61,9 @@ export async function takeTurn(
   const { signal } = ending;
   const turn = state.turns.length + 1;
   let attempt = firstAttemptOfClaim(state) - 1;
-  let hasDisobeyed = false;
+  let hasFailed = false;
   for (;;) {
-    const { answer, model, deltas, obeys } = await askModels(context, signal, async (model) => {
+    const { answer, model, deltas, flaw } = await askModels(context, signal, async (model) => {
       attempt += 1; // T1
       const publish = (delta: RunDelta) => run.afterArrival(() => context.publishDelta(delta));
       const deltas = createDeltaWriter({ turn, attempt }, publish);
@@ -83,7 +87,7 @@ export async function takeTurn(
       }
     });
     const usage = pricedUsage(model.config, answer.usage);
-    if (obeys)
+    if (flaw === undefined || (hasFailed && mayStayEmpty(flaw, answer, turn)))
       return {
         table,
         answer,
@@ -94,9 +98,9 @@ export async function takeTurn(
         items: itemsFromAnswer(answer, turn, takenIds(context, attempt)(run.state)),
       };
     await run.append(() => ({ case: "answerDropped", value: { turn, attempt, usage, model: answer.modelId } }));
-    if (hasDisobeyed) throw new RunFailed("tool_choice_unmet", "the model did not obey tool_choice, twice"); // LOOP-2
+    if (hasFailed) throw new RunFailed(flaw.reason, flaw.message);
     if (decideStop(run.state, context.limits, context.clock.now()) !== undefined) return undefined;
-    hasDisobeyed = true;
+    hasFailed = true;
   }
 }
 
@@ -131,7 +135,7 @@ async function ask(context: LoopContext, question: Question) {
       drafts.write(piece);
     },
   });
-  return { answer, obeys: meetsToolChoice(answer, toolChoice, table) };
+  return { answer, flaw: flawOfAnswer(answer, toolChoice, table) };
 }
 
 type TakenIds = Pick<ReadonlySet<string>, "has">;

@@ -1,10 +1,16 @@
-import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4FinishReason,
+  LanguageModelV4StreamPart,
+} from "@ai-sdk/provider";
 
 export interface Said {
   readonly text?: string;
   readonly calls?: readonly { readonly id: string; readonly name: string; readonly input?: string }[];
   readonly inputTokens?: number;
   readonly outputTokens?: number;
+  readonly finishReason?: LanguageModelV4FinishReason["unified"];
   /** In place of the parts that follow from the rest. */
   readonly parts?: readonly LanguageModelV4StreamPart[];
 }
@@ -38,9 +44,9 @@ function partsFromSaid({
   calls = [],
   inputTokens = 10,
   outputTokens = 5,
+  finishReason: unified = calls.length > 0 ? "tool-calls" : "stop",
   parts,
 }: Said): LanguageModelV4StreamPart[] {
-  const unified = calls.length > 0 ? ("tool-calls" as const) : ("stop" as const);
   const usage = {
     inputTokens: { total: inputTokens, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
     outputTokens: { total: outputTokens, text: undefined, reasoning: undefined },

@@ -441,7 +441,7 @@ export type Run = Message$1<"toolbus.run.v1.Run"> & {
   status: RunStatus;
 
   /**
-   * Why it ended, for example `final_answer`, `max_turns`, `deadline`, `tool_choice_unmet`, `skipped`; empty while it goes on.
+   * Why it ended, for example `final_answer`, `max_turns`, `deadline`, `tool_choice_unmet`, `empty_answer`, `skipped`; empty while it goes on.
    *
    * @generated from field: string reason = 5;
    */
@@ -722,7 +722,7 @@ export const TurnCommittedSchema: GenMessage<TurnCommitted> = /*@__PURE__*/
   messageDesc(file_toolbus_run_v1_run, 13);
 
 /**
- * The model answered against `tool_choice`: the answer is no part of the conversation, and was paid for.
+ * The model answered against `tool_choice`, or with nothing: the answer is no part of the conversation, and was paid for.
  *
  * @generated from message toolbus.run.v1.AnswerDropped
  */

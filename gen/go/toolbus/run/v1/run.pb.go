@@ -960,7 +960,7 @@ type Run struct {
 	Agent string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
 	// Where it stands.
 	Status RunStatus `protobuf:"varint,4,opt,name=status,proto3,enum=toolbus.run.v1.RunStatus" json:"status,omitempty"`
-	// Why it ended, for example `final_answer`, `max_turns`, `deadline`, `tool_choice_unmet`, `skipped`; empty while it goes on.
+	// Why it ended, for example `final_answer`, `max_turns`, `deadline`, `tool_choice_unmet`, `empty_answer`, `skipped`; empty while it goes on.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The error's text, if it failed.
 	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
@@ -1430,7 +1430,7 @@ func (x *TurnCommitted) GetClientCallIds() []string {
 	return nil
 }
 
-// The model answered against `tool_choice`: the answer is no part of the conversation, and was paid for.
+// The model answered against `tool_choice`, or with nothing: the answer is no part of the conversation, and was paid for.
 type AnswerDropped struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The turn.

@@ -485,7 +485,7 @@ class Run(_message.Message):
     status: Global___RunStatus.ValueType
     """Where it stands."""
     reason: _builtins.str
-    """Why it ended, for example `final_answer`, `max_turns`, `deadline`, `tool_choice_unmet`, `skipped`; empty while it goes on."""
+    """Why it ended, for example `final_answer`, `max_turns`, `deadline`, `tool_choice_unmet`, `empty_answer`, `skipped`; empty while it goes on."""
     error: _builtins.str
     """The error's text, if it failed."""
     output_text: _builtins.str
@@ -704,7 +704,7 @@ Global___TurnCommitted: _TypeAlias = TurnCommitted  # noqa: Y015
 
 @_typing.final
 class AnswerDropped(_message.Message):
-    """The model answered against `tool_choice`: the answer is no part of the conversation, and was paid for."""
+    """The model answered against `tool_choice`, or with nothing: the answer is no part of the conversation, and was paid for."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -1,0 +1,76 @@
+import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import { describe, expect, test } from "vitest";
+import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { createFakeModel, type Said } from "../model/fake-model.fixture.ts";
+import { openRun } from "./loop-run.fixture.ts";
+
+type Reason = LanguageModelV4FinishReason["unified"];
+
+/** An answer of these parts that ends so. */
+function ended(finishReason: Reason, parts: LanguageModelV4StreamPart[] = []): Said {
+  return { parts, finishReason };
+}
+
+async function runOf(...answers: Said[]) {
+  const model = createFakeModel("quiet", (_, count) => answers[count - 1] ?? { text: "unasked" });
+  const run = await openRun({ turns: [], model, limits: { modelRetries: 1, modelStallMs: 5_000 } });
+  await run.work();
+  const { status, reason, error, outputText, usage } = await run.view();
+  return { status, reason, error, outputText, inputTokens: usage?.inputTokens, asked: model.asked.length };
+}
+
+const calling: Said = { calls: [{ id: "a", name: "double", input: '{"value":1}' }] };
+const thought: LanguageModelV4StreamPart[] = [{ type: "reasoning-delta", id: "r", delta: "hm" }];
+const blank: LanguageModelV4StreamPart[] = [{ type: "text-delta", id: "t", delta: " \n" }];
+
+describe("an answer without words and calls", () => {
+  test.each<[string, Said]>([
+    ["that stopped", ended("stop")],
+    ["that stopped after a thought", ended("stop", thought)],
+    ["of blanks", ended("stop", blank)],
+    ["for another reason", ended("other")],
+    ["for calls that it does not hold", ended("tool-calls")],
+    ["for an error", ended("error")],
+  ])("LOOP-1 LOOP-11 %s is asked for once more, and counts", async (_, said) => {
+    const isAnswer = said.finishReason !== "error";
+    expect(await runOf(said, { text: "here" })).toEqual({
+      status: RunStatus.COMPLETED,
+      reason: "final_answer",
+      error: "",
+      outputText: "here",
+      inputTokens: isAnswer ? 20n : 10n,
+      asked: 2,
+    });
+  });
+
+  test.each<[Reason, string]>([
+    ["stop", 'the model answered without words and calls, twice (it ended with "stop")'],
+    ["other", 'the model answered without words and calls, twice (it ended with "other")'],
+    ["tool-calls", 'the model announced calls and made none, twice (it ended with "tool-calls")'],
+  ])("LOOP-1 twice, ended with %s, fails the run and says so", async (reason, error) => {
+    const failed = { status: RunStatus.FAILED, reason: "empty_answer", error, asked: 2 };
+    expect(await runOf(ended(reason), ended(reason))).toMatchObject(failed);
+  });
+
+  test("LOOP-1 ended with an error fails the run as any error of the model", async () => {
+    const failed = { status: RunStatus.FAILED, reason: "model_error", asked: 2 };
+    expect(await runOf(ended("error"), ended("error"))).toMatchObject(failed);
+  });
+
+  test.each<[Reason, string]>([
+    ["length", "max_output_tokens"],
+    ["content-filter", "content_filter"],
+  ])(
+    "LOOP-1 that was cut off (%s) ends the run with that reason, and is not asked for again",
+    async (finish, reason) => {
+      expect(await runOf(ended(finish))).toMatchObject({ status: RunStatus.INCOMPLETE, reason, asked: 1 });
+    },
+  );
+
+  test("LOOP-1 is the end of a run whose calls are done, if it is meant", async () => {
+    const completed = { status: RunStatus.COMPLETED, reason: "final_answer", outputText: "", asked: 3 };
+    expect(await runOf(calling, ended("stop"), ended("stop"))).toMatchObject(completed);
+    const failed = { status: RunStatus.FAILED, reason: "empty_answer", asked: 3 };
+    expect(await runOf(calling, ended("other"), ended("other"))).toMatchObject(failed);
+  });
+});
