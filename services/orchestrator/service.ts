@@ -16,6 +16,7 @@ import { startFromInbox } from "./inbox/self-wake.ts";
 import type { DeltaWriter } from "./loop/deltas.ts";
 import { createModelSource, type ModelSource } from "./model/model-source.ts";
 import { createRoutes } from "./routes.ts";
+import { createBeginnings } from "./session/beginnings.ts";
 import { keepSweeping } from "./session/retention.ts";
 import { turnLoop } from "./session/turn-loop.ts";
 import { runWakeLoop } from "./session/wake-loop.ts";
@@ -76,7 +77,8 @@ export async function openOrchestrator(
         draft === undefined ? "calls are not shown as they are written" : "a shown call stands",
       ),
   };
-  const acceptance = { log, queues, wakes, clock, keys: createStreamRunKeys(bus), ...showing };
+  const beginnings = createBeginnings();
+  const acceptance = { log, queues, wakes, clock, beginnings, keys: createStreamRunKeys(bus), ...showing };
   const router = cancellingSubAgents(routerClients.router, { ...acceptance, nudge: holders.nudge });
   const clients = { ...routerClients, router, inbox: createInboxClient(bus, interceptors) };
   const selfWake = { ...clients, ...acceptance, logger, audit: trail.record };
@@ -103,6 +105,7 @@ export async function openOrchestrator(
     queues,
     holders,
     timers: createStreamTimers(bus),
+    beginnings,
     clock,
     logger,
     instance: life,

@@ -105,6 +105,7 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
       }));
       return create(ListToolsResponseSchema, { tools: listed, agent, agentRevision });
     },
+    agentOf: async () => agent,
     async cancelCall(callId) {
       cancelled.push(callId);
     },

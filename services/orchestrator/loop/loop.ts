@@ -163,7 +163,9 @@ async function parks(run: ClaimedRun, { limits }: LoopContext): Promise<boolean>
  * one of the two sees the other, and no run of a former agent stands in the way of the session's next one.
  */
 async function refuseSwitched(run: ClaimedRun, context: LoopContext, signal: AbortSignal): Promise<void> {
+  const { sessionId, agent, principal } = run.state.accepted;
   try {
+    if ((await context.router.agentOf(sessionId, { signal, principal })) === agent) return;
     await listTools(run.state, context, signal);
   } catch (error) {
     if (error instanceof AgentSwitched) throw error; // whatever else it is, the run waits for its client

@@ -20,6 +20,8 @@ export interface ToolRouter extends CallGrave {
     request: MessageInitShape<typeof ListToolsRequestSchema>,
     options: RouterCallOptions,
   ): Promise<ListToolsResponse>;
+  /** The agent that a session has; undefined while it is on its way to another one, or closed. */
+  agentOf(sessionId: string, options: RouterCallOptions): Promise<string | undefined>;
   /** Progress and logs, then exactly one result. */
   callTool(
     request: MessageInitShape<typeof CallToolRequestSchema>,

@@ -11,6 +11,7 @@ import { randomBytes } from "node:crypto";
 import type { RunAccepted } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import type { Beginnings } from "../session/beginnings.ts";
 import { enqueue, type SessionQueues } from "../session/queue.ts";
 import type { WakeQueue } from "../session/wake.ts";
 import type { RunState } from "./fold.ts";
@@ -29,15 +30,23 @@ export interface AcceptanceOptions {
   readonly wakes: Pick<WakeQueue, "send">;
   readonly keys: RunKeys;
   readonly clock: Clock;
+  /** For the worker of the same process; unless told, it finds all in the log. */
+  readonly beginnings?: Pick<Beginnings, "open">;
 }
 
-export async function acceptRun(options: AcceptanceOptions, accepted: RunAccepted): Promise<RunState> {
+/** `isFirst` says that the session was opened for this run. */
+export async function acceptRun(
+  options: AcceptanceOptions,
+  accepted: RunAccepted,
+  { isFirst = false }: { isFirst?: boolean } = {},
+): Promise<RunState> {
   const { log, queues, wakes, keys, clock } = options;
   const { sessionId, idempotencyKey } = accepted;
   const freshId = newRunId(clock.now());
   const runId = idempotencyKey === "" ? freshId : await keys.take(sessionId, idempotencyKey, freshId); // A2
   const journal = createJournal(log, runId, clock);
   const announce = (eventCount: number) => wakes.send({ sessionId, runId, eventCount });
+  using beginning = isFirst ? options.beginnings?.open(runId) : undefined;
   const event = await journal.append(
     (state) => (state === undefined ? { case: "accepted", value: accepted } : undefined),
     { announce }, // A1
@@ -45,7 +54,9 @@ export async function acceptRun(options: AcceptanceOptions, accepted: RunAccepte
   const acceptedPosition = event === undefined ? (await log.first(runId))?.position : journal.position;
   const { state } = journal;
   if (state === undefined || acceptedPosition === undefined) return refuse("data_loss", `run ${runId} has vanished`);
-  await enqueue(queues, { sessionId, runId, acceptedPosition });
+  const entry = await enqueue(queues, { sessionId, runId, acceptedPosition, isFirst });
+  const isAlone = event !== undefined && entry?.queued.previousEntrySequence === 0n;
+  if (isAlone) beginning?.hand({ journal, entry });
   return state;
 }
 

@@ -37,6 +37,7 @@ export async function forkRun(
       input,
       fork,
     }),
+    { isFirst: true },
   );
 }
 

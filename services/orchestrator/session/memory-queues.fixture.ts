@@ -11,10 +11,10 @@ export function createMemoryQueues(): SessionQueues {
       of(queued.sessionId).find(({ position }) => position === Number(queued.previousEntrySequence)),
     async append(queued) {
       const entries = of(queued.sessionId);
-      if ((entries.at(-1)?.position ?? 0) !== Number(queued.previousEntrySequence)) return "conflict";
+      if ((entries.at(-1)?.position ?? 0) !== Number(queued.previousEntrySequence)) return { kind: "conflict" };
       lastPosition += 1;
       entriesBySession.set(queued.sessionId, [...entries, { queued, position: lastPosition }]);
-      return "appended";
+      return { kind: "appended", position: lastPosition };
     },
   };
 }

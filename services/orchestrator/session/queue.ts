@@ -22,8 +22,8 @@ export interface QueueEntry {
 export interface SessionQueues {
   last(sessionId: string): Promise<QueueEntry | undefined>;
   before(entry: QueueEntry): Promise<QueueEntry | undefined>;
-  /** Stores the entry if the session's last one stands where the entry says. */
-  append(queued: QueuedRun): Promise<"appended" | "conflict">;
+  /** Stores the entry if the session's last one stands where the entry says; gives where it stands. */
+  append(queued: QueuedRun): Promise<{ kind: "appended"; position: number } | { kind: "conflict" }>;
 }
 
 /** Queues as they are looked through. */
@@ -42,28 +42,38 @@ export async function* entriesBackward(
   for (let entry = from; entry !== undefined; entry = await queues.before(entry)) yield entry;
 }
 
-/** Q1: puts a run, accepted at that position, at the end of its session's queue unless it stands in it. */
-export async function enqueue(
-  queues: SessionQueues,
-  run: { sessionId: string; runId: string; acceptedPosition: number },
-): Promise<void> {
+export interface Enqueued {
+  readonly sessionId: string;
+  readonly runId: string;
+  readonly acceptedPosition: number;
+  /** The session was opened for this run: most likely its queue is empty, and is not looked at first. */
+  readonly isFirst?: boolean;
+}
+
+/**
+ * Q1: puts a run, accepted at that position, at the end of its session's queue unless it stands in it. Gives the entry if it
+ * was written here.
+ */
+export async function enqueue(queues: SessionQueues, run: Enqueued): Promise<QueueEntry | undefined> {
+  let last = run.isFirst ? undefined : await queues.last(run.sessionId);
   for (;;) {
-    const last = await queues.last(run.sessionId);
-    if (await isQueued(queues, last, run)) return;
+    if (await isQueued(queues, last, run)) return undefined;
     const queued = create(QueuedRunSchema, {
       sessionId: run.sessionId,
       runId: run.runId,
       previousRunId: last?.queued.runId ?? "",
       previousEntrySequence: BigInt(last?.position ?? 0),
     });
-    if ((await queues.append(queued)) === "appended") return;
+    const outcome = await queues.append(queued);
+    if (outcome.kind === "appended") return { queued, position: outcome.position };
+    last = await queues.last(run.sessionId);
   }
 }
 
 async function isQueued(
   queues: SessionQueues,
   last: QueueEntry | undefined,
-  { runId, acceptedPosition }: { runId: string; acceptedPosition: number },
+  { runId, acceptedPosition }: Enqueued,
 ): Promise<boolean> {
   for await (const { queued, position } of entriesBackward(queues, last)) {
     if (position < acceptedPosition) return false;

@@ -2,6 +2,7 @@ import type { Clock } from "#runtime/time/clock.ts";
 import type { LoopOutcome } from "../loop/loop.ts";
 import type { ClaimedRun } from "../run/claim.ts";
 import type { RunLog } from "../run/journal.ts";
+import type { Beginnings } from "./beginnings.ts";
 import type { ActiveRun, SessionQueues } from "./queue.ts";
 import type { Holders, Timers } from "./wake.ts";
 
@@ -16,6 +17,8 @@ export interface WorkerOptions {
   readonly queues: SessionQueues;
   readonly holders: Holders;
   readonly timers: Timers;
+  /** Runs that were accepted in this process; unless told, all are found in the log. */
+  readonly beginnings?: Pick<Beginnings, "take">;
   /** This process in claims: never the same for two processes, nor for two lives of one. */
   readonly instance: string;
   readonly clock: Clock;

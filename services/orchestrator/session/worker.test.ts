@@ -1,14 +1,17 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { type QueuedRun, RunStatus, SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type QueuedRun, RunAcceptedSchema, RunStatus, SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
+import { acceptRun } from "../run/acceptance.ts";
 import { claimRun } from "../run/claim.ts";
 import { createJournal } from "../run/journal.ts";
 import { createMemoryRunLog } from "../run/memory-log.fixture.ts";
+import { type Beginnings, createBeginnings } from "./beginnings.ts";
 import { enqueue, type QueueEntry, type SessionQueues } from "./queue.ts";
 import type { HolderAnswer, Wake } from "./wake.ts";
 import { createSessionWorker } from "./worker.ts";
+import type { WorkerOptions } from "./worker-options.ts";
 
 const sessionId = "s";
 const logger = { warn: () => {}, error: () => {} };
@@ -19,9 +22,10 @@ function createMemoryQueues(): SessionQueues {
     last: async () => entries.at(-1),
     before: async ({ queued }) => entries.find(({ position }) => position === Number(queued.previousEntrySequence)),
     async append(queued: QueuedRun) {
-      if ((entries.at(-1)?.position ?? 0) !== Number(queued.previousEntrySequence)) return "conflict";
-      entries.push({ queued, position: 1_000 + entries.length });
-      return "appended";
+      if ((entries.at(-1)?.position ?? 0) !== Number(queued.previousEntrySequence)) return { kind: "conflict" };
+      const position = 1_000 + entries.length;
+      entries.push({ queued, position });
+      return { kind: "appended", position };
     },
   };
 }
@@ -35,8 +39,15 @@ function wakeOf(id: number, { runId }: { runId: string }): Wake & { putDown: str
   return wake;
 }
 
+interface Setting {
+  told?: HolderAnswer | "gone";
+  beginnings?: Beginnings;
+  /** In place of one that ends the run when it is let go. */
+  turn?: WorkerOptions["turnLoop"];
+}
+
 /** A worker whose runs end when they are let go. */
-function openWorker({ told = "gone" }: { told?: HolderAnswer | "gone" } = {}) {
+function openWorker({ told = "gone", beginnings, turn }: Setting = {}) {
   const log = createMemoryRunLog();
   const queues = createMemoryQueues();
   const finish = Promise.withResolvers<void>();
@@ -49,7 +60,9 @@ function openWorker({ told = "gone" }: { told?: HolderAnswer | "gone" } = {}) {
     instance: "here",
     clock: systemClock,
     logger,
-    turnLoop: async (run) => {
+    ...(beginnings && { beginnings }),
+    turnLoop: async (run, ...about) => {
+      if (turn !== undefined) return turn(run, ...about);
       started.push(run.state.runId);
       await finish.promise;
       await run.end({ status: RunStatus.COMPLETED, reason: "final_answer" });
@@ -65,7 +78,7 @@ function openWorker({ told = "gone" }: { told?: HolderAnswer | "gone" } = {}) {
     await enqueue(queues, { sessionId, runId, acceptedPosition: journal.position });
     return journal;
   };
-  return { worker, accept, started, letGo: finish.resolve, log };
+  return { worker, accept, started, letGo: finish.resolve, log, queues };
 }
 
 test("LOOP-13 a wake-up that is earlier than its news waits for them, also while the session is worked on", async () => {
@@ -131,3 +144,67 @@ test("LOOP-13 what a wake-up costs does not grow with the log of its run", async
   letGo();
   await working;
 });
+
+test("LOOP-13 a run that was accepted in this process is worked on from what its creator knows, once it is stored", async () => {
+  const beginnings = createBeginnings();
+  const { worker, started, letGo, log, queues } = openWorker({ beginnings });
+  let reads = 0;
+  const { read, last } = log;
+  log.read = (...about) => read(...about).finally(() => (reads += 1));
+  log.last = (...about) => last(...about).finally(() => (reads += 1));
+  const sent = Promise.withResolvers<string>();
+  const stored = Promise.withResolvers<void>();
+  const accepting = acceptRun(
+    {
+      ...{ log, queues, beginnings, clock: systemClock },
+      wakes: {
+        async send({ runId }) {
+          sent.resolve(runId);
+          await stored.promise;
+        },
+      },
+      keys: { take: async (_session, _key, runId) => runId, find: async () => undefined },
+    },
+    create(RunAcceptedSchema, { sessionId }),
+    { isFirst: true },
+  );
+  const wake = wakeOf(1, { runId: await sent.promise });
+  const working = worker.work(wake);
+  expect([started, wake.putDown]).toEqual([[], ""]);
+  stored.resolve();
+  const { runId } = await accepting;
+  await until(() => started.includes(runId), { what: "the run to be worked on" });
+  expect(reads).toBe(0);
+  letGo();
+  await working;
+  expect(wake.putDown).toBe("done");
+});
+
+test("LOOP-13 a run whose creator fails here is looked for like any other", async () => {
+  const beginnings = createBeginnings();
+  const { worker, accept, started, letGo } = openWorker({ beginnings });
+  const opened = beginnings.open("first");
+  await accept("first");
+  const working = worker.work(wakeOf(1, { runId: "first" }));
+  opened[Symbol.dispose]();
+  await until(() => started.includes("first"), { what: "the run to be worked on" });
+  letGo();
+  await working;
+});
+
+test("LOOP-16 a run that has parked is put down without another look at its log", async () => {
+  const { worker, accept, log } = openWorker({
+    turn: async (run) => {
+      await run.append(() => ({ case: "turnCommitted", value: { turn: 1, items: [callItem] } }));
+      log.read = () => Promise.reject(new Error("nobody has to look"));
+      await run.append(() => ({ case: "parked", value: { calls: [callItem.item.value] } }));
+      return "parked";
+    },
+  });
+  await accept("first");
+  const wake = wakeOf(1, { runId: "first" });
+  await worker.work(wake);
+  expect(wake.putDown).toBe("done");
+});
+
+const callItem = { item: { case: "functionCall" as const, value: { callId: "c", name: "ask", argumentsJson: "{}" } } };

@@ -27,11 +27,14 @@
  *     answered for (W2), or found the session parked.
  * W7  A wake-up of a session whose run waits for its client is put down once the broker has the time at which that run is to
  *     end: after a death in between, the wake-up comes again.
+ * W8  A run that has parked under this process's claim is at rest as its journal has it, without another look: whatever was
+ *     written since has a wake-up of its own, which was answered for by looking again (W2) or is yet to come.
  */
 
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import type { LoopOutcome } from "../loop/loop.ts";
 import { type ClaimedRun, claimRun, Superseded } from "../run/claim.ts";
 import { isRunnable } from "../run/fold.ts";
 import { wakeWaitsMs } from "../run/journal.ts";
@@ -83,7 +86,8 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
 
   async function decide(wake: Wake, kept: Wake[]): Promise<Verdict> {
     const { sessionId } = wake.message;
-    if (!(await hasNews(wake))) return { kind: "later", delayMs: 50 }; // W3
+    let known = await beginningOf(wake);
+    if (known === undefined && !(await hasNews(wake))) return { kind: "later", delayMs: 50 }; // W3
     const held = answer(sessionId, wake.id);
     if (held === "leave") return { kind: "leave" };
     if (held === "taken") {
@@ -95,7 +99,8 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
     try {
       for (;;) {
         hold.hasNews = false;
-        const active = await findActiveRun(queues, log, sessionId, clock);
+        const active = known ?? (await findActiveRun(queues, log, sessionId, clock));
+        known = undefined;
         const hasWork = active !== undefined && isRunnable(active.state, clock.now());
         const verdict = await (hasWork ? takeUp(active, hold) : rest(active, wake));
         if (verdict === undefined || (verdict.kind === "done" && hold.hasNews)) continue;
@@ -104,6 +109,14 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
     } finally {
       holdsBySession.delete(sessionId);
     }
+  }
+
+  /** Of a run that was accepted here, and of whose acceptance the wake-up tells: further news are waited for (W3). */
+  async function beginningOf({ message }: Wake): Promise<ActiveRun | undefined> {
+    const { runId, eventCount } = message;
+    const beginning = eventCount === 1 ? await options.beginnings?.take(runId) : undefined;
+    const state = beginning?.journal.state;
+    return state && beginning && { ...beginning, state };
   }
 
   /** W3. An accepted run that its creator did not live to enqueue is enqueued here. */
@@ -153,10 +166,20 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
     }
     if (options.handover.aborted) return { kind: "later", delayMs: 0 };
     const run = await claimRun(journal, instance); // W4
-    return run === undefined ? undefined : turn(run, active, hold);
+    const outcome = run && (await turn(run, active, hold));
+    if (outcome === "handed_over") return { kind: "later", delayMs: 0 };
+    return outcome === "parked" ? restParked(active) : undefined;
   }
 
-  async function turn(run: ClaimedRun, active: ActiveRun, hold: Hold): Promise<Verdict | undefined> {
+  /** W8. */
+  async function restParked(active: ActiveRun): Promise<Verdict | undefined> {
+    const { state } = active.journal;
+    if (state?.phase.kind !== "parked" || isRunnable(state, clock.now())) return undefined;
+    await setDeadline({ ...active, state }); // W7
+    return { kind: "done" };
+  }
+
+  async function turn(run: ClaimedRun, active: ActiveRun, hold: Hold): Promise<LoopOutcome | undefined> {
     const given = new AbortController();
     using ending = openEnding(given.signal, options.abandon);
     hold.nudge = () => {
@@ -166,8 +189,7 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
     };
     if (hold.hasNews) hold.nudge(); // they came while the run was claimed
     try {
-      const outcome = await options.turnLoop(run, active, ending.signal);
-      return outcome === "handed_over" ? { kind: "later", delayMs: 0 } : undefined;
+      return await options.turnLoop(run, active, ending.signal);
     } catch (error) {
       if (error instanceof Superseded || given.signal.aborted) return undefined;
       if (options.abandon.aborted || isPassing(error)) throw error;

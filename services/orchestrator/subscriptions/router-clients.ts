@@ -4,6 +4,7 @@ import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
 import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
 import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { clientFor } from "#runtime/rpc/client.ts";
@@ -35,6 +36,11 @@ export function createRouterClients(bus: { connection: NatsConnection }, interce
     router: {
       listTools: (request, { signal, principal }) =>
         asFailures(principal, () => tools.listTools(request, { signal, timeoutMs: listTimeoutMs })),
+      async agentOf(sessionId, { signal, principal }) {
+        const look = () => sessions.getSession({ sessionId }, { signal, timeoutMs: lookTimeoutMs });
+        const { session } = await asFailures(principal, look);
+        return session?.state === SessionState.ACTIVE ? session.agent : undefined;
+      },
       async cancelCall(callId, reason, { signal, principal }) {
         const cancel = () => calls.cancelToolCall({ callId, reason }, { signal, timeoutMs: cancelTimeoutMs });
         await asFailures(principal, cancel);

@@ -55,7 +55,7 @@ export function createStreamQueues(bus: Bus): SessionQueues & QueuePages {
         expectedLastSequence: Number(queued.previousEntrySequence),
         payload: toBinary(QueuedRunSchema, queued),
       });
-      return outcome.kind;
+      return outcome.kind === "appended" ? { kind: "appended", position: outcome.sequence } : outcome;
     },
   };
 }
