@@ -45,15 +45,11 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   refuseUnfitInput(input);
   const session = await openSession(options, request, by);
   await refuseUnpriced(options.agents, session, request.options, by);
-  await refuseUnknownTools(options.router, session.id, request.options, by);
+  await refuseUnknownTools(options.router, session, request.options, by);
   await refuseForeignPrevious(options, session, previousRunId);
-  const previous = {
-    agent: session.agent,
-    previousRunId,
-    fork: undefined,
-    before: await options.queues.last(session.id),
-  };
-  await refuseUnknownCalls(options, previous, input);
+  const hasOutputs = input.some(({ item }) => item.case === "functionCallOutput");
+  const before = hasOutputs ? await options.queues.last(session.id) : undefined;
+  await refuseUnknownCalls(options, { agent: session.agent, previousRunId, fork: undefined, before }, input);
   const accepted = create(RunAcceptedSchema, {
     sessionId: session.id,
     agent: session.nextAgent || session.agent, // a switch under way is waited for when the tools are listed
@@ -63,7 +59,7 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
     previousRunId,
     ...(request.options && { options: request.options }),
   });
-  return acceptRun(options, accepted);
+  return acceptRun(options, accepted, { isFirst: sessionOf(request, by.principal) === "" });
 }
 
 /** The run that the key's first creation made, also when its session was closed or switched since. */
@@ -125,7 +121,7 @@ async function refuseUnpriced(
 /** LOOP-2, LOOP-3: refused before the model is called. */
 async function refuseUnknownTools(
   router: ToolRouter,
-  sessionId: string,
+  { id: sessionId, agent, nextAgent }: Session,
   options: RunOptions | undefined,
   by: { signal: AbortSignal; principal: string },
 ): Promise<void> {
@@ -137,7 +133,8 @@ async function refuseUnknownTools(
   refuseOptions(await faultsOfFunctionTools(options?.functionTools ?? []));
   const namesTools = (options?.allowedTools.length ?? 0) > 0 || options?.toolChoice?.choice.case === "forcedTool";
   if (!namesTools && names.length === 0) return;
-  const listed = await router.listTools({ sessionId }, by);
+  // names of tools are the session's; the built-ins are every agent's, and its list costs the session nothing
+  const listed = await router.listTools(namesTools ? { sessionId } : { agent: nextAgent || agent }, by);
   const shadowed = names.filter(createToolTable(listed, undefined).isBuiltIn); // TOOL-12
   refuseOptions(
     shadowed.map((name) => `the function tool ${JSON.stringify(name)} is named like a tool of every agent`),
