@@ -14,7 +14,7 @@ export async function* measureLoop(): AsyncIterable<BenchResult> {
   await using world = await openWorld({ rooms: loopRooms });
   yield* measureTurns(world);
   yield await measureLength(world);
-  yield await measureSteps(world);
+  yield* measureSteps(world);
   yield await measureLogBytes(world);
   yield* measureStreams(world);
 }

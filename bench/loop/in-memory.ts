@@ -1,4 +1,4 @@
-/** The AI SDK's loop in memory, with the model and the tool of the measurement: what there is to compare with. */
+/** Loops of the AI SDK in memory, with the model and the tool of the measurement: what there is to compare with. */
 import { isStepCount, jsonSchema, ToolLoopAgent, tool } from "ai";
 import type { Plan } from "./plan.ts";
 import { createPlannedModel } from "./planned-model.ts";
@@ -13,16 +13,21 @@ const repeat = tool({
   execute: (args) => ({ success: true, args }),
 });
 
-process.on("message", async (plan: Plan) => {
+async function follow(plan: Plan): Promise<number> {
   const agent = new ToolLoopAgent({
     model: createPlannedModel(new Map()),
     tools: { repeat },
     stopWhen: isStepCount(plan.turns + 1),
   });
-  const startedAtMs = performance.now();
   const { stream } = await agent.stream({ prompt: JSON.stringify(plan) });
   let deltas = 0;
   for await (const part of stream) if (part.type === "text-delta") deltas += 1;
+  return deltas;
+}
+
+process.on("message", async (plans: Plan[]) => {
+  const startedAtMs = performance.now();
+  const deltas = await Promise.all(plans.map(follow));
   process.send?.({ ms: performance.now() - startedAtMs, deltas });
 });
 process.on("disconnect", () => process.exit());

@@ -1,46 +1,61 @@
 /*
- * How many steps a second does a streamed run take, from its creation to its end as its client sees it? A step is a turn of the
- * model with text that streams in 25 pieces, and a call of a tool. Beside it, in alternation, the loop of the AI SDK in memory, in a process
- * of its own, with the same model and a tool that answers the same.
+ * How many steps a second do streamed runs take, from their creation to their end as their clients see it? A step is a turn of
+ * the model with text that streams in 25 pieces, and a call of a tool. Beside it, in alternation, as many loops of the AI SDK in
+ * memory, in a process of their own, with the same model, a tool that answers the same, and a reader of all that streams.
+ *
+ * `streamed_steps_per_s`: of 16 runs at once, which is what a machine does: ours take the cores of several processes, those
+ * in memory have one process, as a program that embeds them has.
+ * `streamed_steps_of_one_per_s`: of one run alone, which is what its client waits for.
  */
 
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { type BenchResult, comparedResult } from "../result.ts";
-import { quiet } from "./plan.ts";
+import { type Plan, quiet } from "./plan.ts";
 import { followToEnd, startRun, type World } from "./world.ts";
 
 const rounds = 5;
-const plan = { ...quiet, turns: 100, deltas: 25 };
+const trials = [
+  { metric: "streamed_steps_per_s", runs: 16, turns: 50 },
+  { metric: "streamed_steps_of_one_per_s", runs: 1, turns: 100 },
+];
 
-export async function measureSteps(world: World): Promise<BenchResult> {
+export async function* measureSteps(world: World): AsyncIterable<BenchResult> {
   const child = fork(fileURLToPath(new URL("in-memory.ts", import.meta.url)));
   try {
     await once(child, "message");
-    const ours: number[] = [];
-    const theirs: number[] = [];
-    for (let round = 0; round <= rounds; round += 1) {
-      const pair = [await stepsOfRun(world), await stepsInMemory(child)] as const;
-      if (round === 0) continue; // warms up
-      ours.push(pair[0]);
-      theirs.push(pair[1]);
+    for (const { metric, runs, turns } of trials) {
+      const ours: number[] = [];
+      const theirs: number[] = [];
+      for (let round = 0; round <= rounds; round += 1) {
+        const plans = () =>
+          Array.from({ length: runs }, () => ({ ...quiet, turns, deltas: 25, id: crypto.randomUUID() }));
+        const pair = [await msOfRuns(world, plans()), await msInMemory(child, plans())] as const;
+        if (round === 0) continue; // warms up
+        ours.push((runs * turns * 1_000) / pair[0]);
+        theirs.push((runs * turns * 1_000) / pair[1]);
+      }
+      yield comparedResult({ bench: "loop", metric, unit: "1/s" }, ours, theirs);
     }
-    return comparedResult({ bench: "loop", metric: "streamed_steps_per_s", unit: "1/s" }, ours, theirs);
   } finally {
     child.kill();
   }
 }
 
-async function stepsOfRun(world: World): Promise<number> {
+async function msOfRuns(world: World, plans: readonly Plan[]): Promise<number> {
   const startedAtMs = performance.now();
-  const run = await startRun(world, { ...plan, id: crypto.randomUUID() });
-  await followToEnd(world, run.id, true);
-  return (plan.turns * 1_000) / (performance.now() - startedAtMs);
+  await Promise.all(
+    plans.map(async (plan) => {
+      const run = await startRun(world, plan);
+      await followToEnd(world, run.id, true);
+    }),
+  );
+  return performance.now() - startedAtMs;
 }
 
-async function stepsInMemory(child: ChildProcess): Promise<number> {
-  child.send({ ...plan, id: crypto.randomUUID() });
+async function msInMemory(child: ChildProcess, plans: readonly Plan[]): Promise<number> {
+  child.send(plans);
   const [{ ms }] = (await once(child, "message")) as [{ ms: number }];
-  return (plan.turns * 1_000) / ms;
+  return ms;
 }
