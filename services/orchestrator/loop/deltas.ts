@@ -29,7 +29,9 @@ export function createDeltaWriter(
 ): DeltaWriter {
   let n = 0;
   let sentText = "";
+  /** What waits: its first piece, and the text of all of them. */
   let waiting: Piece | undefined;
+  let waitingText = "";
 
   function tell(delta: DeltaBody): void {
     flush();
@@ -46,14 +48,15 @@ export function createDeltaWriter(
     const piece = waiting;
     waiting = undefined;
     if (piece === undefined) return;
-    if (piece.kind === "text") sentText += piece.text;
-    send(bodyFromPiece(piece));
+    if (piece.kind === "text") sentText += waitingText;
+    send(bodyFrom(piece, waitingText));
   }
 
   function write(piece: Piece): void {
     if (waiting !== undefined && !isContinued(waiting, piece)) flush();
-    waiting = waiting === undefined ? piece : { ...piece, text: waiting.text + piece.text };
-    if (waiting.text.length >= batchCharacters) flush();
+    waitingText = waiting === undefined ? piece.text : waitingText + piece.text;
+    waiting ??= piece;
+    if (waitingText.length >= batchCharacters) flush();
     else sendAtBeat(flush);
   }
 
@@ -70,8 +73,8 @@ function isContinued(before: Piece, piece: Piece): boolean {
   return before.kind !== "arguments" || (piece.kind === "arguments" && before.callId === piece.callId);
 }
 
-function bodyFromPiece(piece: Piece): DeltaBody {
-  if (piece.kind !== "arguments") return { case: piece.kind, value: piece.text };
-  const { callId, name, text } = piece;
+function bodyFrom(piece: Piece, text: string): DeltaBody {
+  if (piece.kind !== "arguments") return { case: piece.kind, value: text };
+  const { callId, name } = piece;
   return { case: "arguments", value: { callId, name, text } };
 }

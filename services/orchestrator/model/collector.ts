@@ -20,16 +20,16 @@ export function createCollector(
   prompt: LanguageModelV4Prompt = [],
 ) {
   const parts: Collected[] = [];
-  const openById = new Map<string, Spoken>();
+  const openById = { text: new Map<string, Spoken>(), reasoning: new Map<string, Spoken>() };
   const namesByCallId = new Map<string, string>();
   let modelId = requestedModelId;
   let finish: Extract<LanguageModelV4StreamPart, { type: "finish" }> | undefined;
 
   function of(kind: Spoken["kind"], id: string): Spoken {
-    const known = openById.get(`${kind} ${id}`);
+    const known = openById[kind].get(id);
     if (known !== undefined) return known;
     const part: Spoken = { kind, text: "", metadata: {} };
-    openById.set(`${kind} ${id}`, part);
+    openById[kind].set(id, part);
     parts.push(part);
     return part;
   }
@@ -46,12 +46,12 @@ export function createCollector(
       case "text-start":
       case "text-end":
         if (part.providerMetadata !== undefined) learn(of("text", part.id), part.providerMetadata);
-        if (part.type === "text-end") openById.delete(`text ${part.id}`);
+        if (part.type === "text-end") openById.text.delete(part.id);
         return;
       case "reasoning-start":
       case "reasoning-end":
         if (part.providerMetadata !== undefined) learn(of("reasoning", part.id), part.providerMetadata);
-        if (part.type === "reasoning-end") openById.delete(`reasoning ${part.id}`);
+        if (part.type === "reasoning-end") openById.reasoning.delete(part.id);
         return;
       case "text-delta":
         learn(extend("text", part.id, part.delta), part.providerMetadata);
@@ -111,7 +111,8 @@ function saysSomething(part: SpokenPart): boolean {
 }
 
 function learn(part: Spoken, metadata: SharedV4ProviderMetadata | undefined): void {
-  for (const [provider, values] of Object.entries(metadata ?? {})) {
+  if (metadata === undefined) return;
+  for (const [provider, values] of Object.entries(metadata)) {
     part.metadata[provider] = { ...part.metadata[provider], ...values };
   }
 }

@@ -116,6 +116,8 @@ export function openCallDrafts(run: ClaimedRun, parts: ShowingParts, shown: Atte
   return {
     write,
     async [Symbol.asyncDispose]() {
+      isOff = true;
+      if (underWay === undefined) return;
       over.abort(new Error("the attempt is over"));
       await underWay;
     },
