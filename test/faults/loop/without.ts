@@ -50,8 +50,8 @@ export const withouts: Readonly<Record<string, Without>> = {
     edits: [
       {
         file: "services/orchestrator/run/journal.ts",
-        from: "await announce?.(event.sequence + 1); // J4\n      const outcome",
-        to: "const outcome",
+        from: "await announce?.(event.sequence + 1); // J4\n      if (onWay)",
+        to: "if (onWay)",
       },
       {
         file: "services/orchestrator/run/journal.ts",
