@@ -25,6 +25,7 @@ import { Failure } from "../failure/failure.ts";
 import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
 import { unlessAborted } from "../time/unless-aborted.ts";
+import { publishAcknowledged } from "./acknowledged.ts";
 import type { Bus } from "./bus.ts";
 import { failureFromRefusal, isConflict, isPassing } from "./jetstream-errors.ts";
 import { persist } from "./link.ts";
@@ -92,36 +93,26 @@ export async function appendOnce(bus: Bus, append: AppendOnce): Promise<{ sequen
   if (!isFarBelowLimit(bus, append)) {
     refuseTooLarge(bus, { subject, payload, headers: allHeaders({ ...append, expectedLastSequence: 0 }, "") });
   }
-  const publish = async () => {
-    const options = { msgID: messageId, headers: headersFrom(append.headers), timeout: attemptMs };
-    try {
-      return await bus.jetstream.publish(subject, payload, options);
-    } catch (error) {
+  const fields = headersFrom(append.headers);
+  fields.set(PubHeaders.MsgIdHdr, messageId);
+  const publish = () =>
+    publishAcknowledged(bus, { subject, payload, headers: fields, timeoutMs: attemptMs }).catch((error: unknown) => {
       throw failureFromRefusal(error) ?? error;
-    }
-  };
+    });
   const ends = { signal, timeoutMs: append.timeoutMs ?? 30_000, what: `appending to ${subject}`, isPassing };
   if (bus.link.isUp) {
     const first = await unlessAborted(publish(), signal).catch(() => undefined); // what is to be said of it, the next one meets
-    if (first) return { sequence: first.seq };
+    if (first !== undefined) return { sequence: first };
   }
-  const { seq } = await persist(bus.link, publish, ends);
-  return { sequence: seq };
+  return { sequence: await persist(bus.link, publish, ends) };
 }
 
 async function attempt(bus: Bus, append: FencedAppend, id: string, deadline: number): Promise<AttemptOutcome> {
-  const fields = headersFrom(append.headers);
-  fields.set(appendIdHeader, id); // A1
-  const publish = () =>
-    bus.jetstream.publish(append.subject, append.payload, {
-      expect: { lastSubjectSequence: append.expectedLastSequence }, // A2
-      headers: fields,
-      timeout: Math.min(attemptMs, Math.max(deadline - Date.now(), 1)),
-      ...(append.messageId === undefined ? {} : { msgID: append.messageId }),
-    });
+  const timeoutMs = Math.min(attemptMs, Math.max(deadline - Date.now(), 1));
   try {
-    const { seq } = await unlessAborted(publish(), bus.link.down);
-    return { kind: "appended", sequence: seq };
+    const { subject, payload } = append;
+    const sequence = await publishAcknowledged(bus, { subject, payload, headers: allHeaders(append, id), timeoutMs });
+    return { kind: "appended", sequence };
   } catch (error) {
     if (isConflict(error)) return { kind: "refused", cause: error };
     const refusal = failureFromRefusal(error);
@@ -201,11 +192,10 @@ export async function lastOf(bus: Bus, subject: string, limits: ReadLimits = {})
   return persist(bus.link, read, { ...limits, what: `reading ${subject}`, isPassing });
 }
 
-/** With those that the client adds. */
 function allHeaders({ headers: fields, expectedLastSequence, messageId }: FencedAppend, id: string) {
   const all = headersFrom(fields);
-  all.set(appendIdHeader, id);
-  all.set(PubHeaders.ExpectedLastSubjectSequenceHdr, String(expectedLastSequence));
+  all.set(appendIdHeader, id); // A1
+  all.set(PubHeaders.ExpectedLastSubjectSequenceHdr, String(expectedLastSequence)); // A2
   if (messageId !== undefined) all.set(PubHeaders.MsgIdHdr, messageId);
   return all;
 }
