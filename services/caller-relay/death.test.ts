@@ -1,7 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
-import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import {
   type Clients,
@@ -28,7 +27,7 @@ describe("an instance that dies with callers' streams in its hands", () => {
     await Promise.all(["hasty", "patient"].map((sessionId) => app.declare(sessionId, { name: "ask" })));
     const hasty = await app.attach("hasty");
     const patient = await app.attach("patient", 10_000);
-    stack.use(await relay.openInstance("survivor", systemClock));
+    stack.use(await relay.openInstance("survivor"));
 
     const ids = Array.from({ length: 16 }, (_, index) => `${index}`);
     const call = (sessionId: string) => (id: string) =>
@@ -63,7 +62,7 @@ describe("an instance that dies with callers' streams in its hands", () => {
 
   test("BUS-4 after the loss of the server a declaration stands, and a caller that attaches again is served", async () => {
     await using own = await openTestRelay();
-    await using _ = await own.openInstance("lasting", systemClock);
+    await using _ = await own.openInstance("lasting");
     const app = own.clientsOf(owner);
     await app.declare("s", { name: "ask" });
     const caller = await app.attach("s", 30_000);

@@ -1,30 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
-import { type Clients, openTestRelay, owner, type TestCaller, type TestRelay } from "./testing/test-relay.ts";
+import { type Clients, openTestRelay, owner, type TestRelay } from "./testing/test-relay.ts";
 
 describe("a caller that goes away, and one that comes back", () => {
-  const stack = new AsyncDisposableStack();
   const clock = createManualClock(Date.now());
   let relay: TestRelay;
   let app: Clients;
 
   beforeAll(async () => {
-    relay = stack.use(await openTestRelay());
-    for (const instance of ["a", "b"]) stack.use(await relay.openInstance(instance, clock));
+    relay = await openTestRelay({ instances: ["a", "b"], clock });
     app = relay.clientsOf(owner);
   });
-  afterAll(() => stack.disposeAsync());
-
-  async function openCaller(sessionId: string, graceMs = 0): Promise<TestCaller> {
-    await app.declare(sessionId, { name: "ask" }, { name: "quick", timeoutMs: 500 });
-    return app.attach(sessionId, graceMs);
-  }
-  const answer = (sessionId: string, requestId: string, value: unknown) =>
-    app.relay.respond({ sessionId, requestId, resultJson: JSON.stringify(value) });
+  afterAll(() => relay[Symbol.asyncDispose]());
 
   test("CTR-7 a caller that goes away ends its requests with an error that is no timeout", async () => {
-    const caller = await openCaller("s9");
+    const caller = await app.openCaller("s9");
     const results = Array.from({ length: 6 }, (_, index) => app.call("s9", "app_ask", `gone-${index}`));
     for (const _ of results) await caller.next();
     const closedAt = performance.now();
@@ -33,7 +24,7 @@ describe("a caller that goes away, and one that comes back", () => {
       expect([isError, value.error]).toEqual([true, expect.stringMatching(/^Connection lost: .*"app_ask"/)]);
     }
     expect(performance.now() - closedAt).toBeLessThan(1_000);
-    await expect(answer("s9", "gone-0", 1)).rejects.toThrow(/not found or already resolved/);
+    await expect(app.answer("s9", "gone-0", 1)).rejects.toThrow(/not found or already resolved/);
   });
 
   test("CTR-7 a call without an attached caller fails at once", async () => {
@@ -44,7 +35,7 @@ describe("a caller that goes away, and one that comes back", () => {
   });
 
   test("CTR-7 a caller that comes back within the grace gets its open requests again, and those made meanwhile", async () => {
-    const first = await openCaller("s11", 5_000);
+    const first = await app.openCaller("s11", 5_000);
     const before = app.call("s11", "app_ask", "before");
     const { expiresAt } = await first.next();
     first.close();
@@ -55,24 +46,24 @@ describe("a caller that goes away, and one that comes back", () => {
     const again = [await second.next(), await second.next()].toSorted((a, b) => a.requestId.localeCompare(b.requestId));
     expect(again.map(({ requestId }) => requestId)).toEqual(["before", "meanwhile"]);
     expect(again[0]?.expiresAt).toEqual(expiresAt);
-    await answer("s11", "before", 1);
-    await answer("s11", "meanwhile", 2);
+    await app.answer("s11", "before", 1);
+    await app.answer("s11", "meanwhile", 2);
     expect([(await before).value, (await meanwhile).value]).toEqual([1, 2]);
     second.close();
   });
 
   test("CTR-7 an answer counts during the grace too", async () => {
-    const caller = await openCaller("s12", 5_000);
+    const caller = await app.openCaller("s12", 5_000);
     const result = app.call("s12", "app_ask", "no-stream");
     await caller.next();
     caller.close();
     await until(async () => !(await app.relay.getDeclaration({ sessionId: "s12" })).attached);
-    await answer("s12", "no-stream", "still");
+    await app.answer("s12", "no-stream", "still");
     expect((await result).value).toBe("still");
   });
 
   test("CTR-7 when the grace is over, the requests end with the connection error", async () => {
-    const caller = await openCaller("s13", 5_000);
+    const caller = await app.openCaller("s13", 5_000);
     const result = app.call("s13", "app_ask", "waits");
     await caller.next();
     caller.close();
@@ -82,13 +73,13 @@ describe("a caller that goes away, and one that comes back", () => {
   });
 
   test("CTR-7 a newer stream of a session ends the older one and takes over its requests", async () => {
-    const older = await openCaller("s14");
+    const older = await app.openCaller("s14");
     const result = app.call("s14", "app_ask", "moved");
     await older.next();
     const newer = await app.attach("s14");
     expect(String(await older.failure())).toMatch(/another stream of session s14 was attached/);
     expect((await newer.next()).requestId).toBe("moved");
-    await answer("s14", "moved", "there");
+    await app.answer("s14", "moved", "there");
     expect((await result).value).toBe("there");
     newer.close();
   });

@@ -4,27 +4,18 @@ import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { readAuditBackwards } from "#runtime/audit/trail.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
-import { type Clients, openTestRelay, owner, type TestCaller, type TestRelay } from "./testing/test-relay.ts";
+import { type Clients, openTestRelay, owner, type TestRelay } from "./testing/test-relay.ts";
 
 describe("caller-relay on the bus", () => {
-  const stack = new AsyncDisposableStack();
   const clock = createManualClock(Date.now());
   let relay: TestRelay;
   let app: Clients;
 
   beforeAll(async () => {
-    relay = stack.use(await openTestRelay());
-    for (const instance of ["a", "b"]) stack.use(await relay.openInstance(instance, clock));
+    relay = await openTestRelay({ instances: ["a", "b"], clock });
     app = relay.clientsOf(owner);
   });
-  afterAll(() => stack.disposeAsync());
-
-  async function openCaller(sessionId: string, graceMs = 0): Promise<TestCaller> {
-    await app.declare(sessionId, { name: "ask" }, { name: "quick", timeoutMs: 500 });
-    return app.attach(sessionId, graceMs);
-  }
-  const answer = (sessionId: string, requestId: string, value: unknown) =>
-    app.relay.respond({ sessionId, requestId, resultJson: JSON.stringify(value) });
+  afterAll(() => relay[Symbol.asyncDispose]());
 
   test("CTR-1 a declaration replaces the one before, an empty one clears it, and who watches is told", async () => {
     const watching = new AbortController();
@@ -58,20 +49,20 @@ describe("caller-relay on the bus", () => {
   });
 
   test("CTR-3 a call reaches the caller with its id, its session, the bare name, its arguments and its end", async () => {
-    const caller = await openCaller("s3");
+    const caller = await app.openCaller("s3");
     expect(await app.relay.getDeclaration({ sessionId: "s3" })).toMatchObject({ attached: true });
     const result = app.call("s3", "app_ask", "call-3", { question: 7 });
     const request = await caller.next();
     expect(request).toMatchObject({ type: "caller_tool_request", requestId: "call-3", sessionId: "s3", tool: "ask" });
     expect(JSON.parse(request.argumentsJson)).toEqual({ question: 7 });
     expect(timestampMs(request.expiresAt!)).toBe(clock.now() + 60_000);
-    expect(await answer("s3", "call-3", 8)).toMatchObject({ late: false });
+    expect(await app.answer("s3", "call-3", 8)).toMatchObject({ late: false });
     expect(await result).toEqual({ isError: false, value: 8 });
     caller.close();
   });
 
   test("CTR-4 an error wins and is a tool error; null and an empty result are valid results", async () => {
-    const caller = await openCaller("s4");
+    const caller = await app.openCaller("s4");
     const results = ["e", "n", "x"].map((callId) => app.call("s4", "app_ask", callId));
     for (const _ of results) await caller.next();
     await app.relay.respond({ sessionId: "s4", requestId: "e", resultJson: "1", error: "no such file" });
@@ -86,13 +77,15 @@ describe("caller-relay on the bus", () => {
   });
 
   test("CTR-4 of ten answers at once one wins, the others are told that the request is resolved", async () => {
-    const caller = await openCaller("s5");
+    const caller = await app.openCaller("s5");
     const result = app.call("s5", "app_ask", "call-5");
     await caller.next();
     await expect(app.relay.respond({ sessionId: "s5", requestId: "call-5", resultJson: "{" })).rejects.toThrow(
       /no JSON/,
     );
-    const answers = await Promise.allSettled(Array.from({ length: 10 }, (_, index) => answer("s5", "call-5", index)));
+    const answers = await Promise.allSettled(
+      Array.from({ length: 10 }, (_, index) => app.answer("s5", "call-5", index)),
+    );
     const refusals = answers.filter((settled) => settled.status === "rejected").map(({ reason }) => reason.rawMessage);
     expect(refusals).toEqual(Array.from({ length: 9 }, () => "request call-5 not found or already resolved"));
     expect((await result).value).toBe(answers.findIndex(({ status }) => status === "fulfilled"));
@@ -100,7 +93,7 @@ describe("caller-relay on the bus", () => {
   });
 
   test("CTR-5 a stranger can neither answer, attach nor declare, and the request stays open", async () => {
-    const caller = await openCaller("s6");
+    const caller = await app.openCaller("s6");
     const result = app.call("s6", "app_ask", "call-6");
     await caller.next();
     const stranger = relay.clientsOf("stranger");
@@ -110,7 +103,7 @@ describe("caller-relay on the bus", () => {
     await expect(stranger.attach("s6")).rejects.toThrow(refusal);
     await expect(stranger.declare("s6")).rejects.toThrow(refusal);
     await expect(stranger.relay.getDeclaration({ sessionId: "s6" })).rejects.toThrow(refusal);
-    await answer("s6", "call-6", "mine");
+    await app.answer("s6", "call-6", "mine");
     expect((await result).value).toBe("mine");
     caller.close();
     const audited = await until(async () => {
@@ -128,15 +121,15 @@ describe("caller-relay on the bus", () => {
   });
 
   test("CTR-6 without an answer the agent is told tool and time; the first late answer goes to the inbox", async () => {
-    const caller = await openCaller("s7");
+    const caller = await app.openCaller("s7");
     const [slow, quick] = [app.call("s7", "app_ask", "slow"), app.call("s7", "app_quick", "quick")];
     await Promise.all([caller.next(), caller.next()]);
     await clock.advance(500);
     expect((await quick).value.error).toBe('Caller tool "app_quick" timed out after 500ms');
     await clock.advance(59_499);
-    await answer("s7", "slow", "in time");
+    await app.answer("s7", "slow", "in time");
     expect((await slow).value).toBe("in time");
-    const late = await Promise.allSettled([1, 2, 3].map((value) => answer("s7", "quick", value)));
+    const late = await Promise.allSettled([1, 2, 3].map((value) => app.answer("s7", "quick", value)));
     expect(late.filter((settled) => settled.status === "fulfilled").map(({ value }) => value.late)).toEqual([true]);
     const winner = late.findIndex(({ status }) => status === "fulfilled") + 1;
     expect(relay.inbox.get("tr:quick")).toMatchObject({
@@ -144,12 +137,12 @@ describe("caller-relay on the bus", () => {
       agent: "helper",
       event: { value: { callId: "quick", tool: "app_quick", result: { outputJson: `${winner}` } } },
     });
-    await expect(answer("s7", "quick", 4)).rejects.toThrow("request quick not found or already resolved");
+    await expect(app.answer("s7", "quick", 4)).rejects.toThrow("request quick not found or already resolved");
     caller.close();
   });
 
   test("CTR-6 an agent's side that gives up at the deadline leaves the late answer its way to the inbox", async () => {
-    const caller = await openCaller("s8");
+    const caller = await app.openCaller("s8");
     const givingUp = new AbortController();
     const result = app.call("s8", "app_quick", "given-up", {}, givingUp.signal).catch((error: unknown) => error);
     await caller.next();
@@ -157,30 +150,30 @@ describe("caller-relay on the bus", () => {
     givingUp.abort();
     await result;
     await until(() => clock.sleeping === 0, { what: "the relay to hear of it" });
-    expect((await answer("s8", "given-up", 1)).late).toBe(true);
+    expect((await app.answer("s8", "given-up", 1)).late).toBe(true);
     expect(relay.inbox.has("tr:given-up")).toBe(true);
     caller.close();
   });
 
   test("CTR-8 two hundred calls of a session are in flight at once, and a slow one delays no other", async () => {
-    const caller = await openCaller("s15");
+    const caller = await app.openCaller("s15");
     const ids = Array.from({ length: 200 }, (_, index) => `many-${index}`);
     const results = ids.map((id) => app.call("s15", "app_ask", id));
     const arrived: string[] = [];
     for (const _ of ids) arrived.push((await caller.next()).requestId);
     expect(arrived.toSorted()).toEqual(ids.toSorted());
     const [slow = "", ...others] = arrived;
-    await Promise.all(others.reverse().map((id) => answer("s15", id, id)));
+    await Promise.all(others.reverse().map((id) => app.answer("s15", id, id)));
     await Promise.all(
       ids.filter((id) => id !== slow).map(async (id) => expect((await results[ids.indexOf(id)])?.value).toBe(id)),
     );
-    await answer("s15", slow, slow);
+    await app.answer("s15", slow, slow);
     expect((await results[ids.indexOf(slow)])?.value).toBe(slow);
     caller.close();
   });
 
   test("KIND-2 calls of one id are one call, whichever instances are asked", async () => {
-    const caller = await openCaller("s16");
+    const caller = await app.openCaller("s16");
     const first = app.call("s16", "app_ask", "same");
     await caller.next();
     const leaving = new AbortController();
@@ -191,8 +184,8 @@ describe("caller-relay on the bus", () => {
     await app.call("s16", "app_none", "barrier").catch(() => {}); // refused: by then the joining calls have arrived
     const distinct = app.call("s16", "app_ask", "distinct");
     expect((await caller.next()).requestId).toBe("distinct");
-    await answer("s16", "same", "one");
-    await answer("s16", "distinct", "two");
+    await app.answer("s16", "same", "one");
+    await app.answer("s16", "distinct", "two");
     for (const result of [first, ...others]) expect((await result).value).toBe("one");
     expect((await distinct).value).toBe("two");
     caller.close();
@@ -202,7 +195,7 @@ describe("caller-relay on the bus", () => {
     const sessions = Array.from({ length: 8 }, (_, index) => `s17-${index}`); // call and stream come to one instance or to two
     await Promise.all(
       sessions.map(async (sessionId) => {
-        const caller = await openCaller(sessionId);
+        const caller = await app.openCaller(sessionId);
         const leaving = new AbortController();
         const left = app.call(sessionId, "app_ask", "left", {}, leaving.signal).catch(() => "left");
         const kept = app.call(sessionId, "app_ask", "kept");
@@ -211,12 +204,12 @@ describe("caller-relay on the bus", () => {
         leaving.abort();
         expect(await left).toBe("left");
         expect(await caller.cancelled()).toMatchObject({ requestId: "left", reason: "cancelled" });
-        await expect(answer(sessionId, "left", 1)).rejects.toThrow("request left not found or already resolved");
-        await answer(sessionId, "kept", "here");
+        await expect(app.answer(sessionId, "left", 1)).rejects.toThrow("request left not found or already resolved");
+        await app.answer(sessionId, "kept", "here");
         expect((await kept).value).toBe("here");
         const next = app.call(sessionId, "app_ask", "next");
         expect((await caller.next()).requestId, "an answered request is not cancelled").toBe("next");
-        await answer(sessionId, "next", 2);
+        await app.answer(sessionId, "next", 2);
         await next;
         caller.close();
       }),

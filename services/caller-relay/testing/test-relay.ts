@@ -12,7 +12,7 @@ import { clientFor } from "#runtime/rpc/client.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
-import type { Clock } from "#runtime/time/clock.ts";
+import { type Clock, systemClock } from "#runtime/time/clock.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { readConfig } from "../config.ts";
 import { openService } from "../service.ts";
@@ -27,11 +27,19 @@ export interface TestRelay extends AsyncDisposable {
   /** What the inboxes of agents were told. */
   readonly inbox: Map<string, InboxEvent>;
   clientsOf(principal: string): ReturnType<typeof clientsOn>;
-  openInstance(instance: string, clock: Clock): Promise<AsyncDisposable>;
+  /** One more, for the test to close. */
+  openInstance(instance: string): Promise<AsyncDisposable>;
+}
+
+export interface TestRelayOptions {
+  /** Opened with it, on its clock. */
+  instances?: string[];
+  clock?: Clock;
 }
 
 /** A real bus with fakes of the two services that the relay asks. */
-export async function openTestRelay(): Promise<TestRelay> {
+export async function openTestRelay(options: TestRelayOptions = {}): Promise<TestRelay> {
+  const { instances = [], clock = systemClock } = options;
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openTestBus());
   const inbox = new Map<string, InboxEvent>();
@@ -50,18 +58,21 @@ export async function openTestRelay(): Promise<TestRelay> {
       routes: (router) => router.service(InboxService, fakeInbox(inbox)),
     }),
   );
+  for (const instance of instances) stack.use(await openInstance(bus, instance, clock));
   const owned = stack.move();
   return {
     bus,
     inbox,
     clientsOf: (principal) => clientsOn(bus, principal),
-    async openInstance(instance, clock) {
-      const telemetry = await openTelemetry({ service: "caller-relay", instance });
-      const context = { name: "caller-relay", instance, logger, signal: new AbortController().signal, telemetry };
-      return openService(readConfig(environmentOf(bus, instance)), context, clock);
-    },
+    openInstance: (instance) => openInstance(bus, instance, clock),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+async function openInstance(bus: TestBus, instance: string, clock: Clock): Promise<AsyncDisposable> {
+  const telemetry = await openTelemetry({ service: "caller-relay", instance });
+  const context = { name: "caller-relay", instance, logger, signal: new AbortController().signal, telemetry };
+  return openService(readConfig(environmentOf(bus, instance)), context, clock);
 }
 
 export function environmentOf(bus: TestBus, instance: string): NodeJS.ProcessEnv {
@@ -92,12 +103,20 @@ function clientsOn(bus: TestBus, principal: string) {
   const interceptors: Interceptor[] = clientInterceptors({ identity: () => principal });
   const relay = clientFor(bus, CallerRelayService, { interceptors });
   const provider = clientFor(bus, ToolProviderService, { interceptors, room: "caller-relay" });
+  const declare = (sessionId: string, ...tools: { name: string; timeoutMs?: number }[]) =>
+    relay.declareTools({ sessionId, declaration: { callerId: "app", tools } });
   return {
     relay,
     provider,
-    declare: (sessionId: string, ...tools: { name: string; timeoutMs?: number }[]) =>
-      relay.declareTools({ sessionId, declaration: { callerId: "app", tools } }),
+    declare,
     attach: (sessionId: string, reconnectGraceMs = 0) => attach(relay, sessionId, reconnectGraceMs),
+    /** A caller with two tools, one of them in a hurry. */
+    async openCaller(sessionId: string, reconnectGraceMs = 0): Promise<TestCaller> {
+      await declare(sessionId, { name: "ask" }, { name: "quick", timeoutMs: 500 });
+      return attach(relay, sessionId, reconnectGraceMs);
+    },
+    answer: (sessionId: string, requestId: string, value: unknown) =>
+      relay.respond({ sessionId, requestId, resultJson: JSON.stringify(value) }),
     /** What the agent gets. */
     async call(sessionId: string, tool: string, callId: string, value: object = {}, signal?: AbortSignal) {
       const scope = { sessionId, agent: "helper" };
