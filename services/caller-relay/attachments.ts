@@ -29,7 +29,7 @@ export interface Attachment {
   readonly ended: Promise<StreamEnd>;
   /** Refuses a request that the stream already carries, and more than it may carry at once. */
   emit(request: CallerToolRequest): Emission;
-  /** LOOP-15: says that nobody waits for a request any more; one that was not sent is taken back. */
+  /** LOOP-15: says that nobody waits for a request any more, also for one of an earlier stream; one that was not sent is taken back. */
   cancel(requestId: string, reason: string): void;
   /** What to send, in order, until the stream ends. */
   news(): AsyncGenerator<CallerNews>;
@@ -114,7 +114,7 @@ function createAttachment(sessionId: string): Attachment {
       };
     },
     cancel(requestId, reason) {
-      if (carried.has(requestId) && !takeBack(requestId)) tell({ case: "cancelled", value: { requestId, reason } });
+      if (!takeBack(requestId)) tell({ case: "cancelled", value: { requestId, reason } });
     },
     async *news() {
       while (isOpen) {

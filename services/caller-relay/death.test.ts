@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
+import { createBucketStreamRecords } from "./subscriptions/bucket-stream-records.ts";
 import {
   type Clients,
   environmentOf,
@@ -60,6 +61,26 @@ describe("an instance that dies with callers' streams in its hands", () => {
     await answering;
   });
 
+  test("LOOP-15 a caller is told that a request is cancelled when the instance dies that held its call", async () => {
+    await using own = await openTestRelay();
+    await using holder = await openProcess(own, "holder");
+    const app = own.clientsOf(owner);
+    await app.declare("s", { name: "ask" });
+    const calls = () => ["1", "2", "3", "4"].map((id) => app.call("s", "app_ask", id).catch(String));
+    const before = await app.attach("s");
+    const held = calls();
+    for (const _ of held) await before.next();
+    await using _ = await own.openInstance("other"); // the stream that comes next may be there
+    const caller = await until(() => attachAt(own, app, "other"), { what: "a stream at the other instance" });
+    for (const _ of held) await caller.next();
+    await holder.kill();
+    const told = [];
+    for (const _ of held) told.push((await caller.cancelled()).requestId);
+    expect(told.toSorted()).toEqual(["1", "2", "3", "4"]);
+    await Promise.all(held);
+    caller.close();
+  });
+
   test("BUS-4 after the loss of the server a declaration stands, and a caller that attaches again is served", async () => {
     await using own = await openTestRelay();
     await using _ = await own.openInstance("lasting");
@@ -94,4 +115,11 @@ async function openProcess(relay: TestRelay, instance: string): Promise<ChildPro
     if (JSON.parse(line).msg === "ready") return child;
   }
   throw new Error(`the relay did not start: ${child.stderrTail()}`);
+}
+
+/** A new stream of the session, if it came to that instance. */
+async function attachAt(relay: TestRelay, app: Clients, instance: string): Promise<TestCaller | undefined> {
+  const caller = await app.attach("s");
+  const found = await createBucketStreamRecords(relay.bus).read("s");
+  return found?.record.kind === "attached" && found.record.instance === instance ? caller : undefined;
 }

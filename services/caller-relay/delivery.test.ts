@@ -40,6 +40,7 @@ function openRelay() {
   };
   const parts: DeliveryParts = {
     carry: (record, request, signal) => attachments.carry(record.attachmentId, request, signal),
+    stopping: new AbortController().signal,
     cancel: async ({ attachmentId }, requestId, why) => attachments.find(attachmentId)?.cancel(requestId, String(why)),
     late: {
       write: async (_, requestId, late) => void lateById.set(requestId, late),

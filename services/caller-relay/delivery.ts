@@ -11,7 +11,8 @@
  *     only within the grace that its caller asked for.
  * D5  Whoever finds that a recorded stream is no more says so in the record.
  * D6  A call that is given up before its tool's time is told to the caller that has its request, once no answer to it is
- *     taken any more (LOOP-15). At that time it is not: the caller knows it, and its answer is late.
+ *     taken any more (LOOP-15). At that time it is not: the caller knows it, and its answer is late. A caller that is away
+ *     is told when it comes back within its grace.
  */
 
 import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
@@ -50,6 +51,8 @@ export interface DeliveryParts {
   holders: Holders;
   late: LateRequests;
   clock: Clock;
+  /** Aborts when this instance stops. */
+  stopping: AbortSignal;
 }
 
 type Undelivered = "not_attached" | "disconnected";
@@ -59,6 +62,8 @@ type Outcome = { kind: "answered"; result: ToolResult } | { kind: "timed_out" } 
 interface Sending {
   /** The stream that carries it. */
   record?: AttachedRecord | undefined;
+  /** Whether a stream that has ended carried it. */
+  isSent: boolean;
   /** Aborts when it is to be carried no further. */
   readonly over: AbortSignal;
   /** Nobody waits for it any more, and why. */
@@ -68,17 +73,29 @@ interface Sending {
 /** Gives the caller's answer, or the error that the agent is told instead. */
 export async function deliver(parts: DeliveryParts, call: HeldCall, signal: AbortSignal): Promise<ToolResult> {
   const over = new AbortController();
-  const sending: Sending = { over: over.signal };
+  const sending: Sending = { over: over.signal, isSent: false };
   try {
     return await hold(parts, call, sending, signal);
   } finally {
-    const { givenUp, record } = sending;
-    if (givenUp !== undefined && record !== undefined) {
-      const told = parts.cancel(record, call.request.requestId, givenUp.why); // D6
-      await told.catch(() => {}); // its stream has ended, or is about to with its instance: nobody is left to be told
-    }
+    if (sending.givenUp !== undefined) await tellGivenUp(parts, call.request, sending, sending.givenUp.why);
     over.abort();
   }
+}
+
+/** D6. */
+async function tellGivenUp(
+  parts: DeliveryParts,
+  { sessionId, requestId }: CallerToolRequest,
+  { record, isSent }: Sending,
+  why: unknown,
+): Promise<void> {
+  const unlessAway = () => {}; // its stream has ended, or is about to with its instance: nobody is left to be told
+  if (record !== undefined) return parts.cancel(record, requestId, why).catch(unlessAway);
+  if (!isSent) return;
+  const told = findStream(parts, sessionId, parts.stopping).then((found) =>
+    found === undefined ? undefined : parts.cancel(found.record, requestId, why),
+  );
+  told.catch(unlessAway); // nobody waits for a caller that is away
 }
 
 async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, signal: AbortSignal): Promise<ToolResult> {
@@ -134,14 +151,13 @@ function textOf(kind: Undelivered | "timed_out", { request, tool, timeoutMs }: H
 /** Resolves when the request cannot reach the caller any more. */
 async function send(parts: DeliveryParts, request: CallerToolRequest, sending: Sending): Promise<Undelivered> {
   const { sessionId } = request;
-  let isSent = false;
   for (;;) {
     const found = await findStream(parts, sessionId, sending.over); // D1
-    if (found === undefined || sending.givenUp) return isSent ? "disconnected" : "not_attached";
+    if (found === undefined || sending.givenUp) return sending.isSent ? "disconnected" : "not_attached";
     sending.record = found.record;
     const carriage = await parts.carry(found.record, request, sending.over); // D3
     sending.record = undefined;
-    isSent ||= carriage.kind === "ended";
+    sending.isSent ||= carriage.kind === "ended";
     if (carriage.kind === "ended" && carriage.end === "replaced") continue; // D4
     await endStream(parts, found); // D5
     if (carriage.kind === "ended" && found.record.graceMs === 0) return "disconnected";

@@ -62,6 +62,28 @@ describe("a caller that goes away, and one that comes back", () => {
     expect((await result).value).toBe("still");
   });
 
+  test("LOOP-15 CTR-7 a request that is cancelled while its caller is away is told to it when it comes back", async () => {
+    const first = await app.openCaller("s15", 5_000);
+    const leaving = new AbortController();
+    const left = app.call("s15", "app_ask", "left", {}, leaving.signal).catch(String);
+    await first.next();
+    first.close();
+    await until(async () => !(await app.relay.getDeclaration({ sessionId: "s15" })).attached);
+    leaving.abort();
+    await left;
+    await until(
+      () =>
+        app.answer("s15", "left", 1).then(
+          () => false,
+          () => true,
+        ),
+      { what: "the request to be given up" },
+    );
+    const second = await app.attach("s15", 5_000);
+    expect(await second.cancelled()).toMatchObject({ requestId: "left", reason: "cancelled" });
+    second.close();
+  });
+
   test("CTR-7 when the grace is over, the requests end with the connection error", async () => {
     const caller = await app.openCaller("s13", 5_000);
     const result = app.call("s13", "app_ask", "waits");

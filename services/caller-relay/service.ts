@@ -52,7 +52,8 @@ export async function openService(
       : peers.cancel(record, requestId, reasonOfCancellation(why));
   const isAttachedAt: typeof peers.isAttachedAt = async (record) =>
     record.instance === instance ? attachments.find(record.attachmentId) !== undefined : peers.isAttachedAt(record);
-  const held = { carry, cancel, records, changes, requests, holders, late, clock };
+  const stopping = new AbortController();
+  const held = { carry, cancel, records, changes, requests, holders, late, clock, stopping: stopping.signal };
   const defaultTimeoutMs = config.callerTimeoutMs;
   const relay = createRelay({
     ...{ instance, defaultTimeoutMs, declarations, calls, holders, clock },
@@ -61,7 +62,6 @@ export async function openService(
   });
   const answers = createAnswers({ instance, requests, holders, late, forward: peers.forward, tellInbox });
 
-  const stopping = new AbortController();
   const served = { instance, logger, interceptors: serverInterceptors({ logger, telemetry }) };
   const peerRoutes = createPeerRoutes({ attachments, answers, relay });
   stack.use(await serveOnNats(bus, { ...served, service: instanceService(name, instance), routes: peerRoutes }));

@@ -3,6 +3,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { CallerRelayService } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
 import { type CallToolRequest, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Answers, refuseResolved } from "../answers.ts";
 import type { Attachments } from "../attachments.ts";
@@ -19,7 +20,12 @@ export interface PeerRouteParts {
 export function createPeerRoutes({ attachments, answers, relay }: PeerRouteParts): (router: ConnectRouter) => void {
   /** Lasts as long as the caller's stream; says at its end how that ended. */
   const carry = async (attachmentId: string, request: CallToolRequest, signal: AbortSignal): Promise<never> => {
-    const carriage = await attachments.carry(attachmentId, requestFrom(request), signal);
+    const carriage = await attachments.carry(attachmentId, requestFrom(request), signal).catch((error: unknown) => {
+      // its holder has died, and with it the waiting for an answer; one that is cancelled says so itself
+      const isLost = signal.aborted && failureFromConnectError(signal.reason).code === "unavailable";
+      if (isLost) attachments.find(attachmentId)?.cancel(request.callId, "cancelled");
+      throw error;
+    });
     if (carriage.kind === "absent")
       return refuse("failed_precondition", "no such stream", { reason: peerReasons.absent });
     if (carriage.end === "replaced")
