@@ -30,7 +30,7 @@ test("BUS-5 nats tools see a service with its instances, its methods and what th
     routes: (router) =>
       router.service(EchoService, {
         async unary(request) {
-          await delay(20);
+          await delay(20); // the time that is to be seen in the statistics
           if (request.value.length === 0) throw new Error("nothing to echo");
           return request;
         },
