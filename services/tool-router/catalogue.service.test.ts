@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
 import { openReader, type Reader } from "./testing/reader.ts";
 import { openTestRouter } from "./testing/test-router.ts";
@@ -82,6 +83,13 @@ describe("the catalogue on the bus", () => {
     const first = await suite.clients.sessions.listSessions({ pageSize: 5 });
     const second = await suite.clients.sessions.listSessions({ pageSize: 5, pageToken: first.nextPageToken });
     expect(new Set([...first.sessions, ...second.sessions].map(({ id }) => id)).size).toBe(10);
+    for (const pageToken of ["s5", `${first.nextPageToken}x`]) {
+      const foreign = { code: "invalid_argument", message: expect.stringMatching(/^page_token: /) };
+      const { sessions, calls } = suite.clients;
+      const failures = [sessions.listSessions({ pageToken }), calls.listToolCalls({ pageToken })];
+      for (const one of failures) expect(await one.catch(failureFromConnectError)).toMatchObject(foreign);
+    }
+    await expect(suite.clients.calls.listToolCalls({ pageToken: first.nextPageToken })).rejects.toThrow(/page_token: /);
     const sessionId = await suite.openSession();
     await suite.clients.sessions.closeSession({ sessionId });
     await expect(suite.clients.call({ sessionId, name: "echo" })).rejects.toThrow(/is closed/);

@@ -7,8 +7,16 @@ export interface Documents<T> {
   update(key: string, decide: (value: T | undefined) => T | undefined): Promise<Update<T>>;
   /** Removes the value if `decide` still agrees; gives the revision of the removal, or undefined when nothing was removed. */
   remove(key: string, decide: (value: T) => boolean): Promise<boolean>;
-  /** All values that stand. */
-  list(signal: AbortSignal): AsyncIterable<Stored<T>>;
+  /** All values that stand, or those of a part of them. */
+  list(signal: AbortSignal, part?: Part): AsyncIterable<Stored<T>>;
+}
+
+/** What can be told of a value without reading it whole: a list of few among many costs little more than these. */
+export interface Part {
+  /** Written at this time or later. */
+  since?: Date | undefined;
+  /** Holds this text, as it is written. */
+  containing?: string | undefined;
 }
 
 export interface Stored<T> {

@@ -132,4 +132,25 @@ describe("calls that somebody outside answers, on the bus", () => {
     await suite.clients.call({ sessionId, name: "comes_later" });
     expect(other.notices).toEqual([]);
   });
+
+  test("a list of calls is paged, and of a session it holds that session's calls", async () => {
+    const [sessionId, other] = [await suite.openSession(), await suite.openSession()];
+    for (const id of [sessionId, other]) suite.spaces.activeSpaces.set(id, "room");
+    const asking = [sessionId, other, sessionId, sessionId].map((id, n) =>
+      suite.clients.call({ sessionId: id, name: "ask", callId: `listed-${n}` }),
+    );
+    await until(() => suite.spaces.messages.filter(({ callId }) => callId.startsWith("listed-")).length >= 8);
+    const { calls } = suite.clients;
+    const page = await calls.listToolCalls({ sessionId, pageSize: 2 });
+    const rest = await calls.listToolCalls({ sessionId, pageSize: 2, pageToken: page.nextPageToken });
+    expect([...page.calls, ...rest.calls].map(({ callId }) => callId)).toEqual(["listed-0", "listed-2", "listed-3"]);
+    expect([page.calls.length, rest.nextPageToken]).toEqual([2, ""]);
+    const { calls: ofOther } = await calls.listToolCalls({ sessionId: other });
+    expect(ofOther.map(({ callId }) => callId)).toEqual(["listed-1"]);
+    await expect(calls.listToolCalls({ sessionId: other, pageToken: page.nextPageToken })).rejects.toThrow(
+      /page_token: /,
+    );
+    for (let n = 0; n < 4; n++) await calls.submitToolResult({ callId: `listed-${n}`, resultJson: "1" });
+    await Promise.all(asking);
+  });
 });

@@ -37,7 +37,8 @@ export interface CallStore {
   glance(callId: string): Promise<ToolCallRecord | undefined>;
   create(record: ToolCallRecord): Promise<boolean>;
   update(callId: string, decide: (record: ToolCallRecord) => ToolCallRecord | undefined): Promise<Updated | undefined>;
-  list(signal: AbortSignal): AsyncIterable<Stored<ToolCallRecord>>;
+  /** All records, or those of a session, which was created at that time. */
+  list(signal: AbortSignal, session?: { id: string; createdAtMs: number }): AsyncIterable<Stored<ToolCallRecord>>;
   /** Tells all routers that a call's record has changed. */
   announce(callId: string): void;
   /** Whether a router executes the call: whoever only waits for it does not count. */

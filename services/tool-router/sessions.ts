@@ -118,13 +118,13 @@ export class Sessions {
 
   /** From outside only the asker's own. */
   async list(
-    { pageSize, pageToken, asker }: { pageSize: number; pageToken: string; asker: Asker },
+    { pageSize, after, asker }: { pageSize: number; after: string; asker: Asker },
     signal: AbortSignal,
-  ): Promise<{ sessions: Session[]; nextPageToken: string }> {
+  ): Promise<{ sessions: Session[]; last: string }> {
     const listed = this.#parts.documents.list(signal);
     const isShown = ({ value }: Stored<Session>) => isOwner(value.principal, asker);
-    const { items, nextPageToken } = await pageOf(listed, { size: pageSize || 100, token: pageToken, isShown });
-    return { sessions: items.map((session) => this.told(session)), nextPageToken };
+    const { items, last } = await pageOf(listed, { size: pageSize || 100, after, isShown });
+    return { sessions: items.map((session) => this.told(session)), last };
   }
 
   async #stored(id: string): Promise<Session> {
@@ -137,16 +137,16 @@ export class Sessions {
   }
 }
 
-/** One page of what a bucket holds, by key; the token is the last key of the page before. */
+/** One page of what a bucket holds, by key, behind a key; with its last one, which is empty when nothing follows. */
 export async function pageOf<T>(
   entries: AsyncIterable<Stored<T>>,
-  { size, token, isShown }: { size: number; token: string; isShown: (entry: Stored<T>) => boolean },
-): Promise<{ items: T[]; nextPageToken: string }> {
+  { size, after, isShown }: { size: number; after: string; isShown: (entry: Stored<T>) => boolean },
+): Promise<{ items: T[]; last: string }> {
   const found: Stored<T>[] = [];
-  for await (const entry of entries) if (entry.key > token && isShown(entry)) found.push(entry);
+  for await (const entry of entries) if (entry.key > after && isShown(entry)) found.push(entry);
   found.sort((one, other) => (one.key < other.key ? -1 : 1));
   const page = found.slice(0, size);
-  return { items: page.map(({ value }) => value), nextPageToken: found.length > size ? page.at(-1)!.key : "" };
+  return { items: page.map(({ value }) => value), last: found.length > size ? page.at(-1)!.key : "" };
 }
 
 export function refuseAgent(name: string): never {

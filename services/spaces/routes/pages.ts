@@ -1,5 +1,6 @@
 import type { Space } from "#gen/toolbus/space/v1/space_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { placeFromToken, tokenFromPlace } from "#runtime/rpc/page-token.ts";
 
 /** A token towards older messages is the position before which they stand. */
 export function tokenFromBefore(before: bigint): string {
@@ -12,12 +13,18 @@ export function beforeFromToken(token: string): bigint {
   return BigInt(token);
 }
 
-/** The token is the last id of the page before. */
+const ALL_SPACES = ["spaces"];
+
+/** The page begins behind the last id of the page before. */
 export function pageOfSpaces(
   spaces: readonly Space[],
   { pageSize, pageToken }: { pageSize: number; pageToken: string },
 ) {
-  const rest = spaces.filter(({ id }) => id > pageToken);
+  const after = placeFromToken(ALL_SPACES, pageToken);
+  const rest = spaces.filter(({ id }) => id > after);
   const page = rest.slice(0, pageSize || rest.length);
-  return { spaces: page, nextPageToken: page.length < rest.length ? (page.at(-1)?.id ?? "") : "" };
+  return {
+    spaces: page,
+    nextPageToken: tokenFromPlace(ALL_SPACES, page.length < rest.length ? (page.at(-1)?.id ?? "") : ""),
+  };
 }

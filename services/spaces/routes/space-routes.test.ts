@@ -191,6 +191,9 @@ describe("spaces", () => {
     }
     expect(ids.length).toBeGreaterThan(2);
     expect(ids).toEqual((await clients.spaces.listSpaces({})).spaces.map(({ id }) => id));
+    await expect(clients.spaces.listSpaces({ pageToken: "lobby" })).rejects.toThrow(
+      /page_token: comes from no previous/,
+    );
     expect(ids).toEqual(ids.toSorted());
   });
 });

@@ -1,15 +1,17 @@
 import { randomUUID } from "node:crypto";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { type ToolCallRecord, ToolCallService, type WatchNotice } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
+import { placeFromToken, tokenFromPlace } from "#runtime/rpc/page-token.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Cancellation } from "../cancellation.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Stored } from "../documents.ts";
 import { isShownTo, type Ownership, requireShown } from "../ownership.ts";
 import type { CallStore } from "../record.ts";
-import { pageOf } from "../sessions.ts";
+import { pageOf, type Sessions } from "../sessions.ts";
 import type { Submissions } from "../submissions.ts";
 import { tokenFrom } from "../subscriptions/subject-token.ts";
 import type { Acknowledgements } from "../watch/acknowledgements.ts";
@@ -23,6 +25,7 @@ export interface RecordRoutes {
   cancellation: Cancellation;
   ownership: Ownership;
   desk: Desk;
+  sessions: Pick<Sessions, "documents">;
   catalogue: Pick<Catalogue, "tools" | "caughtUp">;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
@@ -31,13 +34,18 @@ export interface RecordRoutes {
 const IN_FLIGHT = 64;
 
 export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void {
-  const { store, submissions, acknowledgements, cancellation, ownership, desk, catalogue, stopping } = routes;
+  const { store, submissions, acknowledgements, cancellation, ownership, desk, sessions, catalogue, stopping } = routes;
 
   /** What seems to lack may have been applied a moment ago. */
   async function currentNotices(tools: readonly string[]): Promise<WatchNotice[]> {
     if (noticesOf(tools, catalogue.tools).length === 0) return [];
     await catalogue.caughtUp();
     return noticesOf(tools, catalogue.tools);
+  }
+
+  async function createdAt(id: string) {
+    const { createdAt: time } = id === "" ? {} : ((await sessions.documents.read(id))?.value ?? {});
+    return time && { id, createdAtMs: timestampMs(time) };
   }
 
   router.service(ToolCallService, {
@@ -71,9 +79,10 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
         isShownTo(value, asker) &&
         (sessionId === "" || value.sessionId === sessionId) &&
         (states.length === 0 || states.includes(value.state));
-      const page = { size: pageSize || 100, token: pageToken, isShown };
-      const { items, nextPageToken } = await pageOf(store.list(context.signal), page);
-      return { calls: items, nextPageToken };
+      const list = ["calls", asker ?? "", sessionId, states.toSorted()];
+      const page = { size: pageSize || 100, after: placeFromToken(list, pageToken), isShown };
+      const { items, last } = await pageOf(store.list(context.signal, await createdAt(sessionId)), page);
+      return { calls: items, nextPageToken: tokenFromPlace(list, last) };
     },
     async cancelToolCall(request, context) {
       return { started: await cancellation.cancel(request, askerOf(context)) };

@@ -1,6 +1,7 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
+import { placeFromToken, tokenFromPlace } from "#runtime/rpc/page-token.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Ownership } from "../ownership.ts";
 import type { Switching } from "../switching/switching.ts";
@@ -23,7 +24,13 @@ export function routeSessions(router: ConnectRouter, routes: SessionRoutes): voi
       await ownership.requireSession(sessionId, askerOf(context));
       return { session: await sessions.get(sessionId) };
     },
-    listSessions: (request, context) => sessions.list({ ...request, asker: askerOf(context) }, context.signal),
+    async listSessions({ pageSize, pageToken }, context) {
+      const asker = askerOf(context);
+      const list = ["sessions", asker ?? ""];
+      const after = placeFromToken(list, pageToken);
+      const { sessions: listed, last } = await sessions.list({ pageSize, after, asker }, context.signal);
+      return { sessions: listed, nextPageToken: tokenFromPlace(list, last) };
+    },
     async closeSession(request, context) {
       await ownership.requireSession(request.sessionId, askerOf(context));
       return { session: await switching.close(request) };

@@ -2,6 +2,7 @@ import { toJsonString } from "@bufbuild/protobuf";
 import { type ToolCallRecord, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { type AppendOutcome, appendFenced } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import type { Part } from "../documents.ts";
 import { decideDuty } from "../duty.ts";
 import type { CallStore } from "../record.ts";
 import type { Waiters } from "../waiters.ts";
@@ -35,6 +36,13 @@ export interface OpenCallStore extends CallStore, Disposable {
   learn(record: ToolCallRecord, revision: number): void;
   /** Tells that calls have changed, whatever this router knows of them: who waits for one reads it. */
   tellAgain(callIds: readonly string[]): void;
+}
+
+/** A record of a session is written when the session is there; clocks may differ by so much. */
+const CLOCKS_APART_MS = 3_600_000;
+
+function partOf({ id, createdAtMs }: { id: string; createdAtMs: number }): Part {
+  return { since: new Date(createdAtMs - CLOCKS_APART_MS), containing: `"sessionId":${JSON.stringify(id)}` };
 }
 
 /** The recorded calls, with the news and the questions about them that go between routers. */
@@ -119,7 +127,7 @@ export async function openCallStore(bus: Bus, calls: CallBus): Promise<OpenCallS
         if (outcome.kind === "appended") return { before: before.record, record: after, hasChanged: true };
       }
     },
-    list: (signal) => documents.list(signal),
+    list: (signal, session) => documents.list(signal, session && partOf(session)),
     announce: (callId) => news.tell(callId, recent.get(callId)),
     tellAgain: (callIds) => news.tellAgain(callIds),
     isHeld: holders.isHeld,

@@ -1,4 +1,5 @@
 import { type DescMessage, fromJsonString, type MessageShape, toJsonString } from "@bufbuild/protobuf";
+import { firstSince } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { BucketName } from "#runtime/bus/declarations.ts";
 import { casUpdate, createKey, readKey, removeKey } from "#runtime/bus/key-value.ts";
@@ -42,9 +43,16 @@ export function createDocuments<D extends DescMessage>(bus: Bus, place: Place<D>
         if (await removeKey(bus, { bucket, key: prefix + key, revision: standing.revision })) return true;
       }
     },
-    async *list(signal) {
+    async *list(signal, { since, containing = "" } = {}) {
       const standing = new Map<string, Stored<T>>();
-      for await (const message of readSubject(bus, `$KV.${bucket}.>`, { signal })) {
+      const subject = `$KV.${bucket}.>`;
+      const first = since && (await firstSince(bus, subject, since, { signal }));
+      if (first === null) return;
+      for await (const message of readSubject(bus, subject, { fromSequence: first?.seq, signal })) {
+        const isPart =
+          message.data.length === 0 ||
+          Buffer.from(message.data.buffer, message.data.byteOffset, message.data.length).includes(containing);
+        if (!isPart) continue;
         const read = entryFrom(place, message);
         if (read?.value === undefined) standing.delete(read?.key ?? "");
         else standing.set(read.key, { key: read.key, value: read.value, revision: message.sequence });
