@@ -58,6 +58,7 @@ function requestOf(n: number, { tools, agents }: DecideSize) {
       tags: ["one", "two"],
       place: { city: "Bern" },
     }),
+    bounds: { turn: 1 + (n % 5), maxTurns: 10, call: 1 + (n % 20), maxToolCalls: 20, tokensLeft: 10_000n },
     ...(n % 3 === 1 && { allowedTools: [nameOf(0), nameOf(tool), aliasOf(0)] }),
   }) as ReturnType<typeof create<typeof CallToolRequestSchema>> & { callId: string };
 }
@@ -89,7 +90,7 @@ async function openAdmission({ tools, agents }: DecideSize): Promise<AdmissionDe
     recordToolMessage: async () => {},
     deliverEvent: async () => {},
   };
-  return createAdmission({ contexts, spaces, validator, audit: () => {} });
+  return createAdmission({ contexts, spaces, validator, audit: () => {}, clock });
 }
 
 function sessionFrom(agent: number) {

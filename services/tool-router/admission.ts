@@ -3,6 +3,7 @@ import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { CallToolRequest } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
+import type { Clock } from "#runtime/time/clock.ts";
 import { type Answer, failure } from "./answer.ts";
 import type { Audit } from "./audit.ts";
 import type { AgentContext, Contexts } from "./contexts.ts";
@@ -13,6 +14,8 @@ import type { CallFacts } from "./record.ts";
 import { recordedArguments, recordedSchema } from "./record-size.ts";
 import { refusalOfArguments, refusalOfMissing, withAlternatives } from "./refusal.ts";
 import { resolve } from "./resolve.ts";
+import { decideByRun, decideByTally } from "./run-bounds.ts";
+import { createRunTally } from "./run-tally.ts";
 import { AGENT_SWITCHED } from "./switching/failures.ts";
 import type { ToolEntry, ToolSet } from "./tool-set.ts";
 
@@ -21,6 +24,7 @@ export interface AdmissionParts {
   spaces: Spaces;
   validator: Validator;
   audit: Audit;
+  clock: Pick<Clock, "now">;
 }
 
 /** Decides whether a call is made: resolve ─▶ policy ─▶ validate. Nothing has happened when it says no. */
@@ -28,7 +32,10 @@ export interface AdmissionDesk {
   admit(request: IdentifiedCall, signal: AbortSignal): Promise<Admission>;
 }
 
-export function createAdmission({ contexts, spaces, validator, audit: record }: AdmissionParts): AdmissionDesk {
+export function createAdmission(parts: AdmissionParts): AdmissionDesk {
+  const { contexts, spaces, validator, audit: record, clock } = parts;
+  const tally = createRunTally();
+
   async function admit(request: IdentifiedCall, signal: AbortSignal): Promise<Admission> {
     const context = await contexts.ofCall(request).catch((error: unknown) => throwTold(record, request, error));
     const { tools, resolution } = await contexts.find(context, request.name, signal);
@@ -40,6 +47,8 @@ export function createAdmission({ contexts, spaces, validator, audit: record }: 
     if (decision.kind === "blocked") {
       return refused(request, context, entry.reference, withAlternatives(decision, tools, request.name));
     }
+    const byRun = decideByRun(tools, entry, request, clock.now());
+    if (byRun !== undefined) return refused(request, context, entry.reference, byRun);
     const spaceId = entry.isVisible ? await spaces.activeSpace(request.sessionId, context.agent.name) : "";
     if (entry.isVisible && spaceId === "") {
       return refused(request, context, entry.reference, blockedOutsideSpace(entry.tool.name));
@@ -48,6 +57,8 @@ export function createAdmission({ contexts, spaces, validator, audit: record }: 
     if (args.kind === "invalid") {
       return refused(request, context, entry.reference, refusalOfArguments(entry, args.message));
     }
+    const byTally = decideByTally(tally, tools, entry, request);
+    if (byTally !== undefined) return refused(request, context, entry.reference, byTally);
     audit(request, context, entry.reference, decision);
     return { kind: "admitted", call: admittedCall(request, context, { entry, args: args.value, spaceId }) };
   }
@@ -105,8 +116,9 @@ function admittedCall(
     principal: context.principal,
     effect: entry.effect,
   };
+  const { bounds, allowedTools } = request;
   const runDeadline = deadline === undefined ? undefined : timestampMs(deadline);
-  return { facts, entry, args, argumentsJson, runDeadline, scope: { ...context.scope, runId } };
+  return { facts, entry, args, argumentsJson, runDeadline, bounds, allowedTools, scope: { ...context.scope, runId } };
 }
 
 export function decideCall(

@@ -127,7 +127,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
       onFault,
     }),
   );
-  const admission = createAdmission({ contexts, spaces, validator, audit });
+  const admission = createAdmission({ contexts, spaces, validator, audit, clock });
   const records = createRecords(store, waiters, executing);
   const files = stack.use(
     await openCatalogueFiles(

@@ -1,4 +1,4 @@
-import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { RunBounds, Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { isObject } from "#runtime/schema/validator.ts";
 import type { Answer } from "../answer.ts";
 import type { FlightControl } from "../flights.ts";
@@ -18,6 +18,9 @@ export interface PreparedCall {
   argumentsJson: string;
   deadline: Deadline;
   runDeadline: number | undefined;
+  /** What its run leaves to it, and allows: for whatever calls further tools on its behalf. */
+  bounds: RunBounds | undefined;
+  allowedTools: string[];
   scope: Scope;
   begun: Exclude<Begun, { kind: "resolved" }>;
 }

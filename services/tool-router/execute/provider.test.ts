@@ -52,6 +52,8 @@ async function call(effect: Effect, attempts: Attempt[], signal = new AbortContr
     argumentsJson: "{}",
     deadline,
     runDeadline: undefined,
+    bounds: undefined,
+    allowedTools: [],
   };
   const answer = await execute(request, { signal, emit: () => {} });
   return { text: answer.outputJson, made };

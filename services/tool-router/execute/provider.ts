@@ -1,6 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { CallToolRequestSchema, type CallToolResponse, type Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import {
+  CallToolRequestSchema,
+  type CallToolResponse,
+  type RunBounds,
+  type Scope,
+} from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -19,6 +24,8 @@ export interface ProviderCall {
   entry: ToolEntry;
   executor: Extract<Executor, { kind: "provider" }>;
   scope: Scope;
+  bounds: RunBounds | undefined;
+  allowedTools: string[];
   argumentsJson: string;
   deadline: Deadline;
   /** The run's deadline, which nothing outlasts. */
@@ -100,6 +107,8 @@ async function attempt(client: ProviderClient, call: ProviderCall, control: Flig
   const request = create(CallToolRequestSchema, {
     callId: call.callId,
     scope: call.scope,
+    allowedTools: call.allowedTools,
+    ...(call.bounds && { bounds: call.bounds }),
     tool,
     argumentsJson: call.argumentsJson,
     deadline: timestampFromMs(call.deadline.at),

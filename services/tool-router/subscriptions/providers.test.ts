@@ -26,7 +26,13 @@ test("the span of a call ends with it, also when its provider goes on after the 
     const executor = { kind: "provider", provider: "mcp", source: undefined, tool: "echo" } as const;
     const deadline = { at: Date.now() + 5_000, timeoutMs: 5_000 };
     const entry = entryOf(tool("echo", { effect: Effect.PURE }));
-    const more = { scope: create(ScopeSchema), argumentsJson: "{}", runDeadline: undefined };
+    const more = {
+      scope: create(ScopeSchema),
+      argumentsJson: "{}",
+      runDeadline: undefined,
+      bounds: undefined,
+      allowedTools: [],
+    };
     const control = { signal: new AbortController().signal, emit: () => {} };
     return execute({ callId, entry, executor, deadline, ...more }, control);
   };

@@ -1,0 +1,118 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { CallToolRequestSchema } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { RunBoundsSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { decideByRun, decideByTally } from "./run-bounds.ts";
+import { createRunTally } from "./run-tally.ts";
+import { agent, catalogueOf, tool } from "./testing/tools.ts";
+import { createToolSet } from "./tool-set.ts";
+
+const pure = tool("look", { effect: Effect.PURE });
+const tools = createToolSet(agent({ use: ["*"], aliases: { see: "look" } }), catalogueOf(pure, tool("send")), []);
+const look = tools.byReference.get("look")!;
+const send = { ...tools.byReference.get("send")!, effect: Effect.AT_MOST_ONCE };
+const now = 1_000_000;
+
+function ruleFor(
+  bounds: MessageInitShape<typeof RunBoundsSchema>,
+  more: MessageInitShape<typeof CallToolRequestSchema> = {},
+  entry = look,
+): string | undefined {
+  const told = create(RunBoundsSchema, bounds);
+  const request = create(CallToolRequestSchema, {
+    callId: "c",
+    sessionId: "s",
+    runId: "r",
+    name: "x",
+    bounds: told,
+    ...more,
+  });
+  return decideByRun(tools, entry, request, now)?.rule;
+}
+
+describe("what a run leaves to its calls", () => {
+  test.each([
+    ["LOOP-1 turns", { turn: 4, maxTurns: 3 }, /max_turns/],
+    ["LOOP-1 calls", { call: 6, maxToolCalls: 5 }, /max_tool_calls/],
+    ["LOOP-12 tokens", { tokensLeft: 0n }, /max_tokens/],
+    ["LOOP-12 cost", { costLeft: 0 }, /max_cost/],
+    ["LOOP-2 the mode none", { toolChoice: "none" }, /tool_choice is "none"/],
+    ["LOOP-2 a forced tool", { forcedTool: "send" }, /tool_choice forces "send"/],
+    ["LOOP-2 a forced tool that is no tool of the router", { forcedTool: "ask" }, /tool_choice forces "ask"/],
+  ])("%s, is held once more", (_, bounds, rule) => {
+    expect(ruleFor(bounds)).toMatch(rule);
+  });
+
+  test("LOOP-1 LOOP-2 LOOP-12 lets the last one go on", () => {
+    const bounds = {
+      turn: 3,
+      maxTurns: 3,
+      call: 5,
+      maxToolCalls: 5,
+      tokensLeft: 1n,
+      costLeft: 0.01,
+      forcedTool: "see",
+    };
+    expect(ruleFor(bounds)).toBeUndefined();
+    expect(ruleFor({ toolChoice: "required" })).toBeUndefined();
+    expect(ruleFor({ turn: 400, call: 400 })).toBeUndefined();
+  });
+
+  test("LOOP-1 nothing begins after the run's deadline", () => {
+    expect(ruleFor({}, { deadline: timestampFromMs(now) })).toMatch(/deadline/);
+    expect(ruleFor({}, { deadline: timestampFromMs(now + 1) })).toBeUndefined();
+  });
+
+  test("LOOP-12 LOOP-14 a used-up budget ends nothing that may be under way after a crash", () => {
+    const bounds = { tokensLeft: 0n };
+    expect(ruleFor(bounds, { recovering: true })).toBeUndefined();
+    expect(ruleFor(bounds, { recovering: true }, send)).toMatch(/max_tokens/);
+    expect(ruleFor({ call: 2, maxToolCalls: 1 }, { recovering: true })).toMatch(/max_tool_calls/);
+  });
+
+  test("ORCH-2 a refusal names agent, tool and rule", () => {
+    const request = create(CallToolRequestSchema, { name: "see", bounds: { call: 2, maxToolCalls: 1 } });
+    expect(decideByRun(tools, look, request, now)).toMatchObject({
+      message: 'Agent "tester" may not call tool "look": the run\'s limit of tool calls (max_tool_calls) is used up.',
+    });
+  });
+});
+
+describe("the calls of a run that a router lets go on", () => {
+  const counts = (tally: ReturnType<typeof createRunTally>, callId: string, maxToolCalls: number, runId = "r") =>
+    decideByTally(
+      tally,
+      tools,
+      look,
+      create(CallToolRequestSchema, { callId, sessionId: "s", runId, bounds: { call: 1, maxToolCalls } }),
+    ) === undefined;
+
+  test("LOOP-1 are no more than max_tool_calls, whatever number they say they have; a repeated one counts once", () => {
+    const step = fc.record({ callId: fc.integer({ min: 0, max: 20 }).map(String), runId: fc.constantFrom("a", "b") });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 80 }), fc.integer({ min: 1, max: 8 }), (steps, most) => {
+        const tally = createRunTally();
+        const passed = new Map<string, Set<string>>([
+          ["a", new Set()],
+          ["b", new Set()],
+        ]);
+        for (const { callId, runId } of steps) {
+          const ofRun = passed.get(runId)!;
+          const mayPass = ofRun.has(callId) || ofRun.size < most;
+          expect(counts(tally, callId, most, runId)).toBe(mayPass);
+          if (mayPass) ofRun.add(callId);
+        }
+      }),
+    );
+  });
+
+  test("LOOP-16 are forgotten when many other runs called since: what is remembered has an end", () => {
+    const tally = createRunTally(3, 5);
+    for (const run of ["a", "b", "c", "d"]) for (const id of ["1", "2"]) expect(counts(tally, id, 2, run)).toBe(true);
+    expect(counts(tally, "3", 2, "d")).toBe(false);
+    expect(counts(tally, "3", 2, "a")).toBe(true);
+  });
+});

@@ -1,0 +1,69 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import type { CallToolRequest } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import type { RunBounds } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { blockedAsOffered, type Decision } from "./policy.ts";
+import { resolve } from "./resolve.ts";
+import type { RunTally } from "./run-tally.ts";
+import type { ToolEntry, ToolSet } from "./tool-set.ts";
+
+/*
+ * What a run leaves to its calls is held by the loop, and here once more: a loop that went astray, one that is thought dead, and
+ * whatever calls tools on behalf of a call come by here all the same.
+ *
+ * B1  A call says where it stands in its run and what is left (RunBounds), and is judged by that alone: nothing of it is lost with
+ *     a router, and none needs to know what another one saw. It only narrows, so nobody gains by inventing it.
+ * B2  Besides, each router remembers for a while which calls of a run it let go on: more of them than max_tool_calls it refuses,
+ *     whatever they say of themselves.
+ * B3  What may be under way already is no new spending: a call that is repeated after a crash may go on with a used-up budget,
+ *     unless its beginning would have been recorded.
+ */
+
+type BoundCall = Pick<
+  CallToolRequest,
+  "callId" | "sessionId" | "runId" | "name" | "bounds" | "deadline" | "recovering"
+>;
+
+/** Undefined for a call that its run has nothing against. */
+export function decideByRun(tools: ToolSet, entry: ToolEntry, request: BoundCall, now: number): Decision | undefined {
+  const { bounds, deadline } = request;
+  const isLate = deadline !== undefined && timestampMs(deadline) <= now;
+  const rule = isLate
+    ? "the time of its run is over (deadline)"
+    : bounds && (ruleOfChoice(tools, entry, bounds) ?? ruleOfLimits(entry, request, bounds));
+  return rule === undefined ? undefined : blockedAsOffered(tools.agent, entry.reference, rule);
+}
+
+/** B2; to be asked last, since the call counts from then on. */
+export function decideByTally(
+  tally: RunTally,
+  tools: ToolSet,
+  entry: ToolEntry,
+  request: BoundCall,
+): Decision | undefined {
+  const { bounds, sessionId, runId, callId } = request;
+  if (!bounds || bounds.maxToolCalls === 0 || runId === "") return undefined;
+  const isCounted = tally.count(`${sessionId} ${runId}`, callId, bounds.maxToolCalls);
+  return isCounted ? undefined : blockedAsOffered(tools.agent, entry.reference, CALLS_USED_UP);
+}
+
+const CALLS_USED_UP = "the run's limit of tool calls (max_tool_calls) is used up";
+
+/** LOOP-2 */
+function ruleOfChoice(tools: ToolSet, entry: ToolEntry, { toolChoice, forcedTool }: RunBounds): string | undefined {
+  if (toolChoice === "none") return 'tool_choice is "none"';
+  if (forcedTool === "") return undefined;
+  const forced = resolve(tools, forcedTool);
+  const isForced = forced.kind === "found" && forced.entry === entry;
+  return isForced ? undefined : `tool_choice forces ${JSON.stringify(forcedTool)}`;
+}
+
+/** LOOP-1, LOOP-12 */
+function ruleOfLimits(entry: ToolEntry, { recovering }: BoundCall, bounds: RunBounds): string | undefined {
+  const { turn, maxTurns, call, maxToolCalls, tokensLeft, costLeft } = bounds;
+  if (maxTurns > 0 && turn > maxTurns) return "the run's turns (max_turns) are used up";
+  if (maxToolCalls > 0 && call > maxToolCalls) return CALLS_USED_UP;
+  if (recovering && entry.effect !== Effect.AT_MOST_ONCE) return undefined; // B3
+  if (tokensLeft === 0n) return "the run's tokens (max_tokens) are used up";
+  return costLeft !== undefined && costLeft <= 0 ? "what the run may cost (max_cost) is used up" : undefined;
+}
