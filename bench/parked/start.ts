@@ -10,6 +10,7 @@ export interface StartOptions {
 }
 
 const tellEveryMs = 5_000;
+const mostRepeated = 5;
 const asking = { options: { functionTools: [{ name: "ask" }] } };
 const plan = { ...quiet, id: "", tool: "ask", deltas: 1 };
 
@@ -20,7 +21,7 @@ export async function startParked({ world, live, atOnce, onProgress }: StartOpti
   const one = async () => {
     while (started < count) {
       started += 1;
-      const { id } = await startRun(world, plan, asking);
+      const { id } = await startPatiently(world, onProgress);
       await live.parked(id);
       ids.push(id);
     }
@@ -28,6 +29,18 @@ export async function startParked({ world, live, atOnce, onProgress }: StartOpti
   using _progress = tellProgress(() => ids.length, count, onProgress);
   await Promise.all(Array.from({ length: Math.min(atOnce, count) }, one));
   return ids;
+}
+
+/** On a machine that does more than this, a service may be silent for too long: then another run is started. */
+async function startPatiently(world: World, onProgress: (message: string) => void) {
+  for (let left = mostRepeated; ; left -= 1) {
+    try {
+      return await startRun(world, plan, asking);
+    } catch (error) {
+      if (left === 0) throw error;
+      onProgress(`a run could not be started: ${error}`);
+    }
+  }
 }
 
 /** How many there are, how many come each second, and how long the rest will take. */

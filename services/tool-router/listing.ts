@@ -19,7 +19,10 @@ export async function listTools(
 ): Promise<ListToolsResponse> {
   const context = await contexts.of(request);
   const tools = await contexts.tools(context, signal);
-  return listFrom(tools, context.revision);
+  const list = listFrom(tools, context.revision);
+  if (list.toolsRevision !== request.knownToolsRevision) return list;
+  const { agent, agentRevision, toolsRevision } = list;
+  return create(ListToolsResponseSchema, { agent, agentRevision, toolsRevision, isKnown: true });
 }
 
 /**

@@ -19,7 +19,7 @@ export async function listTools(state: RunState, context: LoopContext, signal: A
   const givesUpAtMs = clock.now() + patienceMs;
   for (;;) {
     try {
-      const listed = await router.listTools({ sessionId }, { signal, principal });
+      const listed = await router.listTools({ sessionId }, { signal, principal, agent });
       if (listed.agent !== agent) throw new AgentSwitched(agent, listed.agent);
       return createToolTable(listed, options);
     } catch (error) {

@@ -16,9 +16,13 @@ export interface RouterCallOptions {
 
 /** The router as the loop needs it: `ToolRouterService`, its failures as `Failure`. */
 export interface ToolRouter extends CallGrave {
+  /** Lists are not to be changed: who asks for one that another run has gets the same object. */
   listTools(
     request: MessageInitShape<typeof ListToolsRequestSchema>,
-    options: RouterCallOptions,
+    options: RouterCallOptions & {
+      /** The agent that the session most likely has. */
+      readonly agent?: string;
+    },
   ): Promise<ListToolsResponse>;
   /** The agent that a session has; undefined while it is on its way to another one, or closed. */
   agentOf(sessionId: string, options: RouterCallOptions): Promise<string | undefined>;

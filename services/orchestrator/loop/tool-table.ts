@@ -72,9 +72,7 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
   return {
     agentRevision: listed.agentRevision,
     modelTools: [
-      ...sessionTools
-        .filter(({ callable }) => callable)
-        .map(({ modelName, tool }) => modelToolFromTool(modelName, tool)),
+      ...sessionTools.filter(({ callable }) => callable).map(toldTool),
       ...functionTools.map((tool) => modelToolFromTool(tool.name, tool)),
     ],
     find,
@@ -90,6 +88,15 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
       return others.length === 0 && revision !== "" && revision === listed.toolsRevision;
     },
   };
+}
+
+const toldTools = new WeakMap<ModelTool, LanguageModelV4FunctionTool>();
+
+/** Runs share their lists, and so what their models are told. */
+function toldTool(tool: ModelTool): LanguageModelV4FunctionTool {
+  const told = toldTools.get(tool) ?? modelToolFromTool(tool.modelName, tool.tool);
+  toldTools.set(tool, told);
+  return told;
 }
 
 /** The router keeps their names to itself; what stands under a policy or in a source is a tool like any other. */

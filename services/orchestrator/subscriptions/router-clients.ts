@@ -10,6 +10,7 @@ import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { clientFor } from "#runtime/rpc/client.ts";
 import { withPrincipal } from "#runtime/rpc/identity.ts";
 import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
+import { createKnownLists } from "../loop/known-lists.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import type { SessionSource } from "../run/creation.ts";
 import type { Agents } from "../session/turn-loop.ts";
@@ -32,10 +33,14 @@ export function createRouterClients(bus: { connection: NatsConnection }, interce
   const calls = clientFor(bus, ToolCallService, { interceptors });
   const agents = clientFor(bus, AgentService, { interceptors });
   const sessions = clientFor(bus, SessionService, { interceptors });
+  const lists = createKnownLists();
   return {
     router: {
-      listTools: (request, { signal, principal }) =>
-        asFailures(principal, () => tools.listTools(request, { signal, timeoutMs: listTimeoutMs })),
+      listTools: (request, { signal, principal, agent = request.agent ?? "" }) =>
+        lists.ask(`${agent} ${request.sessionId ? "in a session" : ""}`, (knownToolsRevision) => {
+          const list = () => tools.listTools({ ...request, knownToolsRevision }, { signal, timeoutMs: listTimeoutMs });
+          return asFailures(principal, list);
+        }),
       async agentOf(sessionId, { signal, principal }) {
         const look = () => sessions.getSession({ sessionId }, { signal, timeoutMs: lookTimeoutMs });
         const { session } = await asFailures(principal, look);

@@ -132,9 +132,12 @@ type ListToolsRequest struct {
 	// The session; empty lists what `agent` would have.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The agent, when no session is given; empty lists the whole catalogue.
-	Agent         string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	// A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it
+	// is not told again.
+	KnownToolsRevision string `protobuf:"bytes,3,opt,name=known_tools_revision,json=knownToolsRevision,proto3" json:"known_tools_revision,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *ListToolsRequest) Reset() {
@@ -181,6 +184,13 @@ func (x *ListToolsRequest) GetAgent() string {
 	return ""
 }
 
+func (x *ListToolsRequest) GetKnownToolsRevision() string {
+	if x != nil {
+		return x.KnownToolsRevision
+	}
+	return ""
+}
+
 // The tools of a session.
 type ListToolsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -194,6 +204,8 @@ type ListToolsResponse struct {
 	AgentRevision uint32 `protobuf:"varint,4,opt,name=agent_revision,json=agentRevision,proto3" json:"agent_revision,omitempty"`
 	// Names this list by what it says: equal for equal lists, on every router. Empty if a router names none.
 	ToolsRevision string `protobuf:"bytes,5,opt,name=tools_revision,json=toolsRevision,proto3" json:"tools_revision,omitempty"`
+	// The list is the one that the asker has: tools and sources are left out.
+	IsKnown       bool `protobuf:"varint,6,opt,name=is_known,json=isKnown,proto3" json:"is_known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -261,6 +273,13 @@ func (x *ListToolsResponse) GetToolsRevision() string {
 		return x.ToolsRevision
 	}
 	return ""
+}
+
+func (x *ListToolsResponse) GetIsKnown() bool {
+	if x != nil {
+		return x.IsKnown
+	}
+	return false
 }
 
 // Calls a tool.
@@ -790,17 +809,19 @@ const file_toolbus_router_v1_tool_router_proto_rawDesc = "" +
 	"\x04tool\x18\x04 \x01(\v2\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1a\n" +
 	"\bcallable\x18\x05 \x01(\bR\bcallable\x12\x1c\n" +
 	"\tavailable\x18\x06 \x01(\bR\tavailable\x12\x16\n" +
-	"\x06reason\x18\a \x01(\tR\x06reason\"\x83\x01\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\"\xbf\x01\n" +
 	"\x10ListToolsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x122\n" +
-	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\"\xe4\x01\n" +
+	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\x12:\n" +
+	"\x14known_tools_revision\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x12knownToolsRevision\"\xff\x01\n" +
 	"\x11ListToolsResponse\x122\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1c.toolbus.router.v1.ModelToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12\x14\n" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x12%\n" +
 	"\x0eagent_revision\x18\x04 \x01(\rR\ragentRevision\x12%\n" +
-	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\"\xda\x03\n" +
+	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x19\n" +
+	"\bis_known\x18\x06 \x01(\bR\aisKnown\"\xda\x03\n" +
 	"\x0fCallToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\x06callId\x12;\n" +
 	"\n" +

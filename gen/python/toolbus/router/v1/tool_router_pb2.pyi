@@ -79,19 +79,25 @@ class ListToolsRequest(_message.Message):
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
+    KNOWN_TOOLS_REVISION_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session; empty lists what `agent` would have."""
     agent: _builtins.str
     """The agent, when no session is given; empty lists the whole catalogue."""
+    known_tools_revision: _builtins.str
+    """A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it
+    is not told again.
+    """
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
         agent: _builtins.str = ...,
+        known_tools_revision: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "known_tools_revision", b"known_tools_revision", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -108,12 +114,15 @@ class ListToolsResponse(_message.Message):
     AGENT_FIELD_NUMBER: _builtins.int
     AGENT_REVISION_FIELD_NUMBER: _builtins.int
     TOOLS_REVISION_FIELD_NUMBER: _builtins.int
+    IS_KNOWN_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """The agent that they belong to."""
     agent_revision: _builtins.int
     """Revision of the agent's context; calls carry it."""
     tools_revision: _builtins.str
     """Names this list by what it says: equal for equal lists, on every router. Empty if a router names none."""
+    is_known: _builtins.bool
+    """The list is the one that the asker has: tools and sources are left out."""
     @_builtins.property
     def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___ModelTool]:
         """The tools, in a stable order."""
@@ -130,10 +139,11 @@ class ListToolsResponse(_message.Message):
         agent: _builtins.str = ...,
         agent_revision: _builtins.int = ...,
         tools_revision: _builtins.str = ...,
+        is_known: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "sources", b"sources", "tools", b"tools", "tools_revision", b"tools_revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "is_known", b"is_known", "sources", b"sources", "tools", b"tools", "tools_revision", b"tools_revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
