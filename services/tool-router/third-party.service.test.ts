@@ -1,8 +1,10 @@
 import { createServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo, Server } from "node:net";
+import { fileURLToPath } from "node:url";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { until } from "#runtime/time/until.ts";
 import { ended, FakeProvider } from "./testing/fake-provider.ts";
@@ -81,3 +83,25 @@ test.each(["http", "grpc"])(
     );
   },
 );
+
+test("KIND-2 LOOP-14 a call at an http URL whose provider freezes ends within seconds, with an unknown outcome", async () => {
+  const program = fileURLToPath(new URL("./testing/http-provider.fixture.ts", import.meta.url));
+  await using child = await openChildProcess({ command: process.execPath, args: [program], env: process.env });
+  const lines = child.lines()[Symbol.asyncIterator]();
+  const { value: port } = await lines.next();
+  await suite.clients.catalogue.applyProvider({ provider: { name: "frozen", url: `http://127.0.0.1:${port}` } });
+  const sources = [{ name: "shop", provider: "frozen" }];
+  await suite.clients.agents.applyAgent({ agent: { name: "patient", sources, tools: { use: ["@shop/*"] } } });
+  const sessionId = await suite.openSession("patient");
+  const startedAt = performance.now();
+  const events = suite.clients.router.callTool({ sessionId, name: "shop__buy" });
+  const told: string[] = [];
+  for await (const { event } of events) {
+    told.push(event.case === "result" ? event.value.outputJson : `${event.case}`);
+    if (event.case !== "progress") continue;
+    await lines.next(); // it was asked whether it lives
+    process.kill(child.pid, "SIGSTOP");
+  }
+  expect(told).toEqual(["progress", expect.stringMatching(/outcome_unknown: provider .*frozen.*fallen silent/)]);
+  expect(performance.now() - startedAt).toBeLessThan(25_000); // its own time is 30 s
+}, 60_000);

@@ -10,10 +10,11 @@ import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import type { FindProvider, ProviderClient } from "../offers/provider-client.ts";
+import { createPulse, type Pulse } from "./pulse.ts";
 
 const MAX_MESSAGE_BYTES = 64 * 2 ** 20;
 
-/** A peer that is frozen, or whose machine is gone, closes nothing: HTTP/2 can ask. */
+/** A peer that is frozen, or whose machine is gone, closes nothing: HTTP/2 can ask; for HTTP/1.1 see pulse.ts. */
 const SIGNS_OF_LIFE = { pingIntervalMs: 5_000, pingTimeoutMs: 3_000 };
 
 /** Clients of providers, made when they are first asked for and kept while their address stands. */
@@ -44,13 +45,27 @@ export function createProviders(
     const address = found.service === "" ? found.url : `bus:${found.service}`;
     const known = clients.get(name);
     if (known?.address === address) return known;
-    const made = providerClient(address, clientAt(found));
+    const made = providerClient(address, clientAt(found), pulseOf(address));
     clients.set(name, made);
     return made;
   };
 }
 
-function providerClient(address: string, client: Client<typeof ToolProviderService>): ProviderClient {
+/** Any answer is one, also that there is no such page. */
+function pulseOf(address: string): Pulse | undefined {
+  if (!/^https?:/.test(address)) return undefined;
+  return createPulse((signal) => fetch(address, { method: "HEAD", redirect: "manual", signal }));
+}
+
+function providerClient(
+  address: string,
+  client: Client<typeof ToolProviderService>,
+  pulse: Pulse | undefined,
+): ProviderClient {
+  const call: ProviderClient["callTool"] = (request, { signal }) =>
+    pulse
+      ? pulse.during((ends) => client.callTool(request, { signal: ends }), signal)
+      : client.callTool(request, { signal });
   return {
     address,
     async listTools(request, { signal }) {
@@ -61,7 +76,7 @@ function providerClient(address: string, client: Client<typeof ToolProviderServi
       }
     },
     watchTools: (request, options) => translated(client.watchTools(request, options)),
-    callTool: (request, options) => translated(client.callTool(request, options)),
+    callTool: (request, options) => translated(call(request, options)),
     async releaseScope(scope, { signal }) {
       try {
         return (await client.releaseScope({ scope }, { signal })).closed;
