@@ -8,7 +8,7 @@ import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { instanceService } from "#runtime/bus/ownership.ts";
 import { clientFor } from "#runtime/rpc/client.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
-import type { TestBus } from "../../test/harness/bus.ts";
+import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
 import { readConfig } from "./config.ts";
 import { oddServer } from "./connection.fixture.ts";
 import { type EventTold, eventsOf } from "./events.fixture.ts";
@@ -47,6 +47,27 @@ export async function openBridge(bus: TestBus, env: Record<string, string> = {})
   return {
     ...clientsOf(bus, instance),
     [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  };
+}
+
+/** A bus with two instances of the bridge, each reached by itself. */
+export interface TwoBridges extends AsyncDisposable {
+  readonly bus: TestBus;
+  readonly left: Bridge;
+  readonly right: Bridge;
+}
+
+export async function openTwoBridges(): Promise<TwoBridges> {
+  const bus = await openTestBus();
+  const [left, right] = await Promise.all([openBridge(bus), openBridge(bus)]);
+  return {
+    bus,
+    left,
+    right,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([left[Symbol.asyncDispose](), right[Symbol.asyncDispose]()]);
+      await bus[Symbol.asyncDispose]();
+    },
   };
 }
 

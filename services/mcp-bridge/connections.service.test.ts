@@ -4,23 +4,29 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
-import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
+import type { TestBus } from "../../test/harness/bus.ts";
 import { isAlive } from "../../test/harness/processes.ts";
-import { type Bridge, call, clientsOf, environmentFor, oddSource, openBridge } from "./bridge.fixture.ts";
+import {
+  type Bridge,
+  call,
+  clientsOf,
+  environmentFor,
+  oddSource,
+  openBridge,
+  openTwoBridges,
+  type TwoBridges,
+} from "./bridge.fixture.ts";
 
+let bridges: TwoBridges;
 let bus: TestBus;
 let left: Bridge;
 let right: Bridge;
 
 beforeAll(async () => {
-  bus = await openTestBus();
-  [left, right] = await Promise.all([openBridge(bus), openBridge(bus)]);
+  bridges = await openTwoBridges();
+  ({ bus, left, right } = bridges);
 });
-
-afterAll(async () => {
-  await Promise.all([left[Symbol.asyncDispose](), right[Symbol.asyncDispose]()]);
-  await bus[Symbol.asyncDispose]();
-});
+afterAll(() => bridges[Symbol.asyncDispose]());
 
 describe("connections", () => {
   test("ORCH-8 their health is told, whichever instance holds them", async () => {

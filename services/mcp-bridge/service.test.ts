@@ -7,23 +7,20 @@ import { Health } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
-import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
+import type { TestBus } from "../../test/harness/bus.ts";
 import { isAlive } from "../../test/harness/processes.ts";
-import { type Bridge, call, oddSource, openBridge, scope } from "./bridge.fixture.ts";
+import { type Bridge, call, oddSource, openBridge, openTwoBridges, scope, type TwoBridges } from "./bridge.fixture.ts";
 
+let bridges: TwoBridges;
 let bus: TestBus;
 let left: Bridge;
 let right: Bridge;
 
 beforeAll(async () => {
-  bus = await openTestBus();
-  [left, right] = await Promise.all([openBridge(bus), openBridge(bus)]);
+  bridges = await openTwoBridges();
+  ({ bus, left, right } = bridges);
 });
-
-afterAll(async () => {
-  await Promise.all([left[Symbol.asyncDispose](), right[Symbol.asyncDispose]()]);
-  await bus[Symbol.asyncDispose]();
-});
+afterAll(() => bridges[Symbol.asyncDispose]());
 
 const modulePath = (name: string) =>
   new URL(`../../node_modules/@modelcontextprotocol/${name}/dist/index.js`, import.meta.url).pathname;

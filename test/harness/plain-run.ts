@@ -1,18 +1,12 @@
-import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { ItemSchema, Role, type Run } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Connection } from "../../cli/connection.ts";
 import { followRun } from "../../cli/run-follower.ts";
-
-const fixture = (name: string) => fileURLToPath(new URL(`../system/fixtures/${name}`, import.meta.url));
+import { fixturesIn } from "./fixtures.ts";
 
 /** A suite with these variables knows the agent `plain`, which calls one tool that needs no provider. */
-export const plainAgent = {
-  TOOLBUS_AGENTS: fixture("agents"),
-  TOOLBUS_TOOLS: fixture("tools"),
-  TOOLBUS_SCRIPTS: fixture("models"),
-};
+export const plainAgent = fixturesIn(".");
 
 /** Runs an agent to its end and gives the run as it is recorded. */
 export async function runToEnd(connection: Connection, options: { agent: string; text: string }): Promise<Run> {

@@ -1,6 +1,5 @@
 // Two principals at a gateway with keys: what belongs to a session of one is not for the other.
 
-import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
@@ -12,9 +11,9 @@ import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
 import { openConnection } from "../../cli/connection.ts";
+import { fixturesIn } from "../harness/fixtures.ts";
 import { openTestSuite } from "../harness/suite.ts";
 
-const fixture = (name: string) => fileURLToPath(new URL(`fixtures/keys/${name}`, import.meta.url));
 const keys = { alice: "alices-key-0123456", mallory: "mallorys-key-01234", scales: "key-of-the-scales-0" };
 const patience = { timeoutMs: 60_000 };
 
@@ -28,9 +27,7 @@ beforeAll(async () => {
     await openTestSuite({
       rooms: ["gateway", "tool-router", "orchestrator", "spaces"],
       env: {
-        TOOLBUS_AGENTS: fixture("agents"),
-        TOOLBUS_TOOLS: fixture("tools"),
-        TOOLBUS_SCRIPTS: fixture("models"),
+        ...fixturesIn("keys"),
         TOOLBUS_API_KEYS: Object.entries(keys)
           .map((pair) => pair.join(":"))
           .join(),

@@ -1,6 +1,5 @@
 // The scenarios of tools, spaces and inboxes, with every room as a process: what people see and answer, and what agents hear.
 
-import { fileURLToPath } from "node:url";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
@@ -12,20 +11,15 @@ import { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
 import { MemoryService } from "#gen/toolbus/spaces/v1/memory_pb.ts";
 import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
 import { until } from "#runtime/time/until.ts";
+import { fixturesIn } from "../harness/fixtures.ts";
 import { openTestSuite, type TestSuite } from "../harness/suite.ts";
 
-const fixture = (name: string) => fileURLToPath(new URL(`fixtures/spaces/${name}`, import.meta.url));
 const patient = { timeoutMs: 45_000, intervalMs: 50 };
 
 const stack = new AsyncDisposableStack();
 let suite: TestSuite;
 beforeAll(async () => {
-  const env = {
-    TOOLBUS_AGENTS: fixture("agents"),
-    TOOLBUS_TOOLS: fixture("tools"),
-    TOOLBUS_SCRIPTS: fixture("models"),
-  };
-  suite = stack.use(await openTestSuite({ env }));
+  suite = stack.use(await openTestSuite({ env: fixturesIn("spaces") }));
 });
 afterAll(() => stack.disposeAsync());
 

@@ -1,6 +1,5 @@
 // What people see of a call while the model still writes it, with every room as a process.
 
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
@@ -8,21 +7,16 @@ import { Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type SpaceEvent, type ToolMessage, ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
 import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
 import { until } from "#runtime/time/until.ts";
+import { fixturesIn } from "../harness/fixtures.ts";
 import { signalProcess } from "../harness/processes.ts";
 import { openTestSuite, type TestSuite } from "../harness/suite.ts";
 
-const fixture = (name: string) => fileURLToPath(new URL(`fixtures/streaming/${name}`, import.meta.url));
 const patient = { timeoutMs: 60_000, intervalMs: 50 };
 
 const stack = new AsyncDisposableStack();
 let suite: TestSuite;
 beforeAll(async () => {
-  const env = {
-    TOOLBUS_AGENTS: fixture("agents"),
-    TOOLBUS_TOOLS: fixture("tools"),
-    TOOLBUS_SCRIPTS: fixture("models"),
-  };
-  suite = stack.use(await openTestSuite({ env }));
+  suite = stack.use(await openTestSuite({ env: fixturesIn("streaming") }));
 });
 afterAll(() => stack.disposeAsync());
 
