@@ -11,7 +11,7 @@ import type { Documents, Stored } from "./documents.ts";
  */
 
 const FRESH_MS = 1_000;
-const MOST = 10_000;
+const MOST = 4_000;
 
 interface Known {
   readonly session: Session;
