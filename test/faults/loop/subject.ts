@@ -45,7 +45,7 @@ export interface Subject extends RunEyes {
   readonly hasEnded: boolean;
   readonly holder: FaultyService | undefined;
   readonly router: FaultyService | undefined;
-  /** Keeps the answers of tools back until it resolves. */
+  /** Keeps the answers of tools back until it resolves, or until another process has the run: nobody may hear the first one then. */
   keepAnswers(until: Promise<unknown>, but: number): void;
   onSeen(seen: Seen): void;
   /** The next word that an append is stored is dropped, or the next append sent twice, or the model fails. */
@@ -58,6 +58,7 @@ export function createSubject(options: SubjectOptions): Subject {
   const { world, token, sessionId, script, onReached } = options;
   const effects: Effect[] = [];
   const prompts: PromptMessage[][] = [];
+  const reclaimed = Promise.withResolvers<void>();
   const onWireDeeds: { deed: "drop" | "twice"; onDone: () => void }[] = [];
   let pending: Subject["pending"];
   let runId = "";
@@ -73,7 +74,10 @@ export function createSubject(options: SubjectOptions): Subject {
   /** S2 */
   function learn({ event, runId: id }: RunEvent): void {
     runId = id;
-    if (event.case === "claimed") epoch = Math.max(epoch, event.value.epoch);
+    if (event.case === "claimed") {
+      epoch = Math.max(epoch, event.value.epoch);
+      if (epoch > 1) reclaimed.resolve();
+    }
     if (event.case === "ended") hasEnded = true;
     if (event.case === "parked") options.onParked(event.value.calls.map(({ callId }) => callId));
     if (event.case === "turnCommitted") turns = Math.max(turns, event.value.turn);
@@ -150,7 +154,7 @@ export function createSubject(options: SubjectOptions): Subject {
     if (effect.tool === options.tool && holder !== undefined) {
       await onReached({ point: "effect done, not recorded", victim: holder, held: undefined });
     }
-    if (wait !== undefined && effects.length > wait.but) await wait.until;
+    if (wait !== undefined && effects.length > wait.but) await Promise.race([wait.until, reclaimed.promise]);
   }
 
   return {
