@@ -57,6 +57,7 @@ export async function fetchOnce(
   context: FindContext,
   fetch: (temporary: string) => Promise<void>,
 ): Promise<void> {
+  // one that cannot be looked at is fetched, which says what is wrong with its place
   const exists = async () => (await stat(target).catch(() => undefined)) !== undefined;
   if (await exists()) return;
   await mkdir(dirname(target), { recursive: true });

@@ -22,7 +22,7 @@ export function parseModule(exported: unknown): HostedModule {
     if (names.has(name)) fault(`tools[${index}].name: ${JSON.stringify(name)} is there twice`);
     names.add(name);
   }
-  return exported as unknown as HostedModule;
+  return exported as unknown as HostedModule; // field by field, as far as it can be seen from outside
 }
 
 export function describedTool(tool: HostedTool): DescribedTool {

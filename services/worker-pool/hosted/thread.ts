@@ -95,6 +95,7 @@ async function run({ id, tool, callId, argumentsJson, configJson, secretsJson }:
 }
 
 function createRegistry(id: number) {
+  // JSON, in the form that `subscriptions/agent-tools.ts` gives it
   const list = async () => (await ask(id, { kind: "list tools" })) as unknown as RegisteredTool[];
   return {
     list,
