@@ -20,7 +20,6 @@
 
 import { type MsgRequest, PubHeaders, type SeqMsgRequest, type StoredMsg } from "@nats-io/jetstream";
 import { nuid } from "@nats-io/nats-core";
-import { headers } from "@nats-io/transport-node";
 import { Failure } from "../failure/failure.ts";
 import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
@@ -30,6 +29,7 @@ import type { Bus } from "./bus.ts";
 import { failureFromRefusal, isConflict, isPassing } from "./jetstream-errors.ts";
 import { persist } from "./link.ts";
 import { maxMessageBytes, refuseTooLarge } from "./message-size.ts";
+import { PlainHeaders } from "./plain-headers.ts";
 import { streamOfSubject } from "./streams-of-subjects.ts";
 
 export interface FencedAppend {
@@ -201,8 +201,8 @@ function allHeaders({ headers: fields, expectedLastSequence, messageId }: Fenced
 }
 
 function headersFrom(fields: Readonly<Record<string, string>> = {}) {
-  const result = headers();
-  for (const [name, value] of Object.entries(fields)) result.set(name, value);
+  const result = new PlainHeaders();
+  for (const name in fields) result.set(name, fields[name] ?? "");
   return result;
 }
 

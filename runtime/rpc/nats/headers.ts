@@ -1,4 +1,4 @@
-import { MsgHdrsImpl } from "@nats-io/nats-core";
+import { PlainHeaders } from "#runtime/bus/plain-headers.ts";
 
 /**
  * The protocol's own header keys. They begin with a capital; metadata keys are lower case, always; NATS tells the two apart.
@@ -20,17 +20,8 @@ const TRAILER_PREFIX = "Trailer-";
 const CAPITAL_A = 0x41;
 const CAPITAL_Z = 0x5a;
 
-/** Headers as text that is written once, in the order given, without the checks that each `append` would cost. */
-export class WireHeaders extends MsgHdrsImpl {
-  #text = "NATS/1.0\r\n";
-  #bytes: Uint8Array | undefined;
-
-  add(key: string, value: string): this {
-    this.#text += `${key}: ${value}\r\n`;
-    this.#bytes = undefined;
-    return this;
-  }
-
+/** Headers with the metadata of calls. */
+export class WireHeaders extends PlainHeaders {
   /** Metadata values hold no line breaks: `Headers` has refused them. */
   addMetadata(metadata: Headers): this {
     metadata.forEach((value, key) => {
@@ -44,11 +35,6 @@ export class WireHeaders extends MsgHdrsImpl {
       this.add(TRAILER_PREFIX + key, value);
     });
     return this;
-  }
-
-  override encode(): Uint8Array {
-    this.#bytes ??= Buffer.from(`${this.#text}\r\n`, "utf8");
-    return this.#bytes;
   }
 }
 

@@ -1,12 +1,12 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import type { StoredMsg } from "@nats-io/jetstream";
-import { headers } from "@nats-io/transport-node";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { QueuedRunSchema, type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { appendFenced, firstAfter, lastOf } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { maxMessageBytes } from "#runtime/bus/message-size.ts";
+import { PlainHeaders } from "#runtime/bus/plain-headers.ts";
 import { readSubject } from "#runtime/bus/read.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { RunKeys } from "../run/acceptance.ts";
@@ -79,8 +79,7 @@ function updateFromEventBytes(event: Uint8Array): Uint8Array {
 
 function publishLive(bus: Bus, runId: string, payload: Uint8Array, position?: number): void {
   if (payload.length > (bus.connection.info?.max_payload ?? Number.POSITIVE_INFINITY) - headerBytes) return;
-  const fields = position === undefined ? undefined : headers();
-  fields?.set(positionHeader, String(position));
+  const fields = position === undefined ? undefined : new PlainHeaders().add(positionHeader, String(position));
   bus.connection.publish(runSubjects.live(runId), payload, fields && { headers: fields });
 }
 
