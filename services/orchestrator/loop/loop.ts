@@ -48,6 +48,7 @@ export async function runLoop(run: ClaimedRun, context: LoopContext): Promise<Lo
   using deadline = openDeadline(run.state.acceptedAtMs + context.limits.deadlineMs - context.clock.now());
   using ending = openEnding(context.signal, deadline.signal);
   const { signal } = ending;
+  using leaving = openEnding(signal, context.handover);
   let taken: TurnTaken | undefined;
   await takeNews(run, context.news);
   for (;;) {
@@ -62,9 +63,8 @@ export async function runLoop(run: ClaimedRun, context: LoopContext): Promise<Lo
     }
     try {
       if (openCalls(run.state).length === 0) {
-        using leaving = openEnding(signal, context.handover);
         if (await compactIfFull(run, context, leaving.signal)) continue;
-        taken = await model(run, context, signal, taken?.table);
+        taken = await model(run, context, leaving.signal, taken?.table);
       } else {
         await execute(run, context, signal, taken);
         if (await parks(run, context)) {
@@ -91,11 +91,11 @@ async function model(
   signal: AbortSignal,
   known: ToolTable | undefined,
 ): Promise<TurnTaken | undefined> {
-  using ending = openEnding(signal, context.handover);
+  using ending = openEnding(signal);
   run.arrived.catch(ending.end); // the results that the model is asked with
   const ends = ending.signal;
   const table = known?.isStillCurrent() ? known : await listTools(run.state, context, ends);
-  const taken = await takeTurn(run, context, table, ends);
+  const taken = await takeTurn(run, context, table, ending);
   if (taken === undefined) return undefined;
   const { turn, attempt, items, answer, usage } = taken;
   const { modelId, finishReason } = answer;

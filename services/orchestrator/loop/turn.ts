@@ -8,7 +8,7 @@
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role, type RunDelta } from "#gen/toolbus/run/v1/run_pb.ts";
-import { openEnding } from "#runtime/time/ending.ts";
+import type { Ending } from "#runtime/time/ending.ts";
 import { type Answer, type SpokenPart, takeAttempt } from "../model/attempt.ts";
 import { callOptionsFromModelOptions } from "../model/call-options.ts";
 import type { ClaimedRun } from "../run/claim.ts";
@@ -54,10 +54,9 @@ export async function takeTurn(
   run: ClaimedRun,
   context: LoopContext,
   table: ToolTable,
-  until: AbortSignal,
+  ending: Ending,
 ): Promise<TurnTaken | undefined> {
   const { state } = run;
-  using ending = openEnding(until);
   const { signal } = ending;
   const turn = state.turns.length + 1;
   let attempt = firstAttemptOfClaim(state) - 1;

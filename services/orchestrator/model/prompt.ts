@@ -113,16 +113,16 @@ const saidByLastTurn = new WeakMap<Turn, Said>();
 
 /**
  * The same for turns whose calls have their results, of a run that goes on. Each turn is put into words once, and what it adds
- * does not depend on how many went before.
+ * does not depend on how many went before. What is given grows with the run's next turn: to be copied at once.
  */
-export function promptFromTurns(turns: readonly Turn[]): LanguageModelV4Prompt {
+export function promptFromTurns(turns: readonly Turn[]): readonly LanguageModelV4Message[] {
   const last = turns.at(-1);
   if (last === undefined) return [];
   const said = saidBefore(turns, turns.length) ?? saidBefore(turns, turns.length - 1);
   const messages = said?.messages ?? [];
   for (const turn of turns.slice(said?.count ?? 0)) messages.push(...promptFromItems("", itemsFromTurns([turn])));
   saidByLastTurn.set(last, { first: turns[0], count: turns.length, messages });
-  return messages.slice();
+  return messages;
 }
 
 function saidBefore(turns: readonly Turn[], count: number): Said | undefined {
