@@ -58,4 +58,13 @@ describe("answers", () => {
     const error = await answers.finish(web(), failure("x".repeat(500)));
     expect(JSON.parse(error.outputJson).error).toMatch(/stored as stored-/);
   });
+
+  test("LOOP-12 LOOP-17 what was used on a call's behalf was used, whatever becomes of its answer", async () => {
+    const usage = { $typeName: "toolbus.tool.v1.ModelUsage" as const, inputTokens: 3n, outputTokens: 4n, cost: 0.5 };
+    const texts = [JSON.stringify("x".repeat(2_000)), "no JSON", '{"ok":1}'];
+    for (const [outputJson, isError] of texts.flatMap((text) => [[text, false] as const, [text, true] as const])) {
+      const answer = await answers.finish(web(), { ...failure(""), outputJson, isError, usage, calls: 2 });
+      expect(answer, outputJson.slice(0, 10)).toMatchObject({ usage, calls: 2 });
+    }
+  });
 });

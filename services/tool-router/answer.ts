@@ -55,7 +55,8 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
     if (result.isError) return asError(result);
     const validation = validator.parseResult(promisedSchema(tool), result.outputJson);
     if (validation.kind === "valid") return result;
-    return failure(`Tool ${JSON.stringify(tool.name)} answered with something invalid: ${validation.message}`);
+    const text = `Tool ${JSON.stringify(tool.name)} answered with something invalid: ${validation.message}`;
+    return { ...failure(text), ...useOf(result) };
   }
 
   async function bound(answer: Answer): Promise<Answer> {
@@ -66,7 +67,7 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
     const bytes = Buffer.byteLength(answer.outputJson);
     const storedReference = await store(answer.outputJson);
     const outputJson = shortened(answer, { bytes, maxBytes, storedReference });
-    return answerFrom({ outputJson, isError: answer.isError, storedReference });
+    return { ...answerFrom({ outputJson, isError: answer.isError, storedReference }), ...useOf(answer) };
   }
 
   return {
@@ -90,7 +91,12 @@ function asError(result: Answer): Answer {
   } catch {
     // no JSON: the text itself is the error
   }
-  return failure(result.outputJson);
+  return { ...failure(result.outputJson), ...useOf(result) };
+}
+
+/** What was used on the call's behalf was used, whatever becomes of what it said. */
+function useOf({ usage, calls }: Answer): Pick<Answer, "usage" | "calls"> {
+  return { calls, ...(usage && { usage }) };
 }
 
 function shortened(answer: Answer, size: { bytes: number; maxBytes: number; storedReference: string }): string {

@@ -10,6 +10,7 @@ import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts
 import type { Builtins } from "./builtins/builtins.ts";
 import { isToolFileName } from "./files/tool-file.ts";
 import type { HostedModules } from "./hosted/hosted-modules.ts";
+import { nothingUsed } from "./hosted/run-share.ts";
 import type { LogHub } from "./logs/log-hub.ts";
 import type { LogLine, WrittenLine } from "./logs/log-line.ts";
 import { startCallTime } from "./pool/call-time.ts";
@@ -63,14 +64,16 @@ export function createExecution(parts: ExecutionParts): Execute {
   }
 
   async function callModule(request: CallToolRequest, file: string, given: Context & Given): Promise<Answer> {
-    const { tool, callId, scope } = request;
+    const { tool, callId, scope, bounds, allowedTools } = request;
     const { timeoutMs = parts.callMs, argumentsJson, configJson, secretsJson, source, traceId } = given;
     const timeUp = () => new Failure("deadline_exceeded", `${tool} timed out after ${Math.round(timeoutMs)}ms`);
     const time = startCallTime(timeoutMs, given.signal, timeUp);
     const listener = createListener(given.tell, logs, { source, function: tool, callId, traceId });
-    const call = { tool, callId, scope, argumentsJson, configJson, secretsJson, signal: time.signal, listener };
+    const used = nothingUsed();
+    const run = { scope, bounds, allowedTools, used };
+    const call = { tool, callId, ...run, argumentsJson, configJson, secretsJson, signal: time.signal, listener };
     try {
-      return await hosted.call(file, { ...call, deadlineMs: Date.now() + timeoutMs });
+      return { ...(await hosted.call(file, { ...call, deadlineMs: Date.now() + timeoutMs })), used };
     } finally {
       time.end();
     }

@@ -98,5 +98,7 @@ function keyOf({ callId, scope, source, tool }: CallToolRequest): string {
 function eventFromAnswer(answer: Answer): CallToolResponse {
   const isError = answer.kind === "error";
   const outputJson = answer.kind === "error" ? JSON.stringify({ error: answer.error }) : answer.resultJson;
-  return create(CallToolResponseSchema, { event: { case: "result", value: { outputJson, isError } } });
+  const { calls = 0, ...usage } = answer.used ?? {};
+  const value = { outputJson, isError, calls, ...(answer.used && { usage }) };
+  return create(CallToolResponseSchema, { event: { case: "result", value } });
 }

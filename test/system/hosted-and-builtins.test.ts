@@ -29,6 +29,23 @@ export default {
 };
 `;
 
+/** A hosted tool that reads the same file several times, and tells what each time came of it. */
+const BUSY = `
+export default {
+  tools: [{
+    name: "busy",
+    inputSchema: { type: "object", properties: { times: { type: "integer" } }, required: ["times"] },
+    async run({ times }, { registry }) {
+      const told = [];
+      for (let n = 0; n < times; n++) {
+        told.push(await registry.call("fs_read", { path: "note.txt" }).then(({ content }) => content, (error) => error.message));
+      }
+      return told;
+    },
+  }],
+};
+`;
+
 let directory: string;
 let suite: TestSuite;
 
@@ -37,6 +54,8 @@ beforeAll(async () => {
   const data = join(directory, "data");
   const policy = { allowedPaths: [data] };
   const tools = { use: ["fs_read", "listing", "brief"] };
+  const busyTools = { use: ["fs_read", "busy"] };
+  const busyTurn = { calls: [{ name: "busy", arguments: { times: 3 } }] };
   const model = (name: string) => ({ provider: "scripted", model: `${name}.json` });
   const calls = [
     { name: "fs_read", arguments: { path: "{{input}}" } },
@@ -46,8 +65,12 @@ beforeAll(async () => {
   const text = "{{result.fs_read.content}}, {{result.listing.stdout}}, {{result.brief.text}}";
   const files: Record<string, unknown> = {
     "agents/clerk.json": { name: "clerk", model: model("clerk"), tools },
+    "agents/spender.json": { name: "spender", model: model("spender"), tools: busyTools },
     "agents/speaker.json": { name: "speaker", model: model("speaker") },
     "models/clerk.json": { turns: [{ calls }, { text }] },
+    "models/spender.json": { turns: [busyTurn, busyTurn, { text: "done" }] },
+    "tools/busy.json": { name: "busy", executionType: "hosted" },
+    "hosted/busy.mjs": BUSY,
     "models/speaker.json": { turns: [{ text: "in short: {{input}}" }] },
     "tools/fs_read.json": { name: "fs_read", kind: "builtin", builtinPolicy: policy },
     "tools/hidden.json": { name: "hidden", kind: "builtin", builtinPolicy: { name: "fs_read", allowedPaths: ["/"] } },
@@ -92,6 +115,29 @@ it("ORCH-9 WORK-12 an agent's run reads a file, runs a command and calls a hoste
   expect(brief.names).toEqual(expect.arrayContaining(["fs_read", "listing", "brief"]));
   expect(brief.hidden).toMatch(/not in tools\.use/);
   expect(brief.escape).toMatch(/is not below the allowed directories/);
+});
+
+it("LOOP-3 WORK-12 what a hosted tool calls is bound by what its run allows", async () => {
+  const options = { allowedTools: ["busy"] };
+  const run = await runToEnd(suite.connection, { agent: "spender", text: "go", options });
+  expect(run.status).toBe(RunStatus.COMPLETED);
+  expect(outputOf(run, "busy")).toEqual(Array(3).fill('tool "fs_read" is not in the allowed_tools list'));
+});
+
+it("LOOP-1 WORK-12 what a hosted tool calls counts in its run's max_tool_calls, and none goes on beyond it", async () => {
+  const run = await runToEnd(suite.connection, {
+    agent: "spender",
+    text: "go",
+    options: { limits: { maxToolCalls: 3 } },
+  });
+  expect(run).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "max_tool_calls", turns: 1 });
+  expect(outputOf(run, "busy")).toEqual(["the note", "the note", expect.stringContaining("max_tool_calls")]);
+  const wide = await runToEnd(suite.connection, {
+    agent: "spender",
+    text: "go",
+    options: { limits: { maxToolCalls: 8 } },
+  });
+  expect(wide).toMatchObject({ status: RunStatus.COMPLETED, turns: 3 });
 });
 
 it("TOOL-1 what a catalogue's entry leaves out is as the worker pool describes it", async () => {

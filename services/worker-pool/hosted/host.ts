@@ -1,13 +1,16 @@
 import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import type { Answer, CallListener } from "../worker/worker.ts";
 import type { Ask } from "./messages.ts";
+import type { RunShare, Used } from "./run-share.ts";
 
 /** The call in which a hosted tool asks for something. */
-export interface AskingCall {
+export interface AskingCall extends RunShare {
   readonly callId: string;
   readonly scope: Scope | undefined;
   /** When its time is over. */
   readonly deadlineMs: number;
+  /** Grows with each thing that is done on its behalf. */
+  readonly used: Used;
   readonly signal: AbortSignal;
 }
 

@@ -3,9 +3,15 @@ import type { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts"
 import type { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
 import { Role, type Run, RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { AskingCall } from "../hosted/host.ts";
 import type { Ask } from "../hosted/messages.ts";
+import { addUsage, limitsOfRun } from "../hosted/run-share.ts";
 import type { Answer } from "../worker/worker.ts";
 
+interface Given {
+  limits: NonNullable<ReturnType<typeof limitsOfRun>>;
+  signal: AbortSignal;
+}
 type Generate = Extract<Ask, { kind: "generate" }>;
 
 /** Models by way of runs: of one turn, without tools, in a session of their own that is closed afterwards. */
@@ -18,10 +24,14 @@ export class AgentModels {
     this.#sessions = sessions;
   }
 
-  async generate(ask: Generate, id: string, scope: Scope, signal: AbortSignal): Promise<Answer> {
-    const { id: runId = "", sessionId = "" } = (await this.#start(ask, id, scope, signal)) ?? {};
+  async generate(ask: Generate, id: string, scope: Scope, call: AskingCall): Promise<Answer> {
+    const { signal, used } = call;
+    const limits = limitsOfRun(call, used, call.deadlineMs);
+    if (limits === undefined) return { kind: "error", error: "the run's budget is used up: no model is asked" };
+    const { id: runId = "", sessionId = "" } = (await this.#start(ask, id, scope, { limits, signal })) ?? {};
     try {
       const ended = await this.#ended(runId, signal);
+      addUsage(used, ended?.usage);
       if (ended?.status === RunStatus.COMPLETED)
         return { kind: "result", resultJson: JSON.stringify({ text: ended.outputText }) };
       const reason = ended?.error || ended?.reason || "the run is gone";
@@ -32,7 +42,8 @@ export class AgentModels {
     }
   }
 
-  async #start(ask: Generate, id: string, scope: Scope, signal: AbortSignal): Promise<Run | undefined> {
+  async #start(ask: Generate, id: string, scope: Scope, given: Given): Promise<Run | undefined> {
+    const { limits, signal } = given;
     const message = { role: Role.USER, text: ask.prompt };
     const { run } = await this.#runs.createRun(
       {
@@ -42,6 +53,7 @@ export class AgentModels {
           mode: RunMode.SINGLE_TURN,
           toolChoice: { choice: { case: "mode", value: "none" } },
           instructions: ask.instructions,
+          limits,
         },
         idempotencyKey: id,
       },

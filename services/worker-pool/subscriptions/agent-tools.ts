@@ -5,6 +5,7 @@ import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { AskingCall } from "../hosted/host.ts";
 import type { Ask } from "../hosted/messages.ts";
+import { addUsage, shareOfCall } from "../hosted/run-share.ts";
 import type { Answer } from "../worker/worker.ts";
 
 /** The agent's tools by way of the router, under the agent's policy. */
@@ -31,10 +32,15 @@ export class AgentTools {
     const { sessionId, runId, agentRevision } = scope;
     const deadline = timestampFromMs(call.deadlineMs);
     const { name, argumentsJson } = ask;
-    const request = { callId: id, sessionId, runId, agentRevision, name, argumentsJson, deadline };
+    const { used } = call;
+    used.calls += 1;
+    const place = { callId: id, sessionId, runId, agentRevision, deadline };
+    const request = { ...place, name, argumentsJson, ...shareOfCall(call, used) };
     for await (const { event } of this.#router.callTool(request, { signal: call.signal })) {
       if (event.case !== "result") continue;
-      const { outputJson, isError } = event.value;
+      const { outputJson, isError, usage, calls } = event.value;
+      used.calls += calls;
+      addUsage(used, usage);
       return isError ? errorAnswer(outputJson) : { kind: "result", resultJson: outputJson };
     }
     return refuse("data_loss", `the call of ${name} ended without a result`);

@@ -1,10 +1,15 @@
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create, type JsonObject } from "@bufbuild/protobuf";
+import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
-import { CallToolRequestSchema, type CallToolResponse, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import {
+  CallToolRequestSchema,
+  type CallToolResponse,
+  RunBoundsSchema,
+  ToolProviderService,
+} from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { clientFor } from "#runtime/rpc/client.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
@@ -26,7 +31,9 @@ export interface CallInput {
   timeoutMs?: number;
   source?: { name: string; config?: JsonObject };
   builtinPolicy?: { name: string; allowedPaths?: string[]; allowedCommands?: string[]; timeoutMs?: number };
-  scope?: { sessionId: string; agent: string; agentRevision?: number; principal?: string };
+  scope?: { sessionId: string; agent: string; agentRevision?: number; principal?: string; runId?: string };
+  bounds?: MessageInitShape<typeof RunBoundsSchema>;
+  allowedTools?: string[];
   config?: JsonObject;
 }
 
@@ -69,7 +76,8 @@ export async function openPoolOnBus(
     bus,
     provider,
     directory,
-    async call({ args = {}, timeoutMs, callId = `call-${++lastCall}`, ...rest }, signal) {
+    async call({ args = {}, timeoutMs, callId = `call-${++lastCall}`, bounds, ...more }, signal) {
+      const rest = { ...more, ...(bounds && { bounds: create(RunBoundsSchema, bounds) }) };
       const argumentsJson = JSON.stringify(args);
       const deadline = timeoutMs === undefined ? undefined : timestampFromMs(Date.now() + timeoutMs);
       const request = create(CallToolRequestSchema, { ...rest, callId, argumentsJson, ...(deadline && { deadline }) });

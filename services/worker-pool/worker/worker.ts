@@ -9,11 +9,15 @@
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { startTimer } from "#runtime/time/timer.ts";
+import type { Used } from "../hosted/run-share.ts";
 import { type WrittenLine, writtenLineFromText } from "../logs/log-line.ts";
 import { type CallRequest, type Frame, lineFromCancel, lineFromRequest, type Progress, parseFrame } from "./frames.ts";
 import { createLastWords } from "./last-words.ts";
 
-export type Answer = { kind: "result"; resultJson: string } | { kind: "error"; error: string };
+export type Answer = ({ kind: "result"; resultJson: string } | { kind: "error"; error: string }) & {
+  /** What was done on the call's behalf, by tools that can have that done. */
+  used?: Used;
+};
 
 /** Who is told what happens in a call. */
 export interface CallListener {

@@ -1,0 +1,62 @@
+import type { RunBounds } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { ModelUsage } from "#gen/toolbus/tool/v1/tool_pb.ts";
+
+/*
+ * What a hosted tool does by way of the service is done on behalf of the run that called it, inside what that run leaves to the
+ * call, and counts there: the router and the orchestrator hold each step to it, and the call's result tells the sum.
+ */
+
+/** What the run that calls leaves to a call, and allows. */
+export interface RunShare {
+  readonly bounds: RunBounds | undefined;
+  readonly allowedTools: string[];
+}
+
+/** What was done on a call's behalf so far. */
+export interface Used {
+  calls: number;
+  inputTokens: bigint;
+  outputTokens: bigint;
+  cost: number;
+}
+
+export function nothingUsed(): Used {
+  return { calls: 0, inputTokens: 0n, outputTokens: 0n, cost: 0 };
+}
+
+export function addUsage(used: Used, usage: Omit<ModelUsage, "$typeName"> | undefined): void {
+  if (usage === undefined) return;
+  used.inputTokens += usage.inputTokens;
+  used.outputTokens += usage.outputTokens;
+  used.cost += usage.cost;
+}
+
+/** What the next step may use; without a bound of the run there is none. */
+export function leftAfter({ bounds }: RunShare, used: Used) {
+  const { tokensLeft, costLeft } = bounds ?? {};
+  const tokens = used.inputTokens + used.outputTokens;
+  return {
+    ...(tokensLeft !== undefined && { tokensLeft: tokensLeft > tokens ? tokensLeft - tokens : 0n }),
+    ...(costLeft !== undefined && { costLeft: Math.max(0, costLeft - used.cost) }),
+  };
+}
+
+/** What the router is told with a call; `used` counts it already. Which tool a turn must call is nothing to it. */
+export function shareOfCall(share: RunShare, used: Used) {
+  const { bounds, allowedTools } = share;
+  if (bounds === undefined) return { allowedTools };
+  const { turn, maxTurns, maxToolCalls } = bounds;
+  const place = { turn, maxTurns, maxToolCalls, call: bounds.call + used.calls };
+  return { allowedTools, bounds: { ...place, ...leftAfter(share, used) } };
+}
+
+/** The limits of a run that a call starts; undefined when nothing is left that it could use. */
+export function limitsOfRun(share: RunShare, used: Used, deadlineMs: number) {
+  const { tokensLeft, costLeft } = leftAfter(share, used);
+  if (tokensLeft === 0n || costLeft === 0) return undefined;
+  return {
+    deadlineMs: Math.min(2 ** 32 - 1, Math.max(1, Math.floor(deadlineMs - Date.now()))),
+    ...(tokensLeft !== undefined && { maxTokens: tokensLeft }),
+    ...(costLeft !== undefined && { maxCost: costLeft }),
+  };
+}
