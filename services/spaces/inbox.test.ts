@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
-import { createInbox, type InboxStore, mostWaiting } from "./inbox.ts";
+import { createInbox, type InboxStore, type Mark, mostWaiting } from "./inbox.ts";
 
 const owner = { sessionId: "s", agent: "a" };
 
@@ -13,19 +13,26 @@ function event(eventId: string): InboxEvent {
 /** A store that dies where it is told to: at the n-th of its writes. */
 function createMortalStore() {
   let events: InboxEvent[] = [];
-  const seen = new Set<string>();
+  const marks = new Map<string, Mark>();
+  const endOf = () => ({ count: events.length, lastSequence: Number(events.at(-1)?.sequence ?? 0) });
   let last = 0;
   const store = {
     writesLeft: Number.POSITIVE_INFINITY,
+    eventsRead: 0,
     write() {
       if (store.writesLeft-- <= 0) throw new Error("the process died");
     },
   };
   const inboxStore: InboxStore = {
-    read: async () => ({ events: [...events], lastSequence: Number(events.at(-1)?.sequence ?? 0) }),
+    async read(_, fromSequence = 0) {
+      const read = events.filter(({ sequence }) => sequence >= fromSequence);
+      store.eventsRead += read.length;
+      return read;
+    },
+    end: async () => endOf(),
     async append(appended, after) {
       store.write();
-      if (after !== Number(events.at(-1)?.sequence ?? 0)) return false;
+      if (after !== endOf().lastSequence) return false;
       events.push({ ...appended, sequence: BigInt(++last) });
       return true;
     },
@@ -36,10 +43,16 @@ function createMortalStore() {
     async *follow() {
       yield* events;
     },
-    wasSeen: async (_, eventId) => seen.has(eventId),
+    async mark(_, eventId) {
+      const standing = marks.get(eventId) ?? "none";
+      if (standing !== "none") return standing;
+      store.write();
+      marks.set(eventId, "waiting");
+      return "none";
+    },
     async markSeen(_, eventId) {
       store.write();
-      seen.add(eventId);
+      marks.set(eventId, "seen");
     },
   };
   const wakes: string[] = [];
@@ -66,12 +79,12 @@ describe("an inbox", () => {
   });
 
   test("TOOL-9 an event that waits has woken its session, wherever its delivery died; one that was seen wakes nobody", async () => {
-    for (const writes of [0, 1]) {
+    for (const writes of [0, 1, 2]) {
       const { store, wakes, inbox } = createMortalStore();
       store.writesLeft = writes;
       await inbox.deliver(event("tr:1")).catch(() => {}); // the death that is tried
       store.writesLeft = Number.POSITIVE_INFINITY;
-      expect(await inbox.deliver(event("tr:1"))).toEqual({ duplicate: writes === 1 });
+      expect(await inbox.deliver(event("tr:1"))).toEqual({ duplicate: writes === 2 });
       expect(wakes).toEqual(["s"]);
       await inbox.acknowledge(owner, ["tr:1"]);
       await inbox.deliver(event("tr:1"));
@@ -92,6 +105,21 @@ describe("an inbox", () => {
     expect(await inbox.deliver(words("msg:1"))).toEqual({ duplicate: true });
     await expect(inbox.deliver(event("tr:too many"))).rejects.toThrow(/wait for the agents of the session/);
     expect(await inbox.deliver(event("tr:first"))).toEqual({ duplicate: true });
+  });
+
+  test("TOOL-9 of many deliveries of one event at once one is stored, and of many events each", async () => {
+    const { inbox } = createMortalStore();
+    const ids = Array.from({ length: 200 }, (_, n) => `tr:${n % 20}`);
+    const delivered = await Promise.all(ids.map((id) => inbox.deliver(event(id))));
+    expect(delivered.filter(({ duplicate }) => !duplicate)).toHaveLength(20);
+    expect(new Set((await inbox.list(owner)).map(({ eventId }) => eventId)).size).toBe(20);
+    expect(await inbox.list(owner)).toHaveLength(20);
+  });
+
+  test("what a delivery reads does not grow with what waits", async () => {
+    const { store, inbox } = createMortalStore();
+    for (let number = 0; number < mostWaiting; number++) await inbox.deliver(event(`tr:${number}`));
+    expect(store.eventsRead).toBe(0);
   });
 
   test("what is for nobody is refused", async () => {

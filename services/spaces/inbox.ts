@@ -8,16 +8,26 @@ import { isSameOwner, type Owner } from "./owner.ts";
 
 /** Where inboxes are kept: what waits, and which events wait no longer. */
 export interface InboxStore {
-  /** Everything that waits for agents of the session, in order, with the position to append behind. */
-  read(sessionId: string): Promise<{ events: InboxEvent[]; lastSequence: number }>;
+  /** What waits for agents of the session, in order, from a position on; everything unless told. */
+  read(sessionId: string, fromSequence?: number): Promise<InboxEvent[]>;
+  /** How much waits, and the position to append behind. */
+  end(sessionId: string): Promise<InboxEnd>;
   /** Appends behind that position; false when somebody else wrote there. */
   append(event: InboxEvent, after: number): Promise<boolean>;
   remove(event: InboxEvent): Promise<void>;
   /** What waits from a sequence on and what comes, until the signal aborts. */
   follow(sessionId: string, fromSequence: bigint, signal: AbortSignal): AsyncIterable<InboxEvent>;
-  wasSeen(owner: Owner, eventId: string): Promise<boolean>;
+  /** Marks an event as waiting unless it has a mark, and gives the mark that it had. */
+  mark(owner: Owner, eventId: string): Promise<Mark>;
   markSeen(owner: Owner, eventId: string): Promise<void>;
 }
+
+export interface InboxEnd {
+  readonly count: number;
+  readonly lastSequence: number;
+}
+
+export type Mark = "none" | "waiting" | "seen";
 
 export interface Inbox {
   /** Gives whether it was there before: then nothing is stored. */
@@ -38,10 +48,11 @@ export interface InboxParts {
 export const mostWaiting = 900;
 
 /**
- * I1  An event is marked as seen before it is removed. So whoever finds it neither waiting nor, looked up afterwards, seen,
- *     knows that it was never delivered.
- * I2  An append names the position that it follows: of two deliveries of one event the second is refused, reads again, and
- *     finds the first.
+ * I1  An event is marked as waiting before it stands, and as seen before it is removed. So one without a mark was never
+ *     delivered, and nothing has to be read to know that. One that is marked as waiting stands, or its delivery died before
+ *     it did: then the whole inbox is read.
+ * I2  An append names the position that it follows, which was read before the mark: of two deliveries of one event the second
+ *     is refused, reads what came meanwhile, and finds the first.
  * I3  Room is made for an event by forgetting the oldest words, which stand in their space too; never by forgetting a result
  *     or a plan: when there is nothing else, the event is refused.
  * I4  Whoever delivers an event and finds it waiting wakes the session, also when it was there before: the one who stored
@@ -49,23 +60,30 @@ export const mostWaiting = 900;
  */
 export function createInbox({ store, clock, wake }: InboxParts): Inbox {
   const waiting = async (owner: Owner) => {
-    const { events } = await store.read(owner.sessionId);
+    const events = await store.read(owner.sessionId);
     return events.filter((event) => isSameOwner(event, owner)).map(asRead);
   };
 
   /** Gives where it stands: nobody reads what has been seen. */
   async function put(event: InboxEvent): Promise<"stored" | "waiting" | "seen"> {
+    const { sessionId, eventId } = event;
+    const stands = async (from?: number) => (await store.read(sessionId, from)).some((other) => isSame(other, event));
+    let end = await store.end(sessionId);
+    const mark = await store.mark(event, eventId); // I1
+    if (mark === "seen") return "seen";
+    if (mark === "waiting" && (await stands())) return "waiting";
     for (;;) {
-      const { events, lastSequence } = await store.read(event.sessionId);
-      if (events.some((other) => isSameOwner(other, event) && other.eventId === event.eventId)) return "waiting";
-      if (await store.wasSeen(event, event.eventId)) return "seen"; // I1
-      if (events.length >= mostWaiting)
-        await makeRoom(events); // I3
-      else if (await store.append(event, lastSequence)) return "stored"; // I2
+      if (end.count >= mostWaiting)
+        await makeRoom(sessionId); // I3
+      else if (await store.append(event, end.lastSequence)) return "stored"; // I2
+      const { lastSequence } = end;
+      end = await store.end(sessionId);
+      if (await stands(lastSequence + 1)) return "waiting";
     }
   }
 
-  async function makeRoom(events: readonly InboxEvent[]): Promise<void> {
+  async function makeRoom(sessionId: string): Promise<void> {
+    const events = await store.read(sessionId);
     const oldest =
       events.find(({ event }) => event.case === "message") ??
       refuse("resource_exhausted", `${events.length} results and plans wait for the agents of the session`);
@@ -94,6 +112,10 @@ export function createInbox({ store, clock, wake }: InboxParts): Inbox {
       }
     },
   };
+}
+
+function isSame(one: InboxEvent, other: InboxEvent): boolean {
+  return one.eventId === other.eventId && isSameOwner(one, other);
 }
 
 const token = /^[a-zA-Z0-9_-]{1,64}$/;

@@ -3,23 +3,35 @@ import { clone, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import { appendFenced } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { createKey, readKey } from "#runtime/bus/key-value.ts";
-import { followSubject, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
-import type { InboxStore } from "../inbox.ts";
+import { isPassing } from "#runtime/bus/jetstream-errors.ts";
+import { casUpdate } from "#runtime/bus/key-value.ts";
+import { persist } from "#runtime/bus/link.ts";
+import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
+import type { InboxStore, Mark } from "../inbox.ts";
 import { keyOf, type Owner } from "../owner.ts";
 
 const stream = "TOOLBUS_INBOX";
-const seenBucket = "toolbus_inbox_seen";
+const markBucket = "toolbus_inbox_seen";
+const WAITING = "waiting";
+const SEEN = "";
 
-/** Inboxes in their stream, which holds what waits and nothing else; what was seen stands in a bucket. */
+/** Inboxes in their stream, which holds what waits and nothing else; the marks of events stand in a bucket. */
 export function createStreamInbox(bus: Bus): InboxStore {
   return {
-    async read(sessionId) {
+    async read(sessionId, fromSequence) {
       const events: InboxEvent[] = [];
       const subject = subjectOfInbox(sessionId);
-      for await (const message of readSubject(bus, subject)) events.push(eventFromStored(message));
-      const lastSequence = events.length > 0 ? Number(events.at(-1)?.sequence) : 0;
-      return { events, lastSequence };
+      for await (const message of readSubject(bus, subject, { fromSequence })) events.push(eventFromStored(message));
+      return events;
+    },
+    async end(sessionId) {
+      const subject = subjectOfInbox(sessionId);
+      const info = () => bus.manager.streams.info(stream, { subjects_filter: subject });
+      const [lastSequence, { state }] = await Promise.all([
+        lastSequenceOf(bus, subject),
+        persist(bus.link, info, { what: `counting ${subject}`, isPassing }),
+      ]);
+      return { lastSequence, count: state.subjects?.[subject] ?? 0 };
     },
     async append(event, after) {
       const stored = clone(InboxEventSchema, event);
@@ -41,9 +53,17 @@ export function createStreamInbox(bus: Bus): InboxStore {
       const from = { fromSequence: Math.max(Number(fromSequence), 1), signal };
       for await (const message of followSubject(bus, subjectOfInbox(sessionId), from)) yield eventFromStored(message);
     },
-    wasSeen: async (owner, eventId) => (await readKey(bus, seenBucket, seenKey(owner, eventId))) !== undefined,
+    mark: (owner, eventId) =>
+      casUpdate<Mark>(bus, markBucket, markKey(owner, eventId), (entry) => {
+        if (entry === undefined) return { set: WAITING, result: "none" };
+        return { keep: true, result: entry.string() === WAITING ? "waiting" : "seen" };
+      }).then(({ result }) => result),
     async markSeen(owner, eventId) {
-      await createKey(bus, { bucket: seenBucket, key: seenKey(owner, eventId), value: "" }); // marked twice is marked
+      await casUpdate(bus, markBucket, markKey(owner, eventId), (entry) =>
+        entry === undefined || entry.string() === WAITING
+          ? { set: SEEN, result: undefined }
+          : { keep: true, result: undefined },
+      );
     },
   };
 }
@@ -59,6 +79,6 @@ function eventFromStored(message: StoredMessage): InboxEvent {
 }
 
 /** Ids of events hold what keys may not. */
-function seenKey(owner: Owner, eventId: string): string {
+function markKey(owner: Owner, eventId: string): string {
   return `${keyOf(owner)}.${createHash("sha256").update(eventId).digest("base64url")}`;
 }
