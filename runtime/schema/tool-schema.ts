@@ -1,4 +1,4 @@
-import { isObject } from "./validator.ts";
+import { isObject } from "./json-object.ts";
 
 /** What a tool says of its arguments and its results. */
 export type SchemaPlace = "arguments" | "results";

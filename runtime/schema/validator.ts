@@ -1,10 +1,13 @@
-import { Ajv as Draft07, type ErrorObject, type ValidateFunction } from "ajv";
-import { Ajv2020 as Draft2020 } from "ajv/dist/2020.js";
-import addFormats from "ajv-formats";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { effortOf, unescaped } from "./effort.ts";
+import { type Compiled, Dialects } from "./dialects.ts";
+import { messageFromErrors } from "./error-text.ts";
+import { isObject } from "./json-object.ts";
+import { KeptSchemas } from "./kept-schemas.ts";
 import { createPatternEngine, PatternTooSlow } from "./patterns.ts";
 import { createTimeLimit, OutOfTime } from "./time-limit.ts";
+
+export { messageFromError } from "./error-text.ts";
+export { isObject } from "./json-object.ts";
 
 /** A JSON text that was read and found to fit, or what is wrong with it. */
 export type Validation = { kind: "valid"; value: unknown } | { kind: "invalid"; message: string };
@@ -21,12 +24,6 @@ export interface Validator {
   /** What is held in memory. */
   readonly kept: { schemas: number; characters: number };
 }
-
-type Compiled =
-  | { kind: "compiled"; validate: ValidateFunction; effort: number; remove: () => void }
-  | { kind: "faulty"; fault: string };
-
-const MAX_TOLD = 5;
 
 /** A validation has this time for its patterns together, and one that could be long, for all that it does. */
 const LIMIT_MS = 200;
@@ -45,64 +42,15 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
   const { maxSchemas = 10_000, maxCharacters = 64 * 1_024 * 1_024 } = options;
   const patterns = createPatternEngine(LIMIT_MS);
   const limit = createTimeLimit(LIMIT_MS);
-  const code = { regExp: patterns.engine };
-  const settings = { allErrors: true, strict: false, addUsedSchema: false, logger: false, code } as const;
-  const draft2020 = new Draft2020(settings);
-  const draft07 = new Draft07(settings);
-  addFormats.default(draft2020);
-  addFormats.default(draft07);
-  const compiledByText = new Map<string, Compiled>();
-  let characters = 0;
-
-  function compile(text: string): Compiled {
-    try {
-      const schema: unknown = JSON.parse(text);
-      if (typeof schema !== "boolean" && !isObject(schema))
-        return { kind: "faulty", fault: "a JSON Schema is an object" };
-      const { ajv, plain } = readBy(schema);
-      return {
-        kind: "compiled",
-        validate: ajv.compile(plain),
-        effort: effortOf(plain),
-        remove: () => isObject(plain) && ajv.removeSchema(plain),
-      };
-    } catch (error) {
-      return { kind: "faulty", fault: messageFromUnknown(error) };
-    }
-  }
-
-  /** A dialect that is named in another spelling, or that only its vocabulary sets apart, is read by the nearest draft. */
-  function readBy(schema: Record<string, unknown> | boolean) {
-    const isDraft07 = isObject(schema) && /draft-0[67]/.test(String(schema.$schema ?? ""));
-    return { ajv: isDraft07 ? draft07 : draft2020, plain: isObject(schema) ? withoutDialect(schema) : schema };
-  }
-
-  function compiled(text: string): Compiled {
-    const found = compiledByText.get(text);
-    const schema = found ?? compile(text);
-    if (found === undefined) characters += text.length;
-    else compiledByText.delete(text); // the last used stands last
-    compiledByText.set(text, schema);
-    while (compiledByText.size > maxSchemas || (characters > maxCharacters && compiledByText.size > 1)) forgetOldest();
-    return schema;
-  }
-
-  function forgetOldest(): void {
-    const [text, oldest] = compiledByText.entries().next().value!;
-    compiledByText.delete(text);
-    characters -= text.length;
-    if (oldest.kind === "compiled") oldest.remove();
-  }
+  const dialects = new Dialects(patterns);
+  const kept = new KeptSchemas({ compile: (text) => dialects.compile(text), maxSchemas, maxCharacters });
 
   function check(schemaJson: string, { value, length }: Parsed, what: string): Validation {
     if (schemaJson === "") return { kind: "valid", value };
-    const schema = compiled(schemaJson);
+    const schema = kept.get(schemaJson);
     if (schema.kind === "faulty") return { kind: "invalid", message: `${what} cannot be checked: ${schema.fault}` };
-    patterns.begin();
-    limit.begin();
-    const isQuick = schema.effort * length <= QUICK_LOOKS;
     try {
-      if (isQuick ? schema.validate(value) : limit.run(() => schema.validate(value))) return { kind: "valid", value };
+      if (fits(schema, { value, length })) return { kind: "valid", value };
     } catch (error) {
       const isBeyond = error instanceof PatternTooSlow || error instanceof OutOfTime || error instanceof RangeError;
       if (isBeyond) return { kind: "invalid", message: `${what} cannot be checked: ${error.message}` };
@@ -111,9 +59,16 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
     return { kind: "invalid", message: messageFromErrors(schema.validate.errors ?? [], what) };
   }
 
+  function fits({ validate, effort }: Extract<Compiled, { kind: "compiled" }>, { value, length }: Parsed): boolean {
+    patterns.begin();
+    limit.begin();
+    const isQuick = effort * length <= QUICK_LOOKS;
+    return isQuick ? validate(value) : limit.run(() => validate(value));
+  }
+
   return {
     get kept() {
-      return { schemas: compiledByText.size, characters };
+      return { schemas: kept.size, characters: kept.characters };
     },
     parseArguments(schemaJson, argumentsJson) {
       const parsed = parseJson(argumentsJson || "{}", "the arguments");
@@ -127,25 +82,11 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
       return check(schemaJson, { value: parsed.value, length: outputJson.length }, "result");
     },
     faultOfSchema(schemaJson) {
-      const schema = compiled(schemaJson);
+      const schema = kept.get(schemaJson);
       return schema.kind === "faulty" ? schema.fault : undefined;
     },
-    faultOfShape(schema) {
-      const { ajv, plain } = readBy(isObject(schema) ? schema : schema === true);
-      try {
-        return ajv.validateSchema(plain)
-          ? undefined
-          : ajv.errorsText(ajv.errors?.slice(0, MAX_TOLD), { dataVar: "schema" });
-      } catch (error) {
-        return messageFromUnknown(error);
-      }
-    },
+    faultOfShape: (schema) => dialects.faultOfShape(schema),
   };
-}
-
-/** Under a name of its own, since the compiler finds no `#` in a schema without one. */
-function withoutDialect({ $schema: _, ...schema }: Record<string, unknown>): Record<string, unknown> {
-  return typeof schema.$id === "string" && schema.$id !== "" ? schema : { ...schema, $id: "https://schema.invalid/" };
 }
 
 interface Parsed {
@@ -160,30 +101,4 @@ function parseJson(text: string, what: string): Validation {
   } catch (error) {
     return { kind: "invalid", message: `${what} must be valid JSON: ${messageFromUnknown(error)}` };
   }
-}
-
-function messageFromErrors(errors: ErrorObject[], what: string): string {
-  const told = errors.slice(0, MAX_TOLD).map((error) => messageFromError(error, what));
-  if (errors.length > MAX_TOLD) told.push(`and ${errors.length - MAX_TOLD} more`);
-  return told.join("; ");
-}
-
-export function messageFromError(error: ErrorObject, root: string): string {
-  const { additionalProperty, unevaluatedProperty, allowedValues, allowedValue } = error.params;
-  const extra = additionalProperty ?? unevaluatedProperty;
-  const path = pathFromPointer(error.instancePath, root);
-  if (extra !== undefined) return `${pathFromPointer(`${error.instancePath}/${extra}`, root)}: is not a known field`;
-  const values = allowedValues ?? (allowedValue === undefined ? undefined : [allowedValue]);
-  return `${path}: ${error.message}${values === undefined ? "" : ` (${values.map((value: unknown) => JSON.stringify(value)).join(", ")})`}`;
-}
-
-/** `/tools/use/0` → `tools.use[0]`, below the root's name. */
-function pathFromPointer(pointer: string, root: string): string {
-  const steps = pointer.split("/").slice(1).map(unescaped);
-  const path = steps.map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`)).join("");
-  return root === "" ? path.replace(/^\./, "") || "the file" : root + path;
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

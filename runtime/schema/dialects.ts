@@ -1,0 +1,72 @@
+import { Ajv as Draft07, type Options, type ValidateFunction } from "ajv";
+import { Ajv2020 as Draft2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { effortOf } from "./effort.ts";
+import { MAX_TOLD } from "./error-text.ts";
+import { isObject } from "./json-object.ts";
+import type { PatternEngine } from "./patterns.ts";
+
+export type Compiled =
+  | { kind: "compiled"; validate: ValidateFunction; effort: number; remove: () => void }
+  | { kind: "faulty"; fault: string };
+
+/** The drafts of JSON Schema that are read, each by a compiler of its own. */
+export class Dialects {
+  readonly #draft2020: Draft2020;
+  readonly #draft07: Draft07;
+
+  constructor({ engine }: Pick<PatternEngine, "engine">) {
+    const settings: Options = {
+      allErrors: true,
+      strict: false,
+      addUsedSchema: false,
+      logger: false,
+      code: { regExp: engine },
+    };
+    this.#draft2020 = new Draft2020(settings);
+    this.#draft07 = new Draft07(settings);
+    addFormats.default(this.#draft2020);
+    addFormats.default(this.#draft07);
+  }
+
+  compile(text: string): Compiled {
+    try {
+      const schema: unknown = JSON.parse(text);
+      if (typeof schema !== "boolean" && !isObject(schema))
+        return { kind: "faulty", fault: "a JSON Schema is an object" };
+      const { ajv, plain } = this.#readBy(schema);
+      return {
+        kind: "compiled",
+        validate: ajv.compile(plain),
+        effort: effortOf(plain),
+        remove: () => isObject(plain) && ajv.removeSchema(plain),
+      };
+    } catch (error) {
+      return { kind: "faulty", fault: messageFromUnknown(error) };
+    }
+  }
+
+  /** What is wrong by the dialect's own schema; undefined when nothing is. */
+  faultOfShape(schema: object | boolean): string | undefined {
+    const { ajv, plain } = this.#readBy(isObject(schema) ? schema : schema === true);
+    try {
+      if (ajv.validateSchema(plain)) return undefined;
+      return ajv.errorsText(ajv.errors?.slice(0, MAX_TOLD), { dataVar: "schema" });
+    } catch (error) {
+      return messageFromUnknown(error);
+    }
+  }
+
+  /** A dialect that is named in another spelling, or that only its vocabulary sets apart, is read by the nearest draft. */
+  #readBy(schema: Record<string, unknown> | boolean) {
+    const isDraft07 = isObject(schema) && /draft-0[67]/.test(String(schema.$schema ?? ""));
+    const ajv = isDraft07 ? this.#draft07 : this.#draft2020;
+    return { ajv, plain: isObject(schema) ? withoutDialect(schema) : schema };
+  }
+}
+
+/** Under a name of its own, since the compiler finds no `#` in a schema without one. */
+function withoutDialect({ $schema: _, ...schema }: Record<string, unknown>): Record<string, unknown> {
+  return typeof schema.$id === "string" && schema.$id !== "" ? schema : { ...schema, $id: "https://schema.invalid/" };
+}
