@@ -13,8 +13,9 @@ import { createSubject, type Reached, type Subject } from "./subject.ts";
 import { watch } from "./watcher.ts";
 import type { World } from "./world.ts";
 
-/** A run that takes longer is lost. */
-const runMs = 90_000;
+/** A run that nothing is heard of for so long is lost, and one that takes so long in all. */
+const silenceMs = 60_000;
+const runMs = 240_000;
 /** How long after the run's end a watcher may wait for its next word. */
 const watchersMs = 15_000;
 
@@ -119,10 +120,10 @@ async function watchToEnd(
 ): Promise<Watched[]> {
   const giveUp = new AbortController();
   const timer = setTimeout(() => giveUp.abort(), Math.max(0, giveUpAtMs - performance.now()));
-  let patience: NodeJS.Timeout | undefined;
+  let patience = setTimeout(() => giveUp.abort(), silenceMs);
   const onSeen: Subject["onSeen"] = (seen) => {
     subject.onSeen(seen);
-    patience?.refresh();
+    patience.refresh();
   };
   const common = { runs: world.runs, runId, signal: giveUp.signal, onSeen };
   const forever = Number.POSITIVE_INFINITY;
@@ -134,6 +135,7 @@ async function watchToEnd(
   ];
   await Promise.race(watchers);
   clearTimeout(timer);
+  clearTimeout(patience);
   patience = setTimeout(() => giveUp.abort(), watchersMs);
   const watched = await Promise.all(watchers);
   clearTimeout(patience);

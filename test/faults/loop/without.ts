@@ -14,8 +14,13 @@ export const withouts: Readonly<Record<string, Without>> = {
     edits: [
       {
         file: "runtime/bus/append.ts",
-        from: "expect: { lastSubjectSequence: append.expectedLastSequence }, // A2",
-        to: 'expect: append.subject.startsWith("toolbus.run.run_") ? {} : { lastSubjectSequence: append.expectedLastSequence },',
+        from: "function allHeaders({ headers: fields, expectedLastSequence, messageId }: FencedAppend,",
+        to: "function allHeaders({ headers: fields, expectedLastSequence, messageId, subject }: FencedAppend,",
+      },
+      {
+        file: "runtime/bus/append.ts",
+        from: "all.set(PubHeaders.ExpectedLastSubjectSequenceHdr,",
+        to: 'if (!subject.startsWith("toolbus.run.run_")) all.set(PubHeaders.ExpectedLastSubjectSequenceHdr,',
       },
     ],
     pairs: [
