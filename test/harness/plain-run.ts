@@ -1,9 +1,4 @@
-<<<<<<< HEAD
-import { create } from "@bufbuild/protobuf";
-=======
-import { fileURLToPath } from "node:url";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
->>>>>>> c395522 (tmp)
 import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { ItemSchema, Role, type Run, type RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Connection } from "../../cli/connection.ts";
