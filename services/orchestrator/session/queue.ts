@@ -11,7 +11,7 @@ import { create } from "@bufbuild/protobuf";
 import { type QueuedRun, QueuedRunSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { RunState } from "../run/fold.ts";
-import { openJournal, type RunJournal, type RunLog } from "../run/journal.ts";
+import { createJournal, type RunJournal, type RunLog } from "../run/journal.ts";
 
 export interface QueueEntry {
   readonly queued: QueuedRun;
@@ -88,17 +88,19 @@ export interface ActiveRun {
   readonly state: RunState;
 }
 
-/** The run whose turn it is: the first in the queue that has not ended. */
+/** The run whose turn it is: the first in the queue that has not ended. Of the run of a known journal only what is new is read. */
 export async function findActiveRun(
   queues: SessionQueues,
   log: RunLog,
   sessionId: string,
   clock: Clock,
+  known?: RunJournal,
 ): Promise<ActiveRun | undefined> {
   let active: ActiveRun | undefined;
   for await (const entry of entriesBackward(queues, await queues.last(sessionId))) {
-    const journal = await openJournal(log, entry.queued.runId, clock);
-    const { state } = journal;
+    const { runId } = entry.queued;
+    const journal = known?.state?.runId === runId ? known : createJournal(log, runId, clock);
+    const state = await journal.refresh();
     if (state === undefined) continue;
     if (state.phase.kind !== "ended") active = { entry, journal, state };
     if (state.claim !== undefined) break; // Q2

@@ -208,3 +208,18 @@ test("LOOP-16 a run that has parked is put down without another look at its log"
 });
 
 const callItem = { item: { case: "functionCall" as const, value: { callId: "c", name: "ask", argumentsJson: "{}" } } };
+
+test("LOOP-13 when a run has ended, what this process has read of its log is not read again", async () => {
+  const { worker, accept, log, letGo } = openWorker();
+  await accept("first");
+  const readAfter: number[] = [];
+  const read = log.read.bind(log);
+  log.read = (runId, afterPosition) => {
+    readAfter.push(afterPosition);
+    return read(runId, afterPosition);
+  };
+  letGo();
+  await worker.work(wakeOf(1, { runId: "first" }));
+  expect(log.events("first").at(-1)?.event.case).toBe("ended");
+  expect(readAfter.filter((position) => position === 0)).toHaveLength(1);
+});

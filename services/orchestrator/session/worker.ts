@@ -37,7 +37,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import type { LoopOutcome } from "../loop/loop.ts";
 import { type ClaimedRun, claimRun, Superseded } from "../run/claim.ts";
 import { isRunnable } from "../run/fold.ts";
-import { wakeWaitsMs } from "../run/journal.ts";
+import { type RunJournal, wakeWaitsMs } from "../run/journal.ts";
 import { isPassing } from "./passing.ts";
 import { type ActiveRun, enqueue, findActiveRun } from "./queue.ts";
 import type { HolderAnswer, Wake } from "./wake.ts";
@@ -96,11 +96,13 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
     }
     const hold: Hold = { wakeId: wake.id, kept, hasNews: false, nudge: () => {} };
     holdsBySession.set(sessionId, hold); // W2
+    let journal: RunJournal | undefined;
     try {
       for (;;) {
         hold.hasNews = false;
-        const active = known ?? (await findActiveRun(queues, log, sessionId, clock));
+        const active = known ?? (await findActiveRun(queues, log, sessionId, clock, journal));
         known = undefined;
+        journal = active?.journal;
         const hasWork = active !== undefined && isRunnable(active.state, clock.now());
         const verdict = await (hasWork ? takeUp(active, hold) : rest(active, wake));
         if (verdict === undefined || (verdict.kind === "done" && hold.hasNews)) continue;
