@@ -46,7 +46,7 @@ export function createOutside({ store, waiters, offers, absence, audit, clock }:
   async function offer({ record, isMine }: Opened, state: State): Promise<void> {
     if (!isExternal(record) || !isMine) return;
     try {
-      if (!(await offers.hand(record))) await offers.offer(record, "first");
+      if (!offers.hand(record)) await offers.offer(record, "first");
     } catch (error) {
       await dismiss(record, state, failure(`the call could not be offered to a watcher: ${messageFromUnknown(error)}`));
     }
@@ -92,7 +92,7 @@ export function createOutside({ store, waiters, offers, absence, audit, clock }:
       return answer;
     } finally {
       leaveAbsence();
-      end(new Error("the wait is over"));
+      end(OVER);
     }
   }
 
@@ -112,6 +112,9 @@ export function createOutside({ store, waiters, offers, absence, audit, clock }:
     },
   };
 }
+
+/** Made once: nobody reads the stack of an error that each wait would make. */
+const OVER = new Error("the wait is over");
 
 function timedOut({ timeoutMs }: Deadline): Answer {
   return failure(`Tool timed out after ${timeoutMs}ms`);

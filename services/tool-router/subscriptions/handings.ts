@@ -1,9 +1,8 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { errors, type Msg, type Subscription } from "@nats-io/transport-node";
+import { createInbox, type Msg, type Subscription } from "@nats-io/transport-node";
 import { type ToolCallRecord, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { FIRST_LOOK_MS } from "../duty.ts";
 import { tokenFrom } from "./subject-token.ts";
 
@@ -12,34 +11,47 @@ import { tokenFrom } from "./subject-token.ts";
  *
  * G1  A subject a tool, with a queue group of the routers that hold watchers of it: the server gives a call to one of them,
  *     or says that there is none.
- * G2  Nothing is handed, and nothing is taken, later than the time at which the duty of the record begins to ask who has it.
+ * G2  Nothing is handed, taken or refused later than the time at which the duty of the record begins to ask who has it.
  *     So what nobody admits to have by then is in nobody's hands, and may be offered.
- * G3  The word that it is taken decides nothing: when none comes, it may be in somebody's hands, and the duty finds out.
+ * G3  Silence is consent: who takes a call answers it, and nothing else. Who cannot take it says so, and so does the server when
+ *     nobody is there. When that word is lost, the duty finds out.
  */
 
 const QUEUE = "watchers";
 /** A call that is handed so shortly before its time is over would come too late. */
 const MARGIN_MS = 250;
 const REVISION_BYTES = 8;
-const [NO, YES] = [new Uint8Array([0]), new Uint8Array([1])];
 
 export interface Handings extends Disposable {
-  hand(record: ToolCallRecord, revision: number): Promise<boolean>;
+  /** Whether it could be sent. */
+  hand(record: ToolCallRecord, revision: number): boolean;
   /** Calls of the tool may come here. */
   open(tool: string): void;
   close(tool: string): void;
 }
 
-/** `onHanded` gives whether a watcher here has it. A revision of 0 is not known. */
-export function openHandings(bus: Bus, onHanded: (record: ToolCallRecord, revision: number) => boolean): Handings {
+export interface HandingsOptions {
+  /** Gives whether a watcher here has it. A revision of 0 is not known. */
+  onHanded(record: ToolCallRecord, revision: number): boolean;
+  /** Nobody has taken a call that was handed from here. */
+  onRefused(callId: string): void;
+}
+
+export function openHandings(bus: Bus, { onHanded, onRefused }: HandingsOptions): Handings {
   const { connection } = bus;
   const subscriptions = new Map<string, Subscription>();
+  const refusals = `${createInbox()}.`;
+  const refused = connection.subscribe(`${refusals}*`, {
+    callback: (error, { subject }) => {
+      if (error === null) onRefused(subject.slice(refusals.length));
+    },
+  });
 
   function receive(message: Msg): void {
     const { data } = message;
     const revision = new DataView(data.buffer, data.byteOffset).getFloat64(0);
     const record = fromBinary(ToolCallRecordSchema, data.subarray(REVISION_BYTES));
-    message.respond(leftMs(record) > 0 && onHanded(record, revision) ? YES : NO);
+    if (!canBeHanded(record) || !onHanded(record, revision)) message.respond();
   }
 
   function close(tool: string): void {
@@ -49,15 +61,10 @@ export function openHandings(bus: Bus, onHanded: (record: ToolCallRecord, revisi
   }
 
   return {
-    async hand(record, revision) {
+    hand(record, revision) {
       if (leftMs(record) < MARGIN_MS || !bus.link.isUp) return false;
-      try {
-        const asked = connection.request(subjectOf(record.tool), encoded(record, revision), { timeout: FIRST_LOOK_MS });
-        const { data } = await unlessAborted(asked, bus.link.down);
-        return data[0] === YES[0];
-      } catch (error) {
-        return !isNobody(error); // G3
-      }
+      connection.publish(subjectOf(record.tool), encoded(record, revision), { reply: refusals + record.callId });
+      return true;
     },
     open(tool) {
       if (subscriptions.has(tool)) return;
@@ -69,6 +76,7 @@ export function openHandings(bus: Bus, onHanded: (record: ToolCallRecord, revisi
     close,
     [Symbol.dispose]() {
       for (const tool of [...subscriptions.keys()]) close(tool);
+      refused.unsubscribe();
     },
   };
 }
@@ -78,6 +86,10 @@ function subjectOf(tool: string): string {
 }
 
 /** G2 */
+export function canBeHanded(record: ToolCallRecord): boolean {
+  return leftMs(record) > 0;
+}
+
 function leftMs({ createdAt }: ToolCallRecord): number {
   return createdAt === undefined ? 0 : timestampMs(createdAt) + FIRST_LOOK_MS - Date.now();
 }
@@ -88,9 +100,4 @@ function encoded(record: ToolCallRecord, revision: number): Uint8Array {
   new DataView(bytes.buffer).setFloat64(0, revision);
   bytes.set(body, REVISION_BYTES);
   return bytes;
-}
-
-function isNobody(error: unknown): boolean {
-  if (error instanceof errors.NoRespondersError) return true;
-  return error instanceof errors.RequestError && error.isNoResponders();
 }

@@ -5,9 +5,10 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { isOpen } from "../duty.ts";
 import type { Offer, Offers } from "../watch/watching.ts";
 import { type DeliveryInfo, deliveryInfoFrom } from "./delivery-info.ts";
-import { openHandings } from "./handings.ts";
+import { canBeHanded, openHandings } from "./handings.ts";
 import { openPulls } from "./pulls.ts";
 import { tokenFrom } from "./subject-token.ts";
 
@@ -37,13 +38,15 @@ export interface OffersOptions {
   /** Straight from the router that recorded it; gives whether a watcher here has it. The revision is 0 if it is not known. */
   onHanded(offer: Offer, revision: number): boolean;
   revisionOf(callId: string): number;
+  /** What stands of a call, as far as this router has heard. */
+  glance(callId: string): Promise<ToolCallRecord | undefined>;
   onFault(fault: string): void;
 }
 
 export function openOffers(bus: Bus, options: OffersOptions): Offers & AsyncDisposable {
-  const { onOffer, onHanded, revisionOf, onFault } = options;
+  const { onOffer, onHanded, revisionOf, glance, onFault } = options;
   const held = new Set<Held>();
-  const goingBack = new Set<Promise<void>>();
+  const underWay = new Set<Promise<void>>();
   /** By tool: until when it is believed that calls wait in its queue. */
   const waiting = new Map<string, number>();
   const areWaiting = (tool: string) => (waiting.get(tool) ?? 0) > performance.now();
@@ -72,9 +75,13 @@ export function openOffers(bus: Bus, options: OffersOptions): Offers & AsyncDisp
     },
   });
 
-  const handings = openHandings(bus, (record, revision) => {
-    if (areWaiting(record.tool)) return false;
-    return onHanded({ record, isOld: false, settle: () => {}, handOn: () => giveBack(record) }, revision);
+  const handings = openHandings(bus, {
+    onHanded(record, revision) {
+      if (areWaiting(record.tool)) return false;
+      const handOn = () => soon(record.callId, () => offer(record, "again")); // what was handed straight stands in no queue
+      return onHanded({ record, isOld: false, settle: () => {}, handOn }, revision);
+    },
+    onRefused: (callId) => soon(callId, () => offerRefused(callId)),
   });
 
   async function offer(record: ToolCallRecord, standing: "first" | "again"): Promise<void> {
@@ -86,12 +93,17 @@ export function openOffers(bus: Bus, options: OffersOptions): Offers & AsyncDisp
     });
   }
 
-  /** What was handed straight stands in no queue. */
-  function giveBack(record: ToolCallRecord): void {
-    const back: Promise<void> = offer(record, "again")
-      .catch((error: unknown) => onFault(`call ${record.callId} waits for its duty: ${messageFromUnknown(error)}`))
-      .finally(() => goingBack.delete(back));
-    goingBack.add(back);
+  async function offerRefused(callId: string): Promise<void> {
+    const record = await glance(callId);
+    if (record && isOpen(record) && !record.taken && canBeHanded(record)) await offer(record, "first");
+  }
+
+  /** Should it fail, the duty of the record sees to it. */
+  function soon(callId: string, action: () => Promise<void>): void {
+    const task: Promise<void> = action()
+      .catch((error: unknown) => onFault(`call ${callId} waits for its duty: ${messageFromUnknown(error)}`))
+      .finally(() => underWay.delete(task));
+    underWay.add(task);
   }
 
   return {
@@ -115,7 +127,7 @@ export function openOffers(bus: Bus, options: OffersOptions): Offers & AsyncDisp
       handings[Symbol.dispose]();
       pulls[Symbol.dispose]();
       for (const one of held) one.end("-NAK");
-      await Promise.all(goingBack);
+      await Promise.all(underWay);
     },
   };
 }

@@ -46,6 +46,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
         return desk.take(offer);
       },
       revisionOf: (callId) => store.known(callId)?.revision ?? 0,
+      glance: (callId) => store.glance(callId),
       onFault,
     }),
   );

@@ -14,7 +14,7 @@ export class MemoryOffers implements Offers {
   /** Whether calls are taken straight; else they are offered. */
   onHand: (offer: Offer) => boolean = () => false;
 
-  async hand(record: ToolCallRecord): Promise<boolean> {
+  hand(record: ToolCallRecord): boolean {
     return this.onHand({ record, isOld: false, settle: () => {}, handOn: () => void this.offer(record, "again") });
   }
 

@@ -36,7 +36,7 @@ function open(isHanded = false) {
       const executionType = ExecutionType.EXTERNAL;
       const record = create(ToolCallRecordSchema, { callId, tool, state: State.WAITING, executionType });
       await calls.store.create(record);
-      if (!(await offers.hand(record))) await offers.offer(record, "first");
+      if (!offers.hand(record)) await offers.offer(record, "first");
     },
     async take({ call, deliveryId }: Handed): Promise<void> {
       desk.hear(
@@ -227,7 +227,7 @@ describe("calls that come straight from the router that recorded them", () => {
     const parts = open(true);
     const holder = parts.watch("holder");
     await parts.call("held");
-    expect(await parts.offers.hand(parts.records.get("held")!)).toBe(true);
+    expect(parts.offers.hand(parts.records.get("held")!)).toBe(true);
     await until(() => holder.handed.length > 0);
     expect(holder.handed).toHaveLength(1);
   });

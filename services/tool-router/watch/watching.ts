@@ -25,10 +25,10 @@ export interface WatcherFacts {
  */
 export interface Offers {
   /**
-   * Hands a call that was just recorded straight to a router that has a watcher with room for it; false when nobody has it,
-   * and it has to be offered. True may also mean that nothing was heard: then the duty of its record asks who has it.
+   * Hands a call that was just recorded straight to a router that has a watcher with room for it. When nobody takes it, it is
+   * offered instead, soon, or by the duty of its record; false when it cannot be handed, and has to be offered at once.
    */
-  hand(record: ToolCallRecord): Promise<boolean>;
+  hand(record: ToolCallRecord): boolean;
   /**
    * The call stands in its tool's queue when this resolves; once, however often it is offered. One that may have been in other
    * hands before is read by whoever gets it.
