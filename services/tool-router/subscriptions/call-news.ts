@@ -13,8 +13,8 @@ const WATCHER = "Toolbus-Watcher";
 export interface CallNews {
   readonly callId: string;
   readonly watcher: string;
-  /** What stands; read it where this is undefined. */
-  readonly stands: () => RecentCall | undefined;
+  /** What stands; it has to be read where this is undefined. */
+  readonly stands: { readonly revision: number; readonly record: () => ToolCallRecord } | undefined;
 }
 
 /** News of calls, told to all routers at once. `onNews` of undefined says that some was lost. */
@@ -56,10 +56,10 @@ export function watcherOf({ deliveryId }: Pick<ToolCallRecord, "deliveryId">): s
 function newsFrom({ headers: fields, data }: Msg): CallNews[] {
   if (fields === undefined) return new TextDecoder().decode(data).split(" ").map(unread);
   const revision = Number(fields.get(REVISION) || 0);
-  const stands = () => (revision > 0 ? { record: fromBinary(ToolCallRecordSchema, data), revision } : undefined);
+  const stands = revision > 0 ? { revision, record: () => fromBinary(ToolCallRecordSchema, data) } : undefined;
   return [{ callId: fields.get(CALL), watcher: fields.get(WATCHER), stands }];
 }
 
 function unread(callId: string): CallNews {
-  return { callId, watcher: "", stands: () => undefined };
+  return { callId, watcher: "", stands: undefined };
 }

@@ -69,9 +69,9 @@ export async function openCallStore(bus: Bus, calls: CallBus): Promise<OpenCallS
     const { callId } = one;
     const isWanted = isConcerned(one);
     if (!isWanted && !waiters.has(callId) && !recent.has(callId)) return;
-    const stands = one.stands();
-    if (stands) recent.put(stands.record, stands.revision);
-    else recent.forget(callId);
+    const { stands } = one;
+    if (stands === undefined) recent.forget(callId);
+    else if (!recent.isKnown(callId, stands.revision)) recent.put(stands.record(), stands.revision);
     waiters.wake(callId);
     const record = isWanted ? await glance(callId) : undefined;
     if (record) onNews(record);
@@ -128,7 +128,10 @@ export async function openCallStore(bus: Bus, calls: CallBus): Promise<OpenCallS
       }
     },
     list: (signal, session) => documents.list(signal, session && partOf(session)),
-    announce: (callId) => news.tell(callId, recent.get(callId)),
+    announce(callId) {
+      waiters.wake(callId); // those here need not wait for the bus
+      news.tell(callId, recent.get(callId));
+    },
     tellAgain: (callIds) => news.tellAgain(callIds),
     isHeld: holders.isHeld,
     known: (callId) => recent.get(callId),

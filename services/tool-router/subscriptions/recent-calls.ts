@@ -22,15 +22,17 @@ export class RecentCalls {
     return this.#calls.get(callId);
   }
 
-  /** Gives whether it is news. */
-  put(record: ToolCallRecord, revision: number): boolean {
+  /** Whether as much is known. */
+  isKnown(callId: string, revision: number): boolean {
+    return (this.#calls.get(callId)?.revision ?? 0) >= revision;
+  }
+
+  put(record: ToolCallRecord, revision: number): void {
     const { callId } = record;
-    const standing = this.#calls.get(callId);
-    if (standing !== undefined && standing.revision >= revision) return false;
+    if (this.isKnown(callId, revision)) return;
     this.#calls.delete(callId); // the youngest stands last
     this.#calls.set(callId, { record, revision });
     if (this.#calls.size > MOST) this.#calls.delete(this.#calls.keys().next().value ?? "");
-    return true;
   }
 
   forget(callId: string): void {
