@@ -50,7 +50,7 @@ describe("a run for people", () => {
   test("LOOP-2 an answer that was dropped is said to be one", () => {
     const dropped = { event: { answerDropped: { turn: 1, attempt: 1 } } };
     expect(written(createRunPrinter, delta("No"), dropped)).toBe(
-      "No\n(this answer went against tool_choice and is dropped)\n",
+      "No\n(this answer went against tool_choice, or held nothing, and is dropped)\n",
     );
   });
 

@@ -68,7 +68,7 @@ export function createRunPrinter(write: Write): RunPrinter {
         return line(`${mark} ${shorten(result?.outputJson ?? "null")} ${colors.dim(callId)}`);
       }
       case "answerDropped":
-        return line(colors.dim("(this answer went against tool_choice and is dropped)"));
+        return line(colors.dim("(this answer went against tool_choice, or held nothing, and is dropped)"));
       case "parked":
         return line(colors.yellow(`waits for outputs of ${event.value.calls.map((call) => call.name).join(", ")}`));
       case "ended":

@@ -7,8 +7,17 @@ import {
   GetRunResponseSchema,
   ListRunsResponseSchema,
   RunService,
+  SubmitOutputsResponseSchema,
 } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { ItemSchema, Role, type Run, type RunEvent, RunStatus, RunStatusSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import {
+  type FunctionCall,
+  ItemSchema,
+  Role,
+  type Run,
+  type RunEvent,
+  RunStatus,
+  RunStatusSchema,
+} from "#gen/toolbus/run/v1/run_pb.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
 import { exitCodes, UsageFault } from "../fault.ts";
 import { colors, nameOfValue, oneLine, printLine, printMessage, printNote, printTable } from "../print.ts";
@@ -16,12 +25,13 @@ import { linesOfReplay } from "../replay/lines.ts";
 import { replayFromEvents, textOfItem } from "../replay/replay.ts";
 import { followRun } from "../run-follower.ts";
 import { createJsonRunPrinter, createRunPrinter, endingText } from "../run-printer.ts";
+import { watchRun } from "./watch.ts";
 
 const statusNames = Object.values(RunStatus).filter((value) => typeof value === "number" && value !== 0);
 const words = (status: number) => nameOfValue(RunStatusSchema, status).replaceAll(" ", "-");
 
 export function addRunsCommand(program: Command): void {
-  const runs = program.command("runs").description("List, show, cancel, replay or fork runs");
+  const runs = program.command("runs").description("List, show, watch, answer, cancel, replay or fork runs");
   runs
     .command("list", { isDefault: true })
     .description("List runs, latest first")
@@ -30,6 +40,15 @@ export function addRunsCommand(program: Command): void {
     .option("-n, --limit <n>", "at most so many", wholeNumber, 20)
     .action(listRuns);
   runs.command("show").description("Show where a run stands").argument("<id>").action(showRun);
+  runs.command("watch").description("Follow a run, as `toolbus watch run` does").argument("<id>").action(watchRun);
+  runs
+    .command("answer")
+    .description("Give the output of a call that a run waits for")
+    .argument("<id>")
+    .argument("<call>", "the call's id, as `toolbus runs show` tells it")
+    .argument("[output]", "the output as JSON")
+    .option("-e, --error <text>", "say that the call failed")
+    .action(answerRun);
   runs
     .command("cancel")
     .description("Cancel a run, with all that it has called")
@@ -88,10 +107,33 @@ function linesOfRun(run: Run): string[] {
     `${colors.bold(run.id)} of ${run.agent} in session ${run.sessionId}`,
     endingText(run),
     `${run.turns} turns, ${run.lastSequence + 1} events, ${spent}`,
-    ...run.requiredCalls.map(({ callId, name, argumentsJson }) => `waits for ${name} ${argumentsJson} (${callId})`),
+    ...run.requiredCalls.map(textOfRequired),
     ...run.items.map((item) => `${colors.dim((item.item.case ?? "").padEnd(18))} ${oneLine(textOfItem(item))}`),
     ...(run.draft === undefined ? [] : [`${colors.dim("writes".padEnd(18))} ${oneLine(run.draft.text)}`]),
   ];
+}
+
+function textOfRequired({ callId, name, argumentsJson }: FunctionCall): string {
+  return `waits for ${name} ${argumentsJson} (${callId})`;
+}
+
+async function answerRun(
+  runId: string,
+  callId: string,
+  output: string | undefined,
+  { error }: { error?: string },
+  command: Command,
+): Promise<void> {
+  if ((output === undefined) === (error === undefined))
+    throw new UsageFault("give either an output as JSON or --error TEXT");
+  const global = globalOptionsOf(command);
+  const result =
+    error === undefined ? { outputJson: output ?? "" } : { outputJson: JSON.stringify(error), isError: true };
+  const request = { runId, outputs: [{ callId, result }] };
+  const response = await openConnection(global).client(RunService).submitOutputs(request);
+  if (global.json) return printMessage(SubmitOutputsResponseSchema, response);
+  printLine(`answered ${callId}`);
+  if (response.run !== undefined) for (const call of response.run.requiredCalls) printLine(textOfRequired(call));
 }
 
 async function cancelRun(runId: string, { reason }: { reason: string }, command: Command): Promise<void> {
@@ -111,9 +153,11 @@ async function replayRun(runId: string, options: { at?: number; whole?: boolean 
 }
 
 /** The events as they stand: a run that goes on is not waited for. */
-async function readLog(connection: Connection, runId: string, at = Number.POSITIVE_INFINITY): Promise<RunEvent[]> {
+async function readLog(connection: Connection, runId: string, at?: number): Promise<RunEvent[]> {
   const runs = connection.client(RunService);
-  const last = Math.min(at, (await runs.getRun({ runId })).run?.lastSequence ?? 0);
+  const standing = (await runs.getRun({ runId })).run?.lastSequence ?? 0;
+  const last = at ?? standing;
+  if (last > standing) throw new UsageFault(`run ${runId} has no event ${last}: its last is ${standing}`);
   const events: RunEvent[] = [];
   const leaving = new AbortController();
   try {

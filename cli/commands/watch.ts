@@ -11,7 +11,11 @@ import { watchSpace } from "./spaces.ts";
 
 export function addWatchCommand(program: Command): void {
   const watch = program.command("watch").description("Follow a run, a space or the audit trail as it happens");
-  watch.command("run").description("Follow a run from its beginning to its end").argument("<id>").action(watchRun);
+  watch
+    .command("run")
+    .description("Follow a run from its beginning to its end, also while it waits for outputs")
+    .argument("<id>")
+    .action(watchRun);
   watch.command("space").description("Follow a space").argument("<id>").action(watchSpace);
   watch
     .command("audit")
@@ -21,11 +25,11 @@ export function addWatchCommand(program: Command): void {
     .action(watchAudit);
 }
 
-async function watchRun(id: string, _options: object, command: Command): Promise<void> {
+export async function watchRun(id: string, _options: object, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
   const write = (text: string) => void process.stdout.write(text);
   const printer = global.json ? createJsonRunPrinter(write) : createRunPrinter(write);
-  const status = await followRun(openConnection(global), id, { printer });
+  const status = await followRun(openConnection(global), id, { printer, staysWhileParked: true });
   if (status !== RunStatus.COMPLETED) process.exitCode = exitCodes.failure;
 }
 

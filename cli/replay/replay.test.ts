@@ -106,7 +106,7 @@ test("LOOP-2 an answer that was dropped is a note that says so, and what it used
   const dropped = eventAt(2, 90, { case: "answerDropped", value: { turn: 1, attempt: 1, model: "m", usage } });
   const lines = linesOfReplay(replayFromEvents([...events.slice(0, 2), dropped])!);
   expect(lines.at(-1)).toBe(
-    "   2    +0.09s turn 1, attempt 1: the answer of m went against tool_choice and was dropped (10 tokens in, 5 out)",
+    "   2    +0.09s turn 1, attempt 1: the answer of m went against tool_choice, or held nothing, and was dropped (10 tokens in, 5 out)",
   );
 });
 

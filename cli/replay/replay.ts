@@ -82,7 +82,7 @@ function stepFromEvent({ sequence, event }: RunEvent, atMs: number, openCalls: O
       const { turn, attempt, model, usage } = event.value;
       const used = `${usage?.inputTokens ?? 0} tokens in, ${usage?.outputTokens ?? 0} out`;
       return note(
-        `turn ${turn}, attempt ${attempt}: the answer of ${model} went against tool_choice and was dropped (${used})`,
+        `turn ${turn}, attempt ${attempt}: the answer of ${model} went against tool_choice, or held nothing, and was dropped (${used})`,
       );
     }
     case "callShown":
