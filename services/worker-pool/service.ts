@@ -1,6 +1,6 @@
 import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
-import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { ResourceLimits } from "#runtime/lifecycle/child-process.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
@@ -111,7 +111,10 @@ export async function openWorkers(
     calls: new ToolCalls(createExecution({ pool, builtins, hosted, secrets, logs, hasFile, callMs })),
     workers: () =>
       workersFrom({ files: files(), places: pool.places(), modules: modules(), instance: config.instance }),
-    stop: (source, force) => pool.stop(source, force),
+    async stop(source, force) {
+      const stopped = await Promise.all([pool.stop(source, force), hosted.stop(source, force)]);
+      if (!stopped.includes(true)) refuse("not_found", `neither a worker nor a hosted module runs for ${source}`);
+    },
     logs,
     stopping,
   };

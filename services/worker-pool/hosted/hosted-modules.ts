@@ -108,6 +108,18 @@ export class HostedModules implements AsyncDisposable {
     }
   }
 
+  /**
+   * Ends a module's thread, after its calls unless it is forced; the next call starts another. Gives whether one took calls.
+   */
+  async stop(source: string, force: boolean): Promise<boolean> {
+    const place = this.#places.values().find(({ file }) => sourceFromModuleFile(file) === source);
+    await place?.loading;
+    if (place?.state.kind !== "ready" || !place.state.module.thread.accepts) return false;
+    if (force) await place.state.module.thread.close();
+    else this.#letGo(place.state.module);
+    return true;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     this.#listeners.clear();

@@ -106,6 +106,35 @@ describe("a hosted module", () => {
     expect(workers.find(({ file }) => file === "good.ts")).toMatchObject({ state: WorkerState.READY, processId: 0 });
   });
 
+  test("WORK-12 one that is stopped finishes its calls, or fails them when forced; the next call starts it again", async () => {
+    const { stopWorker, listWorkers } = clientFor(pool.bus, WorkerService);
+    const isInFlight = async () => {
+      const { workers } = await listWorkers({});
+      return workers.find(({ file }) => file === "stopped.ts")?.callsInFlight === 1;
+    };
+    const text = `let n = 0; export default { tools: [
+      { name: "waits", run: () => new Promise(() => {}) },
+      { name: "naps", run: () => new Promise((resolve) => setTimeout(resolve, 1_000, "slept")) },
+      { name: "counts", run: () => ++n } ] };`;
+    await write("stopped.ts", text);
+    await offered("stopped", true);
+    const of = (tool: string) => call(tool, {}, { source: { name: "stopped" } });
+    expect((await of("counts")).value).toBe(1);
+    const source = "stopped";
+    const napping = of("naps");
+    await until(isInFlight);
+    await stopWorker({ source });
+    expect((await of("counts")).value).toBe(1); // of another thread
+    expect((await napping).value).toBe("slept");
+    const failed = failureOf(of("waits"));
+    await until(isInFlight);
+    await stopWorker({ source, force: true });
+    expect((await failed).message).toContain("was ended");
+    expect((await of("counts")).value).toBe(1);
+    expect((await failureOf(stopWorker({ source: "absent" }))).code).toBe(Code.NotFound);
+    expect((await status("stopped"))?.available).toBe(true);
+  });
+
   test("LOOP-9 the registry knows it by its bare name, which is how the catalogue's tools call it", async () => {
     const called = await pool.call({ tool: "given", args: { x: 1 }, config: { region: "eu" }, callId: "bare" });
     expect(called.value).toEqual({

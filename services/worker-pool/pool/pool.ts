@@ -91,12 +91,12 @@ export class Pool implements AsyncDisposable {
     for (const place of this.#places.values()) if (files.includes(place.file)) void place.renew();
   }
 
-  /** Ends the workers of a source; `not_found` when it has none. */
-  async stop(source: string, force: boolean): Promise<void> {
+  /** Ends the workers of a source; gives whether it has any. */
+  async stop(source: string, force: boolean): Promise<boolean> {
     const places = this.places().filter((place) => place.source === source && place.state.kind !== "stopped");
-    if (places.length === 0) refuse("not_found", `no worker runs for ${source}`);
     const reason = `the worker of ${source} was stopped`;
     await Promise.all(places.map((place) => (force ? place.stop(reason) : place.renew())));
+    return places.length > 0;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
