@@ -19,8 +19,7 @@ export function promptOfRun(
   // input that ends in the words of an assistant continues in the first turn: then the two are one message
   const isClosed =
     last?.case === "functionCallOutput" || (last?.case === "message" && last.value.role !== Role.ASSISTANT);
-  if (isClosed)
-    return begunByUser([...promptOfOpening(state, history, instructions, items), ...promptFromTurns(turns)]);
+  if (isClosed) return begunByUser(promptOfOpening(state, history, instructions, items).concat(promptFromTurns(turns)));
   return begunByUser(promptFromItems(instructions, [...items, ...itemsFromTurns(turns)]));
 }
 
