@@ -1,12 +1,13 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunBoundsSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { limitsFrom } from "../loop/limits.ts";
 import { foldLog, type RunState } from "../run/fold.ts";
 import type { EventBody } from "../run/journal.ts";
-import { childLimits } from "./child-limits.ts";
+import { callsLeft, childLimits, faultOfCaller } from "./child-limits.ts";
 
 function spending(tokens: bigint, cost: number): RunState {
   const usage = { inputTokens: tokens, outputTokens: 0n, cost };
@@ -30,6 +31,26 @@ describe("the limits of a called agent's run", () => {
       maxToolCalls: 5,
       deadlineMs: 30_000,
     });
+  });
+
+  test("LOOP-17 LOOP-12 are none to begin with once the run that calls has nothing left, by its log or by what its call says", () => {
+    const limits = parentLimits({ maxTokens: 1_000n, maxCost: 2 });
+    const bounds = (left: MessageInitShape<typeof RunBoundsSchema>) => create(RunBoundsSchema, left);
+    expect(faultOfCaller({ limits, state: spending(999n, 1.9) })).toBeUndefined();
+    expect(faultOfCaller({ limits, state: spending(1_000n, 0) })).toMatch(/max_tokens/);
+    expect(faultOfCaller({ limits, state: spending(0n, 2) })).toMatch(/max_cost/);
+    expect(faultOfCaller({ limits, state: spending(0n, 0), bounds: bounds({ tokensLeft: 0n }) })).toMatch(/used up/);
+    expect(faultOfCaller({ limits: parentLimits({ maxDepth: 0 }), state: undefined })).toMatch(/max_depth/);
+  });
+
+  test("LOOP-17 LOOP-12 are inside what the call itself says is left, too", () => {
+    const limits = parentLimits({ maxTokens: 1_000n, maxCost: 2, maxToolCalls: 9 });
+    const bounds = create(RunBoundsSchema, { call: 7, maxToolCalls: 9, tokensLeft: 70n, costLeft: 0.5 });
+    const given = childLimits(undefined, { limits, state: spending(400n, 1), bounds }, 30_000);
+    expect(given).toMatchObject({ maxTokens: 70n, maxCost: 0.5, maxToolCalls: 2 });
+    expect(callsLeft({ limits, state: undefined, bounds: create(RunBoundsSchema, { call: 9, maxToolCalls: 9 }) })).toBe(
+      0,
+    );
   });
 
   test("LOOP-17 without any limit there is none, but for the depth", () => {
