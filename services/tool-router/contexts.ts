@@ -42,9 +42,9 @@ interface Open {
   tools?: { set: ToolSet; agent: Agent; version: string };
 }
 
-/** So many stay open at most, but for those that were used within `LATELY_MS`. */
+/** So many stay open at most, but for those that were used lately: their providers may still be on the way with an answer. */
 const MOST_OPEN = 2_000;
-const LATELY_MS = 2_000;
+const LATELY_MS = 1_000;
 
 /** The contexts in use, each with what its providers offer. */
 export class Contexts implements Disposable {
@@ -208,8 +208,8 @@ export class Contexts implements Disposable {
   #closeOldest(): void {
     if (this.#open.size <= MOST_OPEN) return;
     const [oldest] = this.#open;
-    if (oldest === undefined || oldest[1].usedAt > this.#options.clock.now() - LATELY_MS) return;
-    this.#close(...oldest);
+    const { clock, startupMs } = this.#options;
+    if (oldest !== undefined && oldest[1].usedAt < clock.now() - startupMs - LATELY_MS) this.#close(...oldest);
   }
 
   #asks({ agent, scope }: AgentContext) {
