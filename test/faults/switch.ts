@@ -101,7 +101,7 @@ function figuresFrom(result: SwitchRunResult): Figure[] {
     { metric: "routers_killed", value: result.kills, unit: "" },
     { metric: "services_died", value: result.died, unit: "", limit: 0 },
     { metric: "calls_answered", value: tally.answered, unit: "" },
-    ...errors.map(([kind, value]) => ({ metric: `calls_told: ${kind}`, value, unit: "" })),
+    ...errors.map(([kind, value]) => ({ metric: `told: ${kind}`, value, unit: "" })),
     { metric: "calls_lost", value: tally.lost.length, unit: "", limit: 0 },
     { metric: "calls_in_wrong_context", value: tally.misled.length, unit: "", limit: 0 },
     { metric: "server_processes_seen", value: result.processesSeen, unit: "" },

@@ -21,6 +21,9 @@ export function createTally(): Tally {
   return { answered: 0, errors: new Map(), examples: new Map(), lost: [], misled: [] };
 }
 
+/** What was asked for when there was an error: a decided call is one that an agent made by its list of tools. */
+type What = "call" | "decided call" | "listing" | "switch";
+
 interface Whose {
   agent: string;
   sessionId: string;
@@ -85,7 +88,7 @@ export class SessionLoad {
             await this.#call({ name: modelName, agentRevision, decidedBy: agent });
         }
       } catch (error) {
-        this.#countError(error);
+        this.#countError("listing", error);
       }
       await delay(this.#random.next() * 20);
     }
@@ -105,7 +108,7 @@ export class SessionLoad {
       this.#agentRevision = await this.#madeAtLast(request);
       return "switched";
     } catch (error) {
-      this.#countError(error);
+      this.#countError("switch", error);
       this.#history.push(from);
       return "not switched";
     } finally {
@@ -121,7 +124,7 @@ export class SessionLoad {
         return session?.agentRevision ?? 0;
       } catch (error) {
         if (!isUntold(error)) throw error;
-        this.#countError(error);
+        this.#countError("switch", error);
         await delay(100);
       }
     }
@@ -133,7 +136,8 @@ export class SessionLoad {
     const nonce = randomUUID();
     const delayMs = this.#random.next() < 0.02 ? 500 + this.#random.next() * 1_500 : this.#random.next() * 10;
     const argumentsJson = JSON.stringify({ nonce, delayMs, sessionId: this.sessionId });
-    const calling = this.#outcome({ sessionId: this.sessionId, name, agentRevision, argumentsJson });
+    const what = decidedBy === undefined ? "call" : "decided call";
+    const calling = this.#outcome(what, { sessionId: this.sessionId, name, agentRevision, argumentsJson });
     if (!(await comesWithin(LOST_MS, calling))) {
       this.#tally.lost.push(`${this.sessionId} ${name}: no answer within ${LOST_MS} ms`);
       return;
@@ -147,7 +151,7 @@ export class SessionLoad {
   }
 
   /** Undefined for an error, of whatever kind. */
-  async #outcome(request: Parameters<World["router"]["callTool"]>[0]): Promise<Whose | undefined> {
+  async #outcome(what: What, request: Parameters<World["router"]["callTool"]>[0]): Promise<Whose | undefined> {
     try {
       let result: { outputJson: string; isError: boolean } | undefined;
       for await (const { event } of this.#world.router.callTool(request)) {
@@ -159,19 +163,20 @@ export class SessionLoad {
       }
       const output = JSON.parse(result.outputJson) as Whose & { error?: string };
       if (!result.isError) return output;
-      this.#count(kindOfText(output.error ?? ""), output.error ?? "");
+      this.#count(what, kindOfText(output.error ?? ""), output.error ?? "");
     } catch (error) {
-      this.#countError(error);
+      this.#countError(what, error);
     }
     return undefined;
   }
 
-  #countError(error: unknown): void {
+  #countError(what: What, error: unknown): void {
     const { code, reason, message } = failureFromConnectError(ConnectError.from(error));
-    this.#count(reason ?? code, message);
+    this.#count(what, reason ?? code, message);
   }
 
-  #count(kind: string, text: string): void {
+  #count(what: What, how: string, text: string): void {
+    const kind = `${what}: ${how}`;
     if (!this.#tally.examples.has(kind)) this.#tally.examples.set(kind, text);
     this.#tally.errors.set(kind, (this.#tally.errors.get(kind) ?? 0) + 1);
   }
