@@ -6,11 +6,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
 import { type CreateRunRequestSchema, RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
+import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
 import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
 import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { MemoryService } from "#gen/toolbus/spaces/v1/memory_pb.ts";
 import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until as untilWithin } from "#runtime/time/until.ts";
 import { type Ending, runCommand, startCommand } from "../harness/command.ts";
 import { openTestSuite, type TestSuite } from "../harness/suite.ts";
@@ -162,5 +164,53 @@ describe("toolbus sessions", () => {
     const refused = await toolbus("sessions", "switch", sessionId, "left");
     expect(refused).toMatchObject({ exitCode: 1, stderr: `toolbus: session ${sessionId} is closed\n` });
     expect((await toolbus("sessions", "switch", sessionId, "left", "--drain", "soon")).exitCode).toBe(2);
+  });
+
+  it("switches from the agent of a revision only, once however often it is asked", async () => {
+    const sessionId = await openSession("left");
+    const revisionOf = async () =>
+      String((await clientOf(SessionService).getSession({ sessionId })).session?.agentRevision);
+    const revision = await revisionOf();
+    const toRight = ["sessions", "switch", sessionId, "right", "--revision", revision];
+    for (let again = 0; again < 2; again++) {
+      expect(await toolbus(...toRight)).toMatchObject({ exitCode: 0, stdout: `${sessionId} has agent right\n` });
+    }
+    const outdated = await toolbus("sessions", "switch", sessionId, "left", "--revision", revision);
+    expect(outdated).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(outdated.stderr).toContain(`session ${sessionId} has agent "right" with revision ${await revisionOf()}`);
+    expect(outdated.stderr).toContain(`a switch from the agent with revision ${revision} is not made`);
+    expect((await toolbus(...toRight.slice(0, -1), "newest")).exitCode).toBe(2);
+    const back = ["sessions", "switch", sessionId, "left", "--revision", await revisionOf()];
+    expect(await toolbus(...back)).toMatchObject({ stdout: `${sessionId} has agent left\n` });
+  });
+});
+
+describe("toolbus calls", () => {
+  const toolbus = (...args: string[]): Promise<Ending> => runCommand(["--url", suite.url, ...args]);
+
+  it("TOOL-7 LOOP-15 cancels a call that waits, says whether it had started, and lists none of it", async () => {
+    const sessionId = await openSession("left");
+    await clientOf(CatalogueService).applyTool({
+      tool: { name: "weigh", executionType: ExecutionType.EXTERNAL, isAsync: true, visible: false },
+    });
+    await clientOf(AgentService).applyAgent({ agent: { name: "weigher", tools: { use: ["weigh"] } } });
+    await clientOf(SessionService).switchAgent({ sessionId, agent: "weigher" });
+    const call = async (callId: string) => {
+      for await (const { event } of clientOf(ToolRouterService).callTool({ sessionId, name: "weigh", callId })) {
+        if (event.case === "result") return event.value.outputJson;
+      }
+      return undefined;
+    };
+    await call("heavy");
+    expect((await toolbus("calls", "--session", sessionId)).stdout).toMatch(/^heavy +weigh +pending /m);
+    const cancelled = await toolbus("calls", "cancel", "heavy", "--reason", "too heavy");
+    expect(cancelled).toMatchObject({ exitCode: 0, stdout: "heavy will not start\n" });
+    expect((await toolbus("calls", "--session", sessionId)).stdout).not.toContain("heavy");
+    const late = await toolbus("calls", "submit", "heavy", "7");
+    expect(late).toMatchObject({ exitCode: 1, stderr: "toolbus: call heavy is already resolved\n" });
+    expect(await toolbus("calls", "cancel", "unborn")).toMatchObject({ stdout: "unborn will not start\n" });
+    expect(await call("unborn")).toBe('{"error":"the call was canceled"}');
+    const json = await toolbus("calls", "cancel", "unborn", "--json");
+    expect(JSON.parse(json.stdout)).toEqual({});
   });
 });
