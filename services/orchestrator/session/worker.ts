@@ -1,5 +1,5 @@
 /**
- * Works on sessions as they are woken.
+ * Works on sessions as they are woken: `arrival.ts` (news there?), `taking-up.ts` (held? claim, loop), `resting.ts` (done).
  *
  *   wake ──▶ news there? ─no─▶ later
  *              │ yes
@@ -31,28 +31,15 @@
  *     written since has a wake-up of its own, which was answered for by looking again (W2) or is yet to come.
  */
 
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
-import { Failure } from "#runtime/failure/failure.ts";
-import { openEnding } from "#runtime/time/ending.ts";
-import type { LoopOutcome } from "../loop/loop.ts";
-import { type ClaimedRun, claimRun, Superseded } from "../run/claim.ts";
 import { isRunnable } from "../run/fold.ts";
-import { type RunJournal, wakeWaitsMs } from "../run/journal.ts";
-import { isPassing } from "./passing.ts";
-import { type ActiveRun, enqueue, findActiveRun } from "./queue.ts";
+import type { RunJournal } from "../run/journal.ts";
+import { beginningOf, hasNews } from "./arrival.ts";
+import { findActiveRun } from "./queue.ts";
+import { rest } from "./resting.ts";
+import { takeUp } from "./taking-up.ts";
+import { type Hold, putBack, putDown, type Verdict } from "./verdict.ts";
 import type { HolderAnswer, Wake } from "./wake.ts";
 import type { WorkerOptions } from "./worker-options.ts";
-
-type Verdict = { kind: "done" } | { kind: "leave" } | { kind: "kept" } | { kind: "later"; delayMs: number };
-
-interface Hold {
-  readonly wakeId: number;
-  /** W2: further wake-ups of the session, put down with the first. */
-  readonly kept: Wake[];
-  hasNews: boolean;
-  /** Makes the run that is under way look at its log. */
-  nudge: () => void;
-}
 
 export interface SessionWorker {
   /** Works on what the wake-up is for, and puts it down. Never rejects. */
@@ -62,7 +49,7 @@ export interface SessionWorker {
 }
 
 export function createSessionWorker(options: WorkerOptions): SessionWorker {
-  const { log, queues, holders, instance, clock, logger } = options;
+  const { log, queues, clock, logger } = options;
   const holdsBySession = new Map<string, Hold>();
 
   function answer(sessionId: string, wakeId: number | undefined): HolderAnswer {
@@ -86,8 +73,8 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
 
   async function decide(wake: Wake, kept: Wake[]): Promise<Verdict> {
     const { sessionId } = wake.message;
-    let known = await beginningOf(wake);
-    if (known === undefined && !(await hasNews(wake))) return { kind: "later", delayMs: 50 }; // W3
+    let known = await beginningOf(options, wake);
+    if (known === undefined && !(await hasNews(options, wake))) return { kind: "later", delayMs: 50 }; // W3
     const held = answer(sessionId, wake.id);
     if (held === "leave") return { kind: "leave" };
     if (held === "taken") {
@@ -104,7 +91,7 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
         known = undefined;
         journal = active?.journal;
         const hasWork = active !== undefined && isRunnable(active.state, clock.now());
-        const verdict = await (hasWork ? takeUp(active, hold) : rest(active, wake));
+        const verdict = await (hasWork ? takeUp(options, active, hold) : rest(options, active, wake));
         if (verdict === undefined || (verdict.kind === "done" && hold.hasNews)) continue;
         return verdict; // W1, W2: the session is given up in the same breath
       }
@@ -113,102 +100,5 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
     }
   }
 
-  /** Of a run that was accepted here, and of whose acceptance the wake-up tells: further news are waited for (W3). */
-  async function beginningOf({ message }: Wake): Promise<ActiveRun | undefined> {
-    const { runId, eventCount } = message;
-    const beginning = eventCount === 1 ? await options.beginnings?.take(runId) : undefined;
-    const state = beginning?.journal.state;
-    return state && beginning && { ...beginning, state };
-  }
-
-  /** W3. An accepted run that its creator did not live to enqueue is enqueued here. */
-  async function hasNews({ message, ageMs }: Wake): Promise<boolean> {
-    const { runId, sessionId, eventCount } = message;
-    if (runId === "") return true; // news of the inbox stand there before the wake-up
-    const last = await log.last(runId);
-    if (last === undefined || last.event.sequence + 1 < eventCount) return ageMs > wakeWaitsMs;
-    const first = last.event.sequence === 0 ? last : await log.first(runId);
-    if (first !== undefined) await enqueue(queues, { sessionId, runId, acceptedPosition: first.position });
-    return true;
-  }
-
-  /** W6. */
-  async function rest(active: ActiveRun | undefined, { message }: Wake): Promise<Verdict | undefined> {
-    if (active !== undefined) {
-      await setDeadline(active); // W7
-      return { kind: "done" };
-    }
-    const isOfInbox = message.runId === "";
-    if (options.handover.aborted) return isOfInbox ? { kind: "later", delayMs: 0 } : { kind: "done" };
-    try {
-      return (await options.startFromInbox(message.sessionId, options.abandon)) ? undefined : { kind: "done" };
-    } catch (error) {
-      if (error instanceof Failure && error.code === "not_found") return { kind: "done" }; // a session that is gone
-      if (isOfInbox) throw error;
-      logger.warn({ err: error, sessionId: message.sessionId }, "an inbox could not be looked into");
-      return { kind: "done" }; // its own wake-ups stand for what waits in it
-    }
-  }
-
-  /** W7. A clock that is behind the broker's finds that its time has not come yet, and waits for it again. */
-  async function setDeadline({ state: { runId, accepted, phase } }: ActiveRun): Promise<void> {
-    if (phase.kind !== "parked" || !Number.isFinite(phase.untilMs)) return;
-    await options.timers.set({ sessionId: accepted.sessionId, runId }, Math.max(phase.untilMs, clock.now() + 250));
-  }
-
-  /** A verdict if another process answers for the session; undefined when it is time to look again. */
-  async function takeUp(active: ActiveRun, hold: Hold): Promise<Verdict | undefined> {
-    const { journal, state } = active;
-    const holder = state.phase.kind === "working" ? state.claim?.instance : undefined;
-    if (holder !== undefined && holder !== instance) {
-      const told = await holders.ask(holder, state.accepted.sessionId, hold.wakeId);
-      if (told === "taken") return putBack; // W2
-      if (told === "leave") return { kind: "leave" };
-      if (told === "unsure") return { kind: "later", delayMs: 200 };
-    }
-    if (options.handover.aborted) return { kind: "later", delayMs: 0 };
-    const run = await claimRun(journal, instance); // W4
-    const outcome = run && (await turn(run, active, hold));
-    if (outcome === "handed_over") return { kind: "later", delayMs: 0 };
-    return outcome === "parked" ? restParked(active) : undefined;
-  }
-
-  /** W8. */
-  async function restParked(active: ActiveRun): Promise<Verdict | undefined> {
-    const { state } = active.journal;
-    if (state?.phase.kind !== "parked" || isRunnable(state, clock.now())) return undefined;
-    await setDeadline({ ...active, state }); // W7
-    return { kind: "done" };
-  }
-
-  async function turn(run: ClaimedRun, active: ActiveRun, hold: Hold): Promise<LoopOutcome | undefined> {
-    const given = new AbortController();
-    using ending = openEnding(given.signal, options.abandon);
-    hold.nudge = () => {
-      run.refresh().catch((error: unknown) => {
-        if (error instanceof Superseded) given.abort(error); // whatever else it is, the next append meets it too
-      });
-    };
-    if (hold.hasNews) hold.nudge(); // they came while the run was claimed
-    try {
-      return await options.turnLoop(run, active, ending.signal);
-    } catch (error) {
-      if (error instanceof Superseded || given.signal.aborted) return undefined;
-      if (options.abandon.aborted || isPassing(error)) throw error;
-      logger.error({ err: error, runId: run.state.runId }, "a run failed by an error that nobody expected");
-      await run.end({ status: RunStatus.FAILED, reason: "internal_error", error: "internal error" }); // W5
-      return undefined;
-    } finally {
-      hold.nudge = () => {};
-    }
-  }
-
   return { work, answer };
-}
-
-const putBack: Verdict = { kind: "later", delayMs: 500 };
-
-function putDown(wake: Wake, verdict: Verdict): void {
-  if (verdict.kind === "later") wake.later(verdict.delayMs);
-  else if (verdict.kind !== "kept") wake[verdict.kind]();
 }
