@@ -11,6 +11,7 @@ import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { Used } from "../hosted/run-share.ts";
 import { type WrittenLine, writtenLineFromText } from "../logs/log-line.ts";
+import { CallInFlight } from "./call-in-flight.ts";
 import { type CallRequest, type Frame, lineFromCancel, lineFromRequest, type Progress, parseFrame } from "./frames.ts";
 import { createLastWords } from "./last-words.ts";
 
@@ -43,19 +44,6 @@ export interface WorkerOptions {
   onLine: (line: WrittenLine) => void;
   onIdle: () => void;
 }
-
-interface CallInFlight {
-  listener: CallListener;
-  resolve: (answer: Answer) => void;
-  reject: (error: unknown) => void;
-  end: () => void;
-  isGivenUp: boolean;
-  linesSeen: number;
-  /** Of an answer that waits for its log lines. */
-  answer?: { frame: Extract<Frame, { logLines: number }>; timer: NodeJS.Timeout };
-}
-
-const LOG_WAIT_MS = 250;
 
 export class Worker {
   readonly digest: string;
@@ -104,18 +92,14 @@ export class Worker {
     if (!this.accepts) refuse("unavailable", `the worker of ${this.#options.file} ends`);
     const id = ++this.#lastId;
     const line = this.#checkedLine(lineFromRequest(id, request));
-    const answer = Promise.withResolvers<Answer>();
-    const ended = Promise.withResolvers<void>();
+    const call = new CallInFlight(listener);
     const onAbort = () => this.#giveUp(id, signal.reason);
-    const end = () => {
-      signal.removeEventListener("abort", onAbort);
-      ended.resolve();
-    };
-    this.#calls.set(id, { ...answer, listener, end, isGivenUp: false, linesSeen: 0 });
     signal.addEventListener("abort", onAbort, { once: true });
+    void call.ended.then(() => signal.removeEventListener("abort", onAbort));
+    this.#calls.set(id, call);
     this.lastUsedAtMs = Date.now();
     this.#write(line);
-    return { answer: answer.promise, ended: ended.promise };
+    return call;
   }
 
   /** W3. Resolves when the process is gone. */
@@ -144,9 +128,8 @@ export class Worker {
       this.#options.onLine(line);
       return;
     }
-    call.linesSeen += 1;
-    call.listener.onLine(line);
-    if (call.answer && call.linesSeen >= call.answer.frame.logLines) this.#settle(line.id, call);
+    call.tellLine(line);
+    if (call.hasWholeAnswer) this.#settle(line.id, call);
   }
 
   async #run(): Promise<{ reason: string; wasExpected: boolean }> {
@@ -179,19 +162,15 @@ export class Worker {
     const call = this.#calls.get(frame.id);
     if (!call) return; // a frame of no call: nobody waits for it
     if (frame.kind === "progress") {
-      if (!call.isGivenUp) call.listener.onProgress(frame.progress);
+      call.tellProgress(frame.progress);
       return;
     }
-    const timer = setTimeout(() => this.#settle(frame.id, call), LOG_WAIT_MS);
-    call.answer = { frame, timer };
-    if (call.linesSeen >= frame.logLines) this.#settle(frame.id, call); // W4
+    call.hold(frame, () => this.#settle(frame.id, call));
+    if (call.hasWholeAnswer) this.#settle(frame.id, call);
   }
 
   #settle(id: number, call: CallInFlight): void {
-    const { frame, timer } = call.answer!;
-    clearTimeout(timer);
-    if (frame.kind === "result") call.resolve({ kind: "result", resultJson: frame.resultJson });
-    if (frame.kind === "error") call.resolve({ kind: "error", error: this.#options.redact(frame.error) });
+    call.settle(this.#options.redact);
     this.#remove(id, call);
   }
 
@@ -199,8 +178,7 @@ export class Worker {
   #giveUp(id: number, reason: unknown): void {
     const call = this.#calls.get(id);
     if (!call) return;
-    call.isGivenUp = true;
-    call.reject(reason);
+    call.giveUp(reason);
     this.#write(lineFromCancel(id));
     this.#endIfDrained();
     const replace = () => {
@@ -227,12 +205,8 @@ export class Worker {
   }
 
   #failAll(reason: string): void {
-    const failure = () => new Failure("unavailable", reason, { reason: "WORKER_CRASHED" });
-    for (const call of this.#calls.values()) {
-      clearTimeout(call.answer?.timer);
-      call.reject(failure());
-      call.end();
-    }
+    for (const call of this.#calls.values())
+      call.fail(new Failure("unavailable", reason, { reason: "WORKER_CRASHED" }));
     this.#calls.clear();
   }
 

@@ -1,0 +1,74 @@
+import type { WrittenLine } from "../logs/log-line.ts";
+import type { Frame, Progress } from "./frames.ts";
+import type { Answer, CallListener } from "./worker.ts";
+
+type AnswerFrame = Extract<Frame, { logLines: number }>;
+
+const LOG_WAIT_MS = 250;
+
+/** A call on a worker, from its request on until its function has ended: W1, W2 and W4 of `worker.ts`. */
+export class CallInFlight {
+  readonly answer: Promise<Answer>;
+  readonly ended: Promise<void>;
+  readonly #answer = Promise.withResolvers<Answer>();
+  readonly #ended = Promise.withResolvers<void>();
+  readonly #listener: CallListener;
+  #isGivenUp = false;
+  #linesSeen = 0;
+  #held: { frame: AnswerFrame; timer: NodeJS.Timeout } | undefined;
+
+  constructor(listener: CallListener) {
+    this.#listener = listener;
+    this.answer = this.#answer.promise;
+    this.ended = this.#ended.promise;
+  }
+
+  get isGivenUp(): boolean {
+    return this.#isGivenUp;
+  }
+
+  tellProgress(progress: Progress): void {
+    if (!this.#isGivenUp) this.#listener.onProgress(progress);
+  }
+
+  tellLine(line: WrittenLine): void {
+    this.#linesSeen += 1;
+    this.#listener.onLine(line);
+  }
+
+  /** W4. The answer is held until its log lines are read, or for a moment at most. */
+  hold(frame: AnswerFrame, onLate: () => void): void {
+    this.#held = { frame, timer: setTimeout(onLate, LOG_WAIT_MS) };
+  }
+
+  /** Whether there is an answer whose log lines are all read. */
+  get hasWholeAnswer(): boolean {
+    return this.#held !== undefined && this.#linesSeen >= this.#held.frame.logLines;
+  }
+
+  /** Gives the answer that is held, its error without what is secret. */
+  settle(redact: (text: string) => string): void {
+    if (!this.#held) return;
+    const { frame, timer } = this.#held;
+    clearTimeout(timer);
+    if (frame.kind === "result") this.#answer.resolve({ kind: "result", resultJson: frame.resultJson });
+    if (frame.kind === "error") this.#answer.resolve({ kind: "error", error: redact(frame.error) });
+  }
+
+  /** W2. */
+  giveUp(reason: unknown): void {
+    this.#isGivenUp = true;
+    this.#answer.reject(reason);
+  }
+
+  fail(error: Error): void {
+    clearTimeout(this.#held?.timer);
+    this.#answer.reject(error);
+    this.end();
+  }
+
+  /** Its place on the worker is free, or given up with the worker. */
+  end(): void {
+    this.#ended.resolve();
+  }
+}
