@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { until } from "#runtime/time/until.ts";
+import { asking, openScriptedWorld, type ScriptedWorld } from "./scripted-world.fixture.ts";
+
+let world: ScriptedWorld;
+beforeAll(async () => {
+  world = await openScriptedWorld();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+describe("cancelling", () => {
+  test("LOOP-15 reaches the model's request and the call in flight, and nothing follows it", async () => {
+    const silent = await world.start({ agent: "silent" }, "x");
+    const waiting = await world.start({ agent: "waiter" }, "cancelled");
+    await until(() => world.router.requests.some(({ runId }) => runId === waiting.id), {
+      what: "the call to be dispatched",
+    });
+    for (const run of [silent, waiting]) {
+      const { run: cancelled } = await world.runs.cancelRun({ runId: run.id, reason: "enough" });
+      expect(cancelled).toMatchObject({ status: RunStatus.CANCELLED, reason: "cancelled" });
+    }
+    await until(() => world.router.aborted.some((callId) => callId.startsWith(waiting.id)), {
+      what: "the call's abort",
+    });
+    world.gateOf("cancelled").resolve("too late");
+    const events = await world.eventsOf(waiting);
+    expect(events.slice(-2)).toMatchObject([
+      { event: { case: "cancelRequested", value: { reason: "enough" } } },
+      { event: { case: "ended" } },
+    ]);
+    await expect(world.runs.cancelRun({ runId: waiting.id })).resolves.toMatchObject({
+      run: { status: RunStatus.CANCELLED },
+    });
+  });
+
+  test("LOOP-15 a run that waits in its queue is cancelled there, and the next one gets its turn", async () => {
+    const [first, second, third] = await Promise.all(
+      ["a", "b", "c"].map(async (name) => world.start({ sessionId: `asker-${name}` }, name, { options: asking })),
+    ).then(async ([head]) => [
+      head!,
+      await world.start({ sessionId: "asker-a" }, "second", { options: asking }),
+      await world.start({ sessionId: "asker-a" }, "third", { options: asking }),
+    ]);
+    await world.becomes(first!, RunStatus.REQUIRES_ACTION);
+    await world.runs.cancelRun({ runId: second!.id });
+    await world.runs.cancelRun({ runId: first!.id });
+    await world.becomes(third!, RunStatus.REQUIRES_ACTION);
+    expect(await world.becomes(second!, RunStatus.CANCELLED)).toMatchObject({ turns: 0 });
+  });
+});
