@@ -8,7 +8,7 @@ import { isObject } from "./json-object.ts";
 import type { PatternEngine } from "./patterns.ts";
 
 export type Compiled =
-  | { kind: "compiled"; validate: ValidateFunction; effort: number; remove: () => void }
+  | { kind: "compiled"; validate: ValidateFunction; effort: number }
   | { kind: "faulty"; fault: string };
 
 /** The drafts of JSON Schema that are read, each by a compiler of its own. */
@@ -36,12 +36,7 @@ export class Dialects {
       if (typeof schema !== "boolean" && !isObject(schema))
         return { kind: "faulty", fault: "a JSON Schema is an object" };
       const { ajv, plain } = this.#readBy(schema);
-      return {
-        kind: "compiled",
-        validate: ajv.compile(plain),
-        effort: effortOf(plain),
-        remove: () => isObject(plain) && ajv.removeSchema(plain),
-      };
+      return { kind: "compiled", validate: ajv.compile(plain), effort: effortOf(plain) };
     } catch (error) {
       return { kind: "faulty", fault: messageFromUnknown(error) };
     }

@@ -29,14 +29,18 @@ const REFERENCES: ReadonlySet<string> = new Set(["$ref", "$dynamicRef", "$recurs
 
 /** What cannot be found leads in a circle, as far as anybody knows. */
 function targetOf(schema: unknown, reference: string): unknown {
-  if (!reference.startsWith("#/")) return schema;
-  let target = schema;
-  for (const step of decoded(reference.slice(2)).split("/")) {
+  return reference.startsWith("#/") ? (partAt(schema, reference) ?? schema) : schema;
+}
+
+/** The part that a pointer `#/…` leads to; undefined when there is none. */
+export function partAt(schema: unknown, pointer: string): unknown {
+  let part = schema;
+  for (const step of decoded(pointer.slice(2)).split("/")) {
     const key = unescaped(step);
-    if (typeof target !== "object" || target === null || !Object.hasOwn(target, key)) return schema;
-    target = (target as Record<string, unknown>)[key];
+    if (typeof part !== "object" || part === null || !Object.hasOwn(part, key)) return undefined;
+    part = (part as Record<string, unknown>)[key];
   }
-  return target;
+  return part;
 }
 
 function decoded(fragment: string): string {

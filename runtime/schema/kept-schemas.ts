@@ -1,19 +1,25 @@
 import type { Compiled } from "./dialects.ts";
 
 export interface KeptSchemasOptions {
-  compile: (text: string) => Compiled;
+  /** Opens compilers that hold nothing yet. */
+  open: () => { compile: (text: string) => Compiled };
   maxSchemas: number;
   maxCharacters: number;
 }
 
-/** Compiled schemas under their texts, the last used of them. */
+/**
+ * Compiled schemas under their texts. A compiler holds what it compiled for as long as it lives: so all are forgotten together,
+ * with their compilers, when they become too many or too large.
+ */
 export class KeptSchemas {
   readonly #options: KeptSchemasOptions;
   readonly #byText = new Map<string, Compiled>();
+  #compilers: ReturnType<KeptSchemasOptions["open"]>;
   #characters = 0;
 
   constructor(options: KeptSchemasOptions) {
     this.#options = options;
+    this.#compilers = options.open();
   }
 
   get size(): number {
@@ -27,20 +33,19 @@ export class KeptSchemas {
 
   /** Compiles what is not kept. */
   get(text: string): Compiled {
-    const { compile, maxSchemas, maxCharacters } = this.#options;
     const found = this.#byText.get(text);
-    const schema = found ?? compile(text);
-    if (found === undefined) this.#characters += text.length;
-    else this.#byText.delete(text); // the last used stands last
+    if (found !== undefined) return found;
+    const { maxSchemas, maxCharacters } = this.#options;
+    if (this.size >= maxSchemas || this.#characters + text.length > maxCharacters) this.#forget();
+    const schema = this.#compilers.compile(text);
     this.#byText.set(text, schema);
-    while (this.size > maxSchemas || (this.#characters > maxCharacters && this.size > 1)) this.#forgetOldest();
+    this.#characters += text.length;
     return schema;
   }
 
-  #forgetOldest(): void {
-    const [text, oldest] = this.#byText.entries().next().value!;
-    this.#byText.delete(text);
-    this.#characters -= text.length;
-    if (oldest.kind === "compiled") oldest.remove();
+  #forget(): void {
+    this.#byText.clear();
+    this.#characters = 0;
+    this.#compilers = this.#options.open();
   }
 }

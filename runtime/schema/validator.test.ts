@@ -1,4 +1,7 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
+import { faultOfUse } from "./unusable.ts";
 import { createValidator } from "./validator.ts";
 
 const validator = createValidator();
@@ -83,12 +86,32 @@ describe("schemas", () => {
     expect(validator.faultOfSchema(text)).toMatch(/can't resolve reference https:\/\/example\.org\/a\.json/);
   });
 
-  test("are forgotten by their size, too, the last used ones last", () => {
+  test("are forgotten when they become too many or too large, and compiled again when they are needed", () => {
     const textOf = (n: number) => JSON.stringify({ type: "object", description: `${n}${"x".repeat(100)}` });
     const small = createValidator({ maxCharacters: 400 });
-    for (const n of [1, 2, 3, 1, 4]) expect(small.faultOfSchema(textOf(n))).toBeUndefined();
+    for (const n of [1, 2, 1, 2, 3, 4]) expect(small.parseArguments(textOf(n), "{}").kind).toBe("valid");
     expect(small.kept).toEqual({ schemas: 2, characters: textOf(1).length * 2 });
+    expect(small.parseArguments(textOf(1), "7").kind).toBe("invalid");
   });
+
+  test("LOOP-16 leave nothing behind when they are forgotten, good ones and bad ones", () => {
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    const small = createValidator({ maxSchemas: 20 });
+    const use = (count: number) => {
+      for (let n = 0; n < count; n++) {
+        const properties = Object.fromEntries(
+          Array.from({ length: 20 }, (_, k) => [`p${k}_${Math.random()}`, { minLength: 1 }]),
+        );
+        const bad = n % 2 === 0 ? {} : { $ref: "#/nowhere" };
+        small.parseArguments(JSON.stringify({ type: "object", properties, ...bad }), "{}");
+      }
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = use(60);
+    expect(use(240) - before).toBeLessThan(4 * 2 ** 20);
+  }, 60_000);
 });
 
 describe("schemas that keep whoever reads by them busy", () => {
@@ -124,4 +147,33 @@ describe("schemas that keep whoever reads by them busy", () => {
     expect(faultOf(nested(5), branching)).toBeUndefined();
     expect(faultOf('{"list":[1,2,1]}', unique)).toMatch(/must NOT have duplicate items/);
   });
+});
+
+describe("what a schema refers to, and its patterns", () => {
+  test.each([
+    {
+      properties: { a: { $ref: "#" }, b: { $ref: "#/$defs/b" } },
+      $defs: { b: { $ref: "#name" }, c: { $anchor: "name" } },
+    },
+    { $id: "https://example.org/a", properties: { a: { $ref: "https://example.org/a#/properties/b" }, b: {} } },
+    { properties: { a: { $ref: "https://json-schema.org/draft/2020-12/schema" } } },
+    { properties: { $ref: { type: "string" } }, const: { $ref: "https://example.org/data" } },
+  ])("is in it: %j", (schema) => {
+    expect(faultOfUse(schema)).toBeUndefined();
+    expect(validator.faultOfSchema(JSON.stringify(schema))).toBeUndefined();
+  });
+
+  test.each(["https://example.org/b.json", "b.json", "#/nowhere", "#name", "file:///etc/passwd"])(
+    "or it is told: %s",
+    ($ref) => {
+      expect(faultOfUse({ properties: { a: { $ref } } })).toContain(JSON.stringify($ref));
+    },
+  );
+
+  test.each([{ properties: { a: { pattern: "(" } } }, { patternProperties: { "[": {} } }])(
+    "or no regular expression: %j",
+    (schema) => {
+      expect(faultOfUse(schema)).toMatch(/is no regular expression$/);
+    },
+  );
 });

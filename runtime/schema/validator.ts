@@ -31,19 +31,19 @@ const LIMIT_MS = 200;
 const QUICK_LOOKS = 2_000_000;
 
 export interface ValidatorOptions {
-  /** How many schemas are kept, the last used ones. */
+  /** How many schemas are kept. */
   maxSchemas?: number;
   /** How many characters they may have together. */
   maxCharacters?: number;
 }
 
-/** Each schema is compiled once and kept under its text, the last used of them. */
+/** Each schema is compiled once and kept under its text, within bounds. */
 export function createValidator(options: ValidatorOptions = {}): Validator {
-  const { maxSchemas = 10_000, maxCharacters = 64 * 1_024 * 1_024 } = options;
+  const { maxSchemas = 10_000, maxCharacters = 8 * 1_024 * 1_024 } = options;
   const patterns = createPatternEngine(LIMIT_MS);
   const limit = createTimeLimit(LIMIT_MS);
-  const dialects = new Dialects(patterns);
-  const kept = new KeptSchemas({ compile: (text) => dialects.compile(text), maxSchemas, maxCharacters });
+  const dialects = new Dialects(patterns); // of shapes alone, for which nothing is held
+  const kept = new KeptSchemas({ open: () => new Dialects(patterns), maxSchemas, maxCharacters });
 
   function check(schemaJson: string, { value, length }: Parsed, what: string): Validation {
     if (schemaJson === "") return { kind: "valid", value };

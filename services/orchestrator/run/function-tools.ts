@@ -2,18 +2,21 @@
  * Tools that the client of a run executes (LOOP-5). Their schemas are judged when the run is created; then what its model and
  * its client say is held against them, as it is with every other tool (LOOP-7, LOOP-8).
  *
- * A schema is compiled once, whichever runs bring it: the last used are kept under their texts, and no run holds anything.
+ * A schema is compiled when a call first needs it, whichever run brings it, and kept under its text within a bound: to judge it costs
+ * less, and no run holds anything.
  */
 
 import { setImmediate } from "node:timers/promises";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { argumentsRefused, faultOfToolSchema } from "#runtime/schema/tool-schema.ts";
+import { faultOfUse } from "#runtime/schema/unusable.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
 
-/** Compiling takes time that grows with the text, and nothing else goes on meanwhile. */
+/** To compile it takes time that grows with the text, and nothing else goes on meanwhile. */
 const maxCharacters = 64 * 1_024;
 
-const validator = createValidator({ maxSchemas: 1_000, maxCharacters: 2 * 1_024 * 1_024 });
+/** Some 10 MB at most. */
+const validator = createValidator({ maxSchemas: 300, maxCharacters: 512 * 1_024 });
 
 /** What is wrong with the schemas, each fault with its path; others have their turn between two of them. */
 export async function faultsOfFunctionTools(tools: readonly Tool[]): Promise<string[]> {
@@ -24,7 +27,7 @@ export async function faultsOfFunctionTools(tools: readonly Tool[]): Promise<str
       ["output_schema_json", outputSchemaJson, "results"],
     ] as const) {
       if (text === "") continue;
-      const faultOf = () => validator.faultOfSchema(text);
+      const faultOf = (schema: object | boolean) => validator.faultOfShape(schema) ?? faultOfUse(schema);
       const fault = faultOfToolSchema(text, place, { maxCharacters, faultOf });
       if (fault !== undefined) faults.push(`options.function_tools[${index}].${field}: ${fault}`);
       await setImmediate();
@@ -45,7 +48,7 @@ export function faultOfOutput({ outputSchemaJson }: Tool, outputJson: string): s
   return validation.kind === "invalid" ? validation.message : undefined;
 }
 
-/** A log may hold a schema that nobody has judged: it holds nothing back, rather than the whole run. */
+/** A log may hold a schema that nobody has judged, or that cannot be compiled: it holds nothing back, rather than the whole run. */
 function usable(schemaJson: string): string {
   return schemaJson === "" || validator.faultOfSchema(schemaJson) !== undefined ? "" : schemaJson;
 }
