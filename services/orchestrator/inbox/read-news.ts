@@ -1,7 +1,5 @@
-import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { RunFailed } from "../loop/run-failed.ts";
+import { patiently } from "../loop/patiently.ts";
 import type { RunState } from "../run/fold.ts";
 import type { Log } from "../session/worker-options.ts";
 import type { Inbox, Told } from "./inbox.ts";
@@ -13,7 +11,6 @@ export interface NewsOptions {
   readonly logger: Log;
 }
 
-const patienceMs = 60_000;
 const nothing: Told = { instructions: "", events: [] };
 
 /**
@@ -29,7 +26,9 @@ export async function readNews(
   const { sessionId, agent, principal } = state.accepted;
   const recipient = { sessionId, agent, principal };
   const told = await (needsNews(state)
-    ? tellPatiently(options, () => inbox.tell(recipient, signal), signal)
+    ? patiently({ clock: options.clock, signal, reason: "inbox_unavailable", what: "the inbox" }, () =>
+        inbox.tell(recipient, signal),
+      )
     : inbox.tell(recipient, signal).catch((error: unknown) => {
         signal.throwIfAborted();
         logger.warn({ err: error, runId: state.runId }, "a run goes on without its inbox and memory");
@@ -48,20 +47,3 @@ export async function readNews(
 export function needsNews({ accepted, inbox, turns }: RunState): boolean {
   return accepted.input.length === 0 && accepted.fork === undefined && inbox === undefined && turns.length === 0;
 }
-
-async function tellPatiently({ clock }: NewsOptions, tell: () => Promise<Told>, signal: AbortSignal): Promise<Told> {
-  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
-  const givesUpAtMs = clock.now() + patienceMs;
-  for (;;) {
-    try {
-      return await tell();
-    } catch (error) {
-      signal.throwIfAborted();
-      const mayPass = error instanceof Failure && passingCodes.has(error.code) && clock.now() < givesUpAtMs;
-      if (!mayPass) throw new RunFailed("inbox_unavailable", `the inbox: ${messageFromUnknown(error)}`, error);
-      await clock.delay(backoff.next(), signal);
-    }
-  }
-}
-
-const passingCodes: ReadonlySet<string> = new Set(["unavailable", "deadline_exceeded"]);

@@ -3,8 +3,7 @@ import type { Agent, Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { RunDelta } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
-import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { readNews } from "../inbox/read-news.ts";
@@ -14,6 +13,7 @@ import { endDraftsOfRun } from "../loop/drafts.ts";
 import { faultOfPrices, limitsFrom } from "../loop/limits.ts";
 import { type LoopOutcome, runLoop } from "../loop/loop.ts";
 import { type AgentModel, createModelRow, type ModelRow } from "../loop/models.ts";
+import { patiently } from "../loop/patiently.ts";
 import { RunFailed } from "../loop/run-failed.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import type { ModelSource } from "../model/model-source.ts";
@@ -46,8 +46,6 @@ export interface TurnLoopOptions extends ShowingParts {
   readonly checkpointMs: number;
   readonly handover: AbortSignal;
 }
-
-const patienceMs = 60_000;
 
 /** Gathers what the loop of a claimed run needs, and turns it. */
 export async function turnLoop(
@@ -126,19 +124,8 @@ function modelsOfAgent({ modelOf }: TurnLoopOptions, { name, model, fallbackMode
   }
 }
 
-/** A router that is away is waited for. */
-async function getAgent({ agents, clock }: TurnLoopOptions, run: ClaimedRun, signal: AbortSignal): Promise<Agent> {
+function getAgent({ agents, clock }: TurnLoopOptions, run: ClaimedRun, signal: AbortSignal): Promise<Agent> {
   const { agent: name, principal } = run.state.accepted;
-  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
-  const givesUpAtMs = clock.now() + patienceMs;
-  for (;;) {
-    try {
-      return await agents.getAgent(name, { signal, principal });
-    } catch (error) {
-      signal.throwIfAborted();
-      const mayPass = error instanceof Failure && error.code === "unavailable" && clock.now() < givesUpAtMs;
-      if (!mayPass) throw new RunFailed("agent_unavailable", `agent ${name}: ${messageFromUnknown(error)}`, error);
-      await clock.delay(backoff.next(), signal);
-    }
-  }
+  const patience = { clock, signal, reason: "agent_unavailable", what: `agent ${name}` };
+  return patiently(patience, () => agents.getAgent(name, { signal, principal }));
 }

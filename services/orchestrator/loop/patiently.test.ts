@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { Failure, type FailureCode } from "#runtime/failure/failure.ts";
+import { patiently } from "./patiently.ts";
+
+const minuteMs = 60_000;
+
+/** What comes of asking a service that is away for so long. */
+async function afterOutage(awayMs: number, code: FailureCode = "unavailable") {
+  let nowMs = 0;
+  const clock = {
+    now: () => nowMs,
+    delay: async (ms: number) => {
+      nowMs += ms;
+    },
+  };
+  const { signal } = new AbortController();
+  const ask = async () => {
+    if (nowMs < awayMs) throw new Failure(code, "nobody answers");
+    return "back";
+  };
+  return patiently({ clock, signal, reason: "tools_unavailable", what: "the tools cannot be listed" }, ask);
+}
+
+test("LOOP-13 a service that is away for minutes, or too slow, ends no run", async () => {
+  expect(await afterOutage(5 * minuteMs)).toBe("back");
+  expect(await afterOutage(5 * minuteMs, "deadline_exceeded")).toBe("back");
+});
+
+test("LOOP-1 one that stays away, and one that refuses, end it and are told", async () => {
+  const failed = { reason: "tools_unavailable", message: "the tools cannot be listed: nobody answers" };
+  await expect(afterOutage(60 * minuteMs)).rejects.toMatchObject(failed);
+  await expect(afterOutage(1, "not_found")).rejects.toMatchObject(failed);
+});

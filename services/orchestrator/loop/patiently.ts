@@ -1,0 +1,34 @@
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { RunFailed } from "./run-failed.ts";
+
+/** An update, a restart or a broken cable of another service must not end a run; one that stays away is told. */
+const patienceMs = 10 * 60_000;
+
+export interface Patience {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** How the run ends when the time is over, or at once when waiting would not help. */
+  readonly reason: string;
+  /** What it is that cannot be had, before the words of whoever refuses it. */
+  readonly what: string;
+}
+
+/** Asks another service for what a run cannot go on without, and waits while it is away. */
+export async function patiently<T>({ clock, signal, reason, what }: Patience, ask: () => Promise<T>): Promise<T> {
+  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
+  const givesUpAtMs = clock.now() + patienceMs;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      signal.throwIfAborted();
+      const mayPass = error instanceof Failure && passingCodes.has(error.code) && clock.now() < givesUpAtMs;
+      if (!mayPass) throw new RunFailed(reason, `${what}: ${messageFromUnknown(error)}`, error);
+      await clock.delay(backoff.next(), signal);
+    }
+  }
+}
+
+const passingCodes: ReadonlySet<string> = new Set(["unavailable", "deadline_exceeded"]);
