@@ -19,17 +19,17 @@ test("ORCH-11 what is recorded can be followed live, and read backwards, with it
     for (const message of ["one", "two", "three"]) trail.record({ kind: AuditKind.PERMITTED, agent: "a", message });
   }
   await following;
-  expect(followed.map((line) => line.split(" ")[0])).toEqual(["1", "2", "3"]);
-  expect(followed[0]).toBe("1 tool-router one");
+  expect(followed.map((line) => line.split(" ")[0])).toEqual(["1000", "1001", "1002"]);
+  expect(followed[0]).toBe("1000 tool-router one");
   const past: bigint[] = [];
-  for await (const event of readAuditBackwards(bus, 3, new AbortController().signal)) past.push(event.sequence);
-  expect(past).toEqual([2n, 1n]);
+  for await (const event of readAuditBackwards(bus, 1_002, new AbortController().signal)) past.push(event.sequence);
+  expect(past).toEqual([1_001n, 1_000n]);
 });
 
 test("ORCH-11 the trail can be entered at a time", async () => {
   await using bus = await openTestBus();
   const { signal } = new AbortController();
-  expect(await auditSequenceSince(bus, new Date(0), signal)).toBe(1);
+  expect(await auditSequenceSince(bus, new Date(0), signal)).toBe(1_000);
   const append = async (message: string) => {
     await using trail = openAuditTrail(bus, "tool-router");
     trail.record({ kind: AuditKind.BLOCKED, message });
@@ -39,9 +39,36 @@ test("ORCH-11 the trail can be entered at a time", async () => {
   const later = new Date(time.getTime() + 2);
   await until(() => Date.now() > later.getTime());
   await append("two");
-  expect(await auditSequenceSince(bus, new Date(0), signal)).toBe(1);
-  expect(await auditSequenceSince(bus, later, signal)).toBe(2);
-  expect(await auditSequenceSince(bus, new Date(Date.now() + 3_600_000), signal)).toBe(3);
+  expect(await auditSequenceSince(bus, new Date(0), signal)).toBe(1_000);
+  expect(await auditSequenceSince(bus, later, signal)).toBe(2_000);
+  expect(await auditSequenceSince(bus, new Date(Date.now() + 3_600_000), signal)).toBe(3_000);
+});
+
+test("ORCH-11 what is recorded within a moment is one message, in the order of its kinds, and is paged as if each were one", async () => {
+  await using bus = await openTestBus();
+  const { signal } = new AbortController();
+  {
+    await using trail = openAuditTrail(bus, "tool-router");
+    const kinds = [...Array(1_200).fill(AuditKind.PERMITTED), AuditKind.BLOCKED, AuditKind.PERMITTED];
+    kinds.forEach((kind, n) => void trail.record({ kind, message: `${n}` }));
+  }
+  const { messages } = (await bus.manager.streams.info("TOOLBUS_AUDIT")).state;
+  expect(messages).toBe(5); // 500, 500, 200, the other kind, the last
+  const pages: string[] = [];
+  let before = 0;
+  for (;;) {
+    const page = [];
+    for await (const event of readAuditBackwards(bus, before, signal)) if (page.push(event) === 70) break;
+    pages.push(...page.map(({ message }) => message));
+    if (page.length < 70) break;
+    before = Number(page.at(-1)?.sequence);
+  }
+  expect(pages).toEqual(Array.from({ length: 1_202 }, (_, n) => `${1_201 - n}`));
+  const from = await auditSequenceSince(bus, new Date(0), signal);
+  for await (const { message } of followAudit(bus, from + 3, signal)) {
+    expect(message).toBe("3");
+    break;
+  }
 });
 
 test("an event that cannot be stored in time is told, and hinders nobody", async () => {

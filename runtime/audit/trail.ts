@@ -6,6 +6,14 @@ import { appendOnce, firstSince } from "../bus/append.ts";
 import type { Bus } from "../bus/bus.ts";
 import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "../bus/read.ts";
 
+/*
+ * Decisions are many and small, so a message of the stream holds those of one service and kind that fell within a moment, a line
+ * of JSON each, and one acknowledgement is for all of them.
+ *
+ * E1  Messages are sent in the order of what was recorded: another kind begins another message.
+ * E2  An event's place in the trail, its `sequence`, is that of its message and its line in it.
+ */
+
 /** Puts decisions on the audit trail. Disposing waits until what was recorded is stored. */
 export interface AuditTrail extends AsyncDisposable {
   /** Returns at once: a decision does not wait for its record, nor fail with it. Time and service are filled in. */
@@ -17,61 +25,103 @@ export interface AuditTrailOptions {
   onLost?: (event: AuditEvent, error: unknown) => void;
 }
 
+interface Batch {
+  readonly kind: AuditEvent["kind"];
+  readonly events: AuditEvent[];
+  readonly lines: string[];
+  bytes: number;
+}
+
 const MAX_MESSAGE_CHARACTERS = 16_384;
 const MAX_UNSTORED = 10_000;
+const GATHER_MS = 25;
+const MOST_LINES = 500;
+/** Of what the stream takes in a message, with room for one more event. */
+const FULL_BYTES = 128 * 1_024;
+const PLACES_PER_MESSAGE = 1_000;
 const ALL_EVENTS = "toolbus.audit.>";
 
 export function openAuditTrail(bus: Bus, service: string, options: AuditTrailOptions = {}): AuditTrail {
-  const unstored = new Set<Promise<void>>();
+  const storing = new Set<Promise<void>>();
+  let unstored = 0;
+  let batch: Batch | undefined;
+  let timer: NodeJS.Timeout | undefined;
 
-  async function store(event: AuditEvent): Promise<void> {
-    const kind = AuditKindSchema.value[event.kind]?.localName.toLowerCase() ?? "unknown";
-    const payload = toJsonString(AuditEventSchema, event);
+  async function store({ kind, events, lines }: Batch): Promise<void> {
+    const name = AuditKindSchema.value[kind]?.localName.toLowerCase() ?? "unknown";
     try {
-      if (unstored.size >= MAX_UNSTORED) throw new Error(`${MAX_UNSTORED} events wait to be stored`);
-      await appendOnce(bus, { subject: `toolbus.audit.${service}.${kind}`, payload, messageId: nuid.next() });
+      const subject = `toolbus.audit.${service}.${name}`;
+      await appendOnce(bus, { subject, payload: lines.join("\n"), messageId: nuid.next() });
     } catch (error) {
-      options.onLost?.(event, error);
+      for (const event of events) options.onLost?.(event, error);
     }
+    unstored -= events.length;
+  }
+
+  function send(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    if (batch === undefined) return;
+    const stored = store(batch).finally(() => storing.delete(stored));
+    storing.add(stored);
+    batch = undefined;
+  }
+
+  function gather(event: AuditEvent): void {
+    const line = toJsonString(AuditEventSchema, event);
+    if (batch !== undefined && (batch.kind !== event.kind || isFull(batch))) send(); // E1
+    batch ??= { kind: event.kind, events: [], lines: [], bytes: 0 };
+    batch.events.push(event);
+    batch.lines.push(line);
+    batch.bytes += Buffer.byteLength(line) + 1;
+    unstored += 1;
+    timer ??= setTimeout(send, GATHER_MS);
   }
 
   return {
     record(init) {
       const message = (init.message ?? "").slice(0, MAX_MESSAGE_CHARACTERS);
       const event = create(AuditEventSchema, { ...init, message, service, time: timestampFromMs(Date.now()) });
-      const stored = store(event).finally(() => unstored.delete(stored));
-      unstored.add(stored);
+      if (unstored < MAX_UNSTORED) gather(event);
+      else options.onLost?.(event, new Error(`${MAX_UNSTORED} events wait to be stored`));
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all(unstored);
+      send();
+      await Promise.all(storing);
     },
   };
 }
 
-/** Events from a sequence on, and then as they come; 0 for those from now on. Ends quietly when the signal aborts. */
+function isFull({ lines, bytes }: Batch): boolean {
+  return lines.length >= MOST_LINES || bytes >= FULL_BYTES;
+}
+
+/** Events from a place on, and then as they come; 0 for those from now on. Ends quietly when the signal aborts. */
 export async function* followAudit(bus: Bus, fromSequence: number, signal: AbortSignal): AsyncGenerator<AuditEvent> {
-  const first = fromSequence > 0 ? fromSequence : (await lastSequenceOf(bus, ALL_EVENTS, signal)) + 1;
+  const isNow = fromSequence === 0;
+  const first = isNow ? (await lastSequenceOf(bus, ALL_EVENTS, signal)) + 1 : Math.max(1, messageOf(fromSequence));
   for await (const message of followSubject(bus, ALL_EVENTS, { fromSequence: first, signal })) {
-    yield eventFromMessage(message);
+    for (const event of eventsFromMessage(message)) if (event.sequence >= fromSequence) yield event;
   }
 }
 
-/** The sequence of the first event that was stored at a time or after it; what comes next when there is none. */
+/** The place of the first event that was stored at a time or after it; what comes next when there is none. */
 export async function auditSequenceSince(bus: Bus, time: Date, signal: AbortSignal): Promise<number> {
   const first = await firstSince(bus, ALL_EVENTS, time, { signal });
-  return first?.seq ?? (await lastSequenceOf(bus, ALL_EVENTS, signal)) + 1;
+  return placeOf(first?.seq ?? (await lastSequenceOf(bus, ALL_EVENTS, signal)) + 1);
 }
 
 const WINDOW = 1_000;
 
-/** Past events before a sequence, the latest first; 0 for all. */
+/** Past events before a place, the latest first; 0 for all. */
 export async function* readAuditBackwards(
   bus: Bus,
   beforeSequence: number,
   signal: AbortSignal,
 ): AsyncGenerator<AuditEvent> {
   const first = (await bus.manager.streams.info("TOOLBUS_AUDIT")).state.first_seq;
-  let before = beforeSequence > 0 ? beforeSequence : (await lastSequenceOf(bus, ALL_EVENTS, signal)) + 1;
+  const isAll = beforeSequence === 0;
+  let before = isAll ? (await lastSequenceOf(bus, ALL_EVENTS, signal)) + 1 : messageOf(beforeSequence - 1) + 1;
   while (before > first) {
     const fromSequence = Math.max(first, before - WINDOW);
     const window: StoredMessage[] = [];
@@ -79,12 +129,28 @@ export async function* readAuditBackwards(
       if (message.sequence >= before) break;
       window.push(message);
     }
-    for (const message of window.reverse()) yield eventFromMessage(message);
+    for (const message of window.reverse()) {
+      for (const event of eventsFromMessage(message).reverse()) {
+        if (isAll || event.sequence < beforeSequence) yield event;
+      }
+    }
     before = fromSequence;
   }
 }
 
-function eventFromMessage({ data, sequence }: StoredMessage): AuditEvent {
-  const event = fromJsonString(AuditEventSchema, new TextDecoder().decode(data), { ignoreUnknownFields: true });
-  return { ...event, sequence: BigInt(sequence) };
+/** E2 */
+function placeOf(messageSequence: number, line = 0): number {
+  return messageSequence * PLACES_PER_MESSAGE + line;
+}
+
+function messageOf(place: number): number {
+  return Math.floor(place / PLACES_PER_MESSAGE);
+}
+
+function eventsFromMessage({ data, sequence }: StoredMessage): AuditEvent[] {
+  const lines = new TextDecoder().decode(data).split("\n");
+  return lines.map((text, line) => ({
+    ...fromJsonString(AuditEventSchema, text, { ignoreUnknownFields: true }),
+    sequence: BigInt(placeOf(sequence, line)),
+  }));
 }
