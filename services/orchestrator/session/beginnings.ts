@@ -5,7 +5,7 @@
  * G1  Only what is stored is handed on: a log of one event, and the first entry of its session's queue, before which there is
  *     nothing to look at. Whatever happens to the run meanwhile, the fence of the next append tells.
  * G2  It is handed on once. A wake-up that comes to another process finds all of it in the log; what nobody asks for here is
- *     forgotten after the next thousands.
+ *     forgotten after the next hundreds.
  */
 
 import type { RunJournal } from "../run/journal.ts";
@@ -24,7 +24,7 @@ export interface Beginnings {
 }
 
 /** G2. */
-const mostKept = 2_000;
+const mostKept = 500;
 
 export function createBeginnings(): Beginnings {
   const kept = new Map<string, Promise<Beginning | undefined>>();
