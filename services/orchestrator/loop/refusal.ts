@@ -69,8 +69,9 @@ export function decideRefusals(calls: readonly FunctionCall[], rules: TurnRules)
 /** The calls of a turn that are handed to the client: with the turn's commit it may answer these. */
 export function decideClientCalls(calls: readonly FunctionCall[], rules: TurnRules): string[] {
   if (rules.options?.mode === RunMode.SINGLE_TURN) return []; // the run ends with the turn
-  const refusals = decideRefusals(calls, rules);
   const isClients = ({ name }: FunctionCall) => rules.table.find(name)?.kind === "function";
+  if (!calls.some(isClients)) return [];
+  const refusals = decideRefusals(calls, rules);
   return calls.filter((call) => isClients(call) && !refusals.has(call.callId)).map(({ callId }) => callId);
 }
 
