@@ -50,17 +50,13 @@ export function openCallDrafts(run: ClaimedRun, parts: ShowingParts, shown: Atte
   const { runId, accepted } = run.state;
   const over = new AbortController();
   const { signal } = over;
-  const callsByModelId = new Map<string, WrittenCall | undefined>(); // undefined: it is not to be shown
+  const written = createWrittenCalls(table);
   let isOff = accepted.options?.mode === RunMode.SINGLE_TURN; // its calls are never made
   let underWay: Promise<void> | undefined;
   let space: string | undefined;
 
   function write(piece: Piece): void {
-    if (piece.kind !== "arguments" || isOff) return;
-    if (!callsByModelId.has(piece.callId)) callsByModelId.set(piece.callId, callFrom(piece));
-    const call = callsByModelId.get(piece.callId);
-    if (call === undefined || call.text.length >= mostCharacters) return;
-    call.text += piece.text;
+    if (piece.kind !== "arguments" || isOff || !written.take(piece)) return;
     underWay ??= show()
       .catch(giveUp)
       .finally(() => {
@@ -68,23 +64,13 @@ export function openCallDrafts(run: ClaimedRun, parts: ShowingParts, shown: Atte
       });
   }
 
-  function callFrom({ callId, name }: Extract<Piece, { kind: "arguments" }>): WrittenCall | undefined {
-    const tool = table.visibleReferenceOf(name);
-    const modelIds = [...callsByModelId.keys(), callId];
-    return tool === undefined ? undefined : { tool, modelIds, callId: "", text: "", shownText: undefined };
-  }
-
   async function show(): Promise<void> {
     space ??= await showing.activeSpace(caller, signal);
     if (space === "") isOff = true;
-    for (let due = grown(); due.length > 0 && !isOff; due = grown()) {
+    for (let due = written.grown(); due.length > 0 && !isOff; due = written.grown()) {
       for (const call of due) await showCall(call, space);
       await clock.delay(pauseMs, signal);
     }
-  }
-
-  function grown(): WrittenCall[] {
-    return [...callsByModelId.values()].filter((call) => call !== undefined).filter(hasGrown);
   }
 
   async function showCall(call: WrittenCall, spaceId: string): Promise<void> {
@@ -121,6 +107,31 @@ export function openCallDrafts(run: ClaimedRun, parts: ShowingParts, shown: Atte
       over.abort(new Error("the attempt is over"));
       await underWay;
     },
+  };
+}
+
+type ArgumentsPiece = Extract<Piece, { kind: "arguments" }>;
+
+/** The calls of an attempt as far as the model has written them. */
+function createWrittenCalls(table: AttemptShown["table"]) {
+  const callsByModelId = new Map<string, WrittenCall | undefined>(); // undefined: it is not to be shown
+
+  function callFrom({ callId, name }: ArgumentsPiece): WrittenCall | undefined {
+    const tool = table.visibleReferenceOf(name);
+    const modelIds = [...callsByModelId.keys(), callId];
+    return tool === undefined ? undefined : { tool, modelIds, callId: "", text: "", shownText: undefined };
+  }
+
+  return {
+    /** Gives whether there is more to show. */
+    take(piece: ArgumentsPiece): boolean {
+      if (!callsByModelId.has(piece.callId)) callsByModelId.set(piece.callId, callFrom(piece));
+      const call = callsByModelId.get(piece.callId);
+      if (call === undefined || call.text.length >= mostCharacters) return false;
+      call.text += piece.text;
+      return true;
+    },
+    grown: () => [...callsByModelId.values()].filter((call) => call !== undefined).filter(hasGrown),
   };
 }
 
