@@ -47,7 +47,8 @@ export function createAdmission(parts: AdmissionParts): AdmissionDesk {
     if (decision.kind === "blocked") {
       return refused(request, context, entry.reference, withAlternatives(decision, tools, request.name));
     }
-    const byRun = decideByRun(tools, entry, request, clock.now());
+    const allowance = { tools, limits: context.agent.limits };
+    const byRun = decideByRun(allowance, entry, request, clock.now());
     if (byRun !== undefined) return refused(request, context, entry.reference, byRun);
     const spaceId = entry.isVisible ? await spaces.activeSpace(request.sessionId, context.agent.name) : "";
     if (entry.isVisible && spaceId === "") {
@@ -57,7 +58,7 @@ export function createAdmission(parts: AdmissionParts): AdmissionDesk {
     if (args.kind === "invalid") {
       return refused(request, context, entry.reference, refusalOfArguments(entry, args.message));
     }
-    const byTally = decideByTally(tally, tools, entry, request);
+    const byTally = decideByTally(tally, allowance, entry, request);
     if (byTally !== undefined) return refused(request, context, entry.reference, byTally);
     audit(request, context, entry.reference, decision);
     return { kind: "admitted", call: admittedCall(request, context, { entry, args: args.value, spaceId }) };

@@ -30,7 +30,7 @@ function ruleFor(
     bounds: told,
     ...more,
   });
-  return decideByRun(tools, entry, request, now)?.rule;
+  return decideByRun({ tools, limits: undefined }, entry, request, now)?.rule;
 }
 
 describe("what a run leaves to its calls", () => {
@@ -73,9 +73,24 @@ describe("what a run leaves to its calls", () => {
     expect(ruleFor({ call: 2, maxToolCalls: 1 }, { recovering: true })).toMatch(/max_tool_calls/);
   });
 
+  test("LOOP-12 is at most what the agent's configuration allows, whatever the call says", () => {
+    const limits = { maxTurns: 3, maxToolCalls: 2 };
+    const rule = (bounds: MessageInitShape<typeof RunBoundsSchema>) =>
+      decideByRun({ tools, limits }, look, create(CallToolRequestSchema, { bounds }), now)?.rule;
+    expect(rule({ turn: 4, maxTurns: 99 })).toMatch(/max_turns/);
+    expect(rule({ call: 3 })).toMatch(/max_tool_calls/);
+    expect(rule({ turn: 3, call: 2 })).toBeUndefined();
+    const tally = createRunTally();
+    const passes = ["a", "b", "c"].map((callId) => {
+      const request = create(CallToolRequestSchema, { callId, sessionId: "s", runId: "r" });
+      return decideByTally(tally, { tools, limits }, look, request) === undefined;
+    });
+    expect(passes).toEqual([true, true, false]);
+  });
+
   test("ORCH-2 a refusal names agent, tool and rule", () => {
     const request = create(CallToolRequestSchema, { name: "see", bounds: { call: 2, maxToolCalls: 1 } });
-    expect(decideByRun(tools, look, request, now)).toMatchObject({
+    expect(decideByRun({ tools, limits: undefined }, look, request, now)).toMatchObject({
       message: 'Agent "tester" may not call tool "look": the run\'s limit of tool calls (max_tool_calls) is used up.',
     });
   });
@@ -85,7 +100,7 @@ describe("the calls of a run that a router lets go on", () => {
   const counts = (tally: ReturnType<typeof createRunTally>, callId: string, maxToolCalls: number, runId = "r") =>
     decideByTally(
       tally,
-      tools,
+      { tools, limits: undefined },
       look,
       create(CallToolRequestSchema, { callId, sessionId: "s", runId, bounds: { call: 1, maxToolCalls } }),
     ) === undefined;

@@ -1,4 +1,5 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
+import type { Limits } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { CallToolRequest } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import type { RunBounds } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -12,7 +13,8 @@ import type { ToolEntry, ToolSet } from "./tool-set.ts";
  * whatever calls tools on behalf of a call come by here all the same.
  *
  * B1  A call says where it stands in its run and what is left (RunBounds), and is judged by that alone: nothing of it is lost with
- *     a router, and none needs to know what another one saw. It only narrows, so nobody gains by inventing it.
+ *     a router, and none needs to know what another one saw. It only narrows, so nobody gains by inventing it; and what the agent's
+ *     configuration allows is the most, whatever the call says.
  * B2  Besides, each router remembers for a while which calls of a run it let go on: more of them than max_tool_calls it refuses,
  *     whatever they say of themselves.
  * B3  What may be under way already is no new spending: a call that is repeated after a crash may go on with a used-up budget,
@@ -24,26 +26,34 @@ type BoundCall = Pick<
   "callId" | "sessionId" | "runId" | "name" | "bounds" | "deadline" | "recovering"
 >;
 
+/** The tools of an agent, and what its runs may do at most. */
+interface Allowance {
+  tools: ToolSet;
+  limits: Pick<Limits, "maxTurns" | "maxToolCalls"> | undefined;
+}
+
 /** Undefined for a call that its run has nothing against. */
-export function decideByRun(tools: ToolSet, entry: ToolEntry, request: BoundCall, now: number): Decision | undefined {
+export function decideByRun(agent: Allowance, entry: ToolEntry, request: BoundCall, now: number): Decision | undefined {
+  const { tools, limits } = agent;
   const { bounds, deadline } = request;
   const isLate = deadline !== undefined && timestampMs(deadline) <= now;
   const rule = isLate
     ? "the time of its run is over (deadline)"
-    : bounds && (ruleOfChoice(tools, entry, bounds) ?? ruleOfLimits(entry, request, bounds));
+    : bounds && (ruleOfChoice(tools, entry, bounds) ?? ruleOfLimits(entry, request, bounds, limits));
   return rule === undefined ? undefined : blockedAsOffered(tools.agent, entry.reference, rule);
 }
 
 /** B2; to be asked last, since the call counts from then on. */
 export function decideByTally(
   tally: RunTally,
-  tools: ToolSet,
+  { tools, limits }: Allowance,
   entry: ToolEntry,
   request: BoundCall,
 ): Decision | undefined {
   const { bounds, sessionId, runId, callId } = request;
-  if (!bounds || bounds.maxToolCalls === 0 || runId === "") return undefined;
-  const isCounted = tally.count(`${sessionId} ${runId}`, callId, bounds.maxToolCalls);
+  const most = lowest(bounds?.maxToolCalls, limits?.maxToolCalls);
+  if (runId === "" || most === Number.POSITIVE_INFINITY) return undefined;
+  const isCounted = tally.count(`${sessionId} ${runId}`, callId, most);
   return isCounted ? undefined : blockedAsOffered(tools.agent, entry.reference, CALLS_USED_UP);
 }
 
@@ -59,11 +69,21 @@ function ruleOfChoice(tools: ToolSet, entry: ToolEntry, { toolChoice, forcedTool
 }
 
 /** LOOP-1, LOOP-12 */
-function ruleOfLimits(entry: ToolEntry, { recovering }: BoundCall, bounds: RunBounds): string | undefined {
-  const { turn, maxTurns, call, maxToolCalls, tokensLeft, costLeft } = bounds;
-  if (maxTurns > 0 && turn > maxTurns) return "the run's turns (max_turns) are used up";
-  if (maxToolCalls > 0 && call > maxToolCalls) return CALLS_USED_UP;
+function ruleOfLimits(
+  entry: ToolEntry,
+  { recovering }: BoundCall,
+  bounds: RunBounds,
+  limits: Allowance["limits"],
+): string | undefined {
+  const { turn, call, tokensLeft, costLeft } = bounds;
+  if (turn > lowest(bounds.maxTurns, limits?.maxTurns)) return "the run's turns (max_turns) are used up";
+  if (call > lowest(bounds.maxToolCalls, limits?.maxToolCalls)) return CALLS_USED_UP;
   if (recovering && entry.effect !== Effect.AT_MOST_ONCE) return undefined; // B3
   if (tokensLeft === 0n) return "the run's tokens (max_tokens) are used up";
   return costLeft !== undefined && costLeft <= 0 ? "what the run may cost (max_cost) is used up" : undefined;
+}
+
+/** 0 and absent are no limit. */
+function lowest(one: number | undefined, other: number | undefined): number {
+  return Math.min(one || Number.POSITIVE_INFINITY, other || Number.POSITIVE_INFINITY);
 }
