@@ -195,7 +195,7 @@ export const ListAuditEventsResponseSchema: GenMessage<ListAuditEventsResponse> 
   messageDesc(file_toolbus_router_v1_audit, 4);
 
 /**
- * The audit trail: read and follow.
+ * The audit trail: read and follow. From outside it holds what concerns one's own sessions; operators see all of it.
  *
  * @generated from service toolbus.router.v1.AuditService
  */

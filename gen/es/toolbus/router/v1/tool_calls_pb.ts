@@ -413,7 +413,7 @@ export const SubmitToolResultRequestSchema: GenMessage<SubmitToolResultRequest> 
  */
 export type SubmitToolResultResponse = Message<"toolbus.router.v1.SubmitToolResultResponse"> & {
   /**
-   * The call.
+   * The call; one that is `resolved_late` is told to the inbox of its agent, which the session may have left.
    *
    * @generated from field: toolbus.router.v1.ToolCallRecord call = 1;
    */

@@ -183,7 +183,8 @@ export const ListToolsResponseSchema: GenMessage<ListToolsResponse> = /*@__PURE_
  */
 export type CallToolRequest = Message<"toolbus.router.v1.CallToolRequest"> & {
   /**
-   * The call's id; a second call with the same id joins the first or is given its result. Empty lets the router choose one.
+   * The call's id; a second call with the same id joins the first or is given its result, and is refused when it asks for
+   * something else. Empty lets the router choose one.
    *
    * @generated from field: string call_id = 1;
    */

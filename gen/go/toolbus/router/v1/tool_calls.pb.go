@@ -724,7 +724,7 @@ func (x *SubmitToolResultRequest) GetError() string {
 // The result is stored: this submission won.
 type SubmitToolResultResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call.
+	// The call; one that is `resolved_late` is told to the inbox of its agent, which the session may have left.
 	Call          *ToolCallRecord `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -285,7 +285,8 @@ func (x *ListToolsResponse) GetIsKnown() bool {
 // Calls a tool.
 type CallToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call's id; a second call with the same id joins the first or is given its result. Empty lets the router choose one.
+	// The call's id; a second call with the same id joins the first or is given its result, and is refused when it asks for
+	// something else. Empty lets the router choose one.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// The session on whose behalf.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`

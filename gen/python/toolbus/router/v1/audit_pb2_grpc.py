@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class AuditServiceStub:
-    """The audit trail: read and follow.
+    """The audit trail: read and follow. From outside it holds what concerns one's own sessions; operators see all of it.
     """
 
     def __init__(self, channel):
@@ -48,7 +48,7 @@ class AuditServiceStub:
 
 
 class AuditServiceServicer:
-    """The audit trail: read and follow.
+    """The audit trail: read and follow. From outside it holds what concerns one's own sessions; operators see all of it.
     """
 
     def WatchAudit(self, request, context):
@@ -87,7 +87,7 @@ def add_AuditServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AuditService:
-    """The audit trail: read and follow.
+    """The audit trail: read and follow. From outside it holds what concerns one's own sessions; operators see all of it.
     """
 
     @staticmethod

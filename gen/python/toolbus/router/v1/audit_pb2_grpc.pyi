@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class AuditServiceStub:
-    """The audit trail: read and follow."""
+    """The audit trail: read and follow. From outside it holds what concerns one's own sessions; operators see all of it."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -40,7 +40,7 @@ class AuditServiceStub:
 
 @_typing.type_check_only
 class AuditServiceAsyncStub(AuditServiceStub):
-    """The audit trail: read and follow."""
+    """The audit trail: read and follow. From outside it holds what concerns one's own sessions; operators see all of it."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     WatchAudit: _aio.UnaryStreamMultiCallable[_audit_pb2.WatchAuditRequest, _audit_pb2.WatchAuditResponse]  # type: ignore[assignment]
@@ -49,7 +49,7 @@ class AuditServiceAsyncStub(AuditServiceStub):
     """Lists past events."""
 
 class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
-    """The audit trail: read and follow."""
+    """The audit trail: read and follow. From outside it holds what concerns one's own sessions; operators see all of it."""
 
     @_abc_1.abstractmethod
     def WatchAudit(

@@ -380,7 +380,7 @@ class SubmitToolResultResponse(_message.Message):
     CALL_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def call(self) -> Global___ToolCallRecord:
-        """The call."""
+        """The call; one that is `resolved_late` is told to the inbox of its agent, which the session may have left."""
 
     def __init__(
         self,

@@ -166,7 +166,9 @@ class CallToolRequest(_message.Message):
     RECOVERING_FIELD_NUMBER: _builtins.int
     BOUNDS_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
-    """The call's id; a second call with the same id joins the first or is given its result. Empty lets the router choose one."""
+    """The call's id; a second call with the same id joins the first or is given its result, and is refused when it asks for
+    something else. Empty lets the router choose one.
+    """
     session_id: _builtins.str
     """The session on whose behalf."""
     name: _builtins.str
