@@ -45,8 +45,13 @@ test("V1 who has nothing open is asked nothing", async () => {
   leaving.abort(new Error("left"));
   expect(await reading).toMatchObject({ message: "left" });
   const { asked } = peer;
-  await delay(50);
+  const other = openPeer();
+  const staying = new AbortController();
+  const another = other.read(staying.signal).catch(() => {});
+  await until(() => other.peer.asked > 5); // in which time it would have been asked again
   expect(peer.asked).toBe(asked);
+  staying.abort();
+  await another;
 });
 
 test("V2 a peer that never answered beside something open is not missed", async () => {
