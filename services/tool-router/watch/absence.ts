@@ -13,6 +13,9 @@ export interface Absence {
   follow(tool: string, onAbsent: () => void): () => void;
 }
 
+/** Made once: of calls that come one by one, each would make an error whose stack nobody reads. */
+const NOBODY_WAITS = new Error("no call waits for a watcher");
+
 interface Follower {
   since: number;
   readonly onAbsent: () => void;
@@ -61,7 +64,7 @@ export function createAbsence(presence: Presence, clock: Clock, onFault: (fault:
       return () => {
         watch.followers.delete(follower);
         if (watch.followers.size > 0) return;
-        watch.end.abort();
+        watch.end.abort(NOBODY_WAITS);
         if (watches.get(tool) === watch) watches.delete(tool);
       };
     },
