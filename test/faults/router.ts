@@ -27,7 +27,7 @@ at random meanwhile. Then each call is judged by what its caller, its watchers, 
 parts:
 ${parts.join("\n")}
 
-It goes on for up to five times the minutes until it has its calls and its kills. Exit code 0: so it has, 99 % of the calls have
+It goes on until it has its calls and its kills, for up to five times the minutes, or five. Exit code 0: so it has, 99 % of the calls have
 results, and no promise was broken; with --without: one was.`;
 
 const number = { type: "string" } as const;

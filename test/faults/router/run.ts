@@ -30,6 +30,9 @@ const inFlight = 48;
 const mostSubmitters = 4;
 const progressMs = 5_000;
 
+/** How long it goes on for its calls and kills: a busy machine takes its time. */
+const mostMs = (minutes: number) => Math.max(5, 5 * minutes) * 60_000;
+
 /** Calls, while routers are killed and frozen; then everything that is under way comes to its end, and is judged. */
 export async function runRouterFaults(options: RouterRunOptions): Promise<RouterRunResult> {
   await using world = await openWorld(options.tree);
@@ -71,7 +74,7 @@ function order(
 function strike({ routers }: World, witness: Witness, random: Random, { kills, minutes }: RouterRunOptions) {
   const minMs = minutes * 60_000;
   const onStrike = (one: Witness["strikes"][number]) => void witness.strikes.push(one);
-  return strikeRouters({ routers, random, kills, minMs, maxMs: 5 * minMs, onStrike });
+  return strikeRouters({ routers, random, kills, minMs, maxMs: mostMs(minutes), onStrike });
 }
 
 /** So many at an even pace, and on until the last strike. */
@@ -82,7 +85,7 @@ async function callAll(world: World, witness: Witness, random: Random, options: 
   const passedMs = () => performance.now() - startedAtMs;
   const isOver = () => {
     const hasAll = witness.calls.size >= calls && witness.strikes.filter(({ kind }) => kind === "kill").length >= kills;
-    return (passedMs() >= minMs && hasAll) || passedMs() > 5 * minMs;
+    return (passedMs() >= minMs && hasAll) || passedMs() > mostMs(minutes);
   };
   const caller = async () => {
     while (!isOver()) {
