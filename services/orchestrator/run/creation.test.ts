@@ -146,3 +146,36 @@ test.each(["closed", "switched", "gone"])(
     await expect(start({ sessionId: "s" }, "bob")).rejects.toMatchObject({ reason: "NOT_SESSION_OWNER" });
   },
 );
+
+test("LOOP-16 a session is opened without a look at its queue, and its list is asked for only when tools are named", async () => {
+  const { options } = openOptions("a");
+  const { router, queues } = options;
+  const asked: unknown[] = [];
+  const looked: string[] = [];
+  const creating: CreationOptions = {
+    ...options,
+    router: {
+      ...router,
+      listTools(request, ...about) {
+        asked.push(request);
+        return router.listTools(request, ...about);
+      },
+    },
+    queues: {
+      ...queues,
+      last(sessionId) {
+        looked.push(sessionId);
+        return queues.last(sessionId);
+      },
+    },
+  };
+  const functionTools = [{ name: "ask" }];
+  const start = (more: object) =>
+    createRun(creating, create(CreateRunRequestSchema, { agent: "a", input: [said("go")], ...more }), by);
+  await start({ options: { functionTools } });
+  expect([asked, looked]).toEqual([[{ agent: "a" }], []]);
+  await start({ options: { functionTools, allowedTools: ["ask"] } });
+  expect(asked.slice(1)).toEqual([{ sessionId: "new-2" }]);
+  await start({ sessionId: "s" });
+  expect(looked).toEqual(["s"]);
+});
