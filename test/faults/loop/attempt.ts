@@ -13,11 +13,9 @@ import { createSubject, type Reached, type Subject } from "./subject.ts";
 import { watch } from "./watcher.ts";
 import type { World } from "./world.ts";
 
-/** A run that nothing is heard of for so long is lost, and one that takes so long in all. */
+/** A run that nothing is heard of for so long is lost, and one that takes so long in all; processes start in that time on any machine. */
 const silenceMs = 60_000;
 const runMs = 240_000;
-/** How long after the run's end a watcher may wait for its next word. */
-const watchersMs = 15_000;
 
 interface AttemptOptions {
   readonly token: string;
@@ -120,7 +118,7 @@ async function watchToEnd(
 ): Promise<Watched[]> {
   const giveUp = new AbortController();
   const timer = setTimeout(() => giveUp.abort(), Math.max(0, giveUpAtMs - performance.now()));
-  let patience = setTimeout(() => giveUp.abort(), silenceMs);
+  const patience = setTimeout(() => giveUp.abort(), silenceMs);
   const onSeen: Subject["onSeen"] = (seen) => {
     subject.onSeen(seen);
     patience.refresh();
@@ -134,9 +132,7 @@ async function watchToEnd(
     watch({ ...common, name: "from the middle", fromSequence: 2, includeDeltas: false, leavesAfter: 2 }),
   ];
   await Promise.race(watchers);
-  clearTimeout(timer);
-  clearTimeout(patience);
-  patience = setTimeout(() => giveUp.abort(), watchersMs);
+  clearTimeout(timer); // those who are still there get what stands, word by word
   const watched = await Promise.all(watchers);
   clearTimeout(patience);
   return watched;
