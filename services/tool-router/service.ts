@@ -2,31 +2,32 @@ import { randomUUID } from "node:crypto";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { SessionSchema } from "#gen/toolbus/session/v1/session_pb.ts";
 import { auditSequenceSince, followAudit, openAuditTrail, readAuditBackwards } from "#runtime/audit/trail.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
 import { createResultStore } from "#runtime/bus/result-store.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
-import { createValidator } from "#runtime/schema/validator.ts";
+import { createValidator, type Validator } from "#runtime/schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { createAdmission } from "./admission.ts";
 import { createAnswers } from "./answer.ts";
 import type { Audit } from "./audit.ts";
 import { createCalls } from "./call.ts";
-import { openCatalogueFiles } from "./catalogue/files.ts";
+import { type CatalogueFiles, openCatalogueFiles } from "./catalogue/files.ts";
 import type { Config } from "./config.ts";
-import { Contexts } from "./contexts.ts";
-import { createExecution } from "./execute/execute.ts";
+import { Contexts, type ContextsOptions } from "./contexts.ts";
+import { createExecution, type Execution, type Executors } from "./execute/execute.ts";
 import { createAddressGuard } from "./execute/gateway/address-guard.ts";
 import { openGateway } from "./execute/gateway/gateway.ts";
-import { createProviderExecution } from "./execute/provider.ts";
+import { createProviderExecution, type ProvidersOptions } from "./execute/provider.ts";
 import { Flights } from "./flights.ts";
 import { openMessages } from "./messages.ts";
 import { createOfferJudge } from "./offers/fitness.ts";
 import { createOwnership } from "./ownership.ts";
 import { RecentSessions } from "./recent-sessions.ts";
 import { createRecords } from "./record.ts";
-import { createRoutes } from "./routes.ts";
+import { createRoutes, type Routes } from "./routes.ts";
 import { Sessions } from "./sessions.ts";
 import { createSubmissions } from "./submissions.ts";
 import { openCatalogue } from "./subscriptions/catalogue.ts";
@@ -82,33 +83,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const { store } = recorded;
   const answers = createAnswers({ validator, maxBytes: config.maxResultBytes, store: createResultStore(bus) });
   const sessions = new Sessions({ documents, catalogue, clock, news, recent });
-  const contexts = stack.use(
-    new Contexts({
-      catalogue,
-      sessions,
-      find,
-      clock,
-      startupMs: config.providerStartupMs,
-      idleMs: config.contextIdleMs,
-      judge: createOfferJudge(validator.faultOfShape),
-      onUnavailable: ({ agent, sessionId }, source, reason) => {
-        audit({ kind: AuditKind.UNAVAILABLE, agent, sessionId, tool: source, message: reason });
-      },
-      onAvailable: ({ agent, sessionId }, source) => {
-        audit({ kind: AuditKind.AVAILABLE, agent, sessionId, tool: source });
-      },
-    }),
-  );
-  const idle = setInterval(() => contexts.closeIdle(), IDLE_CHECK_MS);
-  stack.defer(() => clearInterval(idle));
-  const { gatewayAllow, gatewayMaxResponseBytes: maxResponseBytes, secrets, workerStartupMs } = config;
-  const gateway = stack.use(openGateway({ guard: createAddressGuard(gatewayAllow), secrets, maxResponseBytes }));
-  const graceMs = (provider: string) => PROVIDER_GRACE_MS + (provider === "worker" ? workerStartupMs : 0);
-  const execution = createExecution({
-    gateway,
-    outside: recorded.outside,
-    providers: createProviderExecution({ find, graceMs }),
-  });
+  const contexts = openContexts(stack, config, { catalogue, sessions, find, validator, audit });
+  const execution = openExecution(stack, config, { outside: recorded.outside, find });
   const { switching } = stack.use(
     await openSwitching(bus, {
       self: `${instance}-${randomUUID().slice(0, 8)}`,
@@ -129,17 +105,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   );
   const admission = createAdmission({ contexts, spaces, validator, audit, clock });
   const records = createRecords(store, waiters, executing);
-  const files = stack.use(
-    await openCatalogueFiles(
-      { catalogue, editor },
-      {
-        ...config,
-        onFaults: (faults) => logger.warn({ faults }, faults.length > 0 ? "files are refused" : "all files are good"),
-        audit,
-        onWarnings: (agent, warnings) => logger.warn({ agent, warnings }, "an agent was loaded with warnings"),
-      },
-    ),
-  );
+  const files = stack.use(await openFiles(config, { catalogue, editor, audit, logger }));
   const stopping = new AbortController();
   stack.use(
     await serveOnNats(bus, {
@@ -170,11 +136,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
         spaces,
         ...recorded,
         submissions: createSubmissions({ ...recorded, validator, clock, answers }),
-        audit: {
-          follow: (from, ends) => followAudit(bus, from, ends),
-          backwards: (before, ends) => readAuditBackwards(bus, before, ends),
-          sequenceSince: (time, ends) => auditSequenceSince(bus, time, ends),
-        },
+        audit: auditReader(bus),
         operators: config.operators,
         stopping: stopping.signal,
       }),
@@ -182,4 +144,64 @@ export async function openService(config: Config, context: ServiceContext): Prom
   );
   stack.defer(() => stopping.abort()); // watches would keep the server from draining
   return stack.move();
+}
+
+/** What agents' sessions may use, as it stands. Those that nobody uses any more are closed by and by. */
+function openContexts(
+  stack: AsyncDisposableStack,
+  { providerStartupMs: startupMs, contextIdleMs: idleMs }: Config,
+  parts: Pick<ContextsOptions, "catalogue" | "sessions" | "find"> & { validator: Validator; audit: Audit },
+): Contexts {
+  const { validator, audit, ...sources } = parts;
+  const contexts = stack.use(
+    new Contexts({
+      ...sources,
+      clock,
+      startupMs,
+      idleMs,
+      judge: createOfferJudge(validator.faultOfShape),
+      onUnavailable: ({ agent, sessionId }, source, reason) => {
+        audit({ kind: AuditKind.UNAVAILABLE, agent, sessionId, tool: source, message: reason });
+      },
+      onAvailable: ({ agent, sessionId }, source) => {
+        audit({ kind: AuditKind.AVAILABLE, agent, sessionId, tool: source });
+      },
+    }),
+  );
+  const idle = setInterval(() => contexts.closeIdle(), IDLE_CHECK_MS);
+  stack.defer(() => clearInterval(idle));
+  return contexts;
+}
+
+function openExecution(
+  stack: AsyncDisposableStack,
+  config: Config,
+  { outside, find }: { outside: Executors["outside"]; find: ProvidersOptions["find"] },
+): Execution {
+  const { gatewayAllow, gatewayMaxResponseBytes: maxResponseBytes, secrets, workerStartupMs } = config;
+  const gateway = stack.use(openGateway({ guard: createAddressGuard(gatewayAllow), secrets, maxResponseBytes }));
+  const graceMs = (provider: string) => PROVIDER_GRACE_MS + (provider === "worker" ? workerStartupMs : 0);
+  return createExecution({ gateway, outside, providers: createProviderExecution({ find, graceMs }) });
+}
+
+type FilesParts = Parameters<typeof openCatalogueFiles>[0] & { audit: Audit; logger: ServiceContext["logger"] };
+
+function openFiles(config: Config, { catalogue, editor, audit, logger }: FilesParts): Promise<CatalogueFiles> {
+  return openCatalogueFiles(
+    { catalogue, editor },
+    {
+      ...config,
+      audit,
+      onFaults: (faults) => logger.warn({ faults }, faults.length > 0 ? "files are refused" : "all files are good"),
+      onWarnings: (agent, warnings) => logger.warn({ agent, warnings }, "an agent was loaded with warnings"),
+    },
+  );
+}
+
+function auditReader(bus: Bus): Routes["audit"] {
+  return {
+    follow: (from, ends) => followAudit(bus, from, ends),
+    backwards: (before, ends) => readAuditBackwards(bus, before, ends),
+    sequenceSince: (time, ends) => auditSequenceSince(bus, time, ends),
+  };
 }
