@@ -219,8 +219,10 @@ type Message struct {
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	// The provider's own data as JSON text, which it needs back; empty if none.
 	ProviderMetadataJson string `protobuf:"bytes,3,opt,name=provider_metadata_json,json=providerMetadataJson,proto3" json:"provider_metadata_json,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// The model had not ended it when the run ended: the text is as far as the log has it.
+	Incomplete    bool `protobuf:"varint,4,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Message) Reset() {
@@ -272,6 +274,13 @@ func (x *Message) GetProviderMetadataJson() string {
 		return x.ProviderMetadataJson
 	}
 	return ""
+}
+
+func (x *Message) GetIncomplete() bool {
+	if x != nil {
+		return x.Incomplete
+	}
+	return false
 }
 
 // A call that the model made.
@@ -1430,17 +1439,20 @@ func (x *TurnCommitted) GetClientCallIds() []string {
 	return nil
 }
 
-// The model answered against `tool_choice`, or with nothing: the answer is no part of the conversation, and was paid for.
+// The model answered against `tool_choice`, or with nothing, or broke off: what it said is no part of the conversation, and
+// was paid for.
 type AnswerDropped struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The turn.
 	Turn uint32 `protobuf:"varint,1,opt,name=turn,proto3" json:"turn,omitempty"`
-	// The attempt.
+	// The attempt; 0 for a summary of what was before the turn.
 	Attempt uint32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// Tokens used.
 	Usage *Usage `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
 	// The model's id.
-	Model         string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
+	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
+	// It broke off, or was cut: the same may be asked for again. What it used is an estimate of what was sent and said.
+	BrokeOff      bool `protobuf:"varint,5,opt,name=broke_off,json=brokeOff,proto3" json:"broke_off,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1501,6 +1513,13 @@ func (x *AnswerDropped) GetModel() string {
 		return x.Model
 	}
 	return ""
+}
+
+func (x *AnswerDropped) GetBrokeOff() bool {
+	if x != nil {
+		return x.BrokeOff
+	}
+	return false
 }
 
 // A call's execution begins.
@@ -2961,11 +2980,14 @@ var File_toolbus_run_v1_run_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x87\x01\n" +
+	"\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xa7\x01\n" +
 	"\aMessage\x122\n" +
 	"\x04role\x18\x01 \x01(\x0e2\x14.toolbus.run.v1.RoleB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04role\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x124\n" +
-	"\x16provider_metadata_json\x18\x03 \x01(\tR\x14providerMetadataJson\"\x98\x01\n" +
+	"\x16provider_metadata_json\x18\x03 \x01(\tR\x14providerMetadataJson\x12\x1e\n" +
+	"\n" +
+	"incomplete\x18\x04 \x01(\bR\n" +
+	"incomplete\"\x98\x01\n" +
 	"\fFunctionCall\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -3063,12 +3085,13 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x05model\x18\x04 \x01(\tR\x05model\x12\x18\n" +
 	"\aattempt\x18\x05 \x01(\rR\aattempt\x12#\n" +
 	"\rfinish_reason\x18\x06 \x01(\tR\ffinishReason\x12&\n" +
-	"\x0fclient_call_ids\x18\a \x03(\tR\rclientCallIds\"\x80\x01\n" +
+	"\x0fclient_call_ids\x18\a \x03(\tR\rclientCallIds\"\x9d\x01\n" +
 	"\rAnswerDropped\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12+\n" +
 	"\x05usage\x18\x03 \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\x12\x14\n" +
-	"\x05model\x18\x04 \x01(\tR\x05model\"k\n" +
+	"\x05model\x18\x04 \x01(\tR\x05model\x12\x1b\n" +
+	"\tbroke_off\x18\x05 \x01(\bR\bbrokeOff\"k\n" +
 	"\vCallStarted\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12/\n" +

@@ -127,22 +127,26 @@ class Message(_message.Message):
     ROLE_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     PROVIDER_METADATA_JSON_FIELD_NUMBER: _builtins.int
+    INCOMPLETE_FIELD_NUMBER: _builtins.int
     role: Global___Role.ValueType
     """Who speaks."""
     text: _builtins.str
     """The text."""
     provider_metadata_json: _builtins.str
     """The provider's own data as JSON text, which it needs back; empty if none."""
+    incomplete: _builtins.bool
+    """The model had not ended it when the run ended: the text is as far as the log has it."""
     def __init__(
         self,
         *,
         role: Global___Role.ValueType = ...,
         text: _builtins.str = ...,
         provider_metadata_json: _builtins.str = ...,
+        incomplete: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["provider_metadata_json", b"provider_metadata_json", "role", b"role", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["incomplete", b"incomplete", "provider_metadata_json", b"provider_metadata_json", "role", b"role", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -704,7 +708,9 @@ Global___TurnCommitted: _TypeAlias = TurnCommitted  # noqa: Y015
 
 @_typing.final
 class AnswerDropped(_message.Message):
-    """The model answered against `tool_choice`, or with nothing: the answer is no part of the conversation, and was paid for."""
+    """The model answered against `tool_choice`, or with nothing, or broke off: what it said is no part of the conversation, and
+    was paid for.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -712,12 +718,15 @@ class AnswerDropped(_message.Message):
     ATTEMPT_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
     MODEL_FIELD_NUMBER: _builtins.int
+    BROKE_OFF_FIELD_NUMBER: _builtins.int
     turn: _builtins.int
     """The turn."""
     attempt: _builtins.int
-    """The attempt."""
+    """The attempt; 0 for a summary of what was before the turn."""
     model: _builtins.str
     """The model's id."""
+    broke_off: _builtins.bool
+    """It broke off, or was cut: the same may be asked for again. What it used is an estimate of what was sent and said."""
     @_builtins.property
     def usage(self) -> Global___Usage:
         """Tokens used."""
@@ -729,10 +738,11 @@ class AnswerDropped(_message.Message):
         attempt: _builtins.int = ...,
         usage: Global___Usage | None = ...,
         model: _builtins.str = ...,
+        broke_off: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "model", b"model", "turn", b"turn", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "broke_off", b"broke_off", "model", b"model", "turn", b"turn", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
