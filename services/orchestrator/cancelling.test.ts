@@ -34,6 +34,22 @@ describe("cancelling", () => {
     });
   });
 
+  test("LOOP-15 in mid-text leaves what was shown in the record, and the session goes on from there", async () => {
+    const run = await world.start({ agent: "teller" }, "tell");
+    const shown: string[] = [];
+    for await (const { update } of world.runs.watchRun({ runId: run.id, includeDeltas: true })) {
+      if (update.case === "reset") shown.splice(0, shown.length, update.value.text);
+      if (update.case === "delta" && update.value.delta.case === "text") shown.push(update.value.delta.value);
+      if (shown.length === 3) await world.runs.cancelRun({ runId: run.id });
+    }
+    const { outputText, items } = await world.becomes(run, RunStatus.CANCELLED);
+    expect(outputText).toBe(shown.join(""));
+    expect(outputText).toMatch(/^once/);
+    expect(items.at(-1)?.item.value).toMatchObject({ text: outputText, incomplete: true });
+    const next = await world.start({ sessionId: run.sessionId }, "go on");
+    await world.becomes(next, RunStatus.COMPLETED);
+  });
+
   test("LOOP-15 a run that waits in its queue is cancelled there, and the next one gets its turn", async () => {
     const [first, second, third] = await Promise.all(
       ["a", "b", "c"].map(async (name) => world.start({ sessionId: `asker-${name}` }, name, { options: asking })),

@@ -83,6 +83,16 @@ describe("checkpoints of a turn", () => {
     expect(run.events().slice(claims + 1)).toEqual([]);
   });
 
+  test("LOOP-10 a run that ends in mid-text keeps what was told as an incomplete item", async () => {
+    const run = await openRun({ turns: [{ text, deltaDelayMs: 40 }], limits: { deadlineMs: 300 } });
+    expect(await run.work()).toBe("ended");
+    const told = run.deltas.map(({ delta }) => delta.value).join("");
+    const { items, outputText, reason, draft } = await run.view();
+    expect({ outputText, reason, draft }).toEqual({ outputText: told, reason: "deadline", draft: undefined });
+    expect(told.length).toBeGreaterThan(0);
+    expect(items.at(-1)?.item).toMatchObject({ case: "message", value: { text: told, incomplete: true } });
+  });
+
   test("LOOP-10 are the draft of a run until its turn is committed or another process claims it", async () => {
     const run = await openRun({ turns: [{ text, deltaDelayMs: 20 }], context: { checkpointMs: 50 } });
     const working = run.work();

@@ -17,7 +17,7 @@
  */
 
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunReset, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -25,7 +25,8 @@ import { startTimer } from "#runtime/time/timer.ts";
 import { takeNews } from "../inbox/take-news.ts";
 import { buryCalls } from "../run/cancellation.ts";
 import { type ClaimedRun, Superseded } from "../run/claim.ts";
-import { openCallCount, openCalls, plus } from "../run/fold.ts";
+import { openCallCount, openCalls, type RunState } from "../run/fold.ts";
+import { plus } from "../run/spent.ts";
 import { isTooLarge } from "../run/too-large.ts";
 import { outputTextFromState } from "../run/view.ts";
 import { AGENT_SWITCHED, AgentSwitched } from "./agent-switched.ts";
@@ -44,7 +45,8 @@ import { firstAttemptOfClaim, type TurnTaken, takeTurn } from "./turn.ts";
 export type LoopOutcome = "ended" | "parked" | "handed_over";
 
 /** Works on a claimed run until it ends, parks, or is to be handed over. Throws `Superseded` when it is no longer ours. */
-export async function runLoop(run: ClaimedRun, context: LoopContext): Promise<LoopOutcome> {
+export async function runLoop(run: ClaimedRun, given: LoopContext): Promise<LoopOutcome> {
+  const context = listening(given);
   using deadline = openDeadline(run.state.acceptedAtMs + context.limits.deadlineMs - context.clock.now());
   using ending = openEnding(context.signal, deadline.signal);
   const { signal } = ending;
@@ -107,7 +109,9 @@ async function model(
       value: { turn, attempt, items, usage, model: modelId, finishReason, clientCallIds },
     }));
   } catch (error) {
-    throw isTooLarge(error) ? new RunFailed("turn_too_large", error.message, error) : error;
+    if (!isTooLarge(error)) throw error;
+    await run.spend({ case: "answerDropped", value: { turn, attempt, usage, model: modelId } });
+    throw new RunFailed("turn_too_large", error.message, error);
   }
   return taken;
 }
@@ -187,10 +191,25 @@ async function buryPatiently(run: ClaimedRun, { router, clock, signal }: LoopCon
   }
 }
 
-async function end(run: ClaimedRun, context: LoopContext, { status, reason, error = "" }: Stop): Promise<LoopOutcome> {
+interface Listening extends LoopContext {
+  /** What watchers were told of the turn that was taken last. */
+  told(): RunReset | undefined;
+}
+
+function listening(context: LoopContext): Listening {
+  let last: DeltaWriter | undefined;
+  const setDeltas = (deltas: DeltaWriter) => {
+    last = deltas;
+    context.setDeltas(deltas);
+  };
+  return { ...context, setDeltas, told: () => last?.snapshot() };
+}
+
+async function end(run: ClaimedRun, context: Listening, { status, reason, error = "" }: Stop): Promise<LoopOutcome> {
   if (run.state.cancel === undefined) await run.arrived;
   await endDraftsOfRun(reason, run, context, context.signal);
-  await run.end({ status, reason, error, outputText: outputTextFromState(run.state) });
+  const ending = (state: RunState) => ({ status, reason, error, outputText: outputTextFromState(state) });
+  await run.end(ending, context.told());
   return "ended";
 }
 

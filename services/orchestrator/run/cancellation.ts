@@ -3,24 +3,27 @@
  *
  *   cancelRequested ──▶ its calls are buried ──▶ ended
  *
- * C1  From `cancelRequested` on, whoever works on the run appends nothing but its end (claim L1), and lets go of its model
+ * C1  From `cancelRequested` on, whoever works on the run appends nothing but what its model used and its end (claim L1), and lets go of its model
  *     and its calls; it is told, and finds out by its next append in any case.
  * C2  Before the end, the router is told of each call that has no result, begun or not: it ends the ones that run, wherever
  *     they run, and refuses the others for good. So a process that was frozen with a call in its hand cannot make it later.
  *     Drafts of calls that are shown are told their end likewise (showing D2).
  * C3  A router that is away, or spaces that are, keep the end from being written here. The request is in the log and the session is woken:
  *     whoever takes the run up buries its calls and ends it.
+ * C4  A process that was telling what the model says is left a moment to end the run itself: the log gets what it told last.
  */
 
 import { RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Asker } from "#runtime/failure/session-owner.ts";
+import { until } from "#runtime/time/until.ts";
 import { AGENT_SWITCHED } from "../loop/agent-switched.ts";
 import { errorResult } from "../loop/refusal.ts";
 import { endDrafts, openDrafts, type ShowingParts } from "../showing/showing.ts";
 import { type AnswerOptions, announcer, notFound, openExisting } from "./answers.ts";
 import { routerCallId } from "./call-id.ts";
-import { openCalls, type RunState } from "./fold.ts";
+import { openCallCount, openCalls, type RunState } from "./fold.ts";
+import type { RunJournal } from "./journal.ts";
 import { isFunctionToolCall, outputTextFromState } from "./view.ts";
 
 /** Where calls are buried: the router. */
@@ -65,12 +68,21 @@ export async function cancelRun(
   const drafts = openDrafts(state);
   const areEnded = await endDrafts(options, state, { drafts, result, signal: by.signal, patienceMs: 0 });
   if (!areEnded) return state; // C3
+  if (state.phase.kind === "working" && openCallCount(state) === 0) await endOfHolder(journal); // C4
   await journal.append((current) =>
     current === undefined || current.phase.kind === "ended"
       ? undefined
       : { case: "ended", value: endOfCancelled(current) },
   );
   return journal.state ?? notFound(runId);
+}
+
+const holderMs = 300;
+
+/** C4 */
+async function endOfHolder(journal: RunJournal): Promise<void> {
+  const hasEnded = async () => (await journal.refresh())?.phase.kind === "ended";
+  await until(hasEnded, { timeoutMs: holderMs, intervalMs: 15 }).catch(() => {}); // it is ended without the last words
 }
 
 /** C2. Throws what the router fails with. */

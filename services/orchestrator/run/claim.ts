@@ -3,13 +3,19 @@
  *
  * L1  Under a claim, nothing is appended once a newer epoch, a cancellation or the end stands in the log (`Superseded`).
  *     The fence makes this hold for a process that was frozen: its next append is refused and J2 shows it why.
+ *     What a model has used by then is the one exception beside the end: it counts while a cancellation stands.
  * L2  A result may be followed before the log has it: the model is asked, or the next call made, while the log takes it.
  *     Whatever is appended stands behind it, what watchers are told waits for it, and when it cannot be stored nothing
  *     follows: the next claim finds the log without it, and asks the router again.
+ * L3  An end in mid-turn follows what watchers were told of the turn, also after a cancellation. What does not fit into the
+ *     log stays out of it.
  */
 
+import type { RunReset } from "#gen/toolbus/run/v1/run_pb.ts";
+import { lastCheckpoint } from "./draft.ts";
 import type { RunState } from "./fold.ts";
 import type { EventBody, RunJournal } from "./journal.ts";
+import { isTooLarge } from "./too-large.ts";
 
 /** Somebody else decides about the run by now: whoever is told stops, without writing. */
 export class Superseded extends Error {
@@ -22,6 +28,7 @@ export class Superseded extends Error {
 /** So that an end always fits its log: see `check`. */
 const maxErrorCharacters = 4_000;
 
+type RunEnd = Extract<EventBody, { case: "ended" }>["value"];
 type DecideClaimed = (state: RunState) => EventBody | undefined;
 
 export interface ClaimedRun {
@@ -37,8 +44,10 @@ export interface ClaimedRun {
   appendAhead(decide: DecideClaimed): Promise<void>;
   /** L2: acts at once, or when what is on its way is stored; not at all when it is not. */
   afterArrival(act: () => void): void;
-  /** Ends the run, also one whose cancellation was asked for. */
-  end(body: Extract<EventBody, { case: "ended" }>["value"]): Promise<void>;
+  /** Stores what a model has used, also for a run whose cancellation was asked for (L1); throws `Superseded`. */
+  spend(body: Extract<EventBody, { case: "answerDropped" }>): Promise<void>;
+  /** Ends the run, also one whose cancellation was asked for; with what was told of its turn so far (L3). */
+  end(body: RunEnd | ((state: RunState) => RunEnd), told?: RunReset): Promise<void>;
 }
 
 /** Claims the run as it stands in the journal; undefined when it was claimed or changed by another meanwhile. */
@@ -94,6 +103,22 @@ function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
     return started.promise;
   }
 
+  /** L3 */
+  async function keepTold(told: RunReset): Promise<void> {
+    try {
+      await journal.append(
+        (state) => {
+          const { turns, draft } = ours(state);
+          const value = told.turn > turns.length ? lastCheckpoint(draft, told) : undefined;
+          return value && { case: "textCheckpoint", value };
+        },
+        { epoch },
+      );
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+    }
+  }
+
   return {
     epoch,
     get state() {
@@ -111,9 +136,18 @@ function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
       if (arriving === undefined) act();
       else arriving.then(act, () => {}); // who asks next for the arrival, or appends, hears why
     },
-    end: async (body) => {
-      const value = { ...body, error: body.error?.slice(0, maxErrorCharacters) ?? "" };
-      await journal.append((state) => ({ case: "ended", value: ours(state) && value }), { epoch });
+    spend: async (body) => {
+      await journal.append((state) => ours(state) && body, { epoch });
+    },
+    end: async (body, told) => {
+      if (told !== undefined) await keepTold(told);
+      await journal.append(
+        (state) => {
+          const value = typeof body === "function" ? body(ours(state)) : ours(state) && body;
+          return { case: "ended", value: { ...value, error: value.error?.slice(0, maxErrorCharacters) ?? "" } };
+        },
+        { epoch },
+      );
     },
   };
 }

@@ -59,6 +59,17 @@ export function stepFromCommit(cursor: DeltaCursor | undefined, turn: number, at
   return { cursor: undefined, shown: [{ kind: "reset", value: reset }], isGap: false };
 }
 
+/** What an end in mid-turn means: of what was shown of the turn, the text that the log has of it counts, and no call. */
+export function stepFromEnd(
+  cursor: DeltaCursor | undefined,
+  draft: RunReset | undefined,
+  committedTurns: number,
+): Step {
+  if (cursor === undefined || cursor.turn <= committedTurns) return { cursor: undefined, shown: [], isGap: false };
+  const reset = draft ?? emptyReset(cursor.turn, cursor.attempt);
+  return { cursor: undefined, shown: [{ kind: "reset", value: reset }], isGap: false };
+}
+
 function isOlder(place: { turn: number; attempt: number }, cursor: DeltaCursor | undefined): boolean {
   if (cursor === undefined) return false;
   return place.turn < cursor.turn || (place.turn === cursor.turn && place.attempt < cursor.attempt);

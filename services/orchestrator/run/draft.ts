@@ -6,6 +6,8 @@
  * D2  An attempt's first checkpoint takes the place of a former attempt's draft; a commit and a claim put an end to it.
  * D3  Checkpoints of a run take a floor and a share of what its items take: a draft that has no room left stays behind what
  *     is said, and is a prefix of it all the same.
+ * D4  A run that ends in mid-turn keeps what was said as an incomplete item. What stands before its end takes the room that it
+ *     needs, as it takes the place of the turn's commit.
  */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
@@ -42,10 +44,16 @@ export function nextCheckpoint(
   { draft, weight }: { draft: Draft | undefined; weight: LogWeight },
   soFar: RunReset,
 ): MessageInitShape<typeof TextCheckpointSchema> | undefined {
+  const checkpoint = lastCheckpoint(draft, soFar);
+  const room = floorCharacters + weight.items * shareOfItems - weight.checkpoints; // D3
+  return checkpoint && checkpoint.text.length + envelopeCharacters <= room ? checkpoint : undefined;
+}
+
+/** D4: all that the log lacks; nothing when it has it. */
+export function lastCheckpoint(draft: Draft | undefined, soFar: RunReset) {
   const known = isOf(draft, soFar) ? draft : undefined;
   const text = soFar.text.slice(known?.text.length ?? 0);
-  const room = floorCharacters + weight.items * shareOfItems - weight.checkpoints; // D3
-  if (text === "" || text.length + envelopeCharacters > room) return undefined;
+  if (text === "") return undefined;
   const { turn, attempt, deltas } = soFar;
   return { turn, attempt, deltas, text, firstDelta: known?.deltas ?? 0 };
 }

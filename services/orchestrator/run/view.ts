@@ -4,6 +4,7 @@ import {
   type FunctionCall,
   type Item,
   ItemSchema,
+  Role,
   type Run,
   RunSchema,
   RunStatus,
@@ -32,7 +33,7 @@ export function runFromState(state: RunState): Run {
     ...(phase.kind === "ended" && { endedAt: timestampFromMs(phase.atMs) }),
     lastSequence: eventCount - 1,
     selfWakes: accepted.selfWakes,
-    ...(state.draft && { draft: state.draft }),
+    ...(state.draft && ended === undefined && { draft: state.draft }),
     ...(accepted.parent && { parent: accepted.parent }),
     ...(accepted.fork && { fork: accepted.fork }),
   });
@@ -55,7 +56,14 @@ export function statusFromState(state: RunState): RunStatus {
 
 /** What waited in the inbox, the input, and what came of it. */
 export function itemsFromState(state: RunState): Item[] {
-  return [...openingItems(state), ...itemsFromTurns(state.turns)];
+  return [...openingItems(state), ...itemsFromTurns(state.turns), ...itemsCutOff(state)];
+}
+
+/** Draft D4: what was said of a turn in the middle of which the run ended. */
+export function itemsCutOff({ phase, draft }: Pick<RunState, "phase" | "draft">): Item[] {
+  if (phase.kind !== "ended" || draft === undefined) return [];
+  const value = { role: Role.ASSISTANT, text: draft.text, incomplete: true };
+  return [create(ItemSchema, { item: { case: "message", value } })];
 }
 
 /** What the run was given. Outputs that answer calls of an earlier run stand next to them, before any news. */
@@ -98,8 +106,9 @@ export function requiredCalls(state: RunState): FunctionCall[] {
   return openCalls(state).filter((call) => isFunctionToolCall(state, call));
 }
 
-/** The text of the last turn, which is the answer when the run ends with it. */
-export function outputTextFromState({ turns }: RunState): string {
+/** The text of the last turn, which is the answer when the run ends with it; what was said of it, when it ends in the middle. */
+export function outputTextFromState({ turns, draft }: RunState): string {
+  if (draft !== undefined) return draft.text;
   const items = turns.at(-1)?.committed.items ?? [];
   return items.map(({ item }) => (item.case === "message" ? item.value.text : "")).join("");
 }

@@ -115,6 +115,18 @@ describe("a watcher that comes back", () => {
     ]);
   });
 
+  test("LOOP-10 is told what the record has of a turn in the middle of which the run ended", async () => {
+    const seen = { fromSequence: 5, cursor: { turn: 2, attempt: 1, next: 4 } };
+    const drafted = [...before, checkpoint(1, 2, "so far")];
+    expect(await shown({ before: drafted, after: [ended] }, [], seen)).toEqual(["reset so far", "5 ended"]);
+    const undrafted = { before, after: [ended] };
+    expect(await shown(undrafted, [delta({ turn: 2, attempt: 1, n: 0 }, "so")], { fromSequence: 4 })).toEqual([
+      "delta so",
+      "reset ",
+      "4 ended",
+    ]);
+  });
+
   test.each([5, 99])(
     "LOOP-10 from event %i, behind the end of an ended run, is told where it ends",
     async (fromSequence) => {

@@ -11,6 +11,7 @@
  *     gap between the two is filled by the process that works on the run.
  * V7  A stream that ends well has shown the terminal event: who asks for what lies behind it is refused. To
  *     ask for what follows the last event is to have seen the end: nothing is left to show.
+ * V8  Who was shown something of a turn in the middle of which the run ends is told, before the end, what the record has of it.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -19,7 +20,14 @@ import type { RunEvent, TurnCommitted } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { notFound } from "./answers.ts";
-import { type DeltaCursor, type Step, stepFromCommit, stepFromDelta, stepFromSnapshot } from "./delta-cursor.ts";
+import {
+  type DeltaCursor,
+  type Step,
+  stepFromCommit,
+  stepFromDelta,
+  stepFromEnd,
+  stepFromSnapshot,
+} from "./delta-cursor.ts";
 import { type Draft, draftAfter, resetFromDraft } from "./draft.ts";
 import type { RunLog } from "./journal.ts";
 
@@ -126,7 +134,11 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }:
     if (body.case === "textCheckpoint") draft = draftAfter(draft, body.value);
     if (body.case === "claimed" || body.case === "turnCommitted") draft = undefined;
     if (body.case === "parked") holder = undefined;
-    if (body.case === "ended") hasEnded = true;
+    if (body.case === "ended") {
+      hasEnded = true;
+      const step = stepFromEnd(cursor, draft && resetFromDraft(draft), committedTurns); // V8
+      if (includeDeltas && stored.sequence >= fromSequence) yield* take(step);
+    }
     if (body.case === "turnCommitted") {
       committedTurns = body.value.turn;
       const step = stepFromCommit(cursor, body.value.turn, body.value.attempt, textOfTurn(body.value));

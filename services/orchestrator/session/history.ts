@@ -12,7 +12,7 @@ import { type Item, ItemSchema, Role, type RunFork } from "#gen/toolbus/run/v1/r
 import { conversationFromState } from "../run/conversation.ts";
 import { foldLog, type RunState } from "../run/fold.ts";
 import type { RunLog } from "../run/journal.ts";
-import { itemsFromTurns } from "../run/view.ts";
+import { itemsCutOff, itemsFromTurns } from "../run/view.ts";
 import { entriesBackward, type QueueEntry, type SessionQueues } from "./queue.ts";
 
 export interface History {
@@ -41,7 +41,7 @@ export async function readHistory(queues: SessionQueues, log: RunLog, run: Conti
     for (const eventId of state.inbox?.eventIds ?? []) takenEventIds.add(eventId);
     if (state.accepted.agent !== run.agent) continue; // H2
     const { opening, turns, continuesEarlier } = conversationFromState(state);
-    parts.push([...opening, ...itemsFromTurns(turns)]);
+    parts.push([...opening, ...itemsFromTurns(turns), ...itemsCutOff(state)]);
     if (!continuesEarlier) break;
   }
   return { items: parts.reverse().flat(), takenEventIds };

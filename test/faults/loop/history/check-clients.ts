@@ -1,11 +1,19 @@
-import { equals } from "@bufbuild/protobuf";
-import { type RunDelta, type RunEvent, RunEventSchema, type TurnCommitted } from "#gen/toolbus/run/v1/run_pb.ts";
+import { create, equals } from "@bufbuild/protobuf";
+import {
+  type Item,
+  ItemSchema,
+  type RunDelta,
+  type RunEvent,
+  RunEventSchema,
+  type TurnCommitted,
+} from "#gen/toolbus/run/v1/run_pb.ts";
+import { textLeftOpen } from "./check-drafts.ts";
 import type { PromptMessage, RunHistory, Seen, Violation, Watched } from "./history.ts";
 
 /** H8: each client saw the record from where it asked, in order, to its end, and once. */
 export function* checkWatched(history: RunHistory): Generator<Violation> {
   for (const watched of history.watched) {
-    for (const { rule, what } of [...checkSeenEvents(history, watched), ...checkSeenText(watched)]) {
+    for (const { rule, what } of [...checkSeenEvents(history, watched), ...checkSeenText(watched, history)]) {
       yield { rule, what: `${watched.name}: ${what}` };
     }
   }
@@ -40,9 +48,9 @@ function* checkSeenEvents(
 
 /**
  * H9: a client that appends what it is told, and starts over when it is reset, has a prefix of each turn's text when that turn
- * is committed.
+ * is committed, or when the run ends in the middle of it.
  */
-function* checkSeenText({ seen }: Watched): Generator<Violation> {
+function* checkSeenText({ seen }: Watched, history: RunHistory): Generator<Violation> {
   const rule = "prefix or reset";
   let shown = emptyView();
   let committed = 0;
@@ -52,6 +60,9 @@ function* checkSeenText({ seen }: Watched): Generator<Violation> {
       yield* checkAgainst(turn, shown);
       committed = turn.turn;
       shown = emptyView();
+    }
+    if (entry.kind === "event" && entry.event.event.case === "ended") {
+      yield* checkAgainst({ turn: committed + 1, items: itemsOfText(textLeftOpen(history)) }, shown);
     }
     const place = entry.kind === "delta" ? speechOf(entry.delta) : entry.kind === "reset" ? entry.reset : undefined;
     if (place !== undefined && place.turn <= committed) {
@@ -83,7 +94,11 @@ function viewAfter(view: View, entry: Seen): View {
   return { ...view, argumentsByCallId: new Map([...view.argumentsByCallId, [callId, before + text]]) };
 }
 
-function* checkAgainst({ items, turn }: TurnCommitted, shown: View): Generator<Violation> {
+function itemsOfText(text: string): Item[] {
+  return [create(ItemSchema, { item: { case: "message", value: { text } } })];
+}
+
+function* checkAgainst({ items, turn }: Pick<TurnCommitted, "items" | "turn">, shown: View): Generator<Violation> {
   const rule = "prefix or reset";
   const text = items.map(({ item }) => (item.case === "message" ? item.value.text : "")).join("");
   if (!text.startsWith(shown.text)) yield { rule, what: `turn ${turn} showed "${shown.text}" and is "${text}"` };

@@ -3,6 +3,16 @@ import type { RunHistory, Violation } from "./history.ts";
 
 const rule = "drafts";
 
+/** What the record has of a turn that is not committed. */
+export function textLeftOpen({ events }: Pick<RunHistory, "events">): string {
+  let text = "";
+  for (const { event } of events) {
+    if (event.case === "claimed" || event.case === "turnCommitted") text = "";
+    if (event.case === "textCheckpoint") text = (event.value.firstDelta === 0 ? "" : text) + event.value.text;
+  }
+  return text;
+}
+
 /** H11: the checkpoints of an attempt join, belong to the turn that is due, and are a prefix of it when it is committed. */
 export function* checkDrafts({ events }: RunHistory): Generator<Violation> {
   let committed = 0;

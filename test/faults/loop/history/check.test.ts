@@ -163,6 +163,19 @@ const bad: [string, Partial<RunHistory>, string][] = [
     "prefix or reset",
   ],
   [
+    "text that is in no record when the run ends",
+    { events: cutLog(), watched: [watcher({ seen: cutSeen([delta({ turn: 2, attempt: 1, n: 0 }, "All is")]) })] },
+    "prefix or reset",
+  ],
+  [
+    "text that goes further than the record of a run that ended in mid-turn",
+    {
+      events: cutLog(checkpoint({ turn: 2, attempt: 1, deltas: 1 }, "All")),
+      watched: [watcher({ seen: cutSeen([delta({ turn: 2, attempt: 1, n: 0 }, "All is")], "All") })],
+    },
+    "prefix or reset",
+  ],
+  [
     "a delta that came twice",
     {
       watched: [watcher({ seen: goodSeen.flatMap((seen): Seen[] => (seen.kind === "delta" ? [seen, seen] : [seen])) })],
@@ -219,6 +232,17 @@ const bad: [string, Partial<RunHistory>, string][] = [
     "transcript",
   ],
 ];
+
+/** A log that ends in mid-turn, and what a watcher saw of it: what was told stands before the end. */
+function cutLog(...checkpoints: Body[]): RunEvent[] {
+  const cut = checkpoints.map((body): [Body, number] => [body, 2]);
+  return log(pairs(goodLog).toSpliced(6, 2, ...cut, [ended(RunStatus.INCOMPLETE), 2]));
+}
+
+function cutSeen(told: Seen[], checkpointed?: string): Seen[] {
+  const before = checkpointed === undefined ? [] : [checkpoint({ turn: 2, attempt: 1, deltas: 1 }, checkpointed)];
+  return shown(cutLog(...before)).toSpliced(-1, 0, ...told);
+}
 
 /** The log with checkpoints before its last turn, whose commit is of the second attempt. */
 function drafted(...checkpoints: Body[]): RunEvent[] {
