@@ -8,26 +8,32 @@ import type {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext, type ServiceImpl, type Transport } from "@connectrpc/connect";
 import { forwardedHeaders, passHeaders } from "./headers.ts";
+import { placeOf, resuming } from "./resuming.ts";
 
 type Messages = AsyncIterable<MessageShape<DescMessage>>;
 
 /**
  * An implementation of a service that passes every call on through a transport: message, metadata, deadline,
- * cancellation and error, whatever the methods are.
+ * cancellation and error, whatever the methods are. `stopping` aborts when this process stops.
  */
-export function createProxy<S extends DescService>(service: S, transport: Transport): ServiceImpl<S> {
-  const methods = service.methods.map((method) => [method.localName, proxyMethod(method, transport)] as const);
+export function createProxy<S extends DescService>(
+  service: S,
+  transport: Transport,
+  stopping?: AbortSignal,
+): ServiceImpl<S> {
+  const methods = service.methods.map(
+    (method) => [method.localName, proxyMethod(method, transport, stopping)] as const,
+  );
   // The shape follows from the descriptor, which the type checker cannot see.
   return Object.fromEntries(methods) as ServiceImpl<S>;
 }
 
-function proxyMethod(method: DescMethod, transport: Transport) {
+function proxyMethod(method: DescMethod, transport: Transport, stopping: AbortSignal | undefined) {
   switch (method.methodKind) {
     case "unary":
       return unary(method as DescMethodUnary, transport);
     case "server_streaming":
-      return (request: MessageShape<DescMessage>, context: HandlerContext) =>
-        stream(method as DescMethodStreaming, transport, only(request), context);
+      return serverStream(method as DescMethodStreaming, transport, stopping);
     case "client_streaming":
       return async (requests: Messages, context: HandlerContext) => {
         for await (const message of stream(method as DescMethodStreaming, transport, requests, context)) return message;
@@ -53,21 +59,44 @@ function unary(method: DescMethodUnary, transport: Transport) {
   };
 }
 
+/** A stream whose client can stand somewhere in it outlives the instance that serves it. */
+function serverStream(method: DescMethodStreaming, transport: Transport, stopping: AbortSignal | undefined) {
+  return async function* (request: MessageShape<DescMessage>, context: HandlerContext): Messages {
+    const open = (from: MessageShape<DescMessage>) => answers(method, transport, only(from), context);
+    const place = placeOf(method, request);
+    const { signal } = context;
+    try {
+      yield* place === undefined ? open(request) : resuming({ place, open, signal, stopping });
+    } catch (error) {
+      throw passedOn(error);
+    }
+  };
+}
+
 async function* stream(
   method: DescMethodStreaming,
   transport: Transport,
   requests: Messages,
   context: HandlerContext,
 ): Messages {
-  const headers = forwardedHeaders(context);
   try {
-    const response = await transport.stream(method, context.signal, context.timeoutMs(), headers, requests);
-    passHeaders(response.header, context.responseHeader);
-    yield* response.message;
-    passHeaders(response.trailer, context.responseTrailer);
+    yield* answers(method, transport, requests, context);
   } catch (error) {
     throw passedOn(error);
   }
+}
+
+async function* answers(
+  method: DescMethodStreaming,
+  transport: Transport,
+  requests: Messages,
+  context: HandlerContext,
+): Messages {
+  const headers = forwardedHeaders(context);
+  const response = await transport.stream(method, context.signal, context.timeoutMs(), headers, requests);
+  passHeaders(response.header, context.responseHeader);
+  yield* response.message;
+  passHeaders(response.trailer, context.responseTrailer);
 }
 
 /** Connect drops the metadata of an error that came over a wire when it is thrown on; here it belongs to the answer. */

@@ -16,13 +16,14 @@ export interface GatewayRoutes {
   transportOf: (room: string) => Transport;
   health: Health;
   reflection: AnswerReflection;
+  stopping: AbortSignal;
 }
 
 /** Every service of the contract by its descriptor, and what gRPC's tools expect beside them. */
-export function createRoutes({ transportOf, health, reflection }: GatewayRoutes) {
+export function createRoutes({ transportOf, health, reflection, stopping }: GatewayRoutes) {
   return (router: ConnectRouter): void => {
     for (const service of contractServices) {
-      router.service(service, createProxy(service, transportOf(roomOf(service.typeName))));
+      router.service(service, createProxy(service, transportOf(roomOf(service.typeName)), stopping));
     }
     router.service(HealthService, healthRoutes(health));
     router.service(v1.ServerReflection, {

@@ -52,6 +52,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
         transportOf: (room) => createNatsTransport(bus, { service: room, interceptors }),
         health,
         reflection: createReflection([...contractServices, HealthService, ServerReflection]),
+        stopping: context.signal,
       }),
       interceptors: [
         ...serverInterceptors({ logger, telemetry }),

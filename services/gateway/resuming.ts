@@ -1,0 +1,150 @@
+/**
+ * Streams that outlive the instance that serves them.
+ *
+ * R1  A stream whose request says where to begin and whose messages say where they stand is opened again, on any
+ *     instance, behind what was passed on, when it breaks for a passing reason (`unavailable`: the instance fell silent,
+ *     was killed, or stops).
+ * R2  No stored event is passed on twice, and none is left out: each opening asks for the one behind the last that was passed on.
+ * R3  Deltas go on behind the last that was passed on; where they cannot, the service says so with a reset.
+ * R4  An answer of the service that is not passing ends the stream, as do the client's leaving, its deadline, and the stop of this gateway.
+ * R5  A stream that nobody began to serve fails as any call does. One that broke is given up, with its last error, when
+ *     nothing could be opened that stood for `patienceMs`.
+ */
+
+import { clone, create, type DescMessage, type DescMethod, isMessage, type MessageShape } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import {
+  type DeltaCursor,
+  DeltaCursorSchema,
+  RunService,
+  type WatchRunRequest,
+  WatchRunRequestSchema,
+  type WatchRunResponse,
+  WatchRunResponseSchema,
+} from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import type { RunDelta } from "#gen/toolbus/run/v1/run_pb.ts";
+import {
+  SpaceService,
+  type WatchSpaceRequest,
+  WatchSpaceRequestSchema,
+  WatchSpaceResponseSchema,
+} from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+
+type Message = MessageShape<DescMessage>;
+
+/** Where a client of a stream stands. */
+export interface Place {
+  /** What a stream has to ask for that goes on from here. */
+  request(): Message;
+  /** Whether the message leads on from here; what does not was passed on before. */
+  passes(message: Message): boolean;
+}
+
+export interface Resuming {
+  readonly place: Place;
+  readonly open: (request: Message) => AsyncIterable<Message>;
+  /** Aborts when the client has left, or its time is up. */
+  readonly signal: AbortSignal;
+  /** Aborts when this process stops: what breaks from then on stays broken. */
+  readonly stopping?: AbortSignal | undefined;
+  readonly patienceMs?: number;
+}
+
+/** What stood for this long was served, though it may have had nothing to tell: a dead instance is noticed sooner. */
+const standsAfterMs = 10_000;
+
+export async function* resuming(options: Resuming): AsyncIterable<Message> {
+  const { place, open, signal, stopping, patienceMs = 60_000 } = options;
+  const backoff = createBackoff({ initialMs: 50, maxMs: 2_000 });
+  let hasBegun = false;
+  let failingSinceMs: number | undefined;
+  for (;;) {
+    const openedAtMs = performance.now();
+    try {
+      for await (const message of open(place.request())) {
+        hasBegun = true;
+        failingSinceMs = undefined;
+        if (place.passes(message)) yield message; // R2
+      }
+      return;
+    } catch (error) {
+      hasBegun ||= deliveryOf(error) !== "NOT_SENT";
+      const brokeAtMs = performance.now();
+      const hasStood = failingSinceMs === undefined || brokeAtMs - openedAtMs > standsAfterMs;
+      if (hasStood) backoff.reset();
+      failingSinceMs = hasStood ? brokeAtMs : failingSinceMs;
+      const isGivenUp = brokeAtMs - (failingSinceMs ?? brokeAtMs) > patienceMs;
+      if (!hasBegun || isGivenUp || !isPassing(error)) throw error; // R4, R5
+      using ending = openEnding(signal, stopping);
+      await delay(backoff.next(), ending.signal).catch(() => {
+        throw signal.aborted ? signal.reason : error; // R4
+      });
+    }
+  }
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof ConnectError && error.code === Code.Unavailable;
+}
+
+/** The place of a stream's client; undefined when the stream cannot be resumed. */
+export function placeOf(method: DescMethod, request: Message): Place | undefined {
+  if (method === RunService.method.watchRun && isMessage(request, WatchRunRequestSchema)) return placeInRun(request);
+  if (method === SpaceService.method.watchSpace && isMessage(request, WatchSpaceRequestSchema))
+    return placeInSpace(request);
+  return undefined;
+}
+
+function placeInRun(request: WatchRunRequest): Place {
+  const next = clone(WatchRunRequestSchema, request);
+
+  function passes({ update }: WatchRunResponse): boolean {
+    if (update.case === "event") {
+      if (update.value.sequence < next.fromSequence) return false;
+      next.fromSequence = update.value.sequence + 1;
+      const committed = update.value.event.case === "turnCommitted" ? update.value.event.value.turn : 0;
+      if (next.afterDelta !== undefined && next.afterDelta.turn <= committed) delete next.afterDelta;
+    } else if (update.case === "delta") {
+      if (isText(update.value)) next.afterDelta = cursorAt(update.value, update.value.n);
+    } else if (update.case === "reset") {
+      if (update.value.deltas === 0)
+        delete next.afterDelta; // nothing was shown that could be lacking
+      else next.afterDelta = cursorAt(update.value, update.value.deltas - 1);
+    }
+    return true;
+  }
+
+  return {
+    request: () => clone(WatchRunRequestSchema, next),
+    passes: (message) => !isMessage(message, WatchRunResponseSchema) || passes(message),
+  };
+}
+
+/** Progress and logs of calls are told beside the model's words, and are not numbered with them. */
+function isText({ delta }: RunDelta): boolean {
+  return delta.case !== "progress" && delta.case !== "log";
+}
+
+function cursorAt({ turn, attempt }: { turn: number; attempt: number }, n: number): DeltaCursor {
+  return create(DeltaCursorSchema, { turn, attempt, n });
+}
+
+/** The first answer tells where the watch begins: once is enough. */
+function placeInSpace(request: WatchSpaceRequest): Place {
+  const next = clone(WatchSpaceRequestSchema, request);
+  let hasBegun = false;
+  return {
+    request: () => clone(WatchSpaceRequestSchema, next),
+    passes(message) {
+      if (!isMessage(message, WatchSpaceResponseSchema)) return true;
+      const isRepeated = hasBegun && (message.event === undefined || message.nextSequence <= next.fromSequence);
+      hasBegun = true;
+      if (!isRepeated) next.fromSequence = message.nextSequence;
+      return !isRepeated;
+    },
+  };
+}
