@@ -11,8 +11,8 @@ import type { PreparedCall } from "./execute/execute.ts";
 import type { Messages, Spaces } from "./messages.ts";
 import { blockedOutsideSpace, type Decision, narrow } from "./policy.ts";
 import type { CallFacts } from "./record.ts";
-import { recordedArguments, recordedSchema } from "./record-size.ts";
-import { refusalOfArguments, refusalOfMissing, withAlternatives } from "./refusal.ts";
+import { faultOfHandedArguments, recordedArguments, recordedSchema } from "./record-size.ts";
+import { refusalOfArguments, refusalOfLargeArguments, refusalOfMissing, withAlternatives } from "./refusal.ts";
 import { resolve } from "./resolve.ts";
 import { decideByRun, decideByTally } from "./run-bounds.ts";
 import { createRunTally } from "./run-tally.ts";
@@ -57,6 +57,10 @@ export function createAdmission(parts: AdmissionParts): AdmissionDesk {
     const args = validator.parseArguments(entry.tool.inputSchemaJson, request.argumentsJson);
     if (args.kind === "invalid") {
       return refused(request, context, entry.reference, refusalOfArguments(entry, args.message));
+    }
+    const tooLarge = entry.executor.kind === "outside" ? faultOfHandedArguments(request.argumentsJson) : undefined;
+    if (tooLarge !== undefined) {
+      return refused(request, context, entry.reference, refusalOfLargeArguments(entry, tooLarge));
     }
     const byTally = decideByTally(tally, allowance, entry, request);
     if (byTally !== undefined) return refused(request, context, entry.reference, byTally);

@@ -97,6 +97,28 @@ describe("calls that somebody outside answers, on the bus", () => {
     expect(calls.map(({ callId }) => callId)).toEqual(["ordered"]);
   });
 
+  test("TOOL-6 TOOL-8 arguments that cannot be recorded whole are refused, not handed to somebody outside as a digest", async () => {
+    const { call, calls, catalogue, agents } = suite.clients;
+    const whole = { executionType: ExecutionType.EXTERNAL, visible: false, timeoutMs: 2_000 };
+    await catalogue.applyTool({ tool: { name: "store", ...whole } });
+    await agents.applyAgent({ agent: { name: "keeper", tools: { use: ["store", "ask"] } } });
+    const sessionId = await suite.openSession("keeper");
+    suite.spaces.activeSpaces.set(sessionId, "room");
+    await using service = new ExternalService(calls, { tools: ["store"] });
+    const textOf = (length: number) => JSON.stringify({ text: "x".repeat(length) });
+    for (const name of ["store", "ask"]) {
+      const callId = `large-${name}`;
+      const { output, isError } = await call({ sessionId, name, callId, argumentsJson: textOf(400_000) });
+      expect(isError, name).toBe(true);
+      expect(JSON.stringify(output)).toMatch(/400011 bytes.* at most 262144/);
+      await expect(calls.getToolCall({ callId }), "nothing was recorded").rejects.toThrow(/there is no call/);
+    }
+    expect(suite.spaces.statusesOf("large-ask")).toEqual([]);
+    const { output } = await call({ sessionId, name: "store", argumentsJson: textOf(250_000) });
+    expect(output).toEqual(JSON.parse(textOf(250_000)));
+    expect(service.handed).toHaveLength(1);
+  });
+
   test("BUS-4 a call that waits outlives the loss of the bus and the router that took it", async () => {
     const sessionId = await suite.openSession();
     suite.spaces.activeSpaces.set(sessionId, "room");

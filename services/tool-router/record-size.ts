@@ -21,9 +21,21 @@ function writtenBytes(json: string): number {
 
 /** Larger arguments go to their tool, but stand neither in the record nor in the space: there a digest tells them apart. */
 export function recordedArguments(argumentsJson: string): string {
-  if (writtenBytes(argumentsJson) <= MAX_ARGUMENTS_BYTES) return argumentsJson;
+  if (fitsAsArguments(argumentsJson)) return argumentsJson;
   const sha256 = createHash("sha256").update(argumentsJson).digest("hex");
   return JSON.stringify({ truncated: true, bytes: Buffer.byteLength(argumentsJson), sha256 });
+}
+
+/** Why the arguments of a call that somebody outside answers, who sees nothing but its record, cannot be handed over. */
+export function faultOfHandedArguments(argumentsJson: string): string | undefined {
+  if (fitsAsArguments(argumentsJson)) return undefined;
+  const bytes = Buffer.byteLength(argumentsJson);
+  const written = writtenBytes(argumentsJson);
+  return `they have ${bytes} bytes, ${written} as they are recorded, where a tool that is answered from outside is handed at most ${MAX_ARGUMENTS_BYTES}`;
+}
+
+function fitsAsArguments(argumentsJson: string): boolean {
+  return writtenBytes(argumentsJson) <= MAX_ARGUMENTS_BYTES;
 }
 
 /** A larger schema is not recorded: results that come from outside are then not checked against it. */

@@ -39,3 +39,9 @@ export function refusalOfArguments({ reference }: ToolEntry, fault: string): Blo
   const rule = "arguments do not fit the tool's schema";
   return { kind: "blocked", rule, message: argumentsRefused(reference, fault) };
 }
+
+/** Arguments that somebody outside would be handed cut short. */
+export function refusalOfLargeArguments({ reference }: ToolEntry, fault: string): Blocked {
+  const rule = "arguments are too large to be handed outside";
+  return { kind: "blocked", rule, message: argumentsRefused(reference, fault) };
+}
