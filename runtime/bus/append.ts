@@ -97,7 +97,7 @@ export async function appendOnce(bus: Bus, append: AppendOnce): Promise<{ sequen
   fields.set(PubHeaders.MsgIdHdr, messageId);
   const publish = () =>
     publishAcknowledged(bus, { subject, payload, headers: fields, timeoutMs: attemptMs }).catch((error: unknown) => {
-      throw failureFromRefusal(error) ?? error;
+      throw failureFromRefusal(error, streamOfSubject(subject)) ?? error;
     });
   const ends = { signal, timeoutMs: append.timeoutMs ?? 30_000, what: `appending to ${subject}`, isPassing };
   if (bus.link.isUp) {
@@ -115,7 +115,7 @@ async function attempt(bus: Bus, append: FencedAppend, id: string, deadline: num
     return { kind: "appended", sequence };
   } catch (error) {
     if (isConflict(error)) return { kind: "refused", cause: error };
-    const refusal = failureFromRefusal(error);
+    const refusal = failureFromRefusal(error, streamOfSubject(append.subject));
     if (refusal !== undefined) throw refusal;
     if (isPassing(error) || bus.link.down.aborted || isLost(error)) return { kind: "unknown", cause: error };
     throw error;

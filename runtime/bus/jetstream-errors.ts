@@ -45,8 +45,8 @@ const passingErrors = [
   errors.UserAuthenticationExpiredError,
 ];
 
-/** The server's refusal of a message, as a failure; undefined when it is none. */
-export function failureFromRefusal(error: unknown): Failure | undefined {
+/** The server's refusal of a message for a store, as a failure; undefined when it is none. */
+export function failureFromRefusal(error: unknown, store = "unknown"): Failure | undefined {
   if (!(error instanceof JetStreamApiError)) return undefined;
   if (error.code === codes.messageTooLarge) {
     return new Failure("invalid_argument", "the message is larger than its store takes", {
@@ -56,8 +56,9 @@ export function failureFromRefusal(error: unknown): Failure | undefined {
   }
   const isFull = error.code === codes.storeFailed && /maximum|exceeded|resource/i.test(error.message);
   if (!isFull) return undefined;
-  return new Failure("resource_exhausted", `the store is full: ${error.message}`, {
+  return new Failure("resource_exhausted", `the store is full: ${store}: ${error.message}`, {
     reason: "STORE_FULL",
+    metadata: { store },
     cause: error,
   });
 }

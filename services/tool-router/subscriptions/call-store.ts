@@ -1,6 +1,6 @@
 import { toJsonString } from "@bufbuild/protobuf";
 import { type ToolCallRecord, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
-import { type AppendOutcome, appendFenced } from "#runtime/bus/append.ts";
+import { type AppendOutcome, appendFenced, lastOf } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { Part } from "../documents.ts";
 import { decideDuty } from "../duty.ts";
@@ -13,6 +13,8 @@ import { createDocuments } from "./documents.ts";
 import { type RecentCall, RecentCalls } from "./recent-calls.ts";
 
 const PLACE = { bucket: "toolbus_calls", prefix: "", schema: ToolCallRecordSchema } as const;
+
+const subjectOf = (callId: string) => `$KV.${PLACE.bucket}.${callId}`;
 
 /** Larger records are read by those who need them instead of being told. */
 const MAX_TOLD_CHARACTERS = 8_192;
@@ -95,13 +97,24 @@ export async function openCallStore(bus: Bus, calls: CallBus): Promise<OpenCallS
     else recent.forget(record.callId);
   }
 
-  async function write(record: ToolCallRecord, before: RecentCall | undefined): Promise<AppendOutcome> {
+  /** A record that has left leaves a marker for a while, which is no record. */
+  async function createAnew(record: ToolCallRecord): Promise<boolean> {
+    const standing = await lastOf(bus, subjectOf(record.callId));
+    if (standing === null || standing.data.length > 0) return false;
+    return (await write(record, undefined, standing.seq)).kind === "appended";
+  }
+
+  async function write(
+    record: ToolCallRecord,
+    before: RecentCall | undefined,
+    expectedLastSequence = before?.revision ?? 0,
+  ): Promise<AppendOutcome> {
     const json = toJsonString(ToolCallRecordSchema, record);
     const now = Date.now();
     const duty = decideDuty(record, before?.record, now);
     const outcome = await appendFenced(bus, {
-      subject: `$KV.${PLACE.bucket}.${record.callId}`,
-      expectedLastSequence: before?.revision ?? 0,
+      subject: subjectOf(record.callId),
+      expectedLastSequence,
       payload: json,
       headers: dutyHeader(duty),
     });
@@ -115,7 +128,7 @@ export async function openCallStore(bus: Bus, calls: CallBus): Promise<OpenCallS
   return {
     read: async (callId) => (await readFresh(callId))?.record,
     glance,
-    create: async (record) => (await write(record, undefined)).kind === "appended",
+    create: async (record) => (await write(record, undefined)).kind === "appended" || createAnew(record),
     async update(callId, decide) {
       for (let guess = recent.get(callId); ; guess = undefined) {
         const before = guess ?? (await readFresh(callId));

@@ -8,6 +8,7 @@ import type { Flights } from "../flights.ts";
 import { createKeeper } from "../keeper.ts";
 import type { Messages } from "../messages.ts";
 import type { Ownership } from "../ownership.ts";
+import { KEPT_MS, keepSweeping } from "../retention.ts";
 import type { Waiters } from "../waiters.ts";
 import { createAbsence } from "../watch/absence.ts";
 import { createAcknowledgements } from "../watch/acknowledgements.ts";
@@ -15,6 +16,7 @@ import { Desk } from "../watch/desk.ts";
 import { createLostWatchers } from "../watch/lost-watchers.ts";
 import type { Offers } from "../watch/watching.ts";
 import { type CallDuties, openCallDuties } from "./call-duties.ts";
+import { createCallRoom, openSweeping } from "./call-room.ts";
 import { openCallStore } from "./call-store.ts";
 import { openOffers } from "./offers.ts";
 import { openRunningCalls } from "./running-calls.ts";
@@ -79,6 +81,8 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
       onFault,
     }),
   );
+  const retention = { room: createCallRoom(bus), clock, keptMs: KEPT_MS, onFault };
+  stack.use(openSweeping((signal) => keepSweeping(retention, signal)));
   const running = stack.use(openRunningCalls(bus, { flights, ownership, onFault }));
   stack.defer(() => closing.abort());
   const outside = createOutside({

@@ -1,0 +1,58 @@
+import { fromJsonString } from "@bufbuild/protobuf";
+import { ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { isPassing } from "#runtime/bus/jetstream-errors.ts";
+import { removeKey } from "#runtime/bus/key-value.ts";
+import { persist } from "#runtime/bus/link.ts";
+import { readSubject } from "#runtime/bus/read.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import type { CallRoom } from "../retention.ts";
+
+const bucket = "toolbus_calls";
+const stream = `KV_${bucket}`;
+
+export function createCallRoom(bus: Bus): CallRoom {
+  /** The marker of a removal needs room itself; without any the record goes at once, as far as it is the one that was read. */
+  async function purge(callId: string, revision: number): Promise<boolean> {
+    const request = { filter: `$KV.${bucket}.${callId}`, seq: revision + 1 };
+    const remove = () => bus.manager.streams.purge(stream, request);
+    const { purged } = await persist(bus.link, remove, { what: `removing call ${callId}`, isPassing });
+    return purged > 0;
+  }
+
+  return {
+    async filled() {
+      const ask = () => bus.manager.streams.info(stream);
+      const { state, config } = await persist(bus.link, ask, { what: "measuring the room of calls", isPassing });
+      return state.bytes / config.max_bytes;
+    },
+    async *records(signal) {
+      const decoder = new TextDecoder();
+      for await (const { data, sequence, time } of readSubject(bus, `$KV.${bucket}.>`, { signal })) {
+        if (data.length === 0) continue;
+        const record = fromJsonString(ToolCallRecordSchema, decoder.decode(data), { ignoreUnknownFields: true });
+        yield { record, revision: sequence, writtenMs: time.getTime() };
+      }
+    },
+    async remove({ record: { callId }, revision }) {
+      try {
+        return await removeKey(bus, { bucket, key: callId, revision });
+      } catch (error) {
+        if (error instanceof Failure && error.reason === "STORE_FULL") return purge(callId, revision);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Nothing of a sweep is held: it is cut off wherever it is. */
+export function openSweeping(sweep: (signal: AbortSignal) => Promise<void>): AsyncDisposable {
+  const closing = new AbortController();
+  const sweeping = sweep(closing.signal);
+  return {
+    async [Symbol.asyncDispose]() {
+      closing.abort(new Error("this process stops"));
+      await sweeping;
+    },
+  };
+}
