@@ -1,6 +1,7 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { secretsFromEnvironment } from "#runtime/config/secrets.ts";
 import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
+import { LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
 
 export interface McpBridgeConfig extends ServiceConfig {
   /** By name, for `${secret:NAME}`; from the variables `TOOLBUS_SECRET_<NAME>`. */
@@ -17,6 +18,8 @@ export interface McpBridgeConfig extends ServiceConfig {
   maxMessageBytes: number;
   /** Modules of third parties, each of which exports a `transport`. */
   transportModules: readonly string[];
+  /** The principals that may apply and delete servers. */
+  operators: ReadonlySet<string>;
 }
 
 /** Enough to find programs, a home and a language; nothing that might be a secret. */
@@ -38,6 +41,7 @@ export function readConfig(env: NodeJS.ProcessEnv): McpBridgeConfig {
     callTimeoutMs: reader.milliseconds("TOOLBUS_MCP_CALL_TIMEOUT", { default: 60_000, min: 1 }),
     maxMessageBytes: reader.integer("TOOLBUS_MCP_MAX_MESSAGE_BYTES", { default: 64 * 2 ** 20, min: 1_024 }),
     transportModules: reader.list("TOOLBUS_MCP_TRANSPORTS", { default: [] }),
+    operators: new Set([LOCAL_PRINCIPAL, ...reader.list("TOOLBUS_OPERATORS", { default: [] })]),
   };
   reader.finish();
   return config;

@@ -3,6 +3,8 @@ import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { ApplyServerResponseSchema, McpServerService } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { requireOperator } from "#runtime/failure/operator.ts";
+import { askerOf } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Part } from "./fleet.ts";
 import { type OfferWatchParts, watchTools } from "./offer-watch.ts";
@@ -22,35 +24,39 @@ export interface Routes extends Omit<OfferWatchParts, "provider" | "connections"
   /** The connections of this instance, and those of all. */
   own: Part;
   fleet: Part;
+  /** Who may say what is started as a process, and reached with which secrets. */
+  operators: ReadonlySet<string>;
   /** Ends watches when the service stops. */
   stopping: AbortSignal;
 }
 
 export function createRoutes(parts: Routes) {
-  const { provider, applied, own, fleet } = parts;
+  const { provider, applied, own, fleet, operators } = parts;
   const partFor = (context: HandlerContext) => (isForOwnPart(context) ? own : fleet);
   const lasting = ({ signal }: HandlerContext) => openEnding(signal, parts.stopping);
 
   return (router: ConnectRouter): void => {
     router.service(ToolProviderService, {
-      listTools: (request, context) => provider.listTools(request, askerOf(context)),
+      listTools: (request, context) => provider.listTools(request, hopOf(context)),
       async *watchTools(request, context) {
         using ending = lasting(context);
-        yield* watchTools(request, { ...askerOf(context), signal: ending.signal }, parts);
+        yield* watchTools(request, { ...hopOf(context), signal: ending.signal }, parts);
       },
-      callTool: (request, context) => provider.callTool(request, askerOf(context)),
+      callTool: (request, context) => provider.callTool(request, hopOf(context)),
       async releaseScope({ scope }, { signal }) {
         const { sessionId = "", agent = "" } = scope ?? {};
         return { closed: sessionId === "" ? 0 : await fleet.release({ sessionId, agent }, signal) };
       },
     });
     router.service(McpServerService, {
-      async applyServer({ server }, { signal }) {
+      async applyServer({ server }, { requestHeader, signal }) {
+        requireOperator("to apply an MCP server", askerOf({ requestHeader }), operators);
         const given = server ?? refuse("invalid_argument", "server is missing");
         await applied.apply(validServer(given), signal);
         return create(ApplyServerResponseSchema, { server: given });
       },
-      async deleteServer({ name }, { signal }) {
+      async deleteServer({ name }, { requestHeader, signal }) {
+        requireOperator("to delete an MCP server", askerOf({ requestHeader }), operators);
         if (await applied.remove(name, signal)) return {};
         return refuse("not_found", `there is no MCP server ${name}`, {
           reason: "SERVER_NOT_FOUND",
@@ -72,7 +78,7 @@ export function createRoutes(parts: Routes) {
   };
 }
 
-function askerOf({ requestHeader, signal }: HandlerContext): Asker {
+function hopOf({ requestHeader, signal }: HandlerContext): Asker {
   return { hops: Number(requestHeader.get(HOPS_HEADER) ?? 0), signal };
 }
 

@@ -65,7 +65,10 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
     instance,
     logger,
     interceptors: serverInterceptors({ logger, telemetry }),
-    routes: createRoutes({ provider, connections, applied, own, fleet, firstSnapshotMs, stopping: stopping.signal }),
+    routes: createRoutes({
+      ...{ provider, connections, applied, own, fleet, firstSnapshotMs, stopping: stopping.signal },
+      operators: config.operators,
+    }),
   };
   stack.use(await serveOnNats(bus, { ...served, service: instanceService(name, instance) }));
   stack.use(await serveOnNats(bus, { ...served, service: name }));

@@ -25,7 +25,7 @@ export interface Config extends ServiceConfig {
   workerStartupMs: number;
   /** Whether third parties bring transports of MCP servers, whose names are not known here. */
   hasOtherTransports: boolean;
-  /** The principals that may read the whole audit trail; others read what concerns their own sessions. */
+  /** The principals that may change the catalogue and read the whole audit trail; others read what concerns their own sessions. */
   operators: ReadonlySet<string>;
 }
 

@@ -1,6 +1,8 @@
-import type { ConnectRouter } from "@connectrpc/connect";
+import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
 import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
+import { requireOperator } from "#runtime/failure/operator.ts";
+import { askerOf } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { BY_RPC, type CatalogueEditor } from "../catalogue/editor.ts";
@@ -10,14 +12,19 @@ export interface CatalogueRoutes {
   catalogue: Catalogue;
   editor: CatalogueEditor;
   files: Pick<CatalogueFiles, "refused" | "loaded">;
+  /** Who may change the catalogue by RPC: what it holds runs commands, reads secrets and reaches into the network. */
+  operators: ReadonlySet<string>;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
 }
 
 export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): void {
-  const { catalogue, editor, files, stopping } = routes;
+  const { catalogue, editor, files, operators, stopping } = routes;
+  const requireFor = (deed: string, context: HandlerContext) => requireOperator(deed, askerOf(context), operators);
+
   router.service(AgentService, {
-    async applyAgent({ agent, validateOnly }) {
+    async applyAgent({ agent, validateOnly }, context) {
+      if (!validateOnly) requireFor("to apply an agent", context);
       return { agent: await editor.applyAgent(agent!, BY_RPC, validateOnly) };
     },
     async getAgent({ name }) {
@@ -28,7 +35,8 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
       await catalogue.caughtUp();
       return { agents: catalogue.agents, refusedFiles: [...files.refused] };
     },
-    async deleteAgent({ name }) {
+    async deleteAgent({ name }, context) {
+      requireFor("to delete an agent", context);
       await editor.removeAgent(name, BY_RPC);
       return {};
     },
@@ -45,25 +53,29 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
     },
   });
   router.service(CatalogueService, {
-    async applyTool({ tool }) {
+    async applyTool({ tool }, context) {
+      requireFor("to apply a tool", context);
       return { tool: await editor.applyTool(tool!, BY_RPC) };
     },
     async getTool({ name }) {
       await catalogue.caughtUp();
       return { tool: catalogue.storedTool(name) };
     },
-    async deleteTool({ name }) {
+    async deleteTool({ name }, context) {
+      requireFor("to delete a tool", context);
       await editor.removeTool(name, BY_RPC);
       return {};
     },
-    async applyProvider({ provider }) {
+    async applyProvider({ provider }, context) {
+      requireFor("to apply a provider", context);
       return { provider: await editor.applyProvider(provider!) };
     },
     async listProviders() {
       await catalogue.caughtUp();
       return { providers: catalogue.providers.toSorted((one, other) => one.name.localeCompare(other.name)) };
     },
-    async deleteProvider({ name }) {
+    async deleteProvider({ name }, context) {
+      requireFor("to delete a provider", context);
       await editor.removeProvider(name);
       return {};
     },
