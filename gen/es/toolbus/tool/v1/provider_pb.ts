@@ -91,6 +91,8 @@ export type RunBounds = Message<"toolbus.tool.v1.RunBounds"> & {
 
   /**
    * Number of the call among all of the run, from 1: those of its model, and those that were made on the behalf of such calls.
+   * For a call that may make further ones, those count too that are kept for the calls beside it: what is up to `max_tool_calls`
+   * is its own.
    *
    * @generated from field: uint32 call = 3;
    */
@@ -118,14 +120,14 @@ export type RunBounds = Message<"toolbus.tool.v1.RunBounds"> & {
   forcedTool: string;
 
   /**
-   * What is left of the run's tokens (max_tokens); absent for any number.
+   * What is left of the run's tokens (max_tokens), for a call that may spend some its share of it; absent for any number.
    *
    * @generated from field: optional uint64 tokens_left = 7;
    */
   tokensLeft?: bigint | undefined;
 
   /**
-   * What is left of what the run may cost (max_cost); absent for any amount.
+   * What is left of what the run may cost (max_cost), or the call's share of it; absent for any amount.
    *
    * @generated from field: optional double cost_left = 8;
    */

@@ -38,6 +38,8 @@ type CreateRunRequest struct {
 	Options *v1.RunOptions `protobuf:"bytes,4,opt,name=options,proto3" json:"options,omitempty"`
 	// Repeating a creation with the same key in the same session answers the first run. Without `session_id`, the session is the
 	// one of the principal, `agent` and the key: a repetition by the same principal for the same agent answers the first run.
+	// The same key with other input, options or previous run is refused (`already_exists`, IDEMPOTENCY_KEY_REUSED, naming what
+	// differs); `options.limits` may differ, as time passes: those of the first run hold.
 	IdempotencyKey string `protobuf:"bytes,5,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// The run whose conversation this one continues; empty for the session's latest.
 	PreviousRunId string `protobuf:"bytes,6,opt,name=previous_run_id,json=previousRunId,proto3" json:"previous_run_id,omitempty"`
@@ -629,8 +631,11 @@ type SubmitOutputsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The run.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// The outputs; they may come in parts. All of a request are stored, or none: those that are refused are named, and all may come
-	// again.
+	// The outputs; they may come in parts. All are checked before any is stored, their sizes too: a request with one that is
+	// refused stores none, and names it. They are then stored one by one, in the order of the calls. A request that was not
+	// answered may be repeated as it is, after a crash in the middle as well: an output that stands there already counts as taken,
+	// and what is missing is stored. A part remains only where the calls stop being open in the middle of a request: the run ends
+	// (RUN_ENDED), or somebody else answers one of them otherwise (CALL_ALREADY_RESOLVED).
 	Outputs       []*v1.FunctionCallOutput `protobuf:"bytes,2,rep,name=outputs,proto3" json:"outputs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -835,9 +840,12 @@ type ForkRunRequest struct {
 	// Last stored event that is kept.
 	AtSequence uint32 `protobuf:"varint,2,opt,name=at_sequence,json=atSequence,proto3" json:"at_sequence,omitempty"`
 	// Further input.
-	Input         []*v1.Item `protobuf:"bytes,3,rep,name=input,proto3" json:"input,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Input []*v1.Item `protobuf:"bytes,3,rep,name=input,proto3" json:"input,omitempty"`
+	// Repeating a fork of the same run with the same key by the same principal answers the first one's run. The same key with
+	// another point or other input is refused (`already_exists`, IDEMPOTENCY_KEY_REUSED, naming what differs).
+	IdempotencyKey string `protobuf:"bytes,4,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ForkRunRequest) Reset() {
@@ -889,6 +897,13 @@ func (x *ForkRunRequest) GetInput() []*v1.Item {
 		return x.Input
 	}
 	return nil
+}
+
+func (x *ForkRunRequest) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
 }
 
 // The new run.
@@ -991,12 +1006,13 @@ const file_toolbus_orchestrator_v1_run_service_proto_rawDesc = "" +
 	"\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x06reason\":\n" +
 	"\x11CancelRunResponse\x12%\n" +
-	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"\x92\x01\n" +
+	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"\xc5\x01\n" +
 	"\x0eForkRunRequest\x123\n" +
 	"\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12\x1f\n" +
 	"\vat_sequence\x18\x02 \x01(\rR\n" +
 	"atSequence\x12*\n" +
-	"\x05input\x18\x03 \x03(\v2\x14.toolbus.run.v1.ItemR\x05input\"8\n" +
+	"\x05input\x18\x03 \x03(\v2\x14.toolbus.run.v1.ItemR\x05input\x121\n" +
+	"\x0fidempotency_key\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\"8\n" +
 	"\x0fForkRunResponse\x12%\n" +
 	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run2\xc1\x05\n" +
 	"\n" +

@@ -117,6 +117,8 @@ type RunBounds struct {
 	// How many responses the run may take (max_turns); 0 means any number.
 	MaxTurns uint32 `protobuf:"varint,2,opt,name=max_turns,json=maxTurns,proto3" json:"max_turns,omitempty"`
 	// Number of the call among all of the run, from 1: those of its model, and those that were made on the behalf of such calls.
+	// For a call that may make further ones, those count too that are kept for the calls beside it: what is up to `max_tool_calls`
+	// is its own.
 	Call uint32 `protobuf:"varint,3,opt,name=call,proto3" json:"call,omitempty"`
 	// How many calls the run may make (max_tool_calls); 0 means any number.
 	MaxToolCalls uint32 `protobuf:"varint,4,opt,name=max_tool_calls,json=maxToolCalls,proto3" json:"max_tool_calls,omitempty"`
@@ -124,9 +126,9 @@ type RunBounds struct {
 	ToolChoice string `protobuf:"bytes,5,opt,name=tool_choice,json=toolChoice,proto3" json:"tool_choice,omitempty"`
 	// The tool that this turn is to call, and no other; empty for any.
 	ForcedTool string `protobuf:"bytes,6,opt,name=forced_tool,json=forcedTool,proto3" json:"forced_tool,omitempty"`
-	// What is left of the run's tokens (max_tokens); absent for any number.
+	// What is left of the run's tokens (max_tokens), for a call that may spend some its share of it; absent for any number.
 	TokensLeft *uint64 `protobuf:"varint,7,opt,name=tokens_left,json=tokensLeft,proto3,oneof" json:"tokens_left,omitempty"`
-	// What is left of what the run may cost (max_cost); absent for any amount.
+	// What is left of what the run may cost (max_cost), or the call's share of it; absent for any amount.
 	CostLeft      *float64 `protobuf:"fixed64,8,opt,name=cost_left,json=costLeft,proto3,oneof" json:"cost_left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -38,6 +38,8 @@ class CreateRunRequest(_message.Message):
     idempotency_key: _builtins.str
     """Repeating a creation with the same key in the same session answers the first run. Without `session_id`, the session is the
     one of the principal, `agent` and the key: a repetition by the same principal for the same agent answers the first run.
+    The same key with other input, options or previous run is refused (`already_exists`, IDEMPOTENCY_KEY_REUSED, naming what
+    differs); `options.limits` may differ, as time passes: those of the first run hold.
     """
     previous_run_id: _builtins.str
     """The run whose conversation this one continues; empty for the session's latest."""
@@ -317,8 +319,11 @@ class SubmitOutputsRequest(_message.Message):
     """The run."""
     @_builtins.property
     def outputs(self) -> _containers.RepeatedCompositeFieldContainer[_run_pb2.FunctionCallOutput]:
-        """The outputs; they may come in parts. All of a request are stored, or none: those that are refused are named, and all may come
-        again.
+        """The outputs; they may come in parts. All are checked before any is stored, their sizes too: a request with one that is
+        refused stores none, and names it. They are then stored one by one, in the order of the calls. A request that was not
+        answered may be repeated as it is, after a crash in the middle as well: an output that stands there already counts as taken,
+        and what is missing is stored. A part remains only where the calls stop being open in the middle of a request: the run ends
+        (RUN_ENDED), or somebody else answers one of them otherwise (CALL_ALREADY_RESOLVED).
         """
 
     def __init__(
@@ -418,10 +423,15 @@ class ForkRunRequest(_message.Message):
     RUN_ID_FIELD_NUMBER: _builtins.int
     AT_SEQUENCE_FIELD_NUMBER: _builtins.int
     INPUT_FIELD_NUMBER: _builtins.int
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """The run to start from."""
     at_sequence: _builtins.int
     """Last stored event that is kept."""
+    idempotency_key: _builtins.str
+    """Repeating a fork of the same run with the same key by the same principal answers the first one's run. The same key with
+    another point or other input is refused (`already_exists`, IDEMPOTENCY_KEY_REUSED, naming what differs).
+    """
     @_builtins.property
     def input(self) -> _containers.RepeatedCompositeFieldContainer[_run_pb2.Item]:
         """Further input."""
@@ -432,10 +442,11 @@ class ForkRunRequest(_message.Message):
         run_id: _builtins.str = ...,
         at_sequence: _builtins.int = ...,
         input: _abc.Iterable[_run_pb2.Item] | None = ...,
+        idempotency_key: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_sequence", b"at_sequence", "input", b"input", "run_id", b"run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_sequence", b"at_sequence", "idempotency_key", b"idempotency_key", "input", b"input", "run_id", b"run_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -80,7 +80,10 @@ class RunBounds(_message.Message):
     max_turns: _builtins.int
     """How many responses the run may take (max_turns); 0 means any number."""
     call: _builtins.int
-    """Number of the call among all of the run, from 1: those of its model, and those that were made on the behalf of such calls."""
+    """Number of the call among all of the run, from 1: those of its model, and those that were made on the behalf of such calls.
+    For a call that may make further ones, those count too that are kept for the calls beside it: what is up to `max_tool_calls`
+    is its own.
+    """
     max_tool_calls: _builtins.int
     """How many calls the run may make (max_tool_calls); 0 means any number."""
     tool_choice: _builtins.str
@@ -88,9 +91,9 @@ class RunBounds(_message.Message):
     forced_tool: _builtins.str
     """The tool that this turn is to call, and no other; empty for any."""
     tokens_left: _builtins.int
-    """What is left of the run's tokens (max_tokens); absent for any number."""
+    """What is left of the run's tokens (max_tokens), for a call that may spend some its share of it; absent for any number."""
     cost_left: _builtins.float
-    """What is left of what the run may cost (max_cost); absent for any amount."""
+    """What is left of what the run may cost (max_cost), or the call's share of it; absent for any amount."""
     def __init__(
         self,
         *,
