@@ -1,7 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { RunBoundsSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
-import type { RunState, Spent } from "../run/fold.ts";
+import type { RunState } from "../run/fold.ts";
+import type { Spent } from "../run/spent.ts";
 import type { RunLimits } from "./limits.ts";
 
 type Budget = Pick<RunLimits, "maxTokens" | "maxCost">;
@@ -21,19 +22,28 @@ export function faultOfBudget(spent: Spent, budget: Budget): string | undefined 
   return left.cost <= 0 ? "what the run may cost (max_cost) is used up" : undefined;
 }
 
-/** What the router is told with a call of the last turn, `index` among its calls, so that it can hold it to the same once more. */
+/**
+ * What the router is told with a call of the last turn, `index` among its calls, so that it can hold it to the same once more.
+ *
+ * A call that can spend is one of `sharers` open ones, and has its share of what the log shows to be left. Who keeps to its share
+ * leaves no less to each of the others than they were promised, whenever they begin and whoever begins them: what all of
+ * them use is over the limit by no more than each exceeds its own share, which is its answer in flight.
+ */
 export function boundsOfCall(
   state: RunState,
   limits: RunLimits,
-  index: number,
+  { index, sharers }: { index: number; sharers?: number | undefined },
 ): MessageInitShape<typeof RunBoundsSchema> {
-  const { accepted, turns, atTurn, spent } = state;
+  const { accepted, turns, atTurn, spent, callCount } = state;
   const { maxTurns, maxToolCalls } = limits;
-  const left = leftOf(spent, limits);
+  const whole = leftOf(spent, limits);
+  const left = { tokens: whole.tokens / (sharers ?? 1), cost: whole.cost / (sharers ?? 1) };
+  const number = atTurn.callsBefore + index + 1;
+  const ownCalls = sharers && Math.floor(Math.max(0, maxToolCalls - callCount) / sharers);
   return {
     turn: turns.length,
     maxTurns,
-    call: atTurn.callsBefore + index + 1,
+    call: ownCalls !== undefined && Number.isFinite(ownCalls) ? Math.max(number, maxToolCalls - ownCalls) : number,
     ...(Number.isFinite(maxToolCalls) && { maxToolCalls }),
     ...choiceOfTurn(accepted.options, turns.length),
     ...(Number.isFinite(left.tokens) && { tokensLeft: BigInt(Math.floor(left.tokens)) }),

@@ -145,7 +145,12 @@ async function dispatch(
     agentRevision: table.agentRevision,
     allowedTools: accepted.options?.allowedTools ?? [], // whole: what is the client's alone is no tool of the router
     recovering: isRecovering,
-    bounds: boundsOfCall(run.state, limits, run.state.turns.at(-1)?.calls.indexOf(call) ?? 0),
+    bounds: boundsOfCall(run.state, limits, {
+      index: run.state.turns.at(-1)?.calls.indexOf(call) ?? 0,
+      sharers: table.canSpend(call.name)
+        ? openCalls(run.state).filter(({ name }) => table.canSpend(name)).length
+        : undefined,
+    }),
     ...(Number.isFinite(limits.deadlineMs) && { deadline: timestampFromMs(acceptedAtMs + limits.deadlineMs) }),
   };
   let result: ToolResult | undefined;

@@ -19,6 +19,8 @@ export interface ToolTable {
   isBuiltIn(name: string): boolean;
   /** What a repeated execution may do; for a tool that says nothing, or is not known, that it must not happen twice. */
   effectOf(name: string): Effect;
+  /** Whether a call may ask models, or call further tools, on the run's behalf: an agent, a hosted module, a third party's provider. */
+  canSpend(name: string): boolean;
   /** The reference of a tool of the router whose calls are shown in spaces (TOOL-10). */
   visibleReferenceOf(name: string): string | undefined;
   /** The name under which the model knows the tool. */
@@ -58,6 +60,11 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     return effect || Effect.AT_MOST_ONCE;
   }
 
+  function canSpend(name: string): boolean {
+    const target = find(name);
+    return target?.kind === "router" && spendingTypes.has(target.tool.tool?.executionType ?? 0);
+  }
+
   function visibleReferenceOf(name: string): string | undefined {
     const target = find(name);
     return target?.kind === "router" && target.tool.tool?.visible ? target.tool.reference : undefined;
@@ -79,6 +86,7 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     isAllowed: (name) => allowed.size === 0 || isBuiltIn(name) || allowed.has(modelNameOf(name) ?? name),
     isBuiltIn,
     effectOf,
+    canSpend,
     visibleReferenceOf,
     modelNameOf,
     hear: (toolsRevision) => heard.add(toolsRevision),
@@ -89,6 +97,8 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     },
   };
 }
+
+const spendingTypes: ReadonlySet<ExecutionType> = new Set([ExecutionType.HOSTED, ExecutionType.CUSTOM]);
 
 const toldTools = new WeakMap<ModelTool, LanguageModelV4FunctionTool>();
 

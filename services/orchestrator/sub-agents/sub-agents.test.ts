@@ -4,15 +4,15 @@ import type { Client } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SubAgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type Run, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
-import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
-import { Effect, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type RunBounds, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { Effect, ExecutionType, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { clientFor } from "#runtime/rpc/client.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter, type FakeTool } from "../loop/fake-router.fixture.ts";
 import { follow, openWorld, userItem, type World } from "../orchestrator.fixture.ts";
 import { sessionOfCall } from "./call.ts";
 
-const offered = ["helper", "waiter", "deep", "failing", "missing", "boss"];
+const offered = ["helper", "waiter", "deep", "failing", "missing", "boss", "greedy"];
 const gate = Promise.withResolvers<string>();
 const progress: string[] = [];
 
@@ -23,6 +23,7 @@ interface Call {
   runId: string;
   tool: string;
   argumentsJson: string;
+  bounds?: RunBounds | undefined;
 }
 
 let world: World;
@@ -30,10 +31,13 @@ let provider: Client<typeof ToolProviderService>;
 
 /** As the router does it. */
 async function callProvider(call: Call, signal = new AbortController().signal): Promise<ToolResult | undefined> {
-  const { sessionId, agent, runId } = call;
+  const { sessionId, agent, runId, bounds, ...rest } = call;
   const scope = { sessionId, agent, runId, principal: "ada", agentRevision: 1 };
   const deadline = timestampFromMs(Date.now() + 60_000);
-  for await (const { event } of provider.callTool({ ...call, scope, deadline }, { signal })) {
+  for await (const { event } of provider.callTool(
+    { ...rest, scope, deadline, ...(bounds && { bounds }) },
+    { signal },
+  )) {
     if (event.case === "progress") progress.push(event.value.message);
     if (event.case === "result") return event.value;
   }
@@ -43,12 +47,16 @@ async function callProvider(call: Call, signal = new AbortController().signal): 
 const agentTools = offered.map(
   (name): FakeTool => ({
     name: `agent_${name}`,
-    tool: { effect: Effect.IDEMPOTENT },
-    answer: (_, signal, { callId, sessionId, runId, name: tool, argumentsJson }) =>
-      callProvider({ callId, sessionId, runId, agent: "boss", tool, argumentsJson }, signal),
+    tool: { effect: Effect.IDEMPOTENT, executionType: ExecutionType.CUSTOM },
+    answer: (_, signal, { callId, sessionId, runId, name: tool, argumentsJson, bounds }) =>
+      callProvider({ callId, sessionId, runId, agent: "boss", tool, argumentsJson, bounds }, signal),
   }),
 );
-const router = createFakeRouter([...agentTools, { name: "gate", answer: () => gate.promise }]);
+const router = createFakeRouter([
+  ...agentTools,
+  { name: "gate", answer: () => gate.promise },
+  { name: "step", answer: () => 1 },
+]);
 
 beforeAll(async () => {
   const subAgents = offered.map((agent) => create(SubAgentSchema, { agent, description: `Does ${agent}.` }));
@@ -62,6 +70,9 @@ beforeAll(async () => {
     turns: [{ calls: asks("helper", "{{input}}") }, { text: "It says: {{result.0}}" }],
   });
   await world.writeScript("helper", { turns: [{ text: "one two three {{input}}" }] });
+  const steps = { text: "word ".repeat(40), calls: Array(3).fill({ name: "step" }) };
+  await world.writeScript("greedy", { turns: [...Array(8).fill(steps), { text: "never" }] });
+  await world.writeScript("crowd", { turns: [{ calls: Array(8).fill(asks("greedy", "x")).flat() }, { text: "over" }] });
   await world.writeScript("waiter", { turns: [{ calls: [{ name: "gate" }] }, { text: "at last {{result.0}}" }] });
   await world.writeScript("impatient", { turns: [{ calls: asks("waiter", "wait") }, { text: "never" }] });
   await world.writeScript("deep", { turns: [{ calls: asks("deep", "deeper") }, { text: "{{result.0}}" }] });
@@ -77,6 +88,13 @@ async function run(agent: string, text: string): Promise<Run> {
   await follow(world.runs, started!.id);
   return (await world.runs.getRun({ runId: started!.id })).run!;
 }
+
+const answersOf = (updates: Awaited<ReturnType<typeof follow>>) =>
+  updates.flatMap((update) => {
+    if (update.case !== "event" || update.value.event.case !== "turnCommitted") return [];
+    const { inputTokens, outputTokens } = update.value.event.value.usage!;
+    return [Number(inputTokens + outputTokens)];
+  });
 
 const childrenOf = async (parent: Run, callId = "call_1_1") =>
   (await world.runs.listRuns({ sessionId: sessionOfCall(`${parent.id}_${callId}`) })).runs;
@@ -155,6 +173,27 @@ describe("an agent that is offered to another", () => {
     gate.resolve("open");
     expect((await again)?.outputJson).toBe('"at last open"');
     expect(await child()).toMatchObject({ status: RunStatus.COMPLETED });
+  });
+
+  test("LOOP-12 LOOP-17 eight times in one turn uses no more than what was left, but for an answer in flight of each", async () => {
+    const limits = { maxTokens: 1_500n, maxToolCalls: 20 };
+    const { run: started } = await world.runs.createRun({
+      agent: "crowd",
+      input: [userItem("x")],
+      options: { limits },
+    });
+    await follow(world.runs, started!.id);
+    const { run: parent } = await world.runs.getRun({ runId: started!.id });
+    const children = await Promise.all(Array.from({ length: 8 }, (_, n) => childrenOf(parent!, `call_1_${n + 1}`)));
+    const answers = await Promise.all(children.flat().map(async ({ id }) => answersOf(await follow(world.runs, id))));
+    expect(answers).toHaveLength(8);
+    const inFlight = answers.reduce((sum, usages) => sum + Math.max(...usages), 0);
+    expect(answers.flat().reduce((sum, tokens) => sum + tokens, 0)).toBeLessThanOrEqual(1_500 + inFlight);
+    const stepped = router.requests.filter(
+      ({ name, runId }) => name === "step" && children.flat().some(({ id }) => id === runId),
+    );
+    expect(stepped.length + 8).toBeLessThanOrEqual(20);
+    expect(stepped.length).toBeGreaterThan(0);
   });
 
   test("LOOP-17 calls others only as deep as the first one allows", async () => {
