@@ -72,10 +72,10 @@ describe("the loop", () => {
     expect(run.router.executed).toEqual(["double"]);
 
     const answers = { log: run.log, wakes: { send: async () => {} }, clock: systemClock };
-    const output = (callId: string) =>
-      create(FunctionCallOutputSchema, { callId, result: { outputJson: `"yes ${callId}"` } });
+    const output = (callId: string, answer = "yes") =>
+      create(FunctionCallOutputSchema, { callId, result: { outputJson: `"${answer} ${callId}"` } });
     await submitOutputs(answers, "r", [output("q2")]);
-    await expect(submitOutputs(answers, "r", [output("q1"), output("q2")])).rejects.toThrow(
+    await expect(submitOutputs(answers, "r", [output("q1"), output("q2", "no")])).rejects.toThrow(
       "call q2 has its answer already",
     );
     await expect(submitOutputs(answers, "r", [output("q9")])).rejects.toThrow("call q9 is unknown");

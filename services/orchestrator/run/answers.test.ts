@@ -35,7 +35,16 @@ async function openParked(callIds: readonly string[]) {
       "r",
       ids.map((callId) => create(FunctionCallOutputSchema, { callId, result: { outputJson, isError } })),
     );
-  return { answer, wakes, state: () => foldLog(log.events("r"))! };
+  const submit = (texts: Readonly<Record<string, string>>) =>
+    submitOutputs(
+      options,
+      "r",
+      Object.entries(texts).map(([callId, outputJson]) =>
+        create(FunctionCallOutputSchema, { callId, result: { outputJson } }),
+      ),
+    );
+  const answeredIds = () => callIds.filter((id) => foldLog(log.events("r"))!.turns[0]!.resultsByCallId.has(id));
+  return { answer, submit, answeredIds, journal, log, wakes, state: () => foldLog(log.events("r"))! };
 }
 
 describe("outputs of a client", () => {
@@ -88,5 +97,108 @@ describe("outputs of a client", () => {
     const { answer, state } = await openParked(["a"]);
     await answer(["a"], told, true);
     expect(state().turns[0]?.resultsByCallId.get("a")).toMatchObject({ outputJson: kept, isError: true });
+  });
+});
+
+describe("outputs of one request", () => {
+  const large = JSON.stringify("x".repeat(2 ** 20));
+
+  test("LOOP-5 of which one is too large for the log are refused by its call, whichever it is; none is stored and all may come again", async () => {
+    const { submit, answeredIds } = await openParked(["a", "b", "c"]);
+    for (const texts of [
+      { a: "1", b: large, c: "3" },
+      { a: "1", b: "2", c: large },
+    ]) {
+      const tooLarge = Object.keys(texts).find((id) => texts[id as "a"] === large);
+      await expect(submit(texts)).rejects.toMatchObject({
+        code: "invalid_argument",
+        reason: "MESSAGE_TOO_LARGE",
+        metadata: { call_id: tooLarge, bytes: expect.any(String), limit: String(2 ** 20) },
+        message: expect.stringContaining(`call ${tooLarge}`),
+      });
+      expect(answeredIds()).toEqual([]);
+    }
+    await submit({ a: "1", b: "2", c: "3" });
+    expect(answeredIds()).toEqual(["a", "b", "c"]);
+  });
+
+  test("LOOP-5 LOOP-13 are stored whole by a repetition after a crash between any two of them, and the session is woken", async () => {
+    for (let survives = 0; survives < 3; survives += 1) {
+      const { submit, answeredIds, log, wakes } = await openParked(["a", "b", "c"]);
+      const { append } = log;
+      let written = 0;
+      log.append = async (event, position) => {
+        written += 1;
+        if (written > survives) throw new Error("killed");
+        return append(event, position);
+      };
+      await expect(submit({ a: "1", b: "2", c: "3" })).rejects.toThrow("killed");
+      expect(answeredIds()).toHaveLength(survives);
+      log.append = append;
+      wakes.length = 0;
+      await submit({ a: "1", b: "2", c: "3" });
+      expect(answeredIds()).toEqual(["a", "b", "c"]);
+      expect(wakes).toEqual([7]);
+      expect(log.events("r")).toHaveLength(7);
+    }
+  });
+
+  test("LOOP-5 LOOP-16 that all stand there already are taken again, and wake the session once more, as the wake-up may have been lost", async () => {
+    const { submit, wakes, log, journal } = await openParked(["a", "b"]);
+    await submit({ a: "1", b: "2" });
+    wakes.length = 0;
+    await submit({ b: "2", a: "1" });
+    expect(wakes).toEqual([6]);
+    expect(log.events("r")).toHaveLength(6);
+    await expect(submit({ a: "1", b: "3" })).rejects.toMatchObject({
+      reason: "CALL_ALREADY_RESOLVED",
+      metadata: { call_id: "b" },
+    });
+    await journal.append(() => ({ case: "ended", value: { status: RunStatus.COMPLETED } }));
+    wakes.length = 0;
+    expect((await submit({ a: "1", b: "2" })).phase.kind).toBe("ended");
+    expect(wakes).toEqual([]);
+    await expect(submit({ a: "1", b: "3" })).rejects.toMatchObject({ reason: "RUN_ENDED" });
+  });
+
+  test("LOOP-5 of many clients at once: those that say the same all succeed, of those that differ one does and the others store nothing", async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const same = await openParked(["a", "b", "c"]);
+      await Promise.all([same.submit({ a: "1", b: "2", c: "3" }), same.submit({ c: "3", b: "2", a: "1" })]);
+      expect(same.answeredIds()).toEqual(["a", "b", "c"]);
+      expect(same.log.events("r")).toHaveLength(7);
+      expect(same.wakes.at(-1)).toBe(7);
+
+      const other = await openParked(["a", "b", "c"]);
+      const outcomes = await Promise.allSettled([
+        other.submit({ a: "1", b: "1", c: "1" }),
+        other.submit({ c: "2", b: "2", a: "2" }),
+        other.submit({ b: "3", c: "3", a: "3" }),
+      ]);
+      expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+      const stored = ["a", "b", "c"].map((id) => other.state().turns[0]!.resultsByCallId.get(id)!.outputJson);
+      expect(new Set(stored).size).toBe(1);
+      for (const outcome of outcomes) {
+        if (outcome.status === "rejected") expect(outcome.reason).toMatchObject({ reason: "CALL_ALREADY_RESOLVED" });
+      }
+    }
+  });
+
+  test("LOOP-5 LOOP-15 whose run is cancelled in the middle end with it: the request is refused, and so is its repetition", async () => {
+    const { submit, answeredIds, log, journal } = await openParked(["a", "b", "c"]);
+    const { append } = log;
+    log.append = async (event, position) => {
+      if (event.event.case === "callFinished" && event.event.value.callId === "b") {
+        log.append = append;
+        await journal.append(() => ({ case: "cancelRequested", value: { principal: "ada", reason: "enough" } }));
+        await journal.append(() => ({ case: "ended", value: { status: RunStatus.CANCELLED } }));
+      }
+      return append(event, position);
+    };
+    const texts = { a: "1", b: "2", c: "3" };
+    for (let times = 0; times < 2; times += 1) {
+      await expect(submit(texts)).rejects.toMatchObject({ code: "failed_precondition", reason: "RUN_ENDED" });
+    }
+    expect(answeredIds()).toEqual(["a"]);
   });
 });

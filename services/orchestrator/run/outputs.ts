@@ -1,0 +1,154 @@
+/** What a client may say of its calls; how it is stored is told in `answers.ts`. */
+
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type FunctionCallOutput, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import type { RunState, Turn } from "./fold.ts";
+import { faultOfOutput } from "./function-tools.ts";
+import type { RunLog } from "./journal.ts";
+import { isTooLarge } from "./too-large.ts";
+import { functionToolOf, isFunctionToolCall } from "./view.ts";
+
+export interface OutputBody {
+  readonly case: "callFinished";
+  readonly value: Output;
+}
+
+interface Output {
+  readonly callId: string;
+  readonly result: Pick<ToolResult, "outputJson" | "isError" | "storedReference">;
+}
+
+/** What is to be stored of a request, in the order of the calls. Refuses all of it for any that may not be. */
+export function checkedOutputs(
+  log: Pick<RunLog, "check">,
+  state: RunState,
+  outputs: readonly FunctionCallOutput[],
+): OutputBody[] {
+  const callIds = outputs.map(({ callId }) => callId);
+  const twice = callIds.find((callId, index) => callIds.indexOf(callId) !== index);
+  if (twice !== undefined) refuseCall("invalid_argument", twice, "has two outputs in one request", "CALL_REPEATED");
+  const told = outputs.map(toldOutput);
+  const missing = told.filter((output) => !isTaken(state, output));
+  refuseUnfit(state, missing);
+  refuseTooLarge(log, state.runId, missing);
+  const order = state.turns.flatMap(({ calls }) => calls.map(({ callId }) => callId));
+  const inOrder = told.toSorted((one, other) => order.indexOf(one.callId) - order.indexOf(other.callId));
+  return inOrder.map((value) => ({ case: "callFinished", value }));
+}
+
+function toldOutput({ callId, result }: FunctionCallOutput): Output {
+  if (result === undefined)
+    return refuseCall("invalid_argument", callId, "is given an output without a result", "OUTPUT_EMPTY");
+  if (jsonValueOf(result) === undefined)
+    return refuseCall("invalid_argument", callId, "is given an output that is not JSON", "OUTPUT_NOT_JSON"); // LOOP-8
+  return { callId, result: outputOf(result) };
+}
+
+/** What a client says of its call; how the run goes on, and what it has spent, is not for it to say. */
+function outputOf(result: ToolResult) {
+  const { outputJson, isError, storedReference } = result;
+  return { outputJson: isError ? errorJsonFrom(jsonValueOf(result)) : outputJson, isError, storedReference };
+}
+
+/** KIND-4: an error of a tool has one form. */
+function errorJsonFrom(value: unknown): string {
+  const isInForm = typeof value === "object" && value !== null && "error" in value && typeof value.error === "string";
+  if (isInForm) return JSON.stringify(value);
+  return JSON.stringify({ error: typeof value === "string" ? value : JSON.stringify(value) });
+}
+
+/** Undefined for what is not JSON. */
+function jsonValueOf({ outputJson }: ToolResult): unknown {
+  try {
+    return JSON.parse(outputJson);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether the call has this very output; refuses what may not be given one. */
+export function isTaken(state: RunState | undefined, { callId, result }: Output): boolean {
+  const turn = state?.turns.findLast(({ calls }) => calls.some((call) => call.callId === callId));
+  const call = turn?.calls.find((candidate) => candidate.callId === callId);
+  const standing = turn?.resultsByCallId.get(callId);
+  const isOurs = state !== undefined && call !== undefined && isFunctionToolCall(state, call);
+  if (isOurs && standing !== undefined && isSame(standing, result)) return true;
+  if (state?.phase.kind === "ended")
+    refuse("failed_precondition", `run ${state.runId} has ended`, { reason: "RUN_ENDED" });
+  if (state === undefined || turn === undefined || call === undefined)
+    return refuseCall("not_found", callId, "is unknown in this run", "CALL_UNKNOWN");
+  if (!isOurs) refuseCall("failed_precondition", callId, "is not the client's to answer", "CALL_FOREIGN");
+  if (standing !== undefined)
+    refuseCall("failed_precondition", callId, "has its answer already", "CALL_ALREADY_RESOLVED");
+  if (!mayBeAnswered(state, turn, callId))
+    refuseCall("failed_precondition", callId, "is not one that the run waits for", "CALL_NOT_AWAITED");
+  return false;
+}
+
+function isSame(one: Output["result"], other: Output["result"]): boolean {
+  return (
+    one.outputJson === other.outputJson &&
+    one.isError === other.isError &&
+    one.storedReference === other.storedReference
+  );
+}
+
+/** LOOP-3: what the loop is about to refuse is nobody's to answer; who may is told by the turn's commit, or by the parking. */
+function mayBeAnswered({ parkedCallIds }: RunState, { committed }: Turn, callId: string): boolean {
+  return parkedCallIds.has(callId) || committed.clientCallIds.includes(callId);
+}
+
+function refuseCall(
+  code: "not_found" | "failed_precondition" | "invalid_argument",
+  callId: string,
+  what: string,
+  reason: string,
+): never {
+  return refuse(code, `call ${callId} ${what}`, { reason, metadata: { call_id: callId } });
+}
+
+/** LOOP-8: all outputs that are not what their tools promise, by their calls. An error promises nothing. */
+function refuseUnfit(state: RunState, outputs: readonly Output[]): void {
+  const unfit = outputs.flatMap(({ callId, result }) => {
+    const call = state.turns.at(-1)?.calls.find((candidate) => candidate.callId === callId);
+    const tool = call && functionToolOf(state, call);
+    const fault = tool && !result.isError ? faultOfOutput(tool, result.outputJson) : undefined;
+    return fault === undefined ? [] : [{ callId, fault }];
+  });
+  refuseAll(unfit, { reason: "OUTPUT_UNFIT" });
+}
+
+/** No event that follows is larger: numbers and times take the most bytes that they can. */
+const largestEnvelope = { sequence: 2 ** 32 - 1, time: timestampFromMs(2 ** 41 - 1) };
+
+/** All that the log takes no event of, by their calls. */
+function refuseTooLarge(log: Pick<RunLog, "check">, runId: string, outputs: readonly Output[]): void {
+  let metadata: Readonly<Record<string, string>> = {};
+  const tooLarge = outputs.flatMap((value) => {
+    try {
+      log.check(create(RunEventSchema, { runId, ...largestEnvelope, event: { case: "callFinished", value } }));
+      return [];
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+      metadata = { ...error.metadata, ...metadata };
+      return [{ callId: value.callId, fault: error.message }];
+    }
+  });
+  refuseAll(tooLarge, { reason: "MESSAGE_TOO_LARGE", metadata });
+}
+
+function refuseAll(
+  faults: readonly { callId: string; fault: string }[],
+  { reason, metadata }: { reason: string; metadata?: Readonly<Record<string, string>> },
+): void {
+  if (faults.length === 0) return;
+  const callIds = faults.map(({ callId }) => callId);
+  refuse(
+    "invalid_argument",
+    faults.map(({ callId, fault }) => `the output of call ${callId} is refused: ${fault}`).join("; "),
+    { reason, metadata: { ...metadata, call_id: callIds[0] ?? "", call_ids: callIds.join(" ") } },
+  );
+}
