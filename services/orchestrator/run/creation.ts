@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import type { CreateRunRequest } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { RunAcceptedSchema, type RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -13,6 +12,7 @@ import { type AcceptanceOptions, acceptRun, findAccepted } from "./acceptance.ts
 import { foldLog, type RunState } from "./fold.ts";
 import { faultsOfFunctionTools } from "./function-tools.ts";
 import { refuseEmptyInput, refuseUnfitInput, refuseUnknownCalls } from "./input.ts";
+import { refuseOther, sessionOfKey } from "./repetition.ts";
 
 export interface SessionSource {
   /** Throws `not_found` for a session that there is not. */
@@ -46,20 +46,23 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   const session = await openSession(options, request, by);
   await refuseUnpriced(options.agents, session, request.options, by);
   await refuseUnknownTools(options.router, session, request.options, by);
-  await refuseForeignPrevious(options, session, previousRunId);
+  const agent = session.nextAgent || session.agent; // a switch under way is waited for when the tools are listed
+  await refuseForeignPrevious(options, { sessionId: session.id, agent }, previousRunId);
   const hasOutputs = input.some(({ item }) => item.case === "functionCallOutput");
   const before = hasOutputs ? await options.queues.last(session.id) : undefined;
-  await refuseUnknownCalls(options, { agent: session.agent, previousRunId, fork: undefined, before }, input);
+  await refuseUnknownCalls(options, { agent, previousRunId, fork: undefined, before }, input);
   const accepted = create(RunAcceptedSchema, {
     sessionId: session.id,
-    agent: session.nextAgent || session.agent, // a switch under way is waited for when the tools are listed
+    agent,
     input,
     principal: session.principal,
     idempotencyKey,
     previousRunId,
     ...(request.options && { options: request.options }),
   });
-  return acceptRun(options, accepted, { isFirst: sessionOf(request, by.principal) === "" });
+  const state = await acceptRun(options, accepted, { isFirst: sessionOf(request, by.principal) === "" });
+  refuseOther(state, accepted); // who was first may have come in between
+  return state;
 }
 
 /** The run that the key's first creation made, also when its session was closed or switched since. */
@@ -71,7 +74,9 @@ async function findRepeated(
   const { idempotencyKey } = request;
   if (idempotencyKey === "") return undefined;
   const state = await findAccepted(options, sessionOf(request, principal), idempotencyKey);
-  if (state !== undefined) requireOwner(state.accepted, asker);
+  if (state === undefined) return undefined;
+  requireOwner(state.accepted, asker);
+  refuseOther(state, request);
   return state;
 }
 
@@ -90,14 +95,6 @@ async function openSession({ sessions }: CreationOptions, request: CreateRunRequ
 /** The session that the request names, or its key; empty for one that is to be opened. */
 function sessionOf({ sessionId, agent, idempotencyKey }: CreateRunRequest, principal: string): string {
   return sessionId || (idempotencyKey === "" ? "" : sessionOfKey(principal, agent, idempotencyKey));
-}
-
-/** A key without a session leads to a session, too: a repetition finds the run there. */
-function sessionOfKey(principal: string, agent: string, key: string): string {
-  const digest = createHash("sha256")
-    .update(JSON.stringify([principal, agent, key]))
-    .digest("hex");
-  return `key_${digest.slice(0, 40)}`;
 }
 
 /** LOOP-12: told before the run is there; of the agent's own limit its run tells. */
@@ -147,9 +144,13 @@ function refuseOptions(faults: string[]): void {
 }
 
 /** ORCH-1: nothing of the session's former agents is shown to the one that is active. */
-async function refuseForeignPrevious({ log }: CreationOptions, { id, agent }: Session, previousRunId: string) {
+async function refuseForeignPrevious(
+  { log }: CreationOptions,
+  { sessionId, agent }: { sessionId: string; agent: string },
+  previousRunId: string,
+): Promise<void> {
   if (previousRunId === "") return;
   const previous = foldLog((await log.read(previousRunId, 0)).map(({ event }) => event))?.accepted;
-  if (previous?.sessionId === id && previous.agent === agent) return;
-  refuse("not_found", `session ${id} has no run ${previousRunId} of agent ${agent}`, { reason: "RUN_UNKNOWN" });
+  if (previous?.sessionId === sessionId && previous.agent === agent) return;
+  refuse("not_found", `session ${sessionId} has no run ${previousRunId} of agent ${agent}`, { reason: "RUN_UNKNOWN" });
 }

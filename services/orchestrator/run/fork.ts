@@ -1,13 +1,14 @@
 import { create } from "@bufbuild/protobuf";
 import type { ForkRunRequest } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { type RunAccepted, RunAcceptedSchema, RunForkSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunAcceptedSchema, RunForkSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
-import { acceptRun } from "./acceptance.ts";
+import { acceptRun, findAccepted } from "./acceptance.ts";
 import { notFound } from "./answers.ts";
 import type { CreationOptions } from "./creation.ts";
 import { foldLog, type RunState } from "./fold.ts";
 import { refuseUnfitInput, refuseUnknownCalls } from "./input.ts";
+import { refuseOther, sessionOfKey } from "./repetition.ts";
 
 /**
  * Starts a run that goes on from a point of another one, with the same agent and options, in a session of its own: the other
@@ -15,35 +16,33 @@ import { refuseUnfitInput, refuseUnknownCalls } from "./input.ts";
  */
 export async function forkRun(
   options: CreationOptions,
-  { runId, atSequence, input }: ForkRunRequest,
+  { runId, atSequence, input, idempotencyKey }: ForkRunRequest,
   by: { signal: AbortSignal; principal: string; asker: Asker },
 ): Promise<RunState> {
   const events = (await options.log.read(runId, 0)).map(({ event }) => event);
   const last = events.at(-1)?.sequence ?? notFound(runId);
   const { accepted } = foldLog(events) ?? notFound(runId);
   requireOwner(accepted, by.asker);
+  const fork = create(RunForkSchema, { runId, atSequence });
+  const asked = { input, fork, previousRunId: "", ...(accepted.options && { options: accepted.options }) };
+  const sessionId = idempotencyKey === "" ? "" : sessionOfKey("fork", by.principal, runId, idempotencyKey);
+  const repeated = sessionId === "" ? undefined : await findAccepted(options, sessionId, idempotencyKey);
+  if (repeated !== undefined) {
+    refuseOther(repeated, asked);
+    return repeated;
+  }
   if (atSequence > last) {
     refuse("out_of_range", `run ${runId} has no event ${atSequence}: its last is ${last}`, { reason: "NO_SUCH_EVENT" });
   }
   refuseUnfitInput(input);
-  const fork = create(RunForkSchema, { runId, atSequence });
   await refuseUnknownCalls(options, { agent: accepted.agent, previousRunId: "", fork, before: undefined }, input);
-  const session = await options.sessions.createSession(accepted.agent, by);
-  return acceptRun(
-    options,
-    acceptedOfFork(accepted, {
-      sessionId: session.id,
-      principal: session.principal,
-      input,
-      fork,
-    }),
-    { isFirst: true },
-  );
-}
-
-function acceptedOfFork(
-  { agent, options }: RunAccepted,
-  fork: Pick<RunAccepted, "sessionId" | "principal" | "input"> & { fork: { runId: string; atSequence: number } },
-): RunAccepted {
-  return create(RunAcceptedSchema, { ...fork, agent, ...(options && { options }) });
+  const session = await options.sessions.createSession(accepted.agent, {
+    ...by,
+    ...(sessionId !== "" && { sessionId }),
+  });
+  const { principal } = session;
+  const forked = { ...asked, sessionId: session.id, principal, agent: accepted.agent, idempotencyKey };
+  const state = await acceptRun(options, create(RunAcceptedSchema, forked), { isFirst: sessionId === "" });
+  refuseOther(state, asked); // who was first may have come in between
+  return state;
 }
