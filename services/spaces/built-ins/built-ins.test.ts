@@ -38,6 +38,18 @@ describe("the built-in tools", () => {
     expect(await callBuiltIn(rooms, "skip", call, '{"why":1}')).toMatchObject({ isError: true, endsRun: false });
   });
 
+  test.each(["2027-02-29T09:00:00Z", "2027-02-30T09:00:00+02:00", "2027-04-31T23:30-05:00", "2100-02-29T00:00:00.5Z"])(
+    "TOOL-12 a plan for %s, a day that does not exist, is refused",
+    async (at) => {
+      const call = { callId: "c", sessionId: "s", agent: "a", isByOwner: true };
+      const rooms = { memory: { set: async () => [] }, clock: { now: () => 0 } } as unknown as Rooms;
+      const plan = (at: string) =>
+        callBuiltIn(rooms, "set_plans", call, JSON.stringify({ entries: [{ key: "k", text: "t", at }] }));
+      expect((await plan(at)).outputJson).toContain(`there is no such day: ${at}`);
+      expect((await plan("2028-02-29T23:30:00-05:00")).isError, "a leap day, and the next one in UTC").toBe(false);
+    },
+  );
+
   test("KIND-1 only enter_space and read_messages name a space", () => {
     const naming = builtInTools.filter((tool) => "space_id" in (JSON.parse(tool.inputSchemaJson).properties ?? {}));
     expect(naming.map(({ name }) => name)).toEqual(["enter_space", "read_messages"]);

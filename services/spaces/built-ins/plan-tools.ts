@@ -60,7 +60,13 @@ const getPlans = defineBuiltIn({
 
 function msFromText(at: string): number {
   const ms = Date.parse(at);
-  return Number.isNaN(ms) ? refuse("invalid_argument", `at: there is no time ${at}`) : ms;
+  if (Number.isNaN(ms)) return refuse("invalid_argument", `at: there is no time ${at}`);
+  return isDay(at.slice(0, "2027-01-31".length)) ? ms : refuse("invalid_argument", `at: there is no such day: ${at}`);
+}
+
+/** What reads a date takes February 30 for March 2. */
+function isDay(text: string): boolean {
+  return new Date(`${text}T00:00:00Z`).toISOString().startsWith(text);
 }
 
 function nowOf(clock: Clock): string {
