@@ -80,6 +80,24 @@ describe("a run", () => {
     expect(state.messages).toBe(0);
   });
 
+  test("LOOP-12 LOOP-16 that waits for its turn ends when its time is over, whatever the run before it does", async () => {
+    const parked = await world.start({ sessionId: "asker-behind" }, "hi", { options: asking });
+    const working = await world.start({ sessionId: "waiter-behind" }, "behind");
+    await world.becomes(parked, RunStatus.REQUIRES_ACTION);
+    await world.becomes(working, RunStatus.IN_PROGRESS);
+    for (const before of [parked, working]) {
+      const { sessionId } = before;
+      const queued = await world.start({ sessionId }, "quick", { options: { limits: { deadlineMs: 1_000 } } });
+      expect(await world.becomes(queued, RunStatus.INCOMPLETE)).toMatchObject({ reason: "deadline", turns: 0 });
+      expect((await world.eventsOf(queued)).map(({ event }) => event.case)).toEqual(["accepted", "ended"]);
+    }
+    expect(await world.statusOf(parked)).toBe(RunStatus.REQUIRES_ACTION);
+    expect(await world.statusOf(working)).toBe(RunStatus.IN_PROGRESS);
+    world.gateOf("behind").resolve("done");
+    await world.runs.cancelRun({ runId: parked.id });
+    await world.becomes(working, RunStatus.COMPLETED);
+  });
+
   test("LOOP-5 LOOP-16 parks until its outputs are there, and further input of the session waits", async () => {
     const run = await world.start({ sessionId: "asker-parked" }, "hi", { options: asking });
     const next = await world.start({ sessionId: "asker-parked" }, "hi again", { options: asking });

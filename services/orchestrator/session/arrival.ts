@@ -2,6 +2,7 @@
 
 import { wakeWaitsMs } from "../run/journal.ts";
 import { type ActiveRun, enqueue } from "./queue.ts";
+import { keepQueuedDeadline } from "./queued-deadline.ts";
 import type { Wake } from "./wake.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
@@ -13,13 +14,15 @@ export async function beginningOf({ beginnings }: WorkerOptions, { message }: Wa
   return state && beginning && { ...beginning, state };
 }
 
-/** W3. An accepted run that its creator did not live to enqueue is enqueued here. */
-export async function hasNews({ log, queues }: WorkerOptions, { message, ageMs }: Wake): Promise<boolean> {
+/** W3. An accepted run that its creator did not live to enqueue is enqueued here, and its deadline kept (W9). */
+export async function hasNews(options: WorkerOptions, { message, ageMs }: Wake): Promise<boolean> {
+  const { log, queues } = options;
   const { runId, sessionId, eventCount } = message;
   if (runId === "") return true; // news of the inbox stand there before the wake-up
   const last = await log.last(runId);
   if (last === undefined || last.event.sequence + 1 < eventCount) return ageMs > wakeWaitsMs;
   const first = last.event.sequence === 0 ? last : await log.first(runId);
   if (first !== undefined) await enqueue(queues, { sessionId, runId, acceptedPosition: first.position });
+  if (last?.event.sequence === 0) await keepQueuedDeadline(options, last.event);
   return true;
 }

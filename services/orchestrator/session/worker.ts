@@ -29,6 +29,8 @@
  *     end: after a death in between, the wake-up comes again.
  * W8  A run that has parked under this process's claim is at rest as its journal has it, without another look: whatever was
  *     written since has a wake-up of its own, which was answered for by looking again (W2) or is yet to come.
+ * W9  A run that has a deadline and waits for its turn has its time with the broker before its wake-up is answered for. When it
+ *     is due, the run ends in its queue, and the one before it hears nothing of it.
  */
 
 import { isRunnable } from "../run/fold.ts";

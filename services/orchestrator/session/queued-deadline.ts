@@ -1,0 +1,30 @@
+/**
+ * LOOP-12: the deadline of a run that waits for its turn. The rules (W…) are those of `worker.ts`.
+ *
+ * A deadline of its agent needs no timer here: the runs before it have it as well, and began earlier.
+ */
+
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { type RunEvent, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { openJournal } from "../run/journal.ts";
+import type { WorkerOptions } from "./worker-options.ts";
+
+/** W9. `accepted` is all that the run's log has. */
+export async function keepQueuedDeadline(options: WorkerOptions, { runId, event, time }: RunEvent): Promise<void> {
+  const { timers, clock } = options;
+  const deadlineMs = event.case === "accepted" ? (event.value.options?.limits?.deadlineMs ?? 0) : 0;
+  if (event.case !== "accepted" || deadlineMs === 0 || time === undefined) return;
+  const untilMs = timestampMs(time) + deadlineMs;
+  if (clock.now() >= untilMs) return endQueued(options, runId);
+  await timers.set({ sessionId: event.value.sessionId, runId }, Math.max(untilMs, clock.now() + 250));
+}
+
+/** Whoever claims it at the same time ends it for the same reason. */
+async function endQueued({ log, clock }: WorkerOptions, runId: string): Promise<void> {
+  const journal = await openJournal(log, runId, clock);
+  await journal.append((state) =>
+    state?.phase.kind === "queued" && state.cancel === undefined
+      ? { case: "ended", value: { status: RunStatus.INCOMPLETE, reason: "deadline" } }
+      : undefined,
+  );
+}
