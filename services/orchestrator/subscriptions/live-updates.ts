@@ -1,3 +1,12 @@
+/**
+ * What is told of runs, to those who watch them in this process.
+ *
+ * U1  A run has one subscription, which the first of its watchers opens and the last closes. A message is decoded once.
+ * U2  A watcher has joined before it asks the server whether the subscription stands, and reads the log after that: nothing falls
+ *     between the two, whoever opened it.
+ * U3  Each watcher holds what it has not read for itself, up to a limit: who reads nothing costs the others nothing.
+ */
+
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Msg } from "@nats-io/transport-node";
 import { WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
@@ -5,39 +14,42 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
 import type { LiveUpdate, LiveUpdates } from "../run/watch.ts";
+import { type Inlet, openInlet } from "./live-inlet.ts";
 import { runSubjects } from "./run-subjects.ts";
 import { positionHeader } from "./stream-run-log.ts";
-
-/** After this long without news, or twice that, a watcher reads the log, in case they were lost. */
-const silenceMs = 1_500;
 
 /** A server that is away for longer is left to the client, which comes back. */
 const standsWithinMs = 15_000;
 
-/** A watcher that falls behind by more than this is brought up to date from the log: it slows nobody else. */
-const maxWaiting = 2_048;
-
 export function createLiveUpdates(bus: Bus): LiveUpdates {
+  const feedsByRunId = new Map<string, Feed>();
+
+  /** U1 */
+  function join(runId: string, inlet: Inlet): () => void {
+    const feed = feedsByRunId.get(runId) ?? openFeed(bus, runId);
+    feedsByRunId.set(runId, feed);
+    feed.inlets.add(inlet);
+    return () => {
+      if (!feed.inlets.delete(inlet) || feed.inlets.size > 0) return;
+      feedsByRunId.delete(runId);
+      feed.close();
+    };
+  }
+
   return {
     async subscribe(runId, signal) {
-      const inlet = createInlet();
-      const subscription = bus.connection.subscribe(runSubjects.live(runId), {
-        callback: (error, message) => {
-          if (error === null) inlet.push(message);
-        },
-      });
-      const stopListening = bus.link.onReturn(inlet.lose);
+      const inlet = openInlet();
+      const leave = join(runId, inlet);
       const onAbort = () => inlet.end(signal.reason);
       signal.addEventListener("abort", onAbort, { once: true });
       if (signal.aborted) onAbort();
       const close = async () => {
         signal.removeEventListener("abort", onAbort);
         inlet.end(undefined);
-        stopListening();
-        subscription.unsubscribe();
+        leave();
       };
       try {
-        const flush = () => bus.connection.flush(); // a lost server's successor knows the subscription, too
+        const flush = () => bus.connection.flush(); // U2; a lost server's successor knows the subscription, too
         await persist(bus.link, flush, { signal, timeoutMs: standsWithinMs, what: `following ${runId}`, isPassing });
       } catch (error) {
         await close();
@@ -48,70 +60,40 @@ export function createLiveUpdates(bus: Bus): LiveUpdates {
   };
 }
 
-/** Holds what came until it is asked for, up to a limit. One timer watches for silence, however much comes. */
-function createInlet() {
-  let waiting: Msg[] = [];
-  let hasLost = false;
-  let hasHeard = false;
-  let end: { reason: unknown } | undefined;
-  let reader: (() => void) | undefined;
-  const timer = setInterval(() => {
-    if (!hasHeard && waiting.length === 0) lose();
-    hasHeard = false;
-  }, silenceMs);
+interface Feed {
+  readonly inlets: Set<Inlet>;
+  close(): void;
+}
 
-  function announce(): void {
-    reader?.();
-    reader = undefined;
-  }
-
-  async function next(): Promise<LiveUpdate | undefined> {
-    while (end === undefined && waiting.length === 0 && !hasLost) {
-      await new Promise<void>((resolve) => {
-        reader = resolve;
-      });
-    }
-    if (end !== undefined) throw end.reason;
-    if (hasLost) {
-      hasLost = false;
-      return undefined;
-    }
-    const message = waiting.shift();
-    return message && updateFromMessage(message);
-  }
-
-  function push(message: Msg): void {
-    hasHeard = true;
-    if (waiting.length >= maxWaiting) {
-      lose();
-    } else {
-      waiting.push(message);
-      announce();
-    }
-  }
-
-  function lose(): void {
-    waiting = [];
-    hasLost = true;
-    announce();
-  }
-
+function openFeed(bus: Bus, runId: string): Feed {
+  const inlets = new Set<Inlet>();
+  const loseAll = () => {
+    for (const inlet of inlets) inlet.lose();
+  };
+  const subscription = bus.connection.subscribe(runSubjects.live(runId), {
+    callback(error, message) {
+      if (error !== null) return;
+      const update = updateFromMessage(message);
+      if (update === undefined) return loseAll(); // what cannot be read may be an event: the log has it
+      for (const inlet of inlets) inlet.push({ update, bytes: message.data.length });
+    },
+  });
+  const stopListening = bus.link.onReturn(loseAll);
   return {
-    next,
-    push,
-    lose,
-    end(reason: unknown) {
-      clearInterval(timer);
-      end ??= { reason };
-      announce();
+    inlets,
+    close() {
+      stopListening();
+      subscription.unsubscribe();
     },
   };
 }
 
-function updateFromMessage(message: Msg): LiveUpdate {
+function updateFromMessage(message: Msg): LiveUpdate | undefined {
   const position = message.headers?.get(positionHeader);
-  return {
-    update: fromBinary(WatchRunResponseSchema, message.data),
-    ...(position && { position: Number(position) }),
-  };
+  try {
+    const update = fromBinary(WatchRunResponseSchema, message.data);
+    return { update, ...(position && { position: Number(position) }) };
+  } catch {
+    return undefined; // no update, whoever sent it
+  }
 }

@@ -1,42 +1,105 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { Msg } from "@nats-io/transport-node";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import type { LiveSubscription } from "../run/watch.ts";
 import { createLiveUpdates } from "./live-updates.ts";
 
-/** A bus that hands messages to its only subscriber at once, as the connection does whether or not anybody reads them. */
-function openBus() {
-  let take: (error: null, message: Msg) => void = () => {};
+type Take = (error: null, message: Msg) => void;
+
+/** A bus that hands messages to its subscribers at once, as the connection does whether or not anybody reads them. */
+function openBus(flush = async () => {}) {
+  const subscribers = new Set<Take>();
+  let subscribed = 0;
   const bus = {
     connection: {
-      subscribe: (_subject: string, { callback }: { callback: typeof take }) => {
-        take = callback;
-        return { unsubscribe: () => {} };
+      subscribe: (_subject: string, { callback }: { callback: Take }) => {
+        subscribers.add(callback);
+        subscribed += 1;
+        return { unsubscribe: () => void subscribers.delete(callback) };
       },
-      flush: async () => {},
+      flush,
     },
     link: { onReturn: () => () => {}, whenUp: async () => {}, down: new AbortController().signal },
   } as unknown as Bus;
-  const tell = (n: number) => {
-    const update = { case: "delta", value: { turn: 1, attempt: 1, n, delta: { case: "text", value: "x" } } } as const;
+  const tell = (n: number, text = "x") => {
+    const update = { case: "delta", value: { turn: 1, attempt: 1, n, delta: { case: "text", value: text } } } as const;
     const data = toBinary(WatchRunResponseSchema, create(WatchRunResponseSchema, { update }));
-    take(null, { data, headers: undefined } as unknown as Msg);
+    for (const take of subscribers) take(null, { data, headers: undefined } as unknown as Msg);
   };
-  return { bus, tell };
+  return { bus, tell, standing: () => subscribers.size, subscribed: () => subscribed };
 }
 
-test("LOOP-10 a watcher that falls behind keeps nobody waiting and holds little: it is told that it missed something, and goes on", async () => {
-  const { bus, tell } = openBus();
-  await using subscription = await createLiveUpdates(bus).subscribe("r", new AbortController().signal);
-  for (let n = 0; n < 10_000; n += 1) tell(n); // nobody reads: each is taken at once all the same
-  expect(await subscription.next()).toBeUndefined();
-  let held = 0;
-  tell(10_000);
-  for (let last = -1; last !== 10_000; held += 1) {
-    const update = (await subscription.next())?.update.update;
-    expect(update?.case).toBe("delta");
-    if (update?.case === "delta") last = update.value.n;
-  }
-  expect(held).toBeLessThan(3_000);
+const { signal } = new AbortController();
+
+async function next(subscription: LiveSubscription): Promise<number | undefined> {
+  const update = (await subscription.next())?.update.update;
+  return update?.case === "delta" ? update.value.n : undefined;
+}
+
+describe("LOOP-10 a watcher that falls behind", () => {
+  test("keeps nobody waiting and holds little: it is told that it missed something, and goes on", async () => {
+    const { bus, tell } = openBus();
+    await using subscription = await createLiveUpdates(bus).subscribe("r", signal);
+    for (let n = 0; n < 10_000; n += 1) tell(n); // nobody reads: each is taken at once all the same
+    expect(await next(subscription)).toBeUndefined();
+    tell(10_000);
+    expect(await next(subscription), "nothing was held from before").toBe(10_000);
+  });
+
+  test("is told so the sooner, the larger the messages are; one by itself may be as large as the bus takes", async () => {
+    const { bus, tell } = openBus();
+    await using subscription = await createLiveUpdates(bus).subscribe("r", signal);
+    const large = "x".repeat(100_000);
+    tell(0, large);
+    tell(1, large);
+    expect([await next(subscription), await next(subscription)]).toEqual([0, 1]);
+    for (let n = 2; n < 5; n += 1) tell(n, large);
+    expect(await next(subscription)).toBeUndefined();
+    tell(5, "x".repeat(1_000_000));
+    expect(await next(subscription)).toBe(5);
+  });
+});
+
+describe("LOOP-10 the watchers of a run in one process", () => {
+  test("share one subscription and what it brings, and those that do not read slow none of them", async () => {
+    const { bus, tell, standing, subscribed } = openBus();
+    const live = createLiveUpdates(bus);
+    const watchers = await Promise.all(Array.from({ length: 60 }, () => live.subscribe("r", signal)));
+    expect([standing(), subscribed()]).toEqual([1, 1]);
+    const reader = watchers[0]!;
+    for (let n = 0; n < 5_000; n += 1) {
+      tell(n);
+      expect(await next(reader)).toBe(n);
+    }
+    for (const stuck of watchers.slice(1)) expect(await next(stuck)).toBeUndefined();
+    tell(5_000);
+    const told = await Promise.all(watchers.map((watcher) => watcher.next()));
+    expect(new Set(told.map((news) => news?.update)).size, "decoded once").toBe(1);
+    for (const watcher of watchers) await watcher[Symbol.asyncDispose]();
+    expect(standing()).toBe(0);
+    await using again = await live.subscribe("r", signal);
+    tell(5_001);
+    expect(await next(again)).toBe(5_001);
+  });
+
+  test("leave one by one, also while they join, and twice", async () => {
+    const flushing = Promise.withResolvers<void>();
+    const { bus, tell, standing } = openBus(() => flushing.promise);
+    const live = createLiveUpdates(bus);
+    const leaving = new AbortController();
+    const stays = live.subscribe("r", signal);
+    const left = live.subscribe("r", leaving.signal);
+    leaving.abort(new Error("left"));
+    await expect(left).rejects.toThrow("left");
+    flushing.resolve();
+    await using staying = await stays;
+    const third = await live.subscribe("r", signal);
+    await third[Symbol.asyncDispose]();
+    await third[Symbol.asyncDispose]();
+    expect(standing()).toBe(1);
+    tell(1);
+    expect(await next(staying)).toBe(1);
+  });
 });
