@@ -72,3 +72,16 @@ test("who comes to a call that is being cancelled waits for its end and starts i
   ending.resolve();
   expect(await again).toMatchObject({ outputJson: "2" });
 });
+
+test("LOOP-15 a call that is cancelled before anything of it has begun ends with a result that says so, for all who wait", async () => {
+  const flights = new Flights();
+  const start = async ({ signal }: FlightControl) => {
+    await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    signal.throwIfAborted();
+    return success("done");
+  };
+  const waiting = [passenger(false), passenger(false)].map(({ boarded }) => resultOf(flights.join(boarded, start)));
+  expect(flights.cancel("c", undefined)).toBe(true);
+  const canceled = { isError: true, outputJson: '{"error":"the call was canceled"}' };
+  expect(await Promise.all(waiting)).toMatchObject([canceled, canceled]);
+});

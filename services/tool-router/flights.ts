@@ -1,7 +1,8 @@
 import type { CallToolResponse } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
-import type { Answer } from "./answer.ts";
+import { type Answer, canceled } from "./answer.ts";
 import { type CallIdentity, differencesOfRequests, refuseForeign } from "./call-identity.ts";
 
 /** What happens in a call: progress, logs, then its one result. */
@@ -31,6 +32,7 @@ interface Flight {
   readonly landed: Promise<void>;
 }
 
+const CALL_CANCELED = "CALL_CANCELED";
 const MAX_UNREAD = 1_000;
 const MAX_CANCELED = 10_000;
 
@@ -50,7 +52,7 @@ export class Flights {
     this.#canceled.set(callId, (this.#canceled.get(callId) ?? new Set()).add(asker));
     if (this.#canceled.size > MAX_CANCELED) this.#canceled.delete(this.#canceled.keys().next().value ?? "");
     const flight = this.#flights.get(callId);
-    flight?.control.abort(new Failure("canceled", "the call was canceled", { reason: "CALL_CANCELED" }));
+    flight?.control.abort(new Failure("canceled", "the call was canceled", { reason: CALL_CANCELED }));
     return flight !== undefined;
   }
 
@@ -103,7 +105,7 @@ export class Flights {
     void start({ signal: control.signal, emit })
       .then(
         (answer): News => ({ kind: "event", event: { case: "result", value: answer } }),
-        (error: unknown): News => ({ kind: "failed", error }),
+        (error: unknown): News => newsOfFailure(error, control.signal),
       )
       .then((news) => {
         this.#flights.delete(passenger.callId);
@@ -112,6 +114,14 @@ export class Flights {
       });
     return flight;
   }
+}
+
+/** What ends with the reason of its cancellation had not begun: execution tells of its own what came of it. */
+function newsOfFailure(error: unknown, { reason, aborted }: AbortSignal): News {
+  const isCanceled = aborted && error === reason && reason instanceof Failure && reason.reason === CALL_CANCELED;
+  return isCanceled
+    ? { kind: "event", event: { case: "result", value: canceled(Effect.PURE) } }
+    : { kind: "failed", error };
 }
 
 /** News in order. A reader that does not keep up loses progress and logs, never the end. */

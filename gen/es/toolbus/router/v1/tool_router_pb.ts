@@ -184,7 +184,9 @@ export const ListToolsResponseSchema: GenMessage<ListToolsResponse> = /*@__PURE_
 export type CallToolRequest = Message<"toolbus.router.v1.CallToolRequest"> & {
   /**
    * The call's id; a second call with the same id joins the first or is given its result, and is refused when it asks for
-   * something else. Empty lets the router choose one.
+   * something else. This holds for an hour at least after the first has ended, if it is recorded; calls of pure and idempotent
+   * tools that a provider or the router runs are not, and of them it holds while the first is under way: later, the id is a new
+   * call's. Empty lets the router choose one.
    *
    * @generated from field: string call_id = 1;
    */

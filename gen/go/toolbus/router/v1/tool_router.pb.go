@@ -286,7 +286,9 @@ func (x *ListToolsResponse) GetIsKnown() bool {
 type CallToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call's id; a second call with the same id joins the first or is given its result, and is refused when it asks for
-	// something else. Empty lets the router choose one.
+	// something else. This holds for an hour at least after the first has ended, if it is recorded; calls of pure and idempotent
+	// tools that a provider or the router runs are not, and of them it holds while the first is under way: later, the id is a new
+	// call's. Empty lets the router choose one.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// The session on whose behalf.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`

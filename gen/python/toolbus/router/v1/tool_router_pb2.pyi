@@ -167,7 +167,9 @@ class CallToolRequest(_message.Message):
     BOUNDS_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id; a second call with the same id joins the first or is given its result, and is refused when it asks for
-    something else. Empty lets the router choose one.
+    something else. This holds for an hour at least after the first has ended, if it is recorded; calls of pure and idempotent
+    tools that a provider or the router runs are not, and of them it holds while the first is under way: later, the id is a new
+    call's. Empty lets the router choose one.
     """
     session_id: _builtins.str
     """The session on whose behalf."""
