@@ -96,6 +96,18 @@ describe("the tool router on the bus", () => {
     expect(output).toEqual({ success: true, args: { a: 1 } });
   });
 
+  test("TOOL-2 KIND-4 an internal tool answers with its arguments as they were written", async () => {
+    const sessionId = await suite.openSession();
+    const echo = async (argumentsJson: string) => {
+      const { events } = await suite.clients.call({ sessionId, name: "echo", argumentsJson });
+      const last = events.at(-1);
+      return last?.case === "result" && last.value.outputJson;
+    };
+    const written = '{"n": [12345678901234567890, 1e999, 1.10]}';
+    expect(await echo(written)).toBe(`{"success":true,"args":${written}}`);
+    expect(await echo("")).toBe('{"success":true,"args":{}}');
+  });
+
   test("CTR-1 what a caller declares is seen by the next listing and the next call", async () => {
     const sessionId = await suite.openSession();
     await suite.clients.router.listTools({ sessionId });

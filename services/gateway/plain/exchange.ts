@@ -3,6 +3,7 @@ import { type FailureCode, refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
 import { writePrincipal } from "#runtime/rpc/identity.ts";
 import type { Authenticate } from "../authentication.ts";
+import { parseKeepingNumbers } from "./json-text.ts";
 
 /** Who asks by plain HTTP, in the header that services read; refused without a key where there are keys. */
 export function principalHeaders(request: HttpRequest, authenticate: Authenticate): Headers {
@@ -17,7 +18,7 @@ export function principalHeaders(request: HttpRequest, authenticate: Authenticat
   return headers;
 }
 
-/** The body as JSON. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
+/** The body as JSON, with its numbers as texts that are written again. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
 export async function readJson(request: HttpRequest, maxBytes: number): Promise<unknown> {
   if (!/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
     refuse("invalid_argument", "the body must be JSON, and say so: content-type: application/json");
@@ -30,7 +31,7 @@ export async function readJson(request: HttpRequest, maxBytes: number): Promise<
     chunks.push(chunk);
   }
   try {
-    return JSON.parse(Buffer.concat(chunks).toString("utf8"));
+    return parseKeepingNumbers(Buffer.concat(chunks).toString("utf8"));
   } catch (cause) {
     return refuse("invalid_argument", "the body is not JSON", { cause });
   }

@@ -11,6 +11,8 @@ import { openService } from "../service.ts";
 
 const stack = new AsyncDisposableStack();
 let url = "";
+/** Numbers that a double does not hold. */
+const odd = "[12345678901234567890,1e999,-0,1.10]";
 const submitted: SubmitToolResultRequest[] = [];
 
 beforeAll(async () => {
@@ -25,6 +27,9 @@ beforeAll(async () => {
             return {};
           },
           async *watchToolCalls({ tools }) {
+            if (tools.includes("count")) {
+              yield { call: { callId: "c1", tool: "count", argumentsJson: `{\n "n": ${odd}\n}` }, deliveryId: "d1" };
+            }
             if (tools.includes("wiegh")) {
               yield { notices: [{ tool: "wiegh", problem: "there is no tool", closestNames: ["weigh"] }] };
             }
@@ -67,10 +72,11 @@ function statusOf(method: string, path: string): Promise<number | undefined> {
   });
 }
 
-async function submit(body: object): Promise<number> {
+async function submit(body: object | string): Promise<number> {
   const headers = { "content-type": "application/json" };
   const path = `${url}/api/runs/r1/tool-results`;
-  return (await fetch(path, { method: "POST", headers, body: JSON.stringify(body) })).status;
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return (await fetch(path, { method: "POST", headers, body: text })).status;
 }
 
 test.each([
@@ -100,6 +106,14 @@ test("TOOL-7 an error that is null or empty is none, as everywhere: a non-empty 
     { resultJson: "", error: "" },
   ]);
   expect(await submit({ callId: "c1", error: { code: 1 } })).toBe(400);
+});
+
+test("KIND-4 numbers of results and arguments go on as they are written", async () => {
+  expect(await submit(`{"callId":"c1","result":{"n":${odd},"__proto__":1}}`)).toBe(200);
+  expect(await submit(`{"callId":"c1","result":12345678901234567890}`)).toBe(200);
+  expect(submitted.map(({ resultJson }) => resultJson)).toEqual([`{"n":${odd},"__proto__":1}`, "12345678901234567890"]);
+  expect(await submit("7")).toBe(400);
+  expect(await (await fetch(`${url}/api/tool-calls?tool=count`)).text()).toContain(`"arguments":{"n":${odd}}`);
 });
 
 test("TOOL-7 a call from outside of a run is answered where its empty run leads", async () => {

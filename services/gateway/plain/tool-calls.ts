@@ -15,6 +15,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
 import type { Authenticate } from "../authentication.ts";
 import { answerFailure, answerJson, principalHeaders, readJson } from "./exchange.ts";
+import { isJsonObject, parseKeepingNumbers } from "./json-text.ts";
 
 /*
  * External services without an RPC client (TOOL-6, TOOL-7):
@@ -134,15 +135,14 @@ function eventFrom(
     sessionId,
     agent,
     tool,
-    arguments: JSON.parse(argumentsJson || "{}") as unknown,
+    arguments: parseKeepingNumbers(argumentsJson || "{}"),
     ...(expiresAt && { expiresAt: timestampDate(expiresAt).toISOString() }),
   };
   return `event: ${withdrawn ? "withdrawn" : "call"}\nid: ${deliveryId}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
 function fieldsOf(body: unknown): Record<string, unknown> {
-  if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
-  return refuse("invalid_argument", "the body must be a JSON object");
+  return isJsonObject(body) ? body : refuse("invalid_argument", "the body must be a JSON object");
 }
 
 function textOf(value: unknown, name: string): string {

@@ -42,7 +42,7 @@ export function createExecution({ gateway, outside, providers }: Executors): Exe
       const { executor, tool } = entry;
       switch (executor.kind) {
         case "internal":
-          return executeInternal(args);
+          return executeInternal(call.argumentsJson);
         case "gateway":
           return gateway.execute(
             entry,

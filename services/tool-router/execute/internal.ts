@@ -1,6 +1,6 @@
-import { type Answer, success } from "../answer.ts";
+import { type Answer, successJson } from "../answer.ts";
 
-/** TOOL-2: nobody runs it; the arguments are the result. */
-export function executeInternal(args: unknown): Answer {
-  return success({ success: true, args });
+/** TOOL-2: nobody runs it; the arguments, which are a JSON object, are the result as they were written. */
+export function executeInternal(argumentsJson: string): Answer {
+  return successJson(`{"success":true,"args":${argumentsJson || "{}"}}`);
 }
