@@ -56,7 +56,7 @@ function hintOfCode(code: Code): string | undefined {
 }
 
 /** Told by the socket, not by a gateway that lacks a service behind it. */
-function isUnreachable(error: ConnectError): boolean {
+export function isUnreachable(error: ConnectError): boolean {
   const unreachable = [
     "ECONNREFUSED",
     "ENOTFOUND",

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
-import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
 import { exitCodes, UsageFault } from "../fault.ts";
-import { printLine, printMessage, printNote } from "../print.ts";
+import { printLine, printMessage } from "../print.ts";
+import { resultOfToolCall } from "../tool-call.ts";
 
 interface Options {
   agent?: string;
@@ -28,7 +28,7 @@ async function callTool(tool: string, text: string, options: Options, command: C
   const argumentsJson = await readArguments(text);
   const session = await openSession(connection, options);
   try {
-    const result = await resultOfCall(connection, { sessionId: session.id, name: tool, argumentsJson });
+    const result = await resultOfToolCall(connection, { sessionId: session.id, name: tool, argumentsJson });
     if (global.json) printMessage(ToolResultSchema, result);
     else printLine(result.outputJson);
     if (result.isError) process.exitCode = exitCodes.failure;
@@ -58,25 +58,4 @@ async function openSession(connection: Connection, options: Options): Promise<{ 
   if (options.agent === undefined) throw new UsageFault("say on whose behalf: --agent NAME or --session ID");
   const { session } = await connection.client(SessionService).createSession({ agent: options.agent });
   return { id: session?.id ?? "", isOwn: true };
-}
-
-interface Call {
-  sessionId: string;
-  name: string;
-  argumentsJson: string;
-}
-
-async function resultOfCall(connection: Connection, call: Call): Promise<ToolResult> {
-  let result: ToolResult | undefined;
-  for await (const response of connection.client(ToolRouterService).callTool(call)) {
-    if (response.event.case === "progress") printNote(progressLine(response.event.value));
-    if (response.event.case === "log") printNote(response.event.value.message);
-    if (response.event.case === "result") result = response.event.value;
-  }
-  if (result === undefined) throw new Error("the call ended without a result");
-  return result;
-}
-
-function progressLine({ progress, total, message }: { progress: number; total: number; message: string }): string {
-  return `${total > 0 ? `${progress}/${total}` : progress} ${message}`.trim();
 }

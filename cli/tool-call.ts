@@ -1,0 +1,56 @@
+import { randomUUID } from "node:crypto";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type CallToolResponse, ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import { delay } from "#runtime/time/delay.ts";
+import type { Connection } from "./connection.ts";
+import { isUnreachable } from "./fault.ts";
+import { printNote } from "./print.ts";
+
+export interface ToolCall {
+  sessionId: string;
+  name: string;
+  argumentsJson: string;
+}
+
+const repetitions = 4;
+
+/**
+ * The result of a call. One that is lost with the service that had it in its hands is made again under the same id: what must
+ * not happen twice does not, and then answers `outcome_unknown`.
+ */
+export async function resultOfToolCall(connection: Connection, call: ToolCall): Promise<ToolResult> {
+  const callId = randomUUID();
+  const backoff = createBackoff({ initialMs: 100, maxMs: 1_000 });
+  for (let repetition = 0; ; repetition += 1) {
+    try {
+      const answers = connection.client(ToolRouterService).callTool({ ...call, callId, recovering: repetition > 0 });
+      return await resultOf(answers);
+    } catch (error) {
+      if (!isLost(error) || repetition === repetitions) throw error;
+      printNote(`${error.rawMessage}: the call ${callId} is repeated (${repetition + 1} of ${repetitions})`);
+    }
+    await delay(backoff.next());
+  }
+}
+
+async function resultOf(answers: AsyncIterable<CallToolResponse>): Promise<ToolResult> {
+  let result: ToolResult | undefined;
+  for await (const { event } of answers) {
+    if (event.case === "progress") printNote(progressLine(event.value));
+    if (event.case === "log") printNote(event.value.message);
+    if (event.case === "result") result = event.value;
+  }
+  if (result === undefined) throw new Error("the call ended without a result");
+  return result;
+}
+
+/** A gateway that cannot be reached at all is another matter. */
+function isLost(error: unknown): error is ConnectError {
+  return error instanceof ConnectError && error.code === Code.Unavailable && !isUnreachable(error);
+}
+
+function progressLine({ progress, total, message }: { progress: number; total: number; message: string }): string {
+  return `${total > 0 ? `${progress}/${total}` : progress} ${message}`.trim();
+}
