@@ -21,6 +21,8 @@ export interface Config extends ServiceConfig {
   contextIdleMs: number;
   /** How long calls in flight may take when a session's agent is switched, unless the request says otherwise. */
   switchDrainMs: number;
+  /** How long a watcher may have a call that it neither acknowledges nor answers; then another gets it. */
+  acknowledgeMs: number;
   /** What a worker's installation may take beside its call. */
   workerStartupMs: number;
   /** Whether third parties bring transports of MCP servers, whose names are not known here. */
@@ -53,6 +55,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     providerStartupMs: reader.milliseconds("TOOLBUS_PROVIDER_STARTUP", { default: 5_000, min: 1 }),
     contextIdleMs: reader.milliseconds("TOOLBUS_CONTEXT_IDLE", { default: 60_000, min: 1_000 }),
     switchDrainMs: reader.milliseconds("TOOLBUS_SWITCH_DRAIN", { default: 5_000, min: 0 }),
+    acknowledgeMs: reader.milliseconds("TOOLBUS_WATCHER_ACKNOWLEDGE", { default: 5_000, min: 100 }),
     workerStartupMs: reader.milliseconds("TOOLBUS_WORKER_STARTUP", { default: 180_000, min: 0 }),
     hasOtherTransports: reader.list("TOOLBUS_MCP_TRANSPORTS", { default: [] }).length > 0,
     operators: new Set([LOCAL_PRINCIPAL, ...reader.list("TOOLBUS_OPERATORS", { default: [] })]),

@@ -53,7 +53,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const validator = createValidator();
   const onFault = (fault: string) => logger.error(fault);
   const { catalogue, editor } = stack.use(
-    await openCatalogue(bus, { providers: config.providers, validator, audit, servers: config, onFault }),
+    await openCatalogue(bus, { ...config, validator, audit, servers: config, onFault }),
   );
   const find = createProviders(bus, (provider) => catalogue.provider(provider), telemetry);
   const spaces = createSpaces(bus, telemetry);
@@ -77,6 +77,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
       ownership,
       messages,
       audit,
+      acknowledgeMs: config.acknowledgeMs,
       onFault: (fault) => logger.warn(fault),
     }),
   );

@@ -30,12 +30,14 @@ export interface RecordedCallParts {
   ownership: Ownership;
   messages: Messages;
   audit: Audit;
+  /** How long a watcher may have a call that it neither acknowledges nor answers. */
+  acknowledgeMs: number;
   onFault(fault: string): void;
 }
 
 /** Recorded calls with all that happens to them between routers, watchers and those who answer. */
 export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
-  const { waiters, executing, flights, ownership, messages, audit, onFault } = parts;
+  const { waiters, executing, flights, ownership, messages, audit, acknowledgeMs, onFault } = parts;
   await using stack = new AsyncDisposableStack();
   const closing = new AbortController();
   let duties: CallDuties | undefined;
@@ -58,6 +60,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   const desk = new Desk({
     offers,
     presence,
+    acknowledgeMs,
     store: { read: (callId) => store.read(callId) },
     onLeft(taken) {
       for (const record of taken) lostWatchers.check(record, closing.signal).catch(onUndecided); // its duty decides later

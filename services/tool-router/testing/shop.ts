@@ -16,8 +16,12 @@ const TOOLS = [
 ];
 
 /** Routers that are reached by their own names, tools that services outside execute, an agent that uses them all. */
-export async function openShop(...names: string[]) {
-  const suite = await openTestRouter();
+export function openShop(...names: string[]) {
+  return openShopWith({}, ...names);
+}
+
+export async function openShopWith(env: Record<string, string>, ...names: string[]) {
+  const suite = await openTestRouter(env);
   for (const name of names) suite.use(await suite.startRouter(name, name));
   const { catalogue, agents, sessions } = suite.clientsOf(names[0] ?? "");
   for (const tool of TOOLS) await catalogue.applyTool({ tool });

@@ -16,13 +16,13 @@ import { createAcknowledgements } from "./acknowledgements.ts";
 import { Desk } from "./desk.ts";
 import type { Handed } from "./watcher.ts";
 
-function open(isHanded = false) {
+function open(isHanded = false, acknowledgeMs = 60_000) {
   const calls = createMemoryCalls(createWaiters());
   const offers = new MemoryOffers();
   const presence = new MemoryPresence();
   const left: string[] = [];
   const onLeft = (taken: ToolCallRecord[]) => left.push(...taken.map(({ callId }) => callId));
-  const desk = new Desk({ offers, presence, store: calls.store, onLeft });
+  const desk = new Desk({ offers, presence, store: calls.store, onLeft, acknowledgeMs });
   offers.onOffer = (offer) => desk.receive(offer);
   if (isHanded) offers.onHand = (offer) => desk.take(offer);
   const { acknowledge } = createAcknowledgements(calls.store, systemClock);
@@ -56,12 +56,14 @@ function open(isHanded = false) {
       desk.hear(updated!.record);
     },
     /** A watcher that reads as long as it is not told to leave. */
-    watch(token: string, limit = 10, tools = ["weigh"]) {
+    watch(token: string, limit = 10, tools = ["weigh"], act: (one: Handed) => void = () => {}) {
       const leaving = new AbortController();
       const handed: Handed[] = [];
       const ended = (async () => {
-        for await (const one of desk.watch({ token, principal: "scales", tools, limit }, leaving.signal))
+        for await (const one of desk.watch({ token, principal: "scales", tools, limit }, leaving.signal)) {
           handed.push(one);
+          act(one);
+        }
       })().catch((error: unknown) => error);
       return {
         handed,
@@ -74,7 +76,7 @@ function open(isHanded = false) {
 }
 
 describe("who is handed a call", () => {
-  test("TOOL-6 each call goes to one of the watchers of its tool, to the one with the most room", async () => {
+  test("TOOL-6 each call goes to one of the watchers of its tool, to the one that has the fewest in its hands", async () => {
     const parts = open();
     const [one, two, other] = [parts.watch("one"), parts.watch("two"), parts.watch("other", 10, ["order"])];
     for (let n = 0; n < 6; n++) await parts.call(`c${n}`);
@@ -120,6 +122,41 @@ describe("who is handed a call", () => {
     expect(second.ids()).toEqual(["given back"]);
     expect(parts.left).toEqual(["taken"]);
     expect(parts.presence.watchers.has("first")).toBe(false);
+  });
+
+  test("TOOL-6 a watcher that acknowledges nothing, however much it asks for, keeps next to nothing from one that answers", async () => {
+    const parts = open(true);
+    const [hung, quick] = [parts.watch("hung", 1_000), parts.watch("quick", 4)];
+    for (let n = 0; n < 20; n++) {
+      await parts.call(`c${n}`);
+      await until(() => hung.handed.length + quick.handed.length === n + 1);
+      if (quick.ids().includes(`c${n}`)) await parts.resolve(`c${n}`);
+    }
+    expect([hung.handed.length, quick.handed.length]).toEqual([1, 19]);
+  });
+
+  test("TOOL-6 what a watcher does not acknowledge in time goes to another, who alone can take it then", async () => {
+    const parts = open(true, 200);
+    const hung = parts.watch("hung", 1_000);
+    for (let n = 0; n < 20; n++) await parts.call(`c${n}`);
+    await until(() => hung.handed.length === 20);
+    const taken: string[] = [];
+    parts.watch("quick", 4, ["weigh"], (one) => void parts.take(one).then(() => taken.push(one.call.callId)));
+    await until(() => taken.length >= 19); // one at a time is still tried with the other
+    const first = taken[0]!;
+    const late = parts.take(hung.handed.find(({ call }) => call.callId === first)!);
+    await expect(late).rejects.toThrow(/has been handed to another watcher/);
+  });
+
+  test("W6 a watcher that let a call lapse is handed one at a time, after the others, until it acknowledges one", async () => {
+    const parts = open(true, 400);
+    const hung = parts.watch("hung", 10);
+    for (let n = 0; n < 4; n++) await parts.call(`c${n}`);
+    await until(() => hung.handed.length >= 5); // the fifth is one that comes back
+    await until(() => parts.offers.demands.get("weigh") === 0);
+    expect(parts.offers.inHands.size).toBe(1);
+    await parts.take(hung.handed.at(-1)!);
+    await until(() => parts.offers.inHands.size === 3);
   });
 
   test("W4 what comes back is read first: a call that is resolved or taken by then is handed to nobody", async () => {
@@ -183,6 +220,25 @@ describe("who is handed a call", () => {
     await until(() => back.handed.length === 1);
   });
 
+  test("W6 a call that ended between its reading and its handing over does not keep its room", async () => {
+    const parts = open();
+    const holder = parts.watch("holder", 1);
+    const record = create(ToolCallRecordSchema, { callId: "raced", tool: "weigh", state: State.WAITING });
+    await parts.store.create(record);
+    const { read } = parts.store;
+    parts.store.read = async (callId) => {
+      parts.store.read = read;
+      const standing = await read(callId);
+      await parts.resolve(callId); // nobody here has it yet, and so nobody hears it
+      return standing;
+    };
+    const settled = Promise.withResolvers<void>();
+    parts.desk.receive({ record, isOld: true, settle: settled.resolve, handOn: () => {} });
+    await settled.promise;
+    await parts.call("next");
+    await until(() => holder.ids().includes("next"));
+  });
+
   test("after a loss of news the desk reads what it holds", async () => {
     const parts = open();
     const holder = parts.watch("holder", 1);
@@ -196,7 +252,7 @@ describe("who is handed a call", () => {
 });
 
 describe("calls that come straight from the router that recorded them", () => {
-  test("TOOL-6 W6 go to the watcher with the most room; when nobody has any, they stand in the queue", async () => {
+  test("TOOL-6 W6 go to the watcher that has the fewest; when nobody has any, they stand in the queue", async () => {
     const parts = open(true);
     const [one, two] = [parts.watch("one", 2), parts.watch("two", 1)];
     for (let n = 0; n < 4; n++) await parts.call(`c${n}`);

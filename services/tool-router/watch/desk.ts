@@ -1,5 +1,6 @@
 import { ToolCallState as State, type ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { startTimer } from "#runtime/time/timer.ts";
 import { isOpen } from "../duty.ts";
 import type { CallStore } from "../record.ts";
 import { createDeliveryId } from "./delivery-id.ts";
@@ -27,11 +28,13 @@ import type { Offer, Offers, Presence, WatcherFacts } from "./watching.ts";
  * W4  In one pair of hands: who hands or the queue gives a call to one router at a time, and that to one watcher. An unacknowledged
  *     call goes (back) into the queue when the watcher's stream ends. When its router dies, the queue gives it to another by
  *     itself, and what was handed straight is offered by the duty of its record, which asks each second whether somebody has it.
- *     What was in other hands is read before it is handed on.
+ *     What was in other hands is read before it is handed on. So is what a watcher neither acknowledges nor answers in its time:
+ *     it may still acknowledge, and then W2 says whose the call is.
  * W5  Acknowledged means taken: the call leaves the queue. What then becomes of it when the watcher is lost is decided by
  *     lost-watchers.ts, never here.
  * W6  A watcher has at most its limit in its hands, and no more is asked for than all of them can take. What comes all the same,
- *     since room was taken by another way meanwhile, goes back.
+ *     since room was taken by another way meanwhile, goes back. Of those that have room, who has the fewest gets the next. Who let
+ *     one lapse comes after all others, and has room for one, until it acknowledges or answers.
  */
 
 export interface WatchRequest extends WatcherFacts {
@@ -44,6 +47,8 @@ export interface DeskParts {
   store: Pick<CallStore, "read">;
   /** A watcher left that had taken these calls. */
   onLeft: (taken: ToolCallRecord[]) => void;
+  /** How long a watcher may have a call that it neither acknowledges nor answers. */
+  acknowledgeMs: number;
 }
 
 export class Desk {
@@ -85,7 +90,7 @@ export class Desk {
   take(offer: Offer): boolean {
     const { record } = offer;
     if (this.#held.has(record.callId)) return true;
-    if (this.#freest(record.tool) === undefined) return false;
+    if (this.#nextFor(record.tool) === undefined) return false;
     this.#assign(offer, record);
     return true;
   }
@@ -106,59 +111,82 @@ export class Desk {
   }
 
   async #receiveOld(offer: Offer): Promise<void> {
+    const { callId } = offer.record;
     try {
-      const standing = await this.#parts.store.read(offer.record.callId);
-      if (standing && isOpen(standing) && !standing.taken) this.#assign(offer, standing);
-      else offer.settle();
+      const standing = await this.#parts.store.read(callId);
+      if (!standing || !isOpen(standing) || standing.taken) return offer.settle();
+      this.#assign(offer, standing);
     } catch {
-      offer.handOn(); // another router may be able to read it
+      return offer.handOn(); // another router may be able to read it
     }
+    await this.#lookAgain(callId); // nobody here has heard what it became in between
   }
 
   #assign(offer: Offer, record: ToolCallRecord): void {
     const { callId, tool } = record;
-    const watcher = this.#freest(tool);
+    const watcher = this.#nextFor(tool);
     if (watcher === undefined) {
       offer.handOn();
       return;
     }
-    const delivery: Delivery = { id: createDeliveryId(watcher.token, callId), record, offer };
+    const stopTimer = startTimer(this.#parts.acknowledgeMs, () => this.#lapse(watcher, callId));
+    const delivery: Delivery = { id: createDeliveryId(watcher.token, callId), record, offer, stopTimer };
     watcher.delivered.set(callId, delivery);
     this.#held.set(callId, watcher);
     this.#watchers.delete(watcher);
-    this.#watchers.add(watcher); // of two with the same room, the other is next
+    this.#watchers.add(watcher); // of two that have as many, the other is next
     watcher.hand({ call: record, deliveryId: delivery.id, withdrawn: false });
     this.#demand(watcher.tools);
   }
 
-  /** What stands of a call that this desk has to do with. */
+  /** W4: it may be read by now and not be told that it is over: whoever acknowledges or answers first has it. */
+  #lapse(watcher: Watcher, callId: string): void {
+    const delivery = watcher.release(callId);
+    if (delivery === undefined) return;
+    watcher.isSuspect = true;
+    watcher.unhand(callId);
+    this.#held.delete(callId);
+    this.#demand(watcher.tools);
+    delivery.offer.handOn();
+  }
+
+  /** What stands of a call that this desk has to do with: with who has it, or with who has taken it. */
   hear(record: ToolCallRecord): void {
-    const watcher = this.#held.get(record.callId) ?? this.#ofToken(record.deliveryId.split(".")[0] ?? "");
-    if (watcher === undefined) return;
-    const { callId } = record;
-    const delivery = watcher.delivered.get(callId);
+    const holder = this.#held.get(record.callId);
+    const token = record.deliveryId.split(".")[0] ?? "";
+    const taker = holder?.token === token ? holder : this.#ofToken(token);
+    for (const watcher of new Set([holder, taker])) if (watcher) this.#tell(watcher, record);
+  }
+
+  #tell(watcher: Watcher, record: ToolCallRecord): void {
+    const { callId, deliveryId } = record;
     const isOver = !isOpen(record);
     if (!isOver && !record.taken) return;
-    const isOwn = record.taken && record.deliveryId.startsWith(`${watcher.token}.`);
+    const isOwn = record.taken && deliveryId.startsWith(`${watcher.token}.`);
+    const delivery = watcher.release(callId);
     const knows = isOwn || (delivery !== undefined && !watcher.unhand(callId));
     const isWithdrawn = isOver ? record.canceled || record.state === State.EXPIRED : !isOwn;
     delivery?.offer.settle();
-    watcher.delivered.delete(callId);
-    if (isOver || !isOwn) watcher.taken.delete(callId);
-    else watcher.taken.set(callId, record);
-    if (isOver || !isOwn) this.#held.delete(callId);
-    if (isWithdrawn && knows) {
-      watcher.hand({ call: record, deliveryId: delivery?.id ?? record.deliveryId, withdrawn: true });
+    if (isOwn || (delivery !== undefined && isOver && !isWithdrawn)) watcher.isSuspect = false;
+    if (isOwn && !isOver) {
+      watcher.taken.set(callId, record);
+      this.#held.set(callId, watcher);
+    } else {
+      watcher.taken.delete(callId);
+      if (this.#held.get(callId) === watcher) this.#held.delete(callId);
     }
+    if (isWithdrawn && knows) watcher.hand({ call: record, deliveryId: delivery?.id ?? deliveryId, withdrawn: true });
     this.#demand(watcher.tools);
   }
 
   /** After a loss of news: what is held is looked at again. */
   async recheck(): Promise<void> {
-    for (const callId of [...this.#held.keys()]) {
-      const record = await this.#parts.store.read(callId).catch(() => undefined); // the next news says it
-      if (record) this.hear(record);
-    }
+    for (const callId of [...this.#held.keys()]) await this.#lookAgain(callId);
+  }
+
+  async #lookAgain(callId: string): Promise<void> {
+    const record = await this.#parts.store.read(callId).catch(() => undefined); // the next news says it
+    if (record) this.hear(record);
   }
 
   #leave(watcher: Watcher): void {
@@ -166,7 +194,7 @@ export class Desk {
     this.#watchers.delete(watcher);
     for (const callId of [...watcher.delivered.keys(), ...watcher.taken.keys()]) this.#held.delete(callId);
     this.#demand(watcher.tools);
-    for (const { offer } of watcher.delivered.values()) offer.handOn();
+    for (const callId of [...watcher.delivered.keys()]) watcher.release(callId)?.offer.handOn();
     if (watcher.taken.size > 0) this.#parts.onLeft([...watcher.taken.values()]);
   }
 
@@ -182,10 +210,10 @@ export class Desk {
     }
   }
 
-  #freest(tool: string): Watcher | undefined {
+  #nextFor(tool: string): Watcher | undefined {
     let best: Watcher | undefined;
     for (const one of this.#watchers) {
-      if (one.tools.has(tool) && one.free > 0 && one.free > (best?.free ?? 0)) best = one;
+      if (one.tools.has(tool) && one.free > 0 && (best === undefined || isBefore(one, best))) best = one;
     }
     return best;
   }
@@ -194,4 +222,9 @@ export class Desk {
     for (const one of this.#watchers) if (one.token === token) return one;
     return undefined;
   }
+}
+
+function isBefore(one: Watcher, other: Watcher): boolean {
+  if (one.isSuspect !== other.isSuspect) return other.isSuspect;
+  return one.delivered.size < other.delivered.size;
 }

@@ -12,6 +12,8 @@ export interface Delivery {
   readonly id: string;
   readonly record: ToolCallRecord;
   offer: Offer;
+  /** Stops the timer of its acknowledgement. */
+  readonly stopTimer: () => void;
 }
 
 /** A stream by which one watcher is handed calls, with what it has been handed and is not done with. */
@@ -23,6 +25,8 @@ export class Watcher {
   readonly delivered = new Map<string, Delivery>();
   /** By call; acknowledged, and not resolved. */
   readonly taken = new Map<string, ToolCallRecord>();
+  /** It let a call lapse, and has acknowledged or answered none since. */
+  isSuspect = false;
   readonly #unread: Handed[] = [];
   #news = Promise.withResolvers<void>();
   #end: { error: unknown } | undefined;
@@ -34,7 +38,16 @@ export class Watcher {
   }
 
   get free(): number {
-    return this.#end ? 0 : Math.max(0, this.limit - this.delivered.size);
+    const limit = this.isSuspect ? 1 : this.limit;
+    return this.#end ? 0 : Math.max(0, limit - this.delivered.size);
+  }
+
+  /** The call is not in its hands any more, or is in them for good. */
+  release(callId: string): Delivery | undefined {
+    const delivery = this.delivered.get(callId);
+    delivery?.stopTimer();
+    this.delivered.delete(callId);
+    return delivery;
   }
 
   hand(handed: Handed): void {
