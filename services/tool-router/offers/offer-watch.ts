@@ -119,7 +119,10 @@ export class OfferWatch {
   async #limitStartup(): Promise<void> {
     const { clock, startupMs, signal } = this.#options;
     await clock.delay(startupMs, signal).catch(() => {}); // aborted: nobody asks any more
-    if (!this.#isSettled) this.#fail(`did not list its tools within ${startupMs} ms`);
+    if (this.#isSettled) return;
+    this.#fail(
+      `did not list its tools within ${startupMs} ms: the first message of WatchTools has to tell them at once`,
+    );
   }
 
   #take(told: ListToolsResponse | WatchToolsResponse): void {

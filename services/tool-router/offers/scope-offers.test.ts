@@ -66,7 +66,10 @@ test("ORCH-6 a provider that hangs or is down is unavailable with its reason, an
   expect(offers.isSettled).toBe(false);
   await clock.advance(5_000);
   expect(offers.isSettled).toBe(true);
-  expect(told).toEqual(["down: nobody serves it", "hung: did not list its tools within 5000 ms"]);
+  expect(told).toEqual([
+    "down: nobody serves it",
+    "hung: did not list its tools within 5000 ms: the first message of WatchTools has to tell them at once",
+  ]);
 });
 
 test("a stream that ends is opened again within a second, and its tools stay known meanwhile", async () => {
