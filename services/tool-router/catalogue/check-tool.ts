@@ -2,17 +2,20 @@ import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
 import { CATALOGUE_KINDS } from "../execute/executor.ts";
 import { BUILT_IN_NAMES } from "../names.ts";
+import { faultsOfHeaders } from "./check-headers.ts";
 import { faultsOfProvided } from "./check-provided.ts";
 
 export interface ToolCheck {
   validator: Validator;
   hasProvider: (name: string) => boolean;
+  /** By name, for headers. */
+  secrets: ReadonlyMap<string, string>;
 }
 
 const NAME = /^[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*$/;
 
 /** TOOL-1: everything that is wrong with a tool of the catalogue, each fault with its path. */
-export function faultsOfTool(tool: Tool, { validator, hasProvider }: ToolCheck): string[] {
+export function faultsOfTool(tool: Tool, { validator, hasProvider, secrets }: ToolCheck): string[] {
   const faults: string[] = [];
   const { name, executionType: kind, execution, customType } = tool;
   const url = execution?.url ?? "";
@@ -28,6 +31,7 @@ export function faultsOfTool(tool: Tool, { validator, hasProvider }: ToolCheck):
     faults.push("execution.url: is no template: arguments go into query or body, secrets into headers");
   if (["CONNECT", "TRACE"].includes(execution?.method ?? ""))
     faults.push(`execution.method: ${execution?.method} is no method of a tool`);
+  if (url !== "") faults.push(...faultsOfHeaders(execution?.headers ?? {}, secrets));
   if (url !== "" && tool.isAsync) faults.push("isAsync: a tool with a URL answers at once");
   if (kind === ExecutionType.SPACE && tool.visible === false) faults.push("visible: a space tool is always visible");
   if (kind === ExecutionType.CUSTOM) faults.push(...faultsOfCustomType(customType, hasProvider));

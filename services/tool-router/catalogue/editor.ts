@@ -33,6 +33,8 @@ export interface EditorParts {
   validator: Validator;
   audit: Audit;
   servers: ServerCheck;
+  /** By name, for headers of gateway tools. */
+  secrets: ReadonlyMap<string, string>;
 }
 
 /**
@@ -78,8 +80,8 @@ export class CatalogueEditor {
   }
 
   faultsOfTool(tool: Tool): string[] {
-    const { catalogue, validator } = this.#parts;
-    const check = { validator, hasProvider: (name: string) => catalogue.provider(name) !== undefined };
+    const { catalogue, validator, secrets } = this.#parts;
+    const check = { validator, secrets, hasProvider: (name: string) => catalogue.provider(name) !== undefined };
     return [...faultsByContract(ToolSchema, tool), ...faultsOfTool(tool, check)];
   }
 

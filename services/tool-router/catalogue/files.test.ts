@@ -93,7 +93,7 @@ describe("tool files", () => {
 });
 
 describe("tools of the catalogue", () => {
-  const check = { validator: createValidator(), hasProvider: (name: string) => name === "acme" };
+  const check = { validator: createValidator(), hasProvider: (name: string) => name === "acme", secrets: new Map() };
   const execution = { url: "https://example.org" };
   const builtin = (builtinPolicy: { name: string; allowedPaths?: string[]; allowedCommands?: string[] }) =>
     tool("t", { executionType: ExecutionType.BUILTIN, builtinPolicy });

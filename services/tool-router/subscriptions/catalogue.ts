@@ -21,6 +21,8 @@ export interface CatalogueNeeds {
   validator: Validator;
   audit: Audit;
   servers: ServerCheck;
+  /** By name, for headers of gateway tools. */
+  secrets: ReadonlyMap<string, string>;
   onFault: (fault: string) => void;
 }
 
@@ -44,7 +46,7 @@ const PROVIDERS = { bucket: "toolbus_tools", prefix: "provider.", schema: Provid
 
 /** The catalogue, which follows its buckets for as long as it is open. */
 export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<OpenCatalogue> {
-  const { validator, audit, servers, onFault } = needs;
+  const { validator, audit, servers, secrets, onFault } = needs;
   await using stack = new AsyncDisposableStack();
   const agents = { place: AGENTS, documents: createDocuments(bus, AGENTS), shelf: new Shelf<StoredAgent>() };
   const tools = { place: TOOLS, documents: createDocuments(bus, TOOLS), shelf: new Shelf<StoredTool>() };
@@ -56,7 +58,7 @@ export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<Op
   const caughtUp = async () => void (await Promise.all([agentBucket.caughtUp(), toolBucket.caughtUp()]));
   const collections = { agents, tools, providers };
   const catalogue = new Catalogue({ ...collections, ownProviders, caughtUp });
-  const editor = new CatalogueEditor({ ...collections, catalogue, validator, audit, servers });
+  const editor = new CatalogueEditor({ ...collections, catalogue, validator, audit, servers, secrets });
   const owned = stack.move();
   return { catalogue, editor, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -54,8 +54,11 @@ function refuseUnfit(url: URL): void {
   if (url.username !== "" || url.password !== "") throw new Error("the URL holds a user or a password: use a header");
 }
 
+/** Where a header's value names a secret. */
+export const SECRET = /\$\{secret:([A-Za-z0-9_]+)\}/g;
+
 function withSecrets(template: string, secrets: ReadonlyMap<string, string>): string {
-  return template.replace(/\$\{secret:([A-Za-z0-9_]+)\}/g, (_, name: string) => {
+  return template.replace(SECRET, (_, name: string) => {
     const secret = secrets.get(name);
     if (secret === undefined)
       throw new Error(`the secret ${name} is not set: give TOOLBUS_SECRET_${name} to the tool router`);
