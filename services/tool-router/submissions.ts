@@ -71,6 +71,7 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
       const found = await find(callId);
       if (runId !== "" && found.runId !== runId) refuseUnknown(callId, runId);
       requireAnswerable(found, asker);
+      if (isExternal(found) && !isOpen(found)) store.announce(callId); // the watcher that still has it may not know
       refuseUnlessOpen(found, clock.now());
       await requireWatcher(found, by);
       const result = await answers.recorded(await answers.bound(answerFrom(request, found)));

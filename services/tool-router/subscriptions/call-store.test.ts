@@ -1,5 +1,7 @@
+import { headers } from "@nats-io/transport-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { delay } from "#runtime/time/delay.ts";
+import { until } from "#runtime/time/until.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { createWaiters } from "../waiters.ts";
 import { openCallStore } from "./call-store.ts";
@@ -48,4 +50,19 @@ test("who asks no longer is told so", async () => {
   const asked = store.isHeld("orphan", leaving.signal);
   leaving.abort(new Error("gone"));
   await expect(asked).rejects.toThrow("gone");
+});
+
+test("news that cannot be read is told as a fault, and who waits for the call reads what stands", async () => {
+  const [waiters, faults] = [createWaiters(), [] as string[]];
+  const onFault = (fault: string) => void faults.push(fault);
+  using _ = await openCallStore(await bus.connect(), { waiters, executing: new Set(), onFault });
+  let reads = 0;
+  const waited = waiters.until("odd", async () => (++reads > 1 ? "read" : undefined), signal);
+  await until(() => reads === 1);
+  const fields = headers();
+  fields.set("Toolbus-Call", "odd");
+  fields.set("Toolbus-Revision", "7");
+  bus.connection.publish("toolbus.call.changed", new Uint8Array([255, 255, 255]), { headers: fields });
+  expect(await waited).toBe("read");
+  expect(faults).toEqual([expect.stringMatching(/^news of call odd /)]);
 });

@@ -2,6 +2,7 @@ import { toJsonString } from "@bufbuild/protobuf";
 import { type ToolCallRecord, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { type AppendOutcome, appendFenced, lastOf } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Part } from "../documents.ts";
 import { decideDuty } from "../duty.ts";
 import type { CallStore } from "../record.ts";
@@ -29,6 +30,7 @@ export interface CallBus {
   onDue?: () => void;
   /** Told what stands of such a call; undefined when news may have been missed. */
   onNews?: (record: ToolCallRecord | undefined) => void;
+  onFault?: (fault: string) => void;
 }
 
 export interface OpenCallStore extends CallStore, Disposable {
@@ -50,13 +52,20 @@ function partOf({ id, createdAtMs }: { id: string; createdAtMs: number }): Part 
 /** The recorded calls, with the news and the questions about them that go between routers. */
 export async function openCallStore(bus: Bus, calls: CallBus): Promise<OpenCallStore> {
   using stack = new DisposableStack();
-  const { waiters, executing, isConcerned = () => false, onNews = () => {}, onDue = () => {} } = calls;
+  const {
+    waiters,
+    executing,
+    isConcerned = () => false,
+    onNews = () => {},
+    onDue = () => {},
+    onFault = () => {},
+  } = calls;
   const documents = createDocuments(bus, PLACE);
   const recent = new RecentCalls();
   const news = stack.use(
     await openCallNews(bus, (one) => {
       if (one === undefined) forgetAll();
-      else void take(one);
+      else take(one).catch((error: unknown) => miss(one, error));
     }),
   );
   const holders = stack.use(openCallHolders(bus, executing));
@@ -77,6 +86,13 @@ export async function openCallStore(bus: Bus, calls: CallBus): Promise<OpenCallS
     waiters.wake(callId);
     const record = isWanted ? await glance(callId) : undefined;
     if (record) onNews(record);
+  }
+
+  /** Who waits for the call reads what stands. */
+  function miss({ callId }: CallNews, error: unknown): void {
+    recent.forget(callId);
+    waiters.wake(callId);
+    onFault(`news of call ${callId} cannot be read: ${messageFromUnknown(error)}`);
   }
 
   async function glance(callId: string): Promise<ToolCallRecord | undefined> {

@@ -73,6 +73,9 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
       isConcerned: ({ callId, watcher }) => desk.isConcerned(callId, watcher),
       onDue: () => duties?.hurry(),
       onNews: (record) => (record ? desk.hear(record) : void desk.recheck()),
+      onFault(fault) {
+        if (!closing.signal.aborted) onFault(fault);
+      },
     }),
   );
   const lostWatchers = createLostWatchers({ store, offers, presence, audit, clock });

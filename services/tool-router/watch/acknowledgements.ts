@@ -20,8 +20,9 @@ export function createAcknowledgements(store: CallStore, clock: Clock): Acknowle
           : undefined,
       );
       const { record, hasChanged } = updated ?? refuseUnknown(callId);
-      if (hasChanged) store.announce(callId);
-      if (record.deliveryId === deliveryId) return record;
+      const isOwn = record.deliveryId === deliveryId;
+      if (hasChanged || (!isOwn && (record.taken || !isOpen(record)))) store.announce(callId); // W6: who still has it may not know
+      if (isOwn) return record;
       refuseUnlessOpen(record, clock.now());
       if (!record.taken) {
         refuse("failed_precondition", `call ${callId} was not handed over by this delivery`, {

@@ -239,6 +239,18 @@ describe("who is handed a call", () => {
     await until(() => holder.ids().includes("next"));
   });
 
+  test("W6 of an acknowledgement that comes too late whoever still has the call hears what stands", async () => {
+    const parts = open(true);
+    const holder = parts.watch("holder", 1);
+    await parts.call("over");
+    await until(() => holder.handed.length === 1);
+    await parts.store.update("over", (record) => ({ ...record, state: State.RESOLVED, result: success(1) })); // its news is lost
+    parts.store.announce = (callId) => parts.desk.hear(parts.records.get(callId)!);
+    await expect(parts.take(holder.handed[0]!)).rejects.toThrow(/is already resolved/);
+    await parts.call("next");
+    await until(() => holder.ids().includes("next"));
+  });
+
   test("after a loss of news the desk reads what it holds", async () => {
     const parts = open();
     const holder = parts.watch("holder", 1);
