@@ -52,6 +52,8 @@ describe("a run for people", () => {
     expect(written(createRunPrinter, delta("No"), dropped)).toBe(
       "No\n(this answer went against tool_choice, or held nothing, and is dropped)\n",
     );
+    const broken = { event: { answerDropped: { turn: 1, attempt: 1, brokeOff: true } } };
+    expect(written(createRunPrinter, delta("Ye"), broken)).toBe("Ye\n(this answer broke off, and is dropped)\n");
   });
 
   test("LOOP-10 the text so far is shown to who joins in mid-turn, and only what is new of it to who was there", () => {

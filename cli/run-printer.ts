@@ -1,6 +1,7 @@
 import { toJson } from "@bufbuild/protobuf";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import {
+  type AnswerDropped,
   type Item,
   type RunDelta,
   type RunEnded,
@@ -68,7 +69,7 @@ export function createRunPrinter(write: Write): RunPrinter {
         return line(`${mark} ${shorten(result?.outputJson ?? "null")} ${colors.dim(callId)}`);
       }
       case "answerDropped":
-        return line(colors.dim("(this answer went against tool_choice, or held nothing, and is dropped)"));
+        return line(colors.dim(`(this answer ${whyDropped(event.value)} is dropped)`));
       case "parked":
         return line(colors.yellow(`waits for outputs of ${event.value.calls.map((call) => call.name).join(", ")}`));
       case "ended":
@@ -83,6 +84,10 @@ export function createRunPrinter(write: Write): RunPrinter {
       if (update.case === "event") showEvent(update.value);
     },
   };
+}
+
+function whyDropped({ brokeOff }: AnswerDropped): string {
+  return brokeOff ? "broke off, and" : "went against tool_choice, or held nothing, and";
 }
 
 function progressText(progress: { progress: number; total: number; message: string } | undefined): string {

@@ -79,11 +79,10 @@ function stepFromEvent({ sequence, event }: RunEvent, atMs: number, openCalls: O
       return note(`turn ${turn}, attempt ${attempt}, says: ${text}`);
     }
     case "answerDropped": {
-      const { turn, attempt, model, usage } = event.value;
+      const { turn, attempt, model, usage, brokeOff } = event.value;
+      const why = brokeOff ? "broke off" : "went against tool_choice, or held nothing,";
       const used = `${usage?.inputTokens ?? 0} tokens in, ${usage?.outputTokens ?? 0} out`;
-      return note(
-        `turn ${turn}, attempt ${attempt}: the answer of ${model} went against tool_choice, or held nothing, and was dropped (${used})`,
-      );
+      return note(`turn ${turn}, attempt ${attempt}: the answer of ${model} ${why} and was dropped (${used})`);
     }
     case "callShown":
       return note(`shows a call of ${event.value.tool} in space ${event.value.spaceId}`);

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Item, ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { systemClock } from "#runtime/time/clock.ts";
 import { createFakeModel, textOfPrompt } from "../model/fake-model.fixture.ts";
 import { openCalls } from "../run/fold.ts";
 import { decideCompaction } from "./compaction.ts";
@@ -155,4 +156,35 @@ test("LOOP-1 what a summary is made from has room, long items being shortened an
   expect(transcript).toContain(`user: ${"\u00e4".repeat(20)}\n`);
   expect(transcript).toContain("bytes left out");
   expect(tokensOfItems(items)).toBeGreaterThan(50_000);
+});
+
+test("LOOP-11 LOOP-12 a summary is asked for again under its key after a reset, under another one after none; both count", async () => {
+  const caller = createCaller(10);
+  const keys: unknown[] = [];
+  const model = createFakeModel("m", async (call) => {
+    if (!isSummary(call)) {
+      const parts = await Array.fromAsync((await caller.doStream(call)).stream);
+      return { parts: parts.filter(({ type }) => type !== "finish"), finishReason: "tool-calls" };
+    }
+    keys.push(call.headers?.["idempotency-key"]);
+    if (keys.length === 2) return { text: " ", inputTokens: 100, outputTokens: 20 };
+    if (keys.length > 2) return { text: "summary", inputTokens: 100, outputTokens: 20 };
+    return {
+      parts: [
+        { type: "text-delta", id: "t", delta: "half a sum" },
+        { type: "error", error: "overloaded" },
+      ],
+    };
+  });
+  const clock = { ...systemClock, delay: async () => {} };
+  const run = await openLong(10, { model, limits: { maxTurns: 8, modelRetries: 4 }, context: { clock } });
+  await run.work();
+  expect(compactions(run).length).toBeGreaterThan(0);
+  const dropped = run.events().flatMap(({ event }) => (event.case === "answerDropped" ? [event.value] : []));
+  expect(dropped).toMatchObject([
+    { attempt: 0, brokeOff: true },
+    { attempt: 0, brokeOff: false, usage: { inputTokens: 100n, outputTokens: 20n } },
+  ]);
+  const turn = dropped[0]?.turn;
+  expect(keys.slice(0, 3)).toEqual([1, 1, 2].map((asking) => `r-${turn}-summary-0-${asking}`));
 });

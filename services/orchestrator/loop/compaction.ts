@@ -8,16 +8,19 @@
  */
 
 import type { Item } from "#gen/toolbus/run/v1/run_pb.ts";
-import { ModelInterrupted, takeAttempt } from "../model/attempt.ts";
+import { AnswerTooLarge, ModelInterrupted, takeAttempt } from "../model/attempt.ts";
 import { callOptionsFromModelOptions } from "../model/call-options.ts";
 import type { ClaimedRun } from "../run/claim.ts";
 import { conversationFromState } from "../run/conversation.ts";
 import type { RunState, Turn } from "../run/fold.ts";
 import { itemsFromTurns } from "../run/view.ts";
 import { askModels } from "./ask-models.ts";
+import { type BrokenAttempts, createBrokenAttempts } from "./broken-attempts.ts";
 import type { LoopContext } from "./context.ts";
 import { type AgentModel, pricedUsage } from "./models.ts";
+import { RunFailed } from "./run-failed.ts";
 import { tokensOfItems, transcriptFromItems } from "./transcript.ts";
+import { keyOfRequest } from "./turn.ts";
 
 /** Of the window: when the conversation is shortened, what of it stays, what the summary is made from. */
 const fullShare = 0.8;
@@ -37,7 +40,13 @@ export async function compactIfFull(run: ClaimedRun, context: LoopContext, signa
   if (compaction === undefined) return false;
   const { beforeSequence, older } = compaction;
   const transcript = transcriptFromItems(older, contextWindow * readShare);
-  const { text, usage } = await askModels(context, signal, (model) => summarize(model, transcript, context, signal));
+  const broken = createBrokenAttempts(run, context);
+  const asked = await askModels(context, signal, {
+    ask: (model) => summarize(model, { run, transcript, broken, signal }, context),
+    settle: broken.settle,
+  });
+  if (asked === undefined) return true; // the run is over
+  const { text, usage } = asked;
   const summary = text.slice(0, maxSummaryCharacters);
   await run.append(() => ({ case: "contextCompacted", value: { beforeSequence, summary, usage } }));
   return true;
@@ -89,21 +98,43 @@ const instructions =
   "from your summary alone. Keep what was asked for, what was decided and why, facts, names, numbers, ids and paths as they " +
   "were written, what each tool found out that still matters, what went wrong, and what is left to do. Write nothing else.";
 
+interface Summary {
+  readonly run: ClaimedRun;
+  readonly transcript: string;
+  readonly broken: BrokenAttempts;
+  readonly signal: AbortSignal;
+}
+
 async function summarize(
-  { language, config }: AgentModel,
-  transcript: string,
-  { limits }: LoopContext,
-  signal: AbortSignal,
+  model: AgentModel,
+  { run, transcript, broken, signal }: Summary,
+  { limits, models, maxTurnBytes: maxBytes }: LoopContext,
 ) {
+  const { language, config } = model;
+  const { state } = run;
+  const place = { turn: state.turns.length + 1, attempt: 0 };
+  const what = `${place.turn}-summary-${state.compaction?.beforeSequence ?? 0}`;
   const request = {
     ...callOptionsFromModelOptions(config.provider, config.options),
     prompt: [
       { role: "system" as const, content: instructions },
       { role: "user" as const, content: [{ type: "text" as const, text: transcript }] },
     ],
+    headers: { "idempotency-key": keyOfRequest(state, models, what) },
   };
-  const answer = await takeAttempt(language, request, { stallMs: limits.modelStallMs, signal, onPiece: () => {} });
+  const answer = await takeAttempt(language, request, {
+    stallMs: limits.modelStallMs,
+    signal,
+    maxBytes,
+    onPiece: () => {},
+    onBroken: (used) => broken.note(place, model, used),
+  }).catch((error: unknown) => {
+    if (!(error instanceof AnswerTooLarge)) throw error;
+    throw new RunFailed("turn_too_large", `the model's summary takes ${error.message}`, error);
+  });
   const text = answer.parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
-  if (text.trim() === "") throw new ModelInterrupted("the model gave no summary");
-  return { text, usage: pricedUsage(config, answer.usage) };
+  const usage = pricedUsage(config, answer.usage);
+  if (text.trim() !== "") return { text, usage };
+  broken.drop(place, model, answer);
+  throw new ModelInterrupted("the model gave no summary");
 }

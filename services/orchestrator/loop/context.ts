@@ -19,6 +19,8 @@ export interface LoopContext extends ShowingParts {
   readonly news: News;
   readonly router: ToolRouter;
   readonly clock: Clock;
+  /** How much a model may say at once: more than what the log takes of a turn is not read. */
+  readonly maxTurnBytes: number;
   /** After so long, and again, what a turn has said so far is stored. */
   readonly checkpointMs: number;
   readonly publishDelta: (delta: RunDelta) => void;

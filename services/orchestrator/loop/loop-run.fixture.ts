@@ -101,6 +101,7 @@ export async function openRun(setting: Setting) {
       clock: systemClock,
       publishDelta: (delta) => deltas.push(delta),
       setDeltas: () => {},
+      maxTurnBytes: log.maxEventBytes("r"),
       checkpointMs: 60_000,
       showing,
       onUnshown: (error) => showing.faults.push(error),

@@ -128,7 +128,7 @@ describe("the loop", () => {
     expect(await run.view()).toMatchObject({
       status: RunStatus.FAILED,
       reason: "turn_too_large",
-      error: expect.stringMatching(/the model's turn takes 11\d{5} bytes, over the limit of 1048576/),
+      error: expect.stringMatching(/the model's turn takes at least 11\d{5} bytes, over the limit of 1048576/),
     });
     expect(run.asked).toHaveLength(1);
   });

@@ -109,9 +109,9 @@ async function model(
       value: { turn, attempt, items, usage, model: modelId, finishReason, clientCallIds },
     }));
   } catch (error) {
-    if (!isTooLarge(error)) throw error;
+    if (!isTooLarge(error) && !(error instanceof Superseded)) throw error;
     await run.spend({ case: "answerDropped", value: { turn, attempt, usage, model: modelId } });
-    throw new RunFailed("turn_too_large", error.message, error);
+    throw isTooLarge(error) ? new RunFailed("turn_too_large", error.message, error) : error;
   }
   return taken;
 }

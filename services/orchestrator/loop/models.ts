@@ -11,6 +11,8 @@ export interface AgentModel {
 /** The models of an agent in the order in which they are asked; who fails over stays there while this process has the run. */
 export interface ModelRow {
   readonly current: AgentModel;
+  /** How many were given up. */
+  readonly failovers: number;
   /** Whether there is another one to ask. */
   readonly hasNext: boolean;
   /** Goes on to the next one. */
@@ -20,15 +22,20 @@ export interface ModelRow {
 export function createModelRow(first: AgentModel, ...others: readonly AgentModel[]): ModelRow {
   let current = first;
   const rest = [...others];
+  let failovers = 0;
   return {
     get current() {
       return current;
+    },
+    get failovers() {
+      return failovers;
     },
     get hasNext() {
       return rest.length > 0;
     },
     failOver() {
       current = rest.shift() ?? current;
+      failovers += 1;
     },
   };
 }

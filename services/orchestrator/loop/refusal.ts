@@ -3,8 +3,8 @@ import { type FunctionCall, RunMode, type RunOptions } from "#gen/toolbus/run/v1
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { namelessCall } from "../model/nameless-calls.ts";
-import type { Spent } from "../run/fold.ts";
 import { faultOfArguments } from "../run/function-tools.ts";
+import type { Spent } from "../run/spent.ts";
 import { faultOfBudget } from "./budget.ts";
 import { isDuplicateCallId } from "./call-ids.ts";
 import type { RunLimits } from "./limits.ts";

@@ -1,27 +1,30 @@
 /**
  * Takes one turn of the model: as many attempts as it needs, one append when it is whole.
  *
- * T1  An attempt that was given up leaves nothing in the log but checkpoints, and what it used when it was answered. The next
- *     one has a higher number, which resets watchers.
+ * T1  An attempt that was given up leaves nothing in the log but checkpoints, and what it used. The next one has a higher
+ *     number, which resets watchers.
  * T2  Attempts under a later claim are numbered after all of an earlier one, whose number nobody knows any more.
+ * T3  What is asked for again after a reset, a stall or a crash is asked for under the same key, so that a provider that keeps
+ *     keys answers once. Another model, and an answer that was whole and of no use, make another key.
  */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role, type RunDelta } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Ending } from "#runtime/time/ending.ts";
-import { type Answer, type SpokenPart, takeAttempt } from "../model/attempt.ts";
+import { type Answer, AnswerTooLarge, type SpokenPart, takeAttempt, type Used } from "../model/attempt.ts";
 import { callOptionsFromModelOptions } from "../model/call-options.ts";
 import type { ClaimedRun } from "../run/claim.ts";
 import type { RunState } from "../run/fold.ts";
 import { type CallDrafts, openCallDrafts } from "../showing/call-drafts.ts";
 import { flawOfAnswer, mayStayEmpty } from "./answer-flaws.ts";
 import { askModels } from "./ask-models.ts";
+import { createBrokenAttempts } from "./broken-attempts.ts";
 import { callIdsOfTurn, takenCallIds } from "./call-ids.ts";
 import { openCheckpoints } from "./checkpoints.ts";
 import type { LoopContext } from "./context.ts";
 import { createDeltaWriter, type DeltaWriter } from "./deltas.ts";
 import { endDraftsOfTurn } from "./drafts.ts";
-import { type AgentModel, pricedUsage } from "./models.ts";
+import { type AgentModel, type ModelRow, pricedUsage } from "./models.ts";
 import { callIdsBefore, promptOfRun } from "./prompt-of-run.ts";
 import { RunFailed } from "./run-failed.ts";
 import { decideStop } from "./stop-condition.ts";
@@ -49,7 +52,7 @@ export interface TurnTaken {
   readonly deltas: DeltaWriter;
 }
 
-/** Undefined when an answer that was dropped has used up what the run may spend. */
+/** Undefined when what came to nothing has used up what the run may spend. */
 export async function takeTurn(
   run: ClaimedRun,
   context: LoopContext,
@@ -61,11 +64,14 @@ export async function takeTurn(
   const turn = state.turns.length + 1;
   let attempt = firstAttemptOfClaim(state) - 1;
   let hasFailed = false;
+  const broken = createBrokenAttempts(run, context);
   for (;;) {
-    const { answer, model, deltas, flaw } = await askModels(context, signal, async (model) => {
+    const question = async (model: AgentModel) => {
       attempt += 1; // T1
+      const place = { turn, attempt };
+      const onBroken = (used: Used) => broken.note(place, model, used);
       const publish = (delta: RunDelta) => run.afterArrival(() => context.publishDelta(delta));
-      const deltas = createDeltaWriter({ turn, attempt }, publish);
+      const deltas = createDeltaWriter(place, publish);
       context.setDeltas(deltas);
       await endDraftsOfTurn(run, context, signal);
       const onSuperseded = ending.end;
@@ -74,7 +80,7 @@ export async function takeTurn(
         const shown = { table, turn, attempt, taken: takenIds(context, attempt), onSuperseded };
         await using drafts = openCallDrafts(run, context, shown);
         return {
-          ...(await ask(context, { model, state, table, turn, attempt, deltas, drafts, signal })),
+          ...(await ask(context, { model, state: run.state, table, turn, deltas, drafts, signal, onBroken })),
           model,
           deltas,
         };
@@ -84,7 +90,10 @@ export async function takeTurn(
       } finally {
         deltas.flush();
       }
-    });
+    };
+    const asked = await askModels(context, signal, { ask: question, settle: broken.settle });
+    if (asked === undefined) return undefined;
+    const { answer, model, deltas, flaw } = asked;
     const usage = pricedUsage(model.config, answer.usage);
     if (flaw === undefined || (hasFailed && mayStayEmpty(flaw, answer, turn)))
       return {
@@ -108,15 +117,15 @@ interface Question {
   state: RunState;
   table: ToolTable;
   turn: number;
-  attempt: number;
   deltas: DeltaWriter;
   drafts: CallDrafts;
   signal: AbortSignal;
+  onBroken: (used: Used) => void;
 }
 
 async function ask(context: LoopContext, question: Question) {
-  const { limits } = context;
-  const { model, state, table, turn, attempt, deltas, drafts, signal } = question;
+  const { limits, models, maxTurnBytes: maxBytes } = context;
+  const { model, state, table, turn, deltas, drafts, signal, onBroken } = question;
   const options = state.accepted.options;
   const toolChoice = toolChoiceOfTurn(options, turn, table);
   const tools = table.modelTools.length > 0 ? { tools: table.modelTools, toolChoice } : {};
@@ -124,17 +133,28 @@ async function ask(context: LoopContext, question: Question) {
     ...callOptionsFromModelOptions(model.config.provider, model.config.options),
     ...tools,
     prompt: promptOfRun(state, context),
-    headers: { "idempotency-key": `${state.runId}-${turn}-${attempt}` },
+    headers: { "idempotency-key": keyOfRequest(state, models, `${turn}`) }, // T3
   };
   const answer = await takeAttempt(model.language, request, {
     stallMs: limits.modelStallMs,
     signal,
+    maxBytes,
+    onBroken,
     onPiece(piece) {
       deltas.write(piece);
       drafts.write(piece);
     },
+  }).catch((error: unknown) => {
+    if (!(error instanceof AnswerTooLarge)) throw error;
+    throw new RunFailed("turn_too_large", `the model's turn takes ${error.message}`, error);
   });
   return { answer, flaw: flawOfAnswer(answer, toolChoice, table) };
+}
+
+/** T3. `what` is asked for, once more after each answer that was dropped in its turn. */
+export function keyOfRequest({ runId, droppedInTurn }: RunState, { failovers }: ModelRow, what: string): string {
+  const place = failovers === 0 ? "" : `-${failovers + 1}`;
+  return `${runId}-${what}-${droppedInTurn + 1}${place}`;
 }
 
 type TakenIds = Pick<ReadonlySet<string>, "has">;

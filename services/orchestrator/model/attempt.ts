@@ -3,6 +3,8 @@
  *
  * M1  A stream that stays silent for `stallMs` is cut, and its request with it. Silence before the first part counts.
  * M2  What does not end with a finish is no turn: the provider's errors, also those inside a stream, are thrown.
+ * M3  An answer that no log takes is cut as soon as it is known to be one: a model that does not stop costs no memory.
+ * M4  Who asks is told what an attempt used that came to nothing, however it ended, before it throws.
  */
 
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4FinishReason } from "@ai-sdk/provider";
@@ -10,6 +12,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { createCollector } from "./collector.ts";
+import type { TokensUsed } from "./usage.ts";
 
 /** What the model said, in order; nothing of it is judged yet. */
 export type SpokenPart =
@@ -20,9 +23,12 @@ export interface Answer {
   readonly parts: readonly SpokenPart[];
   readonly finishReason: LanguageModelV4FinishReason["unified"];
   /** As the provider counted; an estimate of what it did not tell. */
-  readonly usage: { inputTokens: bigint; outputTokens: bigint };
+  readonly usage: TokensUsed;
   readonly modelId: string;
 }
+
+/** What an attempt used that came to nothing. */
+export type Used = Pick<Answer, "usage" | "modelId">;
 
 /** What streams while the model speaks. */
 export type Piece =
@@ -33,6 +39,10 @@ export interface AttemptOptions {
   readonly stallMs: number;
   readonly signal: AbortSignal;
   readonly onPiece: (piece: Piece) => void;
+  /** How much the model may say: text, thoughts and calls together. */
+  readonly maxBytes?: number;
+  /** M4. */
+  readonly onBroken?: (used: Used) => void;
 }
 
 /** The model was silent for too long. */
@@ -40,6 +50,14 @@ export class ModelStalled extends Error {
   constructor(stallMs: number) {
     super(`the model was silent for ${stallMs} ms`);
     this.name = "ModelStalled";
+  }
+}
+
+/** The model said more than may be kept. */
+export class AnswerTooLarge extends Error {
+  constructor(bytes: number, limit: number) {
+    super(`at least ${bytes} bytes, over the limit of ${limit}`);
+    this.name = "AnswerTooLarge";
   }
 }
 
@@ -54,13 +72,14 @@ export class ModelInterrupted extends Error {
 export async function takeAttempt(
   model: LanguageModelV4,
   call: LanguageModelV4CallOptions,
-  { stallMs, signal, onPiece }: AttemptOptions,
+  { stallMs, signal, onPiece, maxBytes, onBroken }: AttemptOptions,
 ): Promise<Answer> {
-  const stalled = new AbortController();
-  const watchdog = openWatchdog(stallMs, () => stalled.abort(new ModelStalled(stallMs))); // M1
-  using ending = openEnding(signal, stalled.signal);
+  const cut = new AbortController();
+  const watchdog = openWatchdog(stallMs, () => cut.abort(new ModelStalled(stallMs))); // M1
+  using ending = openEnding(signal, cut.signal);
   const ends = ending.signal;
-  const collector = createCollector(model.modelId, onPiece, call.prompt);
+  const { prompt } = call;
+  const collector = createCollector(model.modelId, onPiece, { prompt, ...(maxBytes !== undefined && { maxBytes }) });
   try {
     const { stream } = await unlessAborted(model.doStream({ ...call, abortSignal: ends }), ends);
     const reader = stream.getReader();
@@ -81,7 +100,10 @@ export async function takeAttempt(
       close();
     }
   } catch (error) {
+    const used = collector.used();
+    if (used !== undefined) onBroken?.(used); // M4
     ends.throwIfAborted(); // the cause of the abort says more than what it made of the request
+    cut.abort(error);
     throw error;
   } finally {
     watchdog.stop();

@@ -1,10 +1,6 @@
-import type {
-  LanguageModelV4Prompt,
-  LanguageModelV4StreamPart,
-  LanguageModelV4Usage,
-  SharedV4ProviderMetadata,
-} from "@ai-sdk/provider";
-import { type Answer, ModelInterrupted, type Piece, type SpokenPart } from "./attempt.ts";
+import type { LanguageModelV4Prompt, LanguageModelV4StreamPart, SharedV4ProviderMetadata } from "@ai-sdk/provider";
+import { type Answer, AnswerTooLarge, ModelInterrupted, type Piece, type SpokenPart, type Used } from "./attempt.ts";
+import { isTold, usageFrom } from "./usage.ts";
 
 type Spoken = { kind: "text" | "reasoning"; text: string; metadata: SharedV4ProviderMetadata };
 type Collected = Spoken | Extract<SpokenPart, { kind: "call" }>;
@@ -13,17 +9,26 @@ type Collected = Spoken | Extract<SpokenPart, { kind: "call" }>;
  * Makes an answer of the parts of a stream. What a provider says of a text, a thought or a call by the way (signatures,
  * encrypted thoughts, ids of its own) may come with its start, in its middle or with its end; all of it is kept, as it wants
  * it back. A thought may be nothing but that.
+ *
+ * What is over `maxBytes` is not kept, nor told: `take` throws `AnswerTooLarge`.
  */
 export function createCollector(
   requestedModelId: string,
   onPiece: (piece: Piece) => void,
-  prompt: LanguageModelV4Prompt = [],
+  { prompt = [], maxBytes = Number.POSITIVE_INFINITY }: { prompt?: LanguageModelV4Prompt; maxBytes?: number } = {},
 ) {
   const parts: Collected[] = [];
   const openById = { text: new Map<string, Spoken>(), reasoning: new Map<string, Spoken>() };
   const namesByCallId = new Map<string, string>();
+  const streamedBytesByCallId = new Map<string, number>();
+  let saidBytes = 0;
   let modelId = requestedModelId;
   let finish: Extract<LanguageModelV4StreamPart, { type: "finish" }> | undefined;
+
+  function count(bytes: number): void {
+    saidBytes += bytes;
+    if (saidBytes > maxBytes) throw new AnswerTooLarge(saidBytes, maxBytes);
+  }
 
   function of(kind: Spoken["kind"], id: string): Spoken {
     const known = openById[kind].get(id);
@@ -35,10 +40,24 @@ export function createCollector(
   }
 
   function extend(kind: Spoken["kind"], id: string, text: string): Spoken {
+    count(Buffer.byteLength(text));
     const part = of(kind, id);
     part.text += text;
     if (text !== "") onPiece({ kind, text });
     return part;
+  }
+
+  function countStreamed(callId: string, bytes: number): void {
+    count(bytes);
+    streamedBytesByCallId.set(callId, (streamedBytesByCallId.get(callId) ?? 0) + bytes);
+  }
+
+  /** A call comes in pieces, then whole, or whole alone. */
+  function unstreamedBytes(callId: string, name: string, argumentsJson: string): number {
+    const streamed = streamedBytesByCallId.get(callId);
+    streamedBytesByCallId.delete(callId);
+    const bytes = Buffer.byteLength(argumentsJson);
+    return streamed === undefined ? bytes + Buffer.byteLength(name) : Math.max(0, bytes - streamed);
   }
 
   function take(part: LanguageModelV4StreamPart): void {
@@ -54,20 +73,24 @@ export function createCollector(
         if (part.type === "reasoning-end") openById.reasoning.delete(part.id);
         return;
       case "text-delta":
-        learn(extend("text", part.id, part.delta), part.providerMetadata);
+        learn(extend("text", part.id, textFrom(part.delta)), part.providerMetadata);
         return;
       case "reasoning-delta":
-        learn(extend("reasoning", part.id, part.delta), part.providerMetadata);
+        learn(extend("reasoning", part.id, textFrom(part.delta)), part.providerMetadata);
         return;
       case "tool-input-start":
+        count(Buffer.byteLength(textFrom(part.toolName)));
         namesByCallId.set(part.id, part.toolName);
+        streamedBytesByCallId.set(part.id, 0);
         return;
       case "tool-input-delta":
+        countStreamed(part.id, Buffer.byteLength(textFrom(part.delta)));
         onPiece({ kind: "arguments", callId: part.id, name: namesByCallId.get(part.id) ?? "", text: part.delta });
         return;
       case "tool-call": {
         const { toolCallId, toolName, input, providerMetadata } = part;
         const [id, name, argumentsJson] = [toolCallId, toolName, input].map(textFrom) as [string, string, string];
+        count(unstreamedBytes(id, name, argumentsJson));
         parts.push({ kind: "call", id, name, argumentsJson, metadataJson: jsonFrom(providerMetadata) });
         return;
       }
@@ -90,10 +113,17 @@ export function createCollector(
       throw new ModelInterrupted(`the model's stream ended without an end (${finish?.finishReason.raw ?? "cut"})`);
     }
     const spoken = parts.map(spokenFrom).filter(saysSomething);
-    return { parts: spoken, finishReason: reason, usage: usageFrom(finish.usage, prompt, spoken), modelId };
+    return { parts: spoken, finishReason: reason, usage: usageFrom(finish.usage, { prompt, saidBytes }), modelId };
   }
 
-  return { take, answer };
+  /** What an answer that comes to nothing used up to here; nothing as long as the model has said and counted nothing. */
+  function used(): Used | undefined {
+    const usage = finish?.usage;
+    if (saidBytes === 0 && !(usage && isTold(usage))) return undefined;
+    return { modelId, usage: usageFrom(usage, { prompt, saidBytes }) };
+  }
+
+  return { take, answer, used };
 }
 
 /** What the type promises to be text; a package may not keep that. */
@@ -119,26 +149,4 @@ function learn(part: Spoken, metadata: SharedV4ProviderMetadata | undefined): vo
 
 function jsonFrom(metadata: SharedV4ProviderMetadata | undefined): string {
   return metadata === undefined || Object.keys(metadata).length === 0 ? "" : JSON.stringify(metadata);
-}
-
-/** A provider that does not count is no reason for a budget not to: what it does not tell is estimated. */
-function usageFrom(usage: LanguageModelV4Usage, prompt: LanguageModelV4Prompt, spoken: SpokenPart[]): Answer["usage"] {
-  return {
-    inputTokens: tokens(usage.inputTokens.total) ?? estimatedTokens(prompt),
-    outputTokens: tokens(usage.outputTokens.total) ?? estimatedTokens(spoken.map(textOfSpoken)),
-  };
-}
-
-function tokens(count: number | undefined): bigint | undefined {
-  return count === undefined || !Number.isFinite(count) ? undefined : BigInt(Math.max(0, Math.trunc(count)));
-}
-
-const bytesOfToken = 4;
-
-function estimatedTokens(said: readonly unknown[]): bigint {
-  return said.length === 0 ? 0n : BigInt(Math.ceil(Buffer.byteLength(JSON.stringify(said)) / bytesOfToken));
-}
-
-function textOfSpoken(part: SpokenPart): string {
-  return part.kind === "call" ? `${part.name} ${part.argumentsJson}` : part.text;
 }

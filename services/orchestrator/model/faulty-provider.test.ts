@@ -114,10 +114,33 @@ describe("a provider that misbehaves", () => {
     expect(run.provider.asked).toHaveLength(1);
   });
 
+  test("LOOP-1 LOOP-11 a provider that asks for longer than ten minutes is not waited for, and the run says so", async () => {
+    const run = await openHttpRun([status(429, { "retry-after": "86400" })]);
+    await run.work();
+    const error = "no (the provider asks to wait 86400 s, and 600 s are the most)";
+    expect(await run.view()).toMatchObject({ status: RunStatus.FAILED, reason: "model_error", error });
+    expect(run.retries).toEqual([]);
+    expect(run.provider.asked).toHaveLength(1);
+  });
+
   test("LOOP-1 LOOP-11 the run's deadline ends the patience with a provider", async () => {
-    const run = await openHttpRun([status(429, { "retry-after": "3600" })], { deadlineMs: 300 });
+    const run = await openHttpRun([status(429, { "retry-after": "600" })], { deadlineMs: 300 });
     await run.work();
     expect(await run.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "deadline" });
+  });
+
+  test.each([
+    ["text", { prompt_tokens: 7, completion_tokens: 3, total_tokens: "10" }, 7n],
+    ["an object", { prompt_tokens: 7, completion_tokens: 3, total_tokens: {} }, 7n],
+    ["text within", { prompt_tokens: 7, completion_tokens: 3, prompt_tokens_details: { cached_tokens: "1" } }, 7n],
+  ])("LOOP-11 a count of tokens that is %s is passed over, and the answer stands", async (_, usage, inputTokens) => {
+    const answer: Answer = (response) => {
+      begin(response, [{ content: "whole" }]);
+      response.end(`${frame({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage })}data: [DONE]\n\n`);
+    };
+    const run = await openHttpRun([answer]);
+    await run.work();
+    expect(await run.view()).toMatchObject({ outputText: "whole", usage: { inputTokens, outputTokens: 3n } });
   });
 
   test("LOOP-15 cancelling reaches the model's socket, before its answer and in the middle of it", async () => {

@@ -64,6 +64,19 @@ describe("a call that a model gets wrong is an error for it, through the package
       ["2", "4"],
     ],
     [
+      "with arguments that are JSON instead of its text",
+      [delta(0, "a", { name: "double", arguments: { value: 1 } })],
+      ["2"],
+    ],
+    [
+      "with such arguments and without a name",
+      [
+        delta(0, "a", { name: "", arguments: { value: 1 } }),
+        delta(1, "b", { name: "double", arguments: { value: 2 } }),
+      ],
+      [nameless, "4"],
+    ],
+    [
       "without an id, likewise",
       [
         delta(0, undefined, { name: "double", arguments: one }),

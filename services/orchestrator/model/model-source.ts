@@ -3,7 +3,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { ModelConfig } from "../config.ts";
-import { fetchNamingCalls } from "./nameless-calls.ts";
+import { fetchMendingStreams } from "./nameless-calls.ts";
 import { createPackageModel, moduleOfProvider } from "./package-models.ts";
 import { createScriptedModel } from "./scripted/scripted-model.ts";
 
@@ -15,7 +15,7 @@ export function createModelSource(config: ModelConfig): ModelSource {
     name: "openai-compatible",
     baseURL: config.openaiBaseUrl,
     includeUsage: true,
-    fetch: fetchNamingCalls,
+    fetch: fetchMendingStreams,
     ...(config.openaiApiKey !== undefined && { apiKey: config.openaiApiKey }),
   });
   const openByProvider = new Map<string, (modelId: string) => LanguageModelV4>([

@@ -1,38 +1,53 @@
 /**
- * Calls without a name, in streams of the chat completions API.
+ * Calls without a name, and what is of another type than it should be, in streams of the chat completions API.
  *
- * A weak model writes one at times. The package leaves such a call out, or breaks the stream off, according to how its
- * arguments come. Given a name that says so, it reaches the loop, which answers it with an error. A blank name further on
+ * A weak model writes a call without a name at times. The package leaves it out, or breaks the stream off, according to how
+ * its arguments come. Given a name that says so, it reaches the loop, which answers it with an error. A blank name further on
  * belongs to a call that has its name already.
+ *
+ * Some local servers write arguments as JSON instead of its text: they become text. A count of tokens that is no number is
+ * left out, and so estimated: it says nothing about the answer.
  */
 
 /** In place of a name. */
 export const namelessCall = "unnamed";
 
-/** A `fetch` whose event streams have a name for each call. All that is no call passes as it comes. */
-export const fetchNamingCalls: typeof fetch = async (input, init) => {
+/** A `fetch` whose event streams are mended so. All else passes as it comes. */
+export const fetchMendingStreams: typeof fetch = async (input, init) => {
   const response = await fetch(input, init);
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
   if (response.body === null || !isStream) return response;
   const { status, statusText, headers } = response;
-  return new Response(response.body.pipeThrough(namingCalls()), { status, statusText, headers });
+  return new Response(response.body.pipeThrough(mendingLines()), { status, statusText, headers });
 };
 
 const lineEnd = 0x0a;
 
-function namingCalls(): TransformStream<Uint8Array, Uint8Array> {
+/** No line of an answer that a log takes is longer, however it is written. */
+const maxLineBytes = 16 * 2 ** 20;
+
+/** What a line with something to mend has. */
+const marks = ['"tool_calls"', '"usage"'];
+
+function mendingLines(): TransformStream<Uint8Array, Uint8Array> {
   const begun = new Set<unknown>();
   let rest: Uint8Array[] = [];
+  let restBytes = 0;
   return new TransformStream({
     transform(chunk, sink) {
       const end = chunk.lastIndexOf(lineEnd) + 1;
       if (end === 0) {
         rest.push(chunk);
+        restBytes += chunk.length;
+        if (restBytes > maxLineBytes)
+          sink.error(new Error(`a line of the model's stream is over ${maxLineBytes} bytes`));
         return;
       }
       const lines = Buffer.concat([...rest, chunk.subarray(0, end)]);
       rest = end < chunk.length ? [chunk.subarray(end)] : [];
-      sink.enqueue(lines.includes('"tool_calls"') ? Buffer.from(withNames(lines.toString(), begun)) : lines);
+      restBytes = chunk.length - end;
+      const isMarked = marks.some((mark) => lines.includes(mark));
+      sink.enqueue(isMarked ? Buffer.from(mendedLines(lines.toString(), begun)) : lines);
     },
     flush(sink) {
       if (rest.length > 0) sink.enqueue(Buffer.concat(rest));
@@ -40,32 +55,57 @@ function namingCalls(): TransformStream<Uint8Array, Uint8Array> {
   });
 }
 
-function withNames(lines: string, begun: Set<unknown>): string {
+function mendedLines(lines: string, begun: Set<unknown>): string {
   return lines
     .split("\n")
-    .map((line) => (line.startsWith("data:") && line.includes('"tool_calls"') ? withName(line, begun) : line))
+    .map((line) => {
+      const isMarked = line.startsWith("data:") && marks.some((mark) => line.includes(mark));
+      return isMarked ? mendedLine(line, begun) : line;
+    })
     .join("\n");
 }
 
 interface CallDelta {
   index?: unknown;
-  function?: { name?: unknown };
+  function?: { name?: unknown; arguments?: unknown };
 }
 
-function withName(line: string, begun: Set<unknown>): string {
-  let isChanged = false;
+interface Chunk {
+  choices?: { delta?: { tool_calls?: CallDelta[] | null } | null }[];
+  usage?: Record<string, unknown> | null;
+}
+
+function mendedLine(line: string, begun: Set<unknown>): string {
   try {
-    const chunk = JSON.parse(line.slice("data:".length)) as { choices: { delta: { tool_calls: CallDelta[] } }[] };
-    for (const { index, function: called } of chunk.choices.flatMap(({ delta }) => delta.tool_calls)) {
-      const name = called?.name;
-      if (called === undefined || typeof name !== "string" || begun.has(index)) continue;
-      begun.add(index);
-      if (name.trim() !== "") continue;
-      called.name = namelessCall;
-      isChanged = true;
-    }
-    return isChanged ? `data: ${JSON.stringify(chunk)}` : line;
+    const chunk = JSON.parse(line.slice("data:".length)) as Chunk;
+    const calls = (chunk.choices ?? []).flatMap(({ delta }) => delta?.tool_calls ?? []);
+    const mended = [...calls.map((call) => mendCall(call, begun)), mendCounts(chunk.usage ?? {})];
+    return mended.includes(true) ? `data: ${JSON.stringify(chunk)}` : line;
   } catch {
     return line; // the package says what is wrong with it
   }
+}
+
+/** These give whether they changed anything. */
+function mendCall({ index, function: called }: CallDelta, begun: Set<unknown>): boolean {
+  if (called === undefined) return false;
+  const isOfText = called.arguments == null || typeof called.arguments === "string";
+  if (!isOfText) called.arguments = JSON.stringify(called.arguments);
+  const { name } = called;
+  if (typeof name !== "string" || begun.has(index)) return !isOfText;
+  begun.add(index);
+  if (name.trim() !== "") return !isOfText;
+  called.name = namelessCall;
+  return true;
+}
+
+function mendCounts(counts: Record<string, unknown>): boolean {
+  let isChanged = false;
+  for (const [name, count] of Object.entries(counts)) {
+    if (typeof count === "object" && count !== null && mendCounts(count as typeof counts)) isChanged = true;
+    if (!name.endsWith("_tokens") || count === null || typeof count === "number") continue;
+    delete counts[name];
+    isChanged = true;
+  }
+  return isChanged;
 }

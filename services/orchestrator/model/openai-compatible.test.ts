@@ -38,6 +38,7 @@ async function takeRun(url: string, limits = {}) {
     clock: systemClock,
     publishDelta: () => {},
     setDeltas: () => {},
+    maxTurnBytes: log.maxEventBytes("r"),
     checkpointMs: 60_000,
     showing: createFakeShowing(),
     onUnshown: () => {},

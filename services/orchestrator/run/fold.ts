@@ -28,6 +28,7 @@ import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Draft, draftAfter, type LogWeight, weightOfCheckpoint, weightOfItems } from "./draft.ts";
 import { noResults, type Results, withOneMore } from "./results.ts";
+import { plus, type Spent, unspent } from "./spent.ts";
 
 export interface Turn {
   /** Where its commit stands in the log. */
@@ -58,6 +59,8 @@ export interface RunState {
   readonly claim: Claim | undefined;
   /** Claims since the last turn was committed: attempts of a later claim are numbered after those of an earlier one. */
   readonly claimsInTurn: number;
+  /** Answers since then that were whole and of no use: the next one was, or will be, asked for on purpose. */
+  readonly droppedInTurn: number;
   readonly turns: readonly Turn[];
   /** Calls of the last turn that the run has waited for. */
   readonly parkedCallIds: ReadonlySet<string>;
@@ -76,13 +79,6 @@ export interface RunState {
   /** Calls that were shown while the model wrote them, whether or not they were made. */
   readonly shown: readonly CallShown[];
   readonly cancel: CancelRequested | undefined;
-}
-
-/** Tokens that models used for the run, those of its sub-agents included, and what they cost. */
-export interface Spent {
-  readonly inputTokens: bigint;
-  readonly outputTokens: bigint;
-  readonly cost: number;
 }
 
 /** The state after all events; undefined for a log without any. Throws `data_loss` for a log that breaks F1 to F3. */
@@ -110,6 +106,7 @@ function stateFromAccepted(event: RunEvent): RunState {
     phase: { kind: "queued" },
     claim: undefined,
     claimsInTurn: 0,
+    droppedInTurn: 0,
     turns: [],
     parkedCallIds: new Set(),
     callCount: 0,
@@ -142,6 +139,7 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
         atTurn: { callsBefore: state.callCount, spent },
         spent,
         claimsInTurn: 1,
+        droppedInTurn: 0,
         draft: undefined,
         weight: heavier(state, { items: weightOfItems(event.value.items) }),
       };
@@ -154,8 +152,10 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
       const callCount = state.callCount + (result?.calls ?? 0);
       return { turns, weight, callCount, spent: plus(state.spent, result?.usage) }; // F5
     }
-    case "answerDropped":
-      return { spent: plus(state.spent, event.value.usage) }; // F5
+    case "answerDropped": {
+      const { usage, brokeOff } = event.value;
+      return { spent: plus(state.spent, usage), droppedInTurn: state.droppedInTurn + (brokeOff ? 0 : 1) }; // F5
+    }
     case "inboxTaken":
       return { inbox: event.value };
     case "contextCompacted":
@@ -184,18 +184,6 @@ function turnFromCommitted(committed: TurnCommitted, sequence: number): Turn {
 
 function heavier({ weight }: RunState, { items = 0, checkpoints = 0 }: Partial<LogWeight>): LogWeight {
   return { items: weight.items + items, checkpoints: weight.checkpoints + checkpoints };
-}
-
-export const unspent: Spent = { inputTokens: 0n, outputTokens: 0n, cost: 0 };
-
-/** With what was used, too. */
-export function plus(spent: Spent, used: Spent | undefined): Spent {
-  if (used === undefined) return spent;
-  return {
-    inputTokens: spent.inputTokens + used.inputTokens,
-    outputTokens: spent.outputTokens + used.outputTokens,
-    cost: spent.cost + used.cost,
-  };
 }
 
 function withResult(turns: readonly Turn[], callId: string, result: ToolResult | undefined): readonly Turn[] {

@@ -29,6 +29,8 @@ export interface StoredEvent {
 export interface RunLog {
   /** Throws `invalid_argument` with reason `MESSAGE_TOO_LARGE` for an event that no log takes, and names the sizes. */
   check(event: RunEvent): void;
+  /** What an event of the run takes at most. */
+  maxEventBytes(runId: string): number;
   /** The run's events after a position; 0 for all. */
   read(runId: string, afterPosition: number): Promise<StoredEvent[]>;
   /** The run's first event; undefined while there is no log. What it costs does not grow with the log. */

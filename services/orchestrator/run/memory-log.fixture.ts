@@ -16,6 +16,7 @@ export function createMemoryRunLog({ maxEventBytes = 2 ** 20 } = {}): MemoryRunL
   const of = (runId: string) => storedByRunId.get(runId) ?? [];
   return {
     check: (event) => refuseTooLargeEvent(event, toBinary(RunEventSchema, event).length, maxEventBytes),
+    maxEventBytes: () => maxEventBytes,
     read: async (runId, afterPosition) => of(runId).filter(({ position }) => position > afterPosition),
     first: async (runId) => of(runId)[0],
     last: async (runId) => of(runId).at(-1),

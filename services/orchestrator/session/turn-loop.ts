@@ -98,6 +98,7 @@ async function openContext(
     router,
     clock,
     signal,
+    maxTurnBytes: log.maxEventBytes(runId),
     checkpointMs,
     handover,
     showing,

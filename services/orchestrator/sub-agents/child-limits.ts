@@ -3,7 +3,8 @@ import type { Limits, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { RunBounds } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { faultOfBudget, leftOf } from "../loop/budget.ts";
 import type { RunLimits } from "../loop/limits.ts";
-import { type RunState, unspent } from "../run/fold.ts";
+import type { RunState } from "../run/fold.ts";
+import { unspent } from "../run/spent.ts";
 
 export interface Caller {
   readonly limits: RunLimits;

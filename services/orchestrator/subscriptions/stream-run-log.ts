@@ -33,12 +33,15 @@ export function createStreamRunLog(bus: Bus): RunLog {
     return made;
   }
 
+  function limitOf(runId: string, isEnd = false): number {
+    return maxMessageBytes(bus, runSubjects.log(runId)) - (isEnd ? headerBytes : endReserveBytes);
+  }
+
   return {
     check(event) {
-      const reserveBytes = event.event.case === "ended" ? headerBytes : endReserveBytes;
-      const limit = maxMessageBytes(bus, runSubjects.log(event.runId)) - reserveBytes;
-      refuseTooLargeEvent(event, bytesOf(event).length, limit);
+      refuseTooLargeEvent(event, bytesOf(event).length, limitOf(event.runId, event.event.case === "ended"));
     },
+    maxEventBytes: (runId) => limitOf(runId),
     async read(runId, afterPosition) {
       const stored: StoredEvent[] = [];
       const options = { fromSequence: afterPosition + 1 };

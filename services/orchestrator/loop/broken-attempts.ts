@@ -1,0 +1,44 @@
+/**
+ * What attempts used that came to nothing: the log has it before anything else is asked (fold F5), and the run ends there when
+ * it has used up what it may.
+ */
+
+import type { Used } from "../model/attempt.ts";
+import type { ClaimedRun } from "../run/claim.ts";
+import type { EventBody } from "../run/journal.ts";
+import type { LoopContext } from "./context.ts";
+import { type AgentModel, pricedUsage } from "./models.ts";
+import { decideStop } from "./stop-condition.ts";
+
+interface Place {
+  readonly turn: number;
+  readonly attempt: number;
+}
+
+export interface BrokenAttempts {
+  /** An attempt broke off that had used something. */
+  note(place: Place, model: AgentModel, used: Used): void;
+  /** It was answered, with nothing that is of use. */
+  drop(place: Place, model: AgentModel, used: Used): void;
+  /** Stores what was noted; gives whether the run may go on. Throws what the log says. */
+  settle(): Promise<boolean>;
+}
+
+export function createBrokenAttempts(run: ClaimedRun, { limits, clock }: LoopContext): BrokenAttempts {
+  let noted: Extract<EventBody, { case: "answerDropped" }> | undefined;
+
+  function keep(place: Place, { config }: AgentModel, { usage, modelId }: Used, brokeOff: boolean): void {
+    noted = { case: "answerDropped", value: { ...place, usage: pricedUsage(config, usage), model: modelId, brokeOff } };
+  }
+
+  return {
+    note: (place, model, used) => keep(place, model, used, true),
+    drop: (place, model, used) => keep(place, model, used, false),
+    async settle() {
+      const body = noted;
+      noted = undefined;
+      if (body !== undefined) await run.spend(body);
+      return decideStop(run.state, limits, clock.now()) === undefined;
+    },
+  };
+}
