@@ -69,7 +69,7 @@ export async function refuseUnknownCalls(
 ): Promise<void> {
   const answered = callIdsOf("functionCallOutput", input);
   if (answered.length === 0) return;
-  const { items } = await readHistory(queues, log, previous);
+  const items = await readHistory(queues, log, previous);
   refuseAnsweredTwice([...callIdsOf("functionCallOutput", items), ...answered], answered);
   const known = new Set(callIdsOf("functionCall", [...items, ...input]));
   const unknown = answered.find((callId) => !known.has(callId));

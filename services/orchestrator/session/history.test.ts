@@ -1,12 +1,15 @@
 import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { type Item, ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal, type EventBody } from "../run/journal.ts";
 import { createMemoryRunLog } from "../run/memory-log.fixture.ts";
 import { readHistory } from "./history.ts";
 import { createMemoryQueues } from "./memory-queues.fixture.ts";
 import { enqueue } from "./queue.ts";
+import { takenEventIds } from "./taken-events.ts";
 
 function said(role: Role, text: string): Item {
   return create(ItemSchema, { item: { case: "message", value: { role, text } } });
@@ -48,16 +51,26 @@ function openConversation() {
       previousRunId?: string;
       sessionId?: string;
       fork?: { runId: string; atSequence: number };
+      maxTokens?: number;
     } = {},
   ) {
+    const { maxTokens = Number.POSITIVE_INFINITY } = run;
     const { agent = "a", previousRunId = "", sessionId = "s", fork } = run;
     const entry = await queues.last(sessionId);
     const own = fork && { $typeName: "toolbus.run.v1.RunFork" as const, ...fork };
-    const { items, takenEventIds } = await readHistory(queues, log, { agent, previousRunId, fork: own, before: entry });
-    return { texts: items.flatMap(({ item }) => (item.case === "message" ? [item.value.text] : [])), takenEventIds };
+    const items = await readHistory(
+      queues,
+      log,
+      { agent, previousRunId, fork: own, before: entry },
+      async () => maxTokens,
+    );
+    return items.flatMap(({ item }) => (item.case === "message" ? [item.value.text] : []));
   }
 
-  return { add, texts: async (...run: Parameters<typeof before>) => (await before(...run)).texts, before };
+  const taken = async (events: InboxEvent[]) =>
+    [...(await takenEventIds(queues, log, await queues.last("s"), events))].sort();
+
+  return { add, texts: before, taken, log };
 }
 
 describe("the conversation before a run", () => {
@@ -119,13 +132,53 @@ describe("the conversation before a run", () => {
   });
 
   test("TOOL-9 tells which news joined one of its runs, those of other agents too", async () => {
-    const { add, before } = openConversation();
+    const { add, taken: takenOf } = openConversation();
     const taken = (id: string): EventBody => ({
       case: "inboxTaken",
       value: { eventIds: [id], items: [said(Role.USER, id)] },
     });
-    await add("1", {}, [taken("tr:1")]);
-    await add("2", { agent: "b" }, [taken("tr:2")]);
-    expect([...(await before()).takenEventIds].sort()).toEqual(["tr:1", "tr:2"]);
+    const claimed: EventBody = { case: "claimed", value: { epoch: 1, instance: "i" } };
+    await add("1", {}, [claimed, taken("tr:1")]);
+    await add("2", { agent: "b" }, [claimed, taken("tr:2")]);
+    await add("3", {}, [claimed, { case: "contextCompacted", value: { beforeSequence: 4, summary: "of all" } }]);
+    await add("4", { previousRunId: "3" }, [claimed]);
+    const atMs = (ms: number) => create(InboxEventSchema, { eventId: "x", time: timestampFromMs(ms) });
+    expect(await takenOf([atMs(Date.now())])).toEqual(["tr:1", "tr:2"]);
+    expect(await takenOf([])).toEqual([]);
+    expect(await takenOf([atMs(Date.now() + 600_000)]), "all were over by then").toEqual([]);
+  });
+
+  test("LOOP-1 goes back as far as there is room, and says that it began earlier", async () => {
+    const { add, texts } = openConversation();
+    for (const id of ["1", "2", "3"]) await add(id);
+    expect(await texts({ maxTokens: 10 })).toEqual([
+      "[What was said before, up to run 2, is too long to be shown]",
+      "3?",
+      "3!",
+    ]);
+    expect(await texts({ maxTokens: 1_000 })).toEqual(["1?", "1!", "2?", "2!", "3?", "3!"]);
+  });
+
+  test("LOOP-1 reads the log of a run that has ended once", async () => {
+    const { add, texts, log } = openConversation();
+    const ids = Array.from({ length: 20 }, (_, index) => `${index}`);
+    for (const id of ids) await add(id, id === "7" ? { previousRunId: "6" } : {});
+    const read = log.read.bind(log);
+    const asked: string[] = [];
+    log.read = (runId, after) => {
+      asked.push(runId);
+      return read(runId, after);
+    };
+    const all = ids.flatMap((id) => [`${id}?`, `${id}!`]);
+    expect(await texts()).toEqual(all);
+    expect(asked.sort()).toEqual(ids.sort());
+    expect(await texts()).toEqual(all);
+    expect(asked).toHaveLength(20);
+  });
+
+  test("LOOP-10 has what a run said in the middle of which it ended", async () => {
+    const { add, texts } = openConversation();
+    await add("1", {}, [{ case: "textCheckpoint", value: { turn: 2, attempt: 1, deltas: 1, text: "and so" } }]);
+    expect(await texts()).toEqual(["1?", "1!", "and so"]);
   });
 });

@@ -5,21 +5,18 @@
  *     continues the other run up to the point of the fork, in that one's session.
  * H2  What a run of another agent said is not shown (ORCH-1), but what it continues is.
  * H3  What is kept no longer is not passed over in silence.
+ * H4  It goes back as far as the model can make something of it, and says where it begins later.
  */
 
 import { create } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role, type RunFork } from "#gen/toolbus/run/v1/run_pb.ts";
+import { tokensOfItems } from "../loop/transcript.ts";
 import { conversationFromState } from "../run/conversation.ts";
 import { foldLog, type RunState } from "../run/fold.ts";
 import type { RunLog } from "../run/journal.ts";
 import { itemsCutOff, itemsFromTurns } from "../run/view.ts";
+import { pastRunsOf } from "./past-runs.ts";
 import { entriesBackward, type QueueEntry, type SessionQueues } from "./queue.ts";
-
-export interface History {
-  readonly items: Item[];
-  /** Events of the inbox that joined one of these runs. */
-  readonly takenEventIds: ReadonlySet<string>;
-}
 
 /** What a run says of the one that it continues. */
 export interface Continuation {
@@ -30,21 +27,42 @@ export interface Continuation {
   readonly before: QueueEntry | undefined;
 }
 
-export async function readHistory(queues: SessionQueues, log: RunLog, run: Continuation): Promise<History> {
+export async function readHistory(
+  queues: SessionQueues,
+  log: RunLog,
+  run: Continuation,
+  maxTokens: () => Promise<number> = async () => Number.POSITIVE_INFINITY,
+): Promise<Item[]> {
   const parts: Item[][] = [];
-  const takenEventIds = new Set<string>();
+  let tokens = 0;
   for await (const state of runsBefore(queues, log, run)) {
     if (typeof state === "string") {
       parts.push([removed(state)]);
       break;
     }
-    for (const eventId of state.inbox?.eventIds ?? []) takenEventIds.add(eventId);
     if (state.accepted.agent !== run.agent) continue; // H2
+    if (tokens > 0 && tokens >= (await maxTokens())) {
+      parts.push([leftOut(state.runId)]); // H4
+      break;
+    }
     const { opening, turns, continuesEarlier } = conversationFromState(state);
-    parts.push([...opening, ...itemsFromTurns(turns), ...itemsCutOff(state)]);
+    const part = [...opening, ...itemsFromTurns(turns), ...itemsCutOff(state)];
+    parts.push(part);
+    tokens += tokensOfItems(part);
     if (!continuesEarlier) break;
   }
-  return { items: parts.reverse().flat(), takenEventIds };
+  return parts.reverse().flat();
+}
+
+/** H4: what a model with such a window can be asked about, or be given to summarise. */
+export function historyTokens(contextWindow: number): number {
+  return contextWindow === 0 ? 1_000_000 : contextWindow * 4;
+}
+
+/** H4. */
+function leftOut(runId: string): Item {
+  const text = `[What was said before, up to run ${runId}, is too long to be shown]`;
+  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
 }
 
 /** H3. */
@@ -55,33 +73,33 @@ function removed(runId: string): Item {
 
 /** H1; at the end, the id of a run that was removed (H3). */
 async function* runsBefore(queues: SessionQueues, log: RunLog, run: Continuation): AsyncGenerator<RunState | string> {
+  const past = pastRunsOf(queues, log);
   let { previousRunId, fork, before } = run;
   for (;;) {
-    const found = await (fork === undefined
-      ? findPrevious(queues, log, { previousRunId, before })
-      : findForked(queues, log, fork));
-    if (found === undefined) {
-      if (fork !== undefined) yield fork.runId;
-      return;
+    if (fork !== undefined) {
+      const found = await findForked(queues, log, fork);
+      if (found === undefined) {
+        yield fork.runId;
+        return;
+      }
+      yield found.state;
+      ({ previousRunId, fork } = found.state.accepted);
+      before = found.entry && (await queues.before(found.entry));
+      continue;
     }
-    yield found.state;
-    ({ previousRunId, fork } = found.state.accepted);
-    before = found.entry && (await queues.before(found.entry));
+    const from: QueueEntry | undefined = previousRunId === "" ? before : await past.find(previousRunId, before);
+    let goesElsewhere = false;
+    for await (const { state, ...at } of past.backward(from)) {
+      if (state === undefined && previousRunId !== "") return;
+      if (state === undefined) continue;
+      yield state;
+      ({ previousRunId, fork } = state.accepted);
+      before = at.before;
+      goesElsewhere = fork !== undefined || (previousRunId !== "" && previousRunId !== before?.queued.runId);
+      if (goesElsewhere) break;
+    }
+    if (!goesElsewhere) return;
   }
-}
-
-async function findPrevious(
-  queues: SessionQueues,
-  log: RunLog,
-  { previousRunId, before }: Pick<Continuation, "previousRunId" | "before">,
-): Promise<{ state: RunState; entry: QueueEntry } | undefined> {
-  for await (const entry of entriesBackward(queues, before)) {
-    const { runId } = entry.queued;
-    if (previousRunId !== "" && previousRunId !== runId) continue;
-    const state = await readState(log, runId);
-    if (state !== undefined) return { state, entry };
-  }
-  return undefined;
 }
 
 async function findForked(queues: SessionQueues, log: RunLog, { runId, atSequence }: RunFork) {

@@ -7,6 +7,7 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { readNews } from "../inbox/read-news.ts";
+import type { News } from "../inbox/take-news.ts";
 import type { LoopContext } from "../loop/context.ts";
 import type { DeltaWriter } from "../loop/deltas.ts";
 import { endDraftsOfRun } from "../loop/drafts.ts";
@@ -21,9 +22,10 @@ import { routerCallId } from "../run/call-id.ts";
 import { type ClaimedRun, Superseded } from "../run/claim.ts";
 import type { RunLog } from "../run/journal.ts";
 import type { ShowingParts } from "../showing/showing.ts";
-import { readHistory } from "./history.ts";
+import { historyTokens, readHistory } from "./history.ts";
 import { isPassing } from "./passing.ts";
-import type { ActiveRun, SessionQueues } from "./queue.ts";
+import type { ActiveRun, QueueEntry, SessionQueues } from "./queue.ts";
+import { takenEventIds } from "./taken-events.ts";
 import type { Log } from "./worker-options.ts";
 
 export interface Agents {
@@ -81,10 +83,11 @@ async function openContext(
   const before = await queues.before(entry);
   const { agent: name, previousRunId, fork } = accepted;
   const previous = { agent: name, previousRunId, fork, before };
-  const [agent, { items: history, takenEventIds }, news] = await Promise.all([
-    getAgent(options, run, signal),
-    readHistory(queues, log, previous),
-    readNews(options, run.state, signal),
+  const agentAsked = getAgent(options, run, signal);
+  const [agent, history, news] = await Promise.all([
+    agentAsked,
+    readHistory(queues, log, previous, async () => tokensBefore(await agentAsked)),
+    newsOfRun(options, run, before, signal),
   ]);
   const limits = limitsFrom(agent.limits, accepted.options?.limits);
   const unpriced = faultOfPrices(limits, agent);
@@ -94,7 +97,7 @@ async function openContext(
     models: modelsOfAgent(options, agent),
     limits,
     history,
-    news: { ...news, takenEventIds },
+    news,
     router,
     clock,
     signal,
@@ -113,6 +116,22 @@ async function openContext(
     onRetry: (error, afterMs) => logger.warn({ err: error, runId, afterMs }, "the model is asked again"),
     onFailover: (error, modelId) => logger.warn({ err: error, runId, modelId }, "the fallback model is asked"),
   };
+}
+
+/** History H4. */
+function tokensBefore({ model, fallbackModel }: Agent): number {
+  const windows = [model, fallbackModel].flatMap((config) => (config === undefined ? [] : [config.contextWindow]));
+  return historyTokens(Math.max(0, ...windows));
+}
+
+async function newsOfRun(
+  options: TurnLoopOptions,
+  run: ClaimedRun,
+  before: QueueEntry | undefined,
+  signal: AbortSignal,
+): Promise<News> {
+  const news = await readNews(options, run.state, signal);
+  return { ...news, takenEventIds: await takenEventIds(options.queues, options.log, before, news.events) };
 }
 
 function modelsOfAgent({ modelOf }: TurnLoopOptions, { name, model, fallbackModel }: Agent): ModelRow {
