@@ -20,10 +20,11 @@ function said(text: string): Item {
   return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
 }
 
-function openOptions(agent: string) {
+function openOptions(agent: string, nextAgent = "") {
   const log = createMemoryRunLog();
   let sessions = 0;
-  const sessionOf = (id: string) => create(SessionSchema, { id, agent, principal: "ada", state: SessionState.ACTIVE });
+  const sessionOf = (id: string) =>
+    create(SessionSchema, { id, agent, nextAgent, principal: "ada", state: SessionState.ACTIVE });
   const options: CreationOptions = {
     log,
     queues: createMemoryQueues(),
@@ -59,6 +60,14 @@ test("ORCH-1 LOOP-18 a run continues only one of its own session and agent", asy
   for (const foreign of ["elsewhere", "formers", "nothing"]) {
     await expect(start(foreign)).rejects.toMatchObject({ code: "not_found", reason: "RUN_UNKNOWN" });
   }
+});
+
+test("ORCH-1 while a session is switched, a run continues only one of the agent that it will have", async () => {
+  const { add, start } = openOptions("former", "next");
+  await add("formers", "s", "former");
+  await add("nexts", "s", "next");
+  await expect(start("formers")).rejects.toMatchObject({ code: "not_found", reason: "RUN_UNKNOWN" });
+  expect((await start("nexts")).accepted).toMatchObject({ previousRunId: "nexts", agent: "next" });
 });
 
 test("a fork has the agent, the options and the point of the other run, and needs no input", async () => {
