@@ -97,6 +97,23 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
     expect((await watchers.calls.cancelToolCall({ callId: "started" })).started).toBe(true);
   });
 
+  test("BUS-4 a run's call that its process puts down waits on, and whoever comes back for it gets its answer", async () => {
+    const sessionId = await shop.openSession();
+    await using service = new ExternalService(watchers.calls, { tools: ["charge"] }, neither);
+    const request = { sessionId, name: "charge", callId: "put-down", runId: "r1" };
+    const leaving = new AbortController();
+    const calling = callers.call(request, leaving.signal).catch(String);
+    await until(() => service.callIds.includes("put-down"), patience);
+    leaving.abort();
+    await calling;
+    expect(await shop.whenRecorded("put-down", ({ state }) => state !== ToolCallState.WAITING && state)).toBe(
+      ToolCallState.PENDING,
+    );
+    const again = callers.call({ ...request, recovering: true });
+    await watchers.calls.submitToolResult({ callId: "put-down", resultJson: '"paid"' });
+    expect((await again).output).toBe("paid");
+  });
+
   test("LOOP-15 cancelling a call that has its result changes nothing, and nothing is audited as canceled", async () => {
     const sessionId = await shop.openSession();
     await using _ = new ExternalService(watchers.calls, { tools: ["weigh"] });
