@@ -7,6 +7,7 @@ import { exitCodes, UsageFault } from "../fault.ts";
 import { printMessage, printNote } from "../print.ts";
 import { followRun } from "../run-follower.ts";
 import { createJsonRunPrinter, createRunPrinter } from "../run-printer.ts";
+import { startOnce } from "../start-once.ts";
 
 interface Options {
   session?: string;
@@ -14,6 +15,7 @@ interface Options {
   allow?: string[];
   toolChoice?: string;
   detach?: boolean;
+  key?: string;
 }
 
 export function addRunCommand(program: Command): void {
@@ -27,13 +29,15 @@ export function addRunCommand(program: Command): void {
     .option("--allow <tool...>", "narrow what may be called to these tools")
     .option("--tool-choice <choice>", "auto, required, none, or a tool that the first turn must call")
     .option("-d, --detach", "only start it and print it")
+    .option("--key <key>", "start it once for this key: who asks again with it gets the same run")
     .action(run);
 }
 
 async function run(agent: string, words: string[], options: Options, command: Command): Promise<void> {
+  if (options.key === "") throw new UsageFault("--key needs a value");
   const global = globalOptionsOf(command);
   const connection = openConnection(global);
-  const response = await connection.client(RunService).createRun({
+  const request = {
     ...(options.session === undefined ? { agent } : { sessionId: options.session }),
     input: [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: words.join(" ") } } })],
     options: {
@@ -41,7 +45,10 @@ async function run(agent: string, words: string[], options: Options, command: Co
       limits: { maxTurns: options.maxTurns ?? 0 },
       ...(options.toolChoice === undefined ? {} : { toolChoice: toolChoiceFrom(options.toolChoice) }),
     },
-  });
+  };
+  const response = await startOnce(options.key, (idempotencyKey) =>
+    connection.client(RunService).createRun({ ...request, idempotencyKey }),
+  );
   const started = response.run;
   if (started === undefined) throw new Error("the suite accepted the run without telling its id");
   if (options.detach) return printMessage(CreateRunResponseSchema, response);

@@ -25,6 +25,7 @@ import { linesOfReplay } from "../replay/lines.ts";
 import { replayFromEvents, textOfItem } from "../replay/replay.ts";
 import { followRun } from "../run-follower.ts";
 import { createJsonRunPrinter, createRunPrinter, endingText } from "../run-printer.ts";
+import { startOnce } from "../start-once.ts";
 import { watchRun } from "./watch.ts";
 
 const statusNames = Object.values(RunStatus).filter((value) => typeof value === "number" && value !== 0);
@@ -69,6 +70,7 @@ export function addRunsCommand(program: Command): void {
     .requiredOption("--at <sequence>", "last event that is kept; `toolbus runs replay` shows them", wholeNumber)
     .option("--input <text>", "what to say to it")
     .option("-d, --detach", "only start it and print it")
+    .option("--key <key>", "start it once for this key: who asks again with it gets the same run")
     .action(forkRun);
 }
 
@@ -174,15 +176,18 @@ async function readLog(connection: Connection, runId: string, at?: number): Prom
 
 async function forkRun(
   runId: string,
-  options: { at: number; input?: string; detach?: boolean },
+  options: { at: number; input?: string; detach?: boolean; key?: string },
   command: Command,
 ): Promise<void> {
   if (options.input === "") throw new UsageFault("--input needs a text");
+  if (options.key === "") throw new UsageFault("--key needs a value");
   const global = globalOptionsOf(command);
   const connection = openConnection(global);
   const message = { role: Role.USER, text: options.input ?? "" };
   const input = options.input === undefined ? [] : [create(ItemSchema, { item: { case: "message", value: message } })];
-  const response = await connection.client(RunService).forkRun({ runId, atSequence: options.at, input });
+  const response = await startOnce(options.key, (idempotencyKey) =>
+    connection.client(RunService).forkRun({ runId, atSequence: options.at, input, idempotencyKey }),
+  );
   const started = response.run;
   if (started === undefined) throw new Error("the suite accepted the run without telling its id");
   if (options.detach) return printLine(JSON.stringify(toJson(ForkRunResponseSchema, response)));

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Client } from "@connectrpc/connect";
 import type { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import type { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
@@ -13,6 +14,14 @@ interface Given {
   signal: AbortSignal;
 }
 type Generate = Extract<Ask, { kind: "generate" }>;
+
+/** Who is executed again after a crash may ask for something else: that is another run. */
+function digestOf({ prompt, instructions, agent }: Generate): string {
+  return createHash("sha256")
+    .update(JSON.stringify([prompt, instructions, agent]))
+    .digest("hex")
+    .slice(0, 32);
+}
 
 /** Models by way of runs: of one turn, without tools, in a session of their own that is closed afterwards. */
 export class AgentModels {
@@ -55,7 +64,7 @@ export class AgentModels {
           instructions: ask.instructions,
           limits,
         },
-        idempotencyKey: id,
+        idempotencyKey: `${id} ${digestOf(ask)}`,
       },
       { signal },
     );

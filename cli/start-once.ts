@@ -1,0 +1,21 @@
+import { randomUUID } from "node:crypto";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import { delay } from "#runtime/time/delay.ts";
+
+const attempts = 3;
+
+/** Starts what must not start twice: an answer that was lost is asked for again, under the same key. */
+export async function startOnce<T>(givenKey: string | undefined, send: (key: string) => Promise<T>): Promise<T> {
+  const key = givenKey ?? randomUUID();
+  const backoff = createBackoff({ initialMs: 100, maxMs: 400 });
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await send(key);
+    } catch (error) {
+      const mayPass = error instanceof ConnectError && error.code === Code.Unavailable;
+      if (!mayPass || attempt === attempts) throw error;
+      await delay(backoff.next());
+    }
+  }
+}
