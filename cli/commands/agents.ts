@@ -34,6 +34,10 @@ async function listAgents(_options: object, command: Command): Promise<void> {
     oneLine(agent?.description ?? ""),
   ]);
   printTable(["NAME", "MODEL", "FROM", "STATE", "DESCRIPTION"], rows);
+  for (const { agent, warnings } of response.agents.filter((one) => one.warnings.length > 0)) {
+    process.stderr.write(`${colors.yellow(`${agent?.name} has warnings`)}\n`);
+    for (const warning of warnings) process.stderr.write(`  ${warning}\n`);
+  }
   for (const { file, faults } of response.refusedFiles) {
     process.stderr.write(`${colors.red(`${file} is refused`)}\n`);
     for (const fault of faults) process.stderr.write(`  ${fault}\n`);
@@ -57,7 +61,7 @@ async function applyAgent(file: string, options: { dryRun?: boolean }, command: 
 
 async function readAgent(file: string): Promise<Agent> {
   try {
-    return agentFromFile(JSON.parse(await readFile(file, "utf8")) as JsonObject);
+    return agentFromFile(JSON.parse((await readFile(file, "utf8")).replace(/^\uFEFF/, "")) as JsonObject);
   } catch (cause) {
     throw new UsageFault(`${file} is no agent: ${messageFromUnknown(cause)}`, { cause });
   }

@@ -41,6 +41,7 @@ describe("files of agents and tools", () => {
         'sources[0].provider: there is no provider "nobody"',
         'tools.aliases.lost: points to "nowhere", which does not exist',
         'tools.use[0]: "@x" is neither a name nor @source/tool',
+        "tools.use: no tool resolves (a warning)",
       ],
     });
     await rm(join(suite.agentsDirectory, "faulty.json"));
@@ -84,6 +85,7 @@ describe("files of agents and tools", () => {
       expect.stringMatching(/^mcp\.servers\[1\]: /),
       expect.stringMatching(/^mcp\.servers\[1\]: /),
       expect.stringMatching(/^mcp\.servers\[1\]: /),
+      expect.stringMatching(/^tools\.use: is empty.* \(a warning\)$/),
     ]);
     await write(suite.agentsDirectory, "other.json", { name: "other" }); // all files are loaded again
     await until(() => agentOf("other"));

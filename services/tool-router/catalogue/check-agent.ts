@@ -9,6 +9,7 @@ export interface AgentCheck {
   /** ORCH-3: whether no pattern reaches the catalogue's tool. */
   isByNameOnly: (name: string) => boolean;
   hasProvider: (name: string) => boolean;
+  hasAgent: (name: string) => boolean;
 }
 
 /** What makes an agent unusable, and what its operator should know (ORCH-3, ORCH-5); each with its path. */
@@ -24,7 +25,7 @@ export function checkAgent(agent: Agent, check: AgentCheck): AgentFindings {
     ...faultsOfReferences(agent),
     ...faultsOfPrices(agent),
   ];
-  return { faults, warnings: faults.length > 0 ? [] : warningsOf(agent, check) };
+  return { faults, warnings: warningsOf(agent, check) };
 }
 
 function faultsOfSources(agent: Agent, { hasProvider }: AgentCheck): string[] {
@@ -109,6 +110,9 @@ function warningsOf(agent: Agent, check: AgentCheck): string[] {
   if (use.length > 0 && warnings.length === use.length) warnings.push("tools.use: no tool resolves");
   const isEmpty = use.length === 0 && (agent.sources.length > 0 || allowed.length > 0);
   if (isEmpty) warnings.push("tools.use: is empty, so that no tool of a source or the catalogue can be called");
+  for (const [index, { agent: name }] of agent.subAgents.entries()) {
+    if (!check.hasAgent(name)) warnings.push(`subAgents[${index}].agent: there is no agent ${JSON.stringify(name)}`);
+  }
   for (const [index, tool] of toolsOfSubAgents(agent).entries()) {
     if (!policy.isInUse(tool))
       warnings.push(`subAgents[${index}]: ${tool} is not in tools.use, so that it cannot be called`);

@@ -61,11 +61,17 @@ export class CatalogueEditor {
     return catalogue.storedAgent(agent.name);
   }
 
-  /** Everything that is wrong with an agent, by the contract and as the catalogue stands; the same for files and RPC. */
-  faultsOfAgent(agent: Agent): string[] {
+  /**
+   * Everything that is wrong with an agent, by the contract and as the catalogue stands; the same for files and RPC. With what is
+   * wrong, also of its form, goes what would be doubtful once that is mended.
+   */
+  faultsOfAgent(agent: Agent, isFaulty = false): string[] {
     const { catalogue, servers } = this.#parts;
-    const faults = [...faultsByContract(AgentSchema, agent), ...catalogue.findings(agent).faults];
-    return [...faults, ...faultsOfServers(agent, servers)];
+    const { faults: found, warnings } = catalogue.findings(agent);
+    const faults = [...faultsByContract(AgentSchema, agent), ...found, ...faultsOfServers(agent, servers)];
+    if (faults.length === 0 && !isFaulty) return [];
+    const paths = new Set(faults.map(pathOf));
+    return [...faults, ...warnings.filter((one) => !paths.has(pathOf(one))).map((one) => `${one} (a warning)`)];
   }
 
   async applyTool(tool: Tool, origin: string): Promise<StoredTool> {
@@ -158,6 +164,10 @@ export class CatalogueEditor {
       ...(message.startsWith("agent") ? { agent: name } : { tool: name }),
     });
   }
+}
+
+function pathOf(finding: string): string {
+  return finding.slice(0, finding.indexOf(": "));
 }
 
 function refuseForeign(what: string, name: string, standing: string, origin: string): void {

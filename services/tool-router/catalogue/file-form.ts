@@ -32,7 +32,7 @@ export function createFileForm<T>(schema: Schema): (text: string) => Parsed<T> {
   return (text) => {
     let value: unknown;
     try {
-      value = JSON.parse(text);
+      value = JSON.parse(text.replace(/^\uFEFF/, "")); // editors of some systems write a byte order mark
     } catch (error) {
       return { kind: "faulty", faults: [`is no JSON: ${messageFromUnknown(error)}`] };
     }

@@ -157,13 +157,35 @@ describe("tools of the catalogue", () => {
   });
 });
 
+test("files may begin with a byte order mark", () => {
+  expect(parseToolFile('\uFEFF{"name":"t","executionType":"internal"}')).toMatchObject({ kind: "parsed" });
+  expect(parseAgentFile('\uFEFF{"name":"a"}')).toMatchObject({ kind: "parsed" });
+});
+
 describe("agents", () => {
   const check = {
     hasTool: (name: string) => name === "echo",
     isByNameOnly: () => false,
     hasToolLike: (matches: (name: string) => boolean) => matches("echo"),
     hasProvider: () => true,
+    hasAgent: (name: string) => name === "helper",
   };
+
+  test("ORCH-5 say what is doubtful beside what is wrong", () => {
+    const [helper, nobody] = ["helper", "nobody"].map((name) => create(SubAgentSchema, { agent: name }));
+    const faulty = agent({ use: ["nada", "@nope/x", "agent_*"], allowed: ["zzz"], aliases: { a: "b", b: "a" } });
+    const { faults, warnings } = checkAgent({ ...faulty, subAgents: [helper!, nobody!] }, check);
+    expect(faults).toEqual([
+      "tools.aliases.a: leads in a circle (a → b → a)",
+      "tools.aliases.b: leads in a circle (b → a → b)",
+    ]);
+    expect(warnings).toEqual([
+      'tools.use[0]: there is no tool "nada"; only a provider\'s own offer can fill it',
+      'tools.use[1]: no source "nope" is declared; only a provider\'s own offer can fill it',
+      'subAgents[1].agent: there is no agent "nobody"',
+      'tools.allowed[0]: "zzz" is not in tools.use',
+    ]);
+  });
 
   test("ORCH-5 say which of their tools do not exist", () => {
     const { faults, warnings } = checkAgent(

@@ -68,7 +68,7 @@ export async function openCatalogueFiles(
       if (warnings.length > 0 && warned.get(agent.name) !== told) options.onWarnings(agent.name, warnings);
       warned.set(agent.name, told);
     },
-    faultsOf: (agent) => editor.faultsOfAgent(agent),
+    faultsOf: (agent) => editor.faultsOfAgent(agent, true),
     remove: (name, file) => editor.removeAgent(name, file),
     standing: () => catalogue.agents.map(({ agent, origin }) => ({ name: agent?.name ?? "", origin })),
   };
