@@ -10,6 +10,8 @@ export const exitCodes = {
   usage: 2,
   /** No gateway answers at the address. */
   unreachable: 3,
+  /** Ended by Ctrl-C, as shells say it. */
+  interrupted: 130,
 } as const;
 
 /** A fault of the command line itself. */

@@ -1,10 +1,12 @@
 import { Code, ConnectError, createClient, createRouterTransport } from "@connectrpc/connect";
 import { afterEach, expect, test, vi } from "vitest";
+import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { type CallToolRequest, ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import type { Connection } from "./connection.ts";
 import { resultOfToolCall } from "./tool-call.ts";
 
 const call = { sessionId: "s", name: "tool", argumentsJson: "{}" };
+const untroubled = new AbortController().signal;
 const silence = "nothing was heard of the call for 3000 ms";
 
 afterEach(() => {
@@ -36,7 +38,7 @@ function listenToStderr(): string[] {
 test("a call whose router falls silent is made again under its id, and that is said", async () => {
   const { connection, requests } = openGateway(2);
   const told = listenToStderr();
-  expect(await resultOfToolCall(connection, call)).toMatchObject({ outputJson: '"done"' });
+  expect(await resultOfToolCall(connection, call, untroubled)).toMatchObject({ outputJson: '"done"' });
   expect(requests.map(({ recovering }) => recovering)).toEqual([false, true, true]);
   expect(new Set(requests.map(({ callId }) => callId)).size).toBe(1);
   expect(requests[0]?.callId).not.toBe("");
@@ -47,6 +49,34 @@ test("a call whose router falls silent is made again under its id, and that is s
 test("a call that is lost again and again ends with the fault", async () => {
   const { connection, requests } = openGateway(100);
   listenToStderr();
-  await expect(resultOfToolCall(connection, call)).rejects.toThrow(silence);
+  await expect(resultOfToolCall(connection, call, untroubled)).rejects.toThrow(silence);
   expect(requests).toHaveLength(5);
+});
+
+test("TOOL-9 a call that is interrupted is cancelled, and its result says so", async () => {
+  const told = listenToStderr();
+  const interruption = new AbortController();
+  const [begun, cancelled] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
+  const transport = createRouterTransport(({ service }) => {
+    service(ToolRouterService, {
+      async *callTool({ callId }) {
+        begun.resolve(callId);
+        await cancelled.promise;
+        yield { event: { case: "result", value: { isError: true, outputJson: '"the call was cancelled"' } } };
+      },
+    });
+    service(ToolCallService, {
+      cancelToolCall({ callId }) {
+        cancelled.resolve(callId);
+        return { started: true };
+      },
+    });
+  });
+  const connection: Connection = { url: "", client: (service) => createClient(service, transport) };
+  const result = resultOfToolCall(connection, call, interruption.signal);
+  const callId = await begun.promise;
+  interruption.abort();
+  expect(await cancelled.promise).toBe(callId);
+  expect(await result).toMatchObject({ isError: true });
+  expect(told).toContain(`the call ${callId} is cancelled\n`);
 });

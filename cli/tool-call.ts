@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { type CallToolResponse, ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
@@ -18,20 +19,39 @@ const repetitions = 4;
 
 /**
  * The result of a call. One that is lost with the service that had it in its hands is made again under the same id: what must
- * not happen twice does not, and then answers `outcome_unknown`.
+ * not happen twice does not, and then answers `outcome_unknown`. When `signal` aborts, the call is cancelled, whoever has it; its
+ * result then says so.
  */
-export async function resultOfToolCall(connection: Connection, call: ToolCall): Promise<ToolResult> {
+export async function resultOfToolCall(
+  connection: Connection,
+  call: ToolCall,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  signal.throwIfAborted();
   const callId = randomUUID();
+  const cancel = () => void cancelToolCall(connection, callId);
+  signal.addEventListener("abort", cancel);
+  using stack = new DisposableStack();
+  stack.defer(() => signal.removeEventListener("abort", cancel));
   const backoff = createBackoff({ initialMs: 100, maxMs: 1_000 });
   for (let repetition = 0; ; repetition += 1) {
     try {
       const answers = connection.client(ToolRouterService).callTool({ ...call, callId, recovering: repetition > 0 });
       return await resultOf(answers);
     } catch (error) {
-      if (!isLost(error) || repetition === repetitions) throw error;
+      if (!isLost(error) || repetition === repetitions || signal.aborted) throw error;
       printNote(`${error.rawMessage}: the call ${callId} is repeated (${repetition + 1} of ${repetitions})`);
     }
     await delay(backoff.next());
+  }
+}
+
+async function cancelToolCall(connection: Connection, callId: string): Promise<void> {
+  printNote(`the call ${callId} is cancelled`);
+  try {
+    await connection.client(ToolCallService).cancelToolCall({ callId, reason: "interrupted by its caller" });
+  } catch (error) {
+    printNote(`it could not be cancelled: ${ConnectError.from(error).rawMessage}`);
   }
 }
 

@@ -3,6 +3,7 @@ import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
 import { exitCodes, UsageFault } from "../fault.ts";
+import { openInterruption } from "../interruption.ts";
 import { printLine, printMessage } from "../print.ts";
 import { resultOfToolCall } from "../tool-call.ts";
 
@@ -26,13 +27,16 @@ async function callTool(tool: string, text: string, options: Options, command: C
   const global = globalOptionsOf(command);
   const connection = openConnection(global);
   const argumentsJson = await readArguments(text);
+  using interruption = openInterruption();
+  const { signal } = interruption;
   const session = await openSession(connection, options);
   try {
-    const result = await resultOfToolCall(connection, { sessionId: session.id, name: tool, argumentsJson });
+    const result = await resultOfToolCall(connection, { sessionId: session.id, name: tool, argumentsJson }, signal);
     if (global.json) printMessage(ToolResultSchema, result);
     else printLine(result.outputJson);
     if (result.isError) process.exitCode = exitCodes.failure;
   } finally {
+    if (signal.aborted) process.exitCode = exitCodes.interrupted;
     if (session.isOwn) await connection.client(SessionService).closeSession({ sessionId: session.id });
   }
 }
