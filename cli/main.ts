@@ -34,10 +34,11 @@ const program = new Command("toolbus")
     "after",
     `
 Exit codes:
-  0  done
-  1  a run that did not complete, a tool that answered with an error, a service that failed
-  2  a command, an option or an argument that does not fit
-  3  no gateway answers at the address
+  0    done
+  1    a run that did not complete, a tool that answered with an error, a service that failed
+  2    a command, an option or an argument that does not fit
+  3    no gateway answers at the address
+  130  ended by Ctrl-C
 
 Examples:
   toolbus up                                       start everything
