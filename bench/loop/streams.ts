@@ -9,6 +9,7 @@
  */
 
 import { execFile } from "node:child_process";
+import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
 import { type BenchResult, rounded } from "../result.ts";
 import { cpuMicrosecondsOf } from "./cpu.ts";
@@ -18,6 +19,8 @@ import { startRun, type World } from "./world.ts";
 const bench = "loop";
 const deltaMs = 20;
 const spokenMs = 8_000;
+const settlingMs = 500;
+const windowMs = 3_500;
 const onTimeMs = 250;
 const shareOnTime = 0.98;
 const trials = [100, 200, 300, 400, 600, 800];
@@ -49,13 +52,15 @@ export async function* measureStreams(world: World): AsyncIterable<BenchResult> 
   yield result("streams_held", held, "runs");
 }
 
-/** Lets so many runs speak at once, and counts from the time when all of them do to the time when the first is done. */
+/**
+ * Lets so many runs speak at once, and looks at the tokens that are due in a window of time after all of them have begun. It
+ * listens a quarter of a second longer than the window, as the last tokens of it are on time until then.
+ */
 async function speak(world: World, count: number): Promise<Trial> {
   const plan = { ...quiet, turns: 0, deltas: (spokenMs + count * 20) / deltaMs, deltaMs };
   const latenesses: number[] = [];
-  let isCounting = false;
+  let window = { fromMs: Number.POSITIVE_INFINITY, toMs: Number.POSITIVE_INFINITY };
   let speaking = 0;
-  let startedAt = 0;
   const allSpeak = Promise.withResolvers<void>();
 
   async function watch(): Promise<void> {
@@ -68,32 +73,27 @@ async function speak(world: World, count: number): Promise<Trial> {
         speaking += 1;
         if (speaking === count) allSpeak.resolve();
       }
-      if (!isCounting) continue;
       const now = Date.now();
-      for (const dueAt of dueTimesOf(update.value.delta.value)) if (dueAt >= startedAt) latenesses.push(now - dueAt);
+      for (const dueAt of dueTimesOf(update.value.delta.value)) {
+        if (dueAt >= window.fromMs && dueAt < window.toMs) latenesses.push(now - dueAt);
+      }
     }
   }
 
-  const cpu = () => cpuOfAll(world);
   // more than can be held are cut off: what their watchers did not hear is missing in the count
   const watches = Array.from({ length: count }, () => watch().catch(() => {}));
   await Promise.race([allSpeak.promise, Promise.all(watches)]);
-  startedAt = Date.now() + 500;
-  isCounting = true;
-  const before = cpu();
-  const counted = new Promise((resolve) => setTimeout(resolve, spokenMs / 2));
-  await counted;
-  const cpuMicroseconds = cpu() - before;
-  isCounting = false;
+  await wait(settlingMs);
+  const fromMs = Date.now();
+  window = { fromMs, toMs: fromMs + windowMs };
+  const before = cpuOfAll(world);
+  await wait(windowMs);
+  const cpuMicroseconds = cpuOfAll(world) - before;
+  await wait(onTimeMs);
   const heard = latenesses.length;
-  const due = Math.round((count * (spokenMs / 2 - 500)) / deltaMs);
+  const onTime = latenesses.filter((ms) => ms <= onTimeMs).length;
   await Promise.all(watches);
-  return {
-    due,
-    heard,
-    onTime: latenesses.filter((ms) => ms <= onTimeMs).length,
-    cpuMicroseconds: (cpuMicroseconds * (spokenMs / 2 - 500)) / (spokenMs / 2),
-  };
+  return { due: Math.round((count * windowMs) / deltaMs), heard, onTime, cpuMicroseconds };
 }
 
 function cpuOfAll(world: World): number {
