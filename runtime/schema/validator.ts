@@ -6,9 +6,6 @@ import { KeptSchemas } from "./kept-schemas.ts";
 import { createPatternEngine, PatternTooSlow } from "./patterns.ts";
 import { createTimeLimit, OutOfTime } from "./time-limit.ts";
 
-export { messageFromError } from "./error-text.ts";
-export { isObject } from "./json-object.ts";
-
 /** A JSON text that was read and found to fit, or what is wrong with it. */
 export type Validation = { kind: "valid"; value: unknown } | { kind: "invalid"; message: string };
 

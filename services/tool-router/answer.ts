@@ -1,7 +1,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Effect, ExecutionType, type Tool, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { isObject, type Validator } from "#runtime/schema/validator.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
+import type { Validator } from "#runtime/schema/validator.ts";
 import { fitsRecord } from "./record-size.ts";
 import { AGENT_SWITCHED } from "./switching/failures.ts";
 

@@ -1,3 +1,5 @@
+import { isObject } from "#runtime/schema/json-object.ts";
+
 /** ECMAScript's access to the source text of JSON, which the library's types do not know. */
 interface SourceJson {
   parse(text: string, revive: (key: string, value: unknown, context: { source: string }) => unknown): unknown;
@@ -14,5 +16,5 @@ export function parseKeepingNumbers(text: string): unknown {
 
 /** Whether this is an object of the text, and no number of it. */
 export function isJsonObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !isRawJSON(value);
+  return isObject(value) && !isRawJSON(value);
 }

@@ -1,5 +1,5 @@
 import type { RunBounds, Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
-import { isObject } from "#runtime/schema/validator.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
 import type { Answer } from "../answer.ts";
 import type { FlightControl } from "../flights.ts";
 import type { Begun } from "../record.ts";

@@ -2,7 +2,7 @@ import type { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { isObject } from "#runtime/schema/validator.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
 import { type Answer, failure, success, successJson } from "../../answer.ts";
 
 export interface Incoming {
