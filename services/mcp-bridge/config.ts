@@ -1,7 +1,7 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
+import { operatorsFromReader } from "#runtime/config/operators.ts";
 import { secretsFromEnvironment } from "#runtime/config/secrets.ts";
 import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
-import { LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
 
 export interface McpBridgeConfig extends ServiceConfig {
   /** By name, for `${secret:NAME}`; from the variables `TOOLBUS_SECRET_<NAME>`. */
@@ -41,7 +41,7 @@ export function readConfig(env: NodeJS.ProcessEnv): McpBridgeConfig {
     callTimeoutMs: reader.milliseconds("TOOLBUS_MCP_CALL_TIMEOUT", { default: 60_000, min: 1 }),
     maxMessageBytes: reader.integer("TOOLBUS_MCP_MAX_MESSAGE_BYTES", { default: 64 * 2 ** 20, min: 1_024 }),
     transportModules: reader.list("TOOLBUS_MCP_TRANSPORTS", { default: [] }),
-    operators: new Set([LOCAL_PRINCIPAL, ...reader.list("TOOLBUS_OPERATORS", { default: [] })]),
+    operators: operatorsFromReader(reader),
   };
   reader.finish();
   return config;

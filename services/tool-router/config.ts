@@ -1,7 +1,7 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
+import { operatorsFromReader } from "#runtime/config/operators.ts";
 import { secretsFromEnvironment } from "#runtime/config/secrets.ts";
 import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
-import { LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
 
 export interface Config extends ServiceConfig {
   agentsDirectory: string;
@@ -58,7 +58,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     acknowledgeMs: reader.milliseconds("TOOLBUS_WATCHER_ACKNOWLEDGE", { default: 5_000, min: 100 }),
     workerStartupMs: reader.milliseconds("TOOLBUS_WORKER_STARTUP", { default: 180_000, min: 0 }),
     hasOtherTransports: reader.list("TOOLBUS_MCP_TRANSPORTS", { default: [] }).length > 0,
-    operators: new Set([LOCAL_PRINCIPAL, ...reader.list("TOOLBUS_OPERATORS", { default: [] })]),
+    operators: operatorsFromReader(reader),
   };
   reader.finish();
   return config;
