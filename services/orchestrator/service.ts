@@ -6,6 +6,7 @@ import { openAuditTrail } from "#runtime/audit/trail.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { openBackground } from "#runtime/lifecycle/background.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
@@ -27,7 +28,7 @@ import { createLiveUpdates } from "./subscriptions/live-updates.ts";
 import { createRouterClients } from "./subscriptions/router-clients.ts";
 import { createInboxClient, createShowingClient } from "./subscriptions/spaces-clients.ts";
 import { createStreamQueues } from "./subscriptions/stream-queues.ts";
-import { createStreamRetention, openSweeping } from "./subscriptions/stream-retention.ts";
+import { createStreamRetention } from "./subscriptions/stream-retention.ts";
 import { createStreamRunKeys, createStreamRunLog, tellLive } from "./subscriptions/stream-run-log.ts";
 import { createStreamTimers, openDueTimers } from "./subscriptions/stream-timers.ts";
 import { openStreamWakes } from "./subscriptions/stream-wakes.ts";
@@ -142,7 +143,7 @@ export async function openOrchestrator(
   });
   stack.use(server);
   const sweep = { retention: createStreamRetention(bus), queues, log, clock, logger, keptMs: config.retentionMs };
-  stack.use(openSweeping((signal) => keepSweeping(sweep, signal)));
+  stack.use(openBackground((signal) => keepSweeping(sweep, signal)));
   stack.defer(() =>
     stopping.abort(new Failure("unavailable", "this orchestrator stops: watch again", { reason: "STOPPING" })),
   );

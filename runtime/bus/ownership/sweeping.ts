@@ -1,3 +1,4 @@
+import { openBackground } from "../../lifecycle/background.ts";
 import { delay } from "../../time/delay.ts";
 import type { Bus } from "../bus.ts";
 import { listTokens, readEntry, removeEntry } from "./entry.ts";
@@ -15,14 +16,7 @@ export interface SweepingOptions {
 
 /** Removes the entries of owners that are gone, so that keys nobody asks for again do not fill the bucket. */
 export function openSweeping(options: SweepingOptions): AsyncDisposable {
-  const end = new AbortController();
-  const running = run(options, end.signal);
-  return {
-    async [Symbol.asyncDispose]() {
-      end.abort();
-      await running;
-    },
-  };
+  return openBackground((signal) => run(options, signal));
 }
 
 async function run(options: SweepingOptions, signal: AbortSignal): Promise<void> {

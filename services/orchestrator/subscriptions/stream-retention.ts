@@ -34,15 +34,3 @@ export function createStreamRetention(bus: Bus): Retention {
     },
   };
 }
-
-/** Nothing of a sweep is held: it is cut off wherever it is. */
-export function openSweeping(sweep: (signal: AbortSignal) => Promise<void>): AsyncDisposable {
-  const closing = new AbortController();
-  const sweeping = sweep(closing.signal);
-  return {
-    async [Symbol.asyncDispose]() {
-      closing.abort(new Error("this process stops"));
-      await sweeping;
-    },
-  };
-}

@@ -12,6 +12,7 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
 import { messagesUntil } from "#runtime/bus/messages-until.ts";
+import { openBackground } from "#runtime/lifecycle/background.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -43,14 +44,7 @@ export async function openDueTimers(
   logger: Pick<Log, "warn">,
 ): Promise<AsyncDisposable> {
   const consumer = await openConsumer(bus);
-  const closing = new AbortController();
-  const running = passOn(bus, consumer, { wakes, logger, signal: closing.signal });
-  return {
-    async [Symbol.asyncDispose]() {
-      closing.abort(new Error("the timers are left to others"));
-      await running;
-    },
-  };
+  return openBackground((signal) => passOn(bus, consumer, { wakes, logger, signal }));
 }
 
 async function openConsumer(bus: Bus): Promise<Consumer> {

@@ -6,6 +6,7 @@ import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
 import { messagesUntil } from "#runtime/bus/messages-until.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { openBackground } from "#runtime/lifecycle/background.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -27,8 +28,6 @@ export interface DeliveryOptions {
  * reaches the inboxes even if the instance that stored it died right after.
  */
 export async function openDeliveries(bus: Bus, { deliver, logger }: DeliveryOptions): Promise<AsyncDisposable> {
-  const stopping = new AbortController();
-  const { signal } = stopping;
   await persist(bus.link, () => ensureConsumer(bus), { what: `creating consumer ${durable}`, isPassing });
 
   const handle = async (message: JsMsg) => {
@@ -46,7 +45,7 @@ export async function openDeliveries(bus: Bus, { deliver, logger }: DeliveryOpti
     }
   };
 
-  const run = async () => {
+  const run = async (signal: AbortSignal) => {
     const backoff = createBackoff({ initialMs: 20, maxMs: 1_000 });
     while (!signal.aborted) {
       try {
@@ -60,13 +59,7 @@ export async function openDeliveries(bus: Bus, { deliver, logger }: DeliveryOpti
       await delay(backoff.next(), signal).catch(() => {}); // aborted: the loop's condition sees it
     }
   };
-  const running = run();
-  return {
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await running;
-    },
-  };
+  return openBackground(run);
 }
 
 function eventFromMessage(message: JsMsg): SpaceEvent {

@@ -44,15 +44,3 @@ export function createCallRoom(bus: Bus): CallRoom {
     },
   };
 }
-
-/** Nothing of a sweep is held: it is cut off wherever it is. */
-export function openSweeping(sweep: (signal: AbortSignal) => Promise<void>): AsyncDisposable {
-  const closing = new AbortController();
-  const sweeping = sweep(closing.signal);
-  return {
-    async [Symbol.asyncDispose]() {
-      closing.abort(new Error("this process stops"));
-      await sweeping;
-    },
-  };
-}

@@ -1,5 +1,6 @@
 import type { Bus } from "#runtime/bus/bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { openBackground } from "#runtime/lifecycle/background.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../audit.ts";
 import { createCancellation } from "../cancellation.ts";
@@ -16,7 +17,7 @@ import { Desk } from "../watch/desk.ts";
 import { createLostWatchers } from "../watch/lost-watchers.ts";
 import type { Offers } from "../watch/watching.ts";
 import { type CallDuties, openCallDuties } from "./call-duties.ts";
-import { createCallRoom, openSweeping } from "./call-room.ts";
+import { createCallRoom } from "./call-room.ts";
 import { openCallStore } from "./call-store.ts";
 import { openOffers } from "./offers.ts";
 import { openRunningCalls } from "./running-calls.ts";
@@ -88,7 +89,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
     }),
   );
   const retention = { room: createCallRoom(bus), clock, keptMs: KEPT_MS, onFault };
-  stack.use(openSweeping((signal) => keepSweeping(retention, signal)));
+  stack.use(openBackground((signal) => keepSweeping(retention, signal)));
   const running = stack.use(openRunningCalls(bus, { flights, ownership, onFault }));
   stack.defer(() => closing.abort());
   const outside = createOutside({

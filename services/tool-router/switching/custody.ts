@@ -1,4 +1,5 @@
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
+import { openBackground } from "#runtime/lifecycle/background.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Stored } from "../documents.ts";
 import { isSettled } from "./failures.ts";
@@ -17,16 +18,15 @@ const LOOK_MS = 500;
 /** Minds the sessions that are on their way: one whose router is gone is taken over here (S5 of steps.ts). */
 export function openCustody({ news, switching, fleet, clock }: CustodyParts): AsyncDisposable {
   const underWay = new Map<string, Stored<Session>>();
-  const closing = new AbortController();
   news.mind((told) => {
     if (isSettled(told.value)) underWay.delete(told.key);
     else underWay.set(told.key, told);
   });
 
-  async function look(): Promise<void> {
-    while (!closing.signal.aborted) {
-      await clock.delay(LOOK_MS, closing.signal).catch(() => {}); // closing: the loop's condition sees it
-      if (closing.signal.aborted) return;
+  async function look(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await clock.delay(LOOK_MS, signal).catch(() => {}); // closing: the loop's condition sees it
+      if (signal.aborted) return;
       const orphans = [...underWay.values()].filter(
         ({ value: { holder } }) => holder === fleet.self || !fleet.isAlive(holder),
       );
@@ -34,11 +34,5 @@ export function openCustody({ news, switching, fleet, clock }: CustodyParts): As
     }
   }
 
-  const looking = look();
-  return {
-    async [Symbol.asyncDispose]() {
-      closing.abort();
-      await looking;
-    },
-  };
+  return openBackground(look);
 }
