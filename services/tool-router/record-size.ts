@@ -19,6 +19,14 @@ function writtenBytes(json: string): number {
   return Buffer.byteLength(JSON.stringify(json));
 }
 
+/** What one character takes there at most, as an escape. */
+const WRITTEN_CHARACTER_BYTES = 6;
+
+/** Most are so short that they need not be written to be measured. */
+function fits(json: string, maxBytes: number): boolean {
+  return json.length * WRITTEN_CHARACTER_BYTES + 2 <= maxBytes || writtenBytes(json) <= maxBytes;
+}
+
 /** Larger arguments go to their tool, but stand neither in the record nor in the space: there a digest tells them apart. */
 export function recordedArguments(argumentsJson: string): string {
   if (fitsAsArguments(argumentsJson)) return argumentsJson;
@@ -35,15 +43,15 @@ export function faultOfHandedArguments(argumentsJson: string): string | undefine
 }
 
 function fitsAsArguments(argumentsJson: string): boolean {
-  return writtenBytes(argumentsJson) <= MAX_ARGUMENTS_BYTES;
+  return fits(argumentsJson, MAX_ARGUMENTS_BYTES);
 }
 
 /** A larger schema is not recorded: results that come from outside are then not checked against it. */
 export function recordedSchema(outputSchemaJson: string): string {
-  return writtenBytes(outputSchemaJson) <= MAX_SCHEMA_BYTES ? outputSchemaJson : "";
+  return fits(outputSchemaJson, MAX_SCHEMA_BYTES) ? outputSchemaJson : "";
 }
 
 /** Whether the result can be recorded as it is. */
 export function fitsRecord({ outputJson, storedReference }: Answer): boolean {
-  return storedReference !== "" || writtenBytes(outputJson) <= MAX_RECORDED_RESULT_BYTES;
+  return storedReference !== "" || fits(outputJson, MAX_RECORDED_RESULT_BYTES);
 }
