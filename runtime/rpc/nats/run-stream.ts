@@ -5,30 +5,17 @@ import {
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import {
-  ConnectError,
-  type ContextValues,
-  createContextValues,
-  type Interceptor,
-  type StreamRequest,
-  type StreamResponse,
-} from "@connectrpc/connect";
+import { ConnectError, createContextValues, type StreamRequest, type StreamResponse } from "@connectrpc/connect";
 import { runStreamingCall } from "@connectrpc/connect/protocol";
 import { parseAnswer } from "./answer.ts";
 import { abortFromSignal } from "./call-signal.ts";
-import { type ClientContext, type ClientRequest, errorOfCall, type MethodRoute, type Progress } from "./client-call.ts";
+import { type ClientContext, type ClientRequest, errorOfCall, type Progress } from "./client-call.ts";
+import type { CallInit } from "./outgoing-call.ts";
 import { assertMessageFits } from "./parts.ts";
 import { runServerStream } from "./run-server-stream.ts";
 import { callStream } from "./stream-call.ts";
 
-export interface StreamInit<I extends DescMessage, O extends DescMessage> {
-  readonly method: DescMethodStreaming<I, O>;
-  readonly route: MethodRoute;
-  readonly interceptors: Interceptor[];
-  readonly signal: AbortSignal | undefined;
-  readonly timeoutMs: number | undefined;
-  readonly header: ConstructorParameters<typeof Headers>[0];
-  readonly contextValues: ContextValues | undefined;
+interface StreamInit<I extends DescMessage, O extends DescMessage> extends CallInit<DescMethodStreaming<I, O>> {
   readonly messages: AsyncIterable<MessageInitShape<I>>;
 }
 

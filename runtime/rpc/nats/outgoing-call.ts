@@ -1,0 +1,87 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import {
+  Code,
+  ConnectError,
+  type ContextValues,
+  createContextValues,
+  type Interceptor,
+  type StreamRequest,
+  type UnaryRequest,
+} from "@connectrpc/connect";
+import { abortFromSignal, CallSignal } from "./call-signal.ts";
+import type { ClientRequest, MethodRoute, Progress } from "./client-call.ts";
+import { LazyMetadata } from "./lazy-metadata.ts";
+
+/** One call of a generated client as it came, without what it says. */
+export interface CallInit<D extends DescMethod> {
+  readonly method: D;
+  readonly route: MethodRoute;
+  readonly interceptors: Interceptor[];
+  readonly signal: AbortSignal | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly header: ConstructorParameters<typeof Headers>[0];
+  readonly contextValues: ContextValues | undefined;
+}
+
+/**
+ * A call on its way through its interceptors and to the server, with its deadline. The signal, the metadata and the context
+ * values are made when they are asked for.
+ */
+export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
+  readonly signal: CallSignal;
+  readonly progress: Progress = { stage: "unsent" };
+  /** What the first of the interceptors gets. */
+  readonly request: R;
+  readonly #subject: string;
+  readonly #metadata: LazyMetadata;
+  readonly #deadline: number | undefined;
+
+  constructor(init: CallInit<DescMethod>, stream: R["stream"], message: R["message"]) {
+    const { method, route, timeoutMs } = init;
+    const signal = new CallSignal(init.signal, timeoutMs);
+    const metadata = new LazyMetadata(init.header);
+    let values = init.contextValues;
+    this.signal = signal;
+    this.#subject = route.subject;
+    this.#metadata = metadata;
+    this.#deadline = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
+    this.request = {
+      stream,
+      method,
+      service: method.parent,
+      requestMethod: "POST",
+      url: route.url,
+      message,
+      get signal() {
+        return signal.signal;
+      },
+      get header() {
+        return metadata.headers;
+      },
+      get contextValues() {
+        values ??= createContextValues();
+        return values;
+      },
+    } as R; // the method is of its kind
+  }
+
+  /** What is sent, from what the last of the interceptors passed on. */
+  sent(passed: R): ClientRequest {
+    const isSame = passed === this.request;
+    return {
+      subject: this.#subject,
+      header: isSame ? this.#metadata.touched : passed.header,
+      deadline: this.#deadline,
+      abort: isSame ? this.signal : abortFromSignal(passed.signal),
+      progress: this.progress,
+    };
+  }
+
+  /** Ends the call with what was thrown, or with what gave it up before. */
+  fail(thrown: unknown): ConnectError {
+    const { aborted } = this.signal;
+    const error = aborted ? ConnectError.from(aborted.reason, Code.Canceled) : ConnectError.from(thrown);
+    this.signal.end(error);
+    return error;
+  }
+}
