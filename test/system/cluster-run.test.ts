@@ -1,14 +1,12 @@
 // The whole suite against three NATS nodes, with a run in it when the node that leads its log is killed.
 
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
 import { RunService, type WatchRunResponse } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { ItemSchema, Role, type RunEvent, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { followRun } from "../../cli/run-follower.ts";
 import { openCluster } from "../harness/cluster.ts";
+import { writeCountingAgent } from "../harness/counting-agent.ts";
 import { openTestSuite } from "../harness/suite.ts";
 
 const steps = Array.from({ length: 25 }, (_, index) => index + 1);
@@ -16,7 +14,8 @@ const steps = Array.from({ length: 25 }, (_, index) => index + 1);
 it("BUS-6 LOOP-13 a run through the gateway ends well though the node that leads its log is killed meanwhile", async () => {
   await using stack = new AsyncDisposableStack();
   const cluster = stack.use(await openCluster());
-  const directories = await writeConfiguration(stack);
+  const turns = steps.map((step) => ({ calls: [{ name: "note", arguments: { step } }] }));
+  const directories = await writeCountingAgent(stack, turns);
   const url = cluster.url.replaceAll("nats://", `nats://${cluster.user}:${cluster.password}@`);
   const suite = stack.use(
     await openTestSuite({
@@ -61,29 +60,3 @@ it("BUS-6 LOOP-13 a run through the gateway ends well though the node that leads
     steps.map((step) => ({ success: true, args: { step } })),
   );
 });
-
-/** An agent that replays a script of many turns, each with a call of an INTERNAL tool. */
-async function writeConfiguration(stack: AsyncDisposableStack): Promise<NodeJS.ProcessEnv> {
-  const root = await mkdtemp(join(tmpdir(), "toolbus-test-counting-"));
-  stack.defer(() => rm(root, { recursive: true, force: true }));
-  const turns = steps.map((step) => ({ calls: [{ name: "note", arguments: { step } }] }));
-  const files = {
-    "agents/counting.json": {
-      name: "counting",
-      model: { provider: "scripted", model: "counting.json" },
-      tools: { use: ["note"] },
-      limits: { maxTurns: 50 },
-    },
-    "tools/note.json": { name: "note", executionType: "internal", effect: "pure" },
-    "models/counting.json": { turns: [...turns, { text: "done" }] },
-  };
-  for (const [path, value] of Object.entries(files)) {
-    await mkdir(join(root, path, ".."), { recursive: true });
-    await writeFile(join(root, path), JSON.stringify(value));
-  }
-  return {
-    TOOLBUS_AGENTS: join(root, "agents"),
-    TOOLBUS_TOOLS: join(root, "tools"),
-    TOOLBUS_SCRIPTS: join(root, "models"),
-  };
-}

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -9,6 +9,7 @@ import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { runToEnd } from "../harness/plain-run.ts";
 import { openTestSuite, type TestSuite } from "../harness/suite.ts";
+import { writeFiles } from "../harness/write-files.ts";
 
 /** A hosted tool that uses the agent's tools and a model, and is told what it may not. */
 const BRIEF = `
@@ -84,9 +85,8 @@ beforeAll(async () => {
     "data/note.txt": "the note",
     "secret.txt": "what nobody may read",
   };
-  for (const folder of ["agents", "models", "tools", "hosted", "workers", "data"]) await mkdir(join(directory, folder));
-  for (const [name, content] of Object.entries(files))
-    await writeFile(join(directory, name), typeof content === "string" ? content : JSON.stringify(content));
+  await writeFiles(directory, files);
+  await mkdir(join(directory, "workers"));
   suite = await openTestSuite({
     env: {
       TOOLBUS_AGENTS: join(directory, "agents"),

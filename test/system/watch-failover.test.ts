@@ -1,8 +1,5 @@
 // Watches through the gateway while the orchestrators that serve them, and that hold the runs, are killed.
 
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
@@ -10,16 +7,22 @@ import { expect, it } from "vitest";
 import { RunService, type WatchRunResponse } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { until } from "#runtime/time/until.ts";
+import { writeCountingAgent } from "../harness/counting-agent.ts";
 import { signalProcess } from "../harness/processes.ts";
 import { openTestSuite } from "../harness/suite.ts";
 
 const rooms = ["gateway", "orchestrator", "tool-router", "caller-relay", "spaces"];
 const steps = Array.from({ length: 12 }, (_, index) => index + 1);
 const textOf = (step: number) => `this is what is said in the turn of number ${step} before a note is made of it all`;
+const slowTurn = (step: number) => ({
+  text: textOf(step),
+  deltaDelayMs: 20,
+  calls: [{ name: "note", arguments: { step } }],
+});
 
 it("LOOP-10 LOOP-13 a watch through the gateway outlives every orchestrator: no event is missing or told twice, there is one end", async () => {
   await using stack = new AsyncDisposableStack();
-  const env = await writeConfiguration(stack);
+  const env = await writeCountingAgent(stack, steps.map(slowTurn));
   const suite = stack.use(await openTestSuite({ rooms, env, restart: false }));
   const orchestrators = [suite.services.find(({ room }) => room === "orchestrator"), await suite.start("orchestrator")];
   const input = create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: "go" } } });
@@ -84,34 +87,4 @@ function openWatch(transport: Transport, runId: string) {
     watch.error = error;
   });
   return watch;
-}
-
-/** An agent that says something slowly in each of many turns, and calls a tool. */
-async function writeConfiguration(stack: AsyncDisposableStack): Promise<NodeJS.ProcessEnv> {
-  const root = await mkdtemp(join(tmpdir(), "toolbus-test-watches-"));
-  stack.defer(() => rm(root, { recursive: true, force: true }));
-  const turns = steps.map((step) => ({
-    text: textOf(step),
-    deltaDelayMs: 20,
-    calls: [{ name: "note", arguments: { step } }],
-  }));
-  const files = {
-    "agents/counting.json": {
-      name: "counting",
-      model: { provider: "scripted", model: "counting.json" },
-      tools: { use: ["note"] },
-      limits: { maxTurns: 50 },
-    },
-    "tools/note.json": { name: "note", executionType: "internal", effect: "pure" },
-    "models/counting.json": { turns: [...turns, { text: "done" }] },
-  };
-  for (const [path, value] of Object.entries(files)) {
-    await mkdir(join(root, path, ".."), { recursive: true });
-    await writeFile(join(root, path), JSON.stringify(value));
-  }
-  return {
-    TOOLBUS_AGENTS: join(root, "agents"),
-    TOOLBUS_TOOLS: join(root, "tools"),
-    TOOLBUS_SCRIPTS: join(root, "models"),
-  };
 }

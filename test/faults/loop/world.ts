@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Client } from "@connectrpc/connect";
@@ -8,6 +8,7 @@ import { type Bus, openBus } from "#runtime/bus/bus.ts";
 import { clientFor } from "#runtime/rpc/client.ts";
 import { openTestServer, type TestServer } from "../../harness/bus.ts";
 import { openNatsProxy, type Verdict } from "../../harness/nats-proxy.ts";
+import { writeFiles } from "../../harness/write-files.ts";
 import { type FaultyService, openFaultyService } from "../faulty-service.ts";
 import { type EffectServer, openEffectServer } from "./effect-server.ts";
 import type { Effect } from "./history/history.ts";
@@ -133,10 +134,8 @@ function environmentOf({ broker, models, outside, directory, instance }: Surroun
 }
 
 async function writeCatalogue(directory: string, outside: EffectServer): Promise<void> {
-  const write = async (kind: string, name: string, content: object) => {
-    await mkdir(join(directory, kind), { recursive: true });
-    await writeFile(join(directory, kind, `${name}.json`), JSON.stringify({ name, ...content }));
-  };
+  const write = (kind: string, name: string, content: object) =>
+    writeFiles(directory, { [`${kind}/${name}.json`]: { name, ...content } });
   for (const [tool, effect] of classesByTool) {
     const execution = { url: `http://127.0.0.1:${outside.port}/${tool}` };
     await write("tools", tool, { executionType: "gateway", visible: false, effect, execution });

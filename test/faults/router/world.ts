@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
@@ -9,6 +9,7 @@ import { type Bus, openBus } from "#runtime/bus/bus.ts";
 import { clientFor } from "#runtime/rpc/client.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestServer, type TestServer } from "../../harness/bus.ts";
+import { writeFiles } from "../../harness/write-files.ts";
 import { type FaultyService, openFaultyService } from "../faulty-service.ts";
 import { openPeer, type Peer } from "./peer.ts";
 import { agentName, type SubmitterWord, tools, type WatcherWord } from "./setting.ts";
@@ -96,10 +97,8 @@ function environmentOf(broker: TestServer, directory: string, instance: string):
 }
 
 async function writeCatalogue(directory: string): Promise<void> {
-  const write = async (kind: string, name: string, content: object) => {
-    await mkdir(join(directory, kind), { recursive: true });
-    await writeFile(join(directory, kind, `${name}.json`), JSON.stringify({ name, ...content }));
-  };
+  const write = (kind: string, name: string, content: object) =>
+    writeFiles(directory, { [`${kind}/${name}.json`]: { name, ...content } });
   for (const { name, isAsync, effect, timeoutMs } of tools) {
     const timeout = timeoutMs > 0 ? { timeout: timeoutMs } : {};
     await write("tools", name, { executionType: "external", visible: false, isAsync, effect, ...timeout });
