@@ -1,8 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
-import { delay } from "#runtime/time/delay.ts";
+import { resumed } from "#runtime/rpc/resumed.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import type { Connection } from "./connection.ts";
 import type { RunPrinter } from "./run-printer.ts";
 
@@ -20,42 +20,34 @@ export interface FollowOptions {
  * stream that breaks is opened again behind the last stored event, until that fails for `patienceMs`.
  */
 export async function followRun(connection: Connection, runId: string, options: FollowOptions): Promise<RunStatus> {
-  const patienceMs = options.patienceMs ?? 15_000;
+  const { printer, patienceMs = 15_000, staysWhileParked = false } = options;
   const runs = connection.client(RunService);
-  const backoff = createBackoff({ initialMs: 100, maxMs: 2_000 });
-  let next = options.fromSequence ?? 0;
-  let failingSince: number | undefined;
-  let ended: RunStatus | undefined;
-  for (;;) {
-    // Leaving a stream does not end it: the other side learns of it by the signal.
-    const leaving = new AbortController();
-    const openedAt = Date.now();
-    const leave = () => leaving.abort(options.signal?.reason);
-    options.signal?.addEventListener("abort", leave, { once: true });
+  using leaving = openEnding(options.signal); // leaving a stream does not end it: the other side learns of it by the signal
+  const { signal } = leaving;
+  let fromSequence = options.fromSequence ?? 0;
+  let status: RunStatus = RunStatus.UNSPECIFIED;
+  const hasEnded = () => status !== RunStatus.UNSPECIFIED;
+
+  async function* open() {
     try {
-      const stream = runs.watchRun({ runId, fromSequence: next, includeDeltas: true }, { signal: leaving.signal });
-      for await (const response of stream) {
-        options.printer.show(response);
-        failingSince = undefined;
-        backoff.reset();
-        const { update } = response;
-        if (update.case !== "event") continue;
-        next = update.value.sequence + 1;
-        if (update.value.event.case === "ended") ended = update.value.event.value.status;
-        if (update.value.event.case === "parked" && !options.staysWhileParked) return RunStatus.REQUIRES_ACTION;
-      }
-      if (ended === undefined) throw new ConnectError("the stream ended before the run", Code.Unavailable);
-      return ended;
+      yield* runs.watchRun({ runId, fromSequence, includeDeltas: true }, { signal });
     } catch (error) {
-      if (ended !== undefined) return ended;
-      const isPassing = error instanceof ConnectError && error.code === Code.Unavailable;
-      const hasStood = Date.now() - openedAt > patienceMs; // quiet, as that of a run that waits
-      failingSince = hasStood ? Date.now() : (failingSince ?? Date.now());
-      if (!isPassing || Date.now() - failingSince > patienceMs) throw error;
-      await delay(backoff.next(), options.signal);
-    } finally {
-      options.signal?.removeEventListener("abort", leave);
-      leave();
+      if (!hasEnded()) throw error;
     }
+    if (!hasEnded()) throw new ConnectError("the stream ended before the run", Code.Unavailable);
+  }
+
+  try {
+    for await (const response of resumed({ open, patienceMs, signal })) {
+      printer.show(response);
+      const { update } = response;
+      if (update.case !== "event") continue;
+      fromSequence = update.value.sequence + 1;
+      if (update.value.event.case === "ended") status = update.value.event.value.status;
+      if (update.value.event.case === "parked" && !staysWhileParked) return RunStatus.REQUIRES_ACTION;
+    }
+    return status;
+  } finally {
+    leaving.end();
   }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { isUnavailable } from "#runtime/failure/connect.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
 
@@ -13,8 +13,7 @@ export async function startOnce<T>(givenKey: string | undefined, send: (key: str
     try {
       return await send(key);
     } catch (error) {
-      const mayPass = error instanceof ConnectError && error.code === Code.Unavailable;
-      if (!mayPass || attempt === attempts) throw error;
+      if (!isUnavailable(error) || attempt === attempts) throw error;
       await delay(backoff.next());
     }
   }

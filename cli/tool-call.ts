@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
 import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import { type CallToolResponse, ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { isUnavailable } from "#runtime/failure/connect.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
 import type { Connection } from "./connection.ts";
@@ -68,7 +69,7 @@ async function resultOf(answers: AsyncIterable<CallToolResponse>): Promise<ToolR
 
 /** A gateway that cannot be reached at all is another matter. */
 function isLost(error: unknown): error is ConnectError {
-  return error instanceof ConnectError && error.code === Code.Unavailable && !isUnreachable(error);
+  return isUnavailable(error) && !isUnreachable(error);
 }
 
 function progressLine({ progress, total, message }: { progress: number; total: number; message: string }): string {

@@ -39,6 +39,11 @@ export function failureFromConnectError(error: unknown): Failure {
   return new Failure(failureCodeFromCode(connectError.code), connectError.rawMessage, options);
 }
 
+/** Whether whoever was called could not be reached, fell silent or stops: another one may answer, or the same one later. */
+export function isUnavailable(error: unknown): error is ConnectError {
+  return error instanceof ConnectError && error.code === Code.Unavailable;
+}
+
 /** For servers: turns what handlers throw, in the middle of a stream too, into errors of the wire, and logs what went wrong inside. */
 export function createFailureInterceptor(logger: Pick<Logger, "error">): Interceptor {
   return (next) => async (request) => {

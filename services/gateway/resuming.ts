@@ -1,5 +1,5 @@
 /**
- * Streams that outlive the instance that serves them.
+ * Streams that outlive the instance that serves them, by `resumed` of the runtime.
  *
  * R1  A stream whose request says where to begin and whose messages say where they stand is opened again, on any
  *     instance, behind what was passed on, when it breaks for a passing reason (`unavailable`: the instance fell silent,
@@ -12,7 +12,6 @@
  */
 
 import { clone, create, type DescMessage, type DescMethod, isMessage, type MessageShape } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
 import {
   type DeltaCursor,
   DeltaCursorSchema,
@@ -29,10 +28,9 @@ import {
   WatchSpaceRequestSchema,
   WatchSpaceResponseSchema,
 } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { isUnavailable } from "#runtime/failure/connect.ts";
 import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
-import { delay } from "#runtime/time/delay.ts";
-import { openEnding } from "#runtime/time/ending.ts";
+import { type Resumable, resumed } from "#runtime/rpc/resumed.ts";
 
 type Message = MessageShape<DescMessage>;
 
@@ -44,51 +42,24 @@ export interface Place {
   passes(message: Message): boolean;
 }
 
-export interface Resuming {
+export interface Resuming extends Pick<Resumable<Message>, "stopping"> {
   readonly place: Place;
   readonly open: (request: Message) => AsyncIterable<Message>;
   /** Aborts when the client has left, or its time is up. */
   readonly signal: AbortSignal;
-  /** Aborts when this process stops: what breaks from then on stays broken. */
-  readonly stopping?: AbortSignal | undefined;
   readonly patienceMs?: number;
 }
 
-/** What stood for this long was served, though it may have had nothing to tell: a dead instance is noticed sooner. */
-const standsAfterMs = 10_000;
-
-export async function* resuming(options: Resuming): AsyncIterable<Message> {
-  const { place, open, signal, stopping, patienceMs = 60_000 } = options;
-  const backoff = createBackoff({ initialMs: 50, maxMs: 2_000 });
+export async function* resuming({ place, open, patienceMs = 60_000, ...ends }: Resuming): AsyncIterable<Message> {
   let hasBegun = false;
-  let failingSinceMs: number | undefined;
-  for (;;) {
-    const openedAtMs = performance.now();
-    try {
-      for await (const message of open(place.request())) {
-        hasBegun = true;
-        failingSinceMs = undefined;
-        if (place.passes(message)) yield message; // R2
-      }
-      return;
-    } catch (error) {
-      hasBegun ||= deliveryOf(error) !== "NOT_SENT";
-      const brokeAtMs = performance.now();
-      const hasStood = failingSinceMs === undefined || brokeAtMs - openedAtMs > standsAfterMs;
-      if (hasStood) backoff.reset();
-      failingSinceMs = hasStood ? brokeAtMs : failingSinceMs;
-      const isGivenUp = brokeAtMs - (failingSinceMs ?? brokeAtMs) > patienceMs;
-      if (!hasBegun || isGivenUp || !isPassing(error)) throw error; // R4, R5
-      using ending = openEnding(signal, stopping);
-      await delay(backoff.next(), ending.signal).catch(() => {
-        throw signal.aborted ? signal.reason : error; // R4
-      });
-    }
+  const isPassing = (error: unknown) => {
+    hasBegun ||= deliveryOf(error) !== "NOT_SENT";
+    return hasBegun && isUnavailable(error); // R4, R5
+  };
+  for await (const message of resumed({ open: () => open(place.request()), isPassing, patienceMs, ...ends })) {
+    hasBegun = true;
+    if (place.passes(message)) yield message; // R2
   }
-}
-
-function isPassing(error: unknown): boolean {
-  return error instanceof ConnectError && error.code === Code.Unavailable;
 }
 
 /** The place of a stream's client; undefined when the stream cannot be resumed. */
