@@ -27,7 +27,7 @@ import { unlessAborted } from "../time/unless-aborted.ts";
 import { publishAcknowledged } from "./acknowledged.ts";
 import type { Bus } from "./bus.ts";
 import { failureFromRefusal, isConflict, isPassing } from "./jetstream-errors.ts";
-import { persist } from "./link.ts";
+import { isLost, persist } from "./link.ts";
 import { maxMessageBytes, refuseTooLarge } from "./message-size.ts";
 import { PlainHeaders } from "./plain-headers.ts";
 import { streamOfSubject } from "./streams-of-subjects.ts";
@@ -204,10 +204,6 @@ function headersFrom(fields: Readonly<Record<string, string>> = {}) {
   const result = new PlainHeaders();
   for (const name in fields) result.set(name, fields[name] ?? "");
   return result;
-}
-
-function isLost(error: unknown): boolean {
-  return error instanceof Failure && error.reason === "BUS_DISCONNECTED";
 }
 
 function unknownOutcome(append: FencedAppend, cause: unknown): Failure {

@@ -21,7 +21,7 @@ export function isConflict(error: unknown): boolean {
  * be of that kind is not: a mistake of the program would be repeated for ever.
  */
 export function isPassing(error: unknown): boolean {
-  if (error instanceof JetStreamApiError) return error.status >= 503 && failureFromRefusal(error) === undefined;
+  if (error instanceof JetStreamApiError) return error.status >= 503 && !isStoreFull(error);
   if (error instanceof JetStreamError) return !("code" in error) || error.code !== badRequest;
   if (error instanceof errors.RequestError) return !(error.cause instanceof errors.PermissionViolationError);
   if (passingErrors.some((kind) => error instanceof kind)) return true;
@@ -46,7 +46,7 @@ const passingErrors = [
 ];
 
 /** The server's refusal of a message for a store, as a failure; undefined when it is none. */
-export function failureFromRefusal(error: unknown, store = "unknown"): Failure | undefined {
+export function failureFromRefusal(error: unknown, store: string): Failure | undefined {
   if (!(error instanceof JetStreamApiError)) return undefined;
   if (error.code === codes.messageTooLarge) {
     return new Failure("invalid_argument", "the message is larger than its store takes", {
@@ -54,11 +54,14 @@ export function failureFromRefusal(error: unknown, store = "unknown"): Failure |
       cause: error,
     });
   }
-  const isFull = error.code === codes.storeFailed && /maximum|exceeded|resource/i.test(error.message);
-  if (!isFull) return undefined;
+  if (!isStoreFull(error)) return undefined;
   return new Failure("resource_exhausted", `the store is full: ${store}: ${error.message}`, {
     reason: "STORE_FULL",
     metadata: { store },
     cause: error,
   });
+}
+
+function isStoreFull(error: JetStreamApiError): boolean {
+  return error.code === codes.storeFailed && /maximum|exceeded|resource/i.test(error.message);
 }

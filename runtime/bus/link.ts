@@ -84,6 +84,11 @@ function lost(): Failure {
   return new Failure("unavailable", "the connection to NATS was lost", { reason: "BUS_DISCONNECTED" });
 }
 
+/** Whether this is the reason of `down`: what was under way when the server was lost. */
+export function isLost(error: unknown): boolean {
+  return error instanceof Failure && error.reason === "BUS_DISCONNECTED";
+}
+
 export interface PersistOptions {
   signal?: AbortSignal | undefined;
   /** After this it throws `unavailable`, with the last cause. Without limit unless told. */
@@ -119,10 +124,6 @@ export async function persist<T>(link: Link, action: () => Promise<T>, options: 
     }
     await delay(backoff.next(), options.signal);
   }
-}
-
-function isLost(error: unknown): boolean {
-  return error instanceof Failure && error.reason === "BUS_DISCONNECTED";
 }
 
 function givenUp(options: PersistOptions, cause: unknown): Failure {
