@@ -2,6 +2,7 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { transformInvokeImplementation } from "@connectrpc/connect/protocol";
+import { encoded } from "./encoded.ts";
 import { headersFromMetadata } from "./headers.ts";
 import { invokeServerStream } from "./invoke-server-stream.ts";
 import { invokeUnary } from "./invoke-unary.ts";
@@ -63,7 +64,7 @@ async function answerStreamed(call: ServerCall, answers: AsyncIterator<Message>)
   const first = await answers.next();
   if (first.done) return answerEach(call, answers, first);
   const second = answers.next();
-  if (await endsAtOnce(second)) return call.answer(toBinary(call.method.spec.method.output, first.value));
+  if (await endsAtOnce(second)) return call.answer(encoded(call.method.spec.method.output, first.value));
   await answerEach(call, answers, first, second);
 }
 
@@ -77,7 +78,7 @@ async function answerEach(
     const { done, value } = await (known.shift() ?? answers.next());
     const { header, trailer } = context.answered;
     if (done) return channel.end(headersFromMetadata({ header: isFirst ? header : undefined, trailer }));
-    const answer = toBinary(method.spec.method.output, value);
+    const answer = encoded(method.spec.method.output, value);
     assertMessageFits("the answer", answer);
     await channel.send(answer, isFirst ? { headers: headersFromMetadata({ header }) } : {});
   }

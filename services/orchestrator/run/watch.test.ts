@@ -150,3 +150,29 @@ describe("a watcher that comes back", () => {
     await expect(late).rejects.toMatchObject({ code: "out_of_range" });
   });
 });
+
+test("LOOP-10 all watchers of a run are given what came live as it came, so that it is encoded for none of them", async () => {
+  const log = createMemoryRunLog();
+  const events = [{ case: "accepted" as const, value: {} }, claimed(1), turn(1, 1, "one"), ended];
+  const stored = events.map((event, sequence) => create(RunEventSchema, { runId: "r", sequence, event }));
+  await log.append(stored[0]!, 0);
+  const updates: LiveUpdate[] = [
+    delta({ turn: 1, attempt: 1, n: 0 }, "one"),
+    ...stored.map((value, index) => ({
+      update: create(WatchRunResponseSchema, { update: { case: "event", value } }),
+      position: index + 1,
+    })),
+  ];
+  const told = async () => {
+    const news = [...updates];
+    const subscription = { next: async () => news.shift(), [Symbol.asyncDispose]: async () => {} };
+    const options = { log, live: { subscribe: async () => subscription }, askForSnapshot: () => {} };
+    const request = { runId: "r", fromSequence: 1, includeDeltas: true, cursor: undefined, asker: undefined };
+    return Array.fromAsync(watchRun(options, request, new AbortController().signal));
+  };
+  const came = updates.map(({ update }) => update).filter((_, index) => index !== 1);
+  for (const given of await Promise.all([told(), told()])) {
+    expect(given).toHaveLength(came.length);
+    for (const [index, update] of given.entries()) expect(update).toBe(came[index]);
+  }
+});

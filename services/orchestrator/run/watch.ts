@@ -12,6 +12,7 @@
  * V7  A stream that ends well has shown the terminal event: who asks for what lies behind it is refused. To
  *     ask for what follows the last event is to have seen the end: nothing is left to show.
  * V8  Who was shown something of a turn in the middle of which the run ends is told, before the end, what the record has of it.
+ * V9  What came live is shown as it came: it is one message for all watchers, and its bytes are known.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -78,7 +79,7 @@ export async function* watchRun(
     if (mustRead) {
       for (const stored of await log.read(runId, position)) {
         position = stored.position;
-        yield* view.event(stored.event);
+        for (const shown of view.event(stored.event)) yield shown;
       }
       if (position === 0) notFound(runId);
       if (view.hasEnded) return refuseBehindEnd(request, view.nextSequence - 1); // V4, V7
@@ -91,13 +92,13 @@ export async function* watchRun(
     if (update?.case === "event") {
       mustRead = update.value.sequence > view.nextSequence || news?.position === undefined; // V1
       if (mustRead || news?.position === undefined) continue;
-      yield* view.event(update.value);
+      for (const shown of view.event(update.value, news.update)) yield shown;
       position = Math.max(position, news.position);
       if (view.hasEnded) return refuseBehindEnd(request, view.nextSequence - 1); // V4, V7
       yield* view.draft(); // V6
     } else if (includeDeltas && update?.case !== undefined) {
-      const step = view.live(update);
-      yield* step.shown;
+      const step = view.live(update, news?.update);
+      for (const shown of step.shown) yield shown;
       if (step.isGap && view.holder !== undefined) askForSnapshot(view.holder, runId);
     }
   }
@@ -119,13 +120,13 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }:
   let hasEnded = false;
   let hasAskedAt: string | undefined;
 
-  function* take(step: Step): Generator<WatchRunResponse> {
+  function* take(step: Step, came?: WatchRunResponse): Generator<WatchRunResponse> {
     cursor = step.cursor;
-    for (const { kind, value } of step.shown) yield responseFrom(kind, value);
+    for (const { kind, value } of step.shown) yield responseFrom(kind, value, came);
   }
 
   /** V1: what was shown already is passed over. */
-  function* event(stored: RunEvent): Generator<WatchRunResponse> {
+  function* event(stored: RunEvent, came?: WatchRunResponse): Generator<WatchRunResponse> {
     if (stored.sequence < nextSequence) return;
     nextSequence = stored.sequence + 1;
     const body = stored.event;
@@ -145,7 +146,7 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }:
       if (includeDeltas && stored.sequence >= fromSequence) yield* take(step);
       else cursor = step.cursor;
     }
-    if (stored.sequence >= fromSequence) yield responseFrom("event", stored);
+    if (stored.sequence >= fromSequence) yield responseFrom("event", stored, came);
   }
 
   function* showDraft(): Generator<WatchRunResponse> {
@@ -153,7 +154,7 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }:
       yield* take(stepFromSnapshot(cursor, resetFromDraft(draft), committedTurns));
   }
 
-  function live(update: Exclude<WatchRunResponse["update"], { case: "event" | undefined }>) {
+  function live(update: Exclude<Shape, { case: "event" }>, came: WatchRunResponse | undefined) {
     const step =
       update.case === "delta"
         ? stepFromDelta(cursor, update.value, committedTurns)
@@ -162,7 +163,7 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }:
     const isGap = step.isGap && hasAskedAt !== place; // one question an attempt: its answer is on the way
     if (step.isGap) hasAskedAt = place;
     else if (step.shown.length > 0) hasAskedAt = undefined;
-    return { shown: take(step), isGap };
+    return { shown: take(step, came), isGap };
   }
 
   return {
@@ -183,7 +184,9 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }:
 
 type Shape = Exclude<WatchRunResponse["update"], { case: undefined }>;
 
-function responseFrom(kind: Shape["case"], value: Shape["value"]): WatchRunResponse {
+/** V9 */
+function responseFrom(kind: Shape["case"], value: Shape["value"], came?: WatchRunResponse): WatchRunResponse {
+  if (came?.update.value === value) return came;
   return create(WatchRunResponseSchema, { update: { case: kind, value } as Shape });
 }
 

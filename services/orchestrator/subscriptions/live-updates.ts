@@ -1,7 +1,8 @@
 /**
  * What is told of runs, to those who watch them in this process.
  *
- * U1  A run has one subscription, which the first of its watchers opens and the last closes. A message is decoded once.
+ * U1  A run has one subscription, which the first of its watchers opens and the last closes. A message is decoded once, and
+ *     goes on to all of them as the bytes that it came as.
  * U2  A watcher has joined before it asks the server whether the subscription stands, and reads the log after that: nothing falls
  *     between the two, whoever opened it.
  * U3  Each watcher holds what it has not read for itself, up to a limit: who reads nothing costs the others nothing.
@@ -13,6 +14,7 @@ import { WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
+import { keepEncoded } from "#runtime/rpc/nats/encoded.ts";
 import type { LiveUpdate, LiveUpdates } from "../run/watch.ts";
 import { type Inlet, openInlet } from "./live-inlet.ts";
 import { runSubjects } from "./run-subjects.ts";
@@ -92,6 +94,7 @@ function updateFromMessage(message: Msg): LiveUpdate | undefined {
   const position = message.headers?.get(positionHeader);
   try {
     const update = fromBinary(WatchRunResponseSchema, message.data);
+    keepEncoded(update, message.data.slice()); // of its own: the connection's buffer holds others as well
     return { update, ...(position && { position: Number(position) }) };
   } catch {
     return undefined; // no update, whoever sent it
