@@ -1,5 +1,6 @@
 import { type DescEnum, type DescMessage, type MessageShape, toJson } from "@bufbuild/protobuf";
 import { createColors } from "picocolors";
+import type { ToolProgress } from "#gen/toolbus/tool/v1/tool_pb.ts";
 
 /** Colours only where somebody looks. */
 export const colors = createColors(process.stdout.isTTY === true && process.env.NO_COLOR === undefined);
@@ -32,6 +33,11 @@ export function printTable(head: readonly string[], rows: readonly (readonly str
 /** Text that fits into a table's cell. */
 export function oneLine(text: string): string {
   return text.replace(/\s+/g, " ").trim();
+}
+
+/** `3/7 copied` */
+export function progressText({ progress, total, message }: ToolProgress): string {
+  return `${total > 0 ? `${progress}/${total}` : progress} ${message}`.trim();
 }
 
 /** A value of the contract's enumerations in words: RUN_STATUS_REQUIRES_ACTION is `requires action`. */

@@ -10,7 +10,7 @@ import {
   RunStatus,
   RunStatusSchema,
 } from "#gen/toolbus/run/v1/run_pb.ts";
-import { colors, nameOfValue, oneLine } from "./print.ts";
+import { colors, nameOfValue, oneLine, progressText } from "./print.ts";
 
 /** Where a run's course is written: standard output, or a test's list. */
 export type Write = (text: string) => void;
@@ -39,7 +39,10 @@ export function createRunPrinter(write: Write): RunPrinter {
 
   const showDelta = ({ delta }: RunDelta) => {
     if (delta.case === "text") text(delta.value);
-    if (delta.case === "progress") line(colors.dim(`    ${delta.value.callId} ${progressText(delta.value.progress)}`));
+    if (delta.case === "progress") {
+      const { callId, progress } = delta.value;
+      line(colors.dim(`    ${callId} ${progress === undefined ? "" : progressText(progress)}`));
+    }
     if (delta.case === "log") line(colors.dim(`    ${delta.value.callId} ${delta.value.log?.message ?? ""}`));
   };
 
@@ -69,7 +72,7 @@ export function createRunPrinter(write: Write): RunPrinter {
         return line(`${mark} ${shorten(result?.outputJson ?? "null")} ${colors.dim(callId)}`);
       }
       case "answerDropped":
-        return line(colors.dim(`(this answer ${whyDropped(event.value)} is dropped)`));
+        return line(colors.dim(`(this answer ${whyDropped(event.value)} and is dropped)`));
       case "parked":
         return line(colors.yellow(`waits for outputs of ${event.value.calls.map((call) => call.name).join(", ")}`));
       case "ended":
@@ -86,14 +89,8 @@ export function createRunPrinter(write: Write): RunPrinter {
   };
 }
 
-function whyDropped({ brokeOff }: AnswerDropped): string {
-  return brokeOff ? "broke off, and" : "went against tool_choice, or held nothing, and";
-}
-
-function progressText(progress: { progress: number; total: number; message: string } | undefined): string {
-  if (progress === undefined) return "";
-  const { progress: done, total, message } = progress;
-  return `${total > 0 ? `${done}/${total}` : done} ${message}`.trim();
+export function whyDropped({ brokeOff }: AnswerDropped): string {
+  return brokeOff ? "broke off," : "went against tool_choice, or held nothing,";
 }
 
 export function endingText({ status, reason, error }: Pick<RunEnded, "status" | "reason" | "error">): string {

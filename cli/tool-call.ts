@@ -8,7 +8,7 @@ import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
 import type { Connection } from "./connection.ts";
 import { isUnreachable } from "./fault.ts";
-import { printNote } from "./print.ts";
+import { printNote, progressText } from "./print.ts";
 
 export interface ToolCall {
   sessionId: string;
@@ -59,7 +59,7 @@ async function cancelToolCall(connection: Connection, callId: string): Promise<v
 async function resultOf(answers: AsyncIterable<CallToolResponse>): Promise<ToolResult> {
   let result: ToolResult | undefined;
   for await (const { event } of answers) {
-    if (event.case === "progress") printNote(progressLine(event.value));
+    if (event.case === "progress") printNote(progressText(event.value));
     if (event.case === "log") printNote(event.value.message);
     if (event.case === "result") result = event.value;
   }
@@ -70,8 +70,4 @@ async function resultOf(answers: AsyncIterable<CallToolResponse>): Promise<ToolR
 /** A gateway that cannot be reached at all is another matter. */
 function isLost(error: unknown): error is ConnectError {
   return isUnavailable(error) && !isUnreachable(error);
-}
-
-function progressLine({ progress, total, message }: { progress: number; total: number; message: string }): string {
-  return `${total > 0 ? `${progress}/${total}` : progress} ${message}`.trim();
 }

@@ -1,12 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { type Command, InvalidArgumentError } from "commander";
 import { CreateRunResponseSchema, RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
-import { exitCodes, UsageFault } from "../fault.ts";
+import { UsageFault } from "../fault.ts";
 import { printMessage, printNote } from "../print.ts";
-import { followRun } from "../run-follower.ts";
-import { createJsonRunPrinter, createRunPrinter } from "../run-printer.ts";
+import { showToEnd } from "../show-to-end.ts";
 import { startOnce } from "../start-once.ts";
 
 interface Options {
@@ -34,7 +33,6 @@ export function addRunCommand(program: Command): void {
 }
 
 async function run(agent: string, words: string[], options: Options, command: Command): Promise<void> {
-  if (options.key === "") throw new UsageFault("--key needs a value");
   const global = globalOptionsOf(command);
   const connection = openConnection(global);
   const request = {
@@ -53,11 +51,7 @@ async function run(agent: string, words: string[], options: Options, command: Co
   if (started === undefined) throw new Error("the suite accepted the run without telling its id");
   if (options.detach) return printMessage(CreateRunResponseSchema, response);
   printNote(`run ${started.id} in session ${started.sessionId}`);
-
-  const write = (text: string) => void process.stdout.write(text);
-  const printer = global.json ? createJsonRunPrinter(write) : createRunPrinter(write);
-  const status = await followRun(connection, started.id, { printer });
-  if (status !== RunStatus.COMPLETED) process.exitCode = exitCodes.failure;
+  await showToEnd(connection, started.id, { json: global.json });
 }
 
 function toolChoiceFrom(text: string) {

@@ -19,12 +19,12 @@ import {
   RunStatusSchema,
 } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
-import { exitCodes, UsageFault } from "../fault.ts";
+import { UsageFault } from "../fault.ts";
 import { colors, nameOfValue, oneLine, printLine, printMessage, printNote, printTable } from "../print.ts";
 import { linesOfReplay } from "../replay/lines.ts";
 import { replayFromEvents, textOfItem } from "../replay/replay.ts";
-import { followRun } from "../run-follower.ts";
-import { createJsonRunPrinter, createRunPrinter, endingText } from "../run-printer.ts";
+import { endingText } from "../run-printer.ts";
+import { showToEnd } from "../show-to-end.ts";
 import { startOnce } from "../start-once.ts";
 import { watchRun } from "./watch.ts";
 
@@ -180,7 +180,6 @@ async function forkRun(
   command: Command,
 ): Promise<void> {
   if (options.input === "") throw new UsageFault("--input needs a text");
-  if (options.key === "") throw new UsageFault("--key needs a value");
   const global = globalOptionsOf(command);
   const connection = openConnection(global);
   const message = { role: Role.USER, text: options.input ?? "" };
@@ -192,10 +191,7 @@ async function forkRun(
   if (started === undefined) throw new Error("the suite accepted the run without telling its id");
   if (options.detach) return printLine(JSON.stringify(toJson(ForkRunResponseSchema, response)));
   printNote(`run ${started.id} in session ${started.sessionId}, forked from ${runId} at event ${options.at}`);
-  const write = (text: string) => void process.stdout.write(text);
-  const printer = global.json ? createJsonRunPrinter(write) : createRunPrinter(write);
-  const status = await followRun(connection, started.id, { printer });
-  if (status !== RunStatus.COMPLETED) process.exitCode = exitCodes.failure;
+  await showToEnd(connection, started.id, { json: global.json });
 }
 
 function wholeNumber(text: string): number {

@@ -1,12 +1,9 @@
 import type { Command } from "commander";
 import { AuditService, WatchAuditResponseSchema } from "#gen/toolbus/router/v1/audit_pb.ts";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { textOfAuditEvent } from "../audit-printer.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
-import { exitCodes } from "../fault.ts";
 import { printLine, printMessage } from "../print.ts";
-import { followRun } from "../run-follower.ts";
-import { createJsonRunPrinter, createRunPrinter } from "../run-printer.ts";
+import { showToEnd } from "../show-to-end.ts";
 import { watchSpace } from "./spaces.ts";
 
 export function addWatchCommand(program: Command): void {
@@ -27,10 +24,7 @@ export function addWatchCommand(program: Command): void {
 
 export async function watchRun(id: string, _options: object, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
-  const write = (text: string) => void process.stdout.write(text);
-  const printer = global.json ? createJsonRunPrinter(write) : createRunPrinter(write);
-  const status = await followRun(openConnection(global), id, { printer, staysWhileParked: true });
-  if (status !== RunStatus.COMPLETED) process.exitCode = exitCodes.failure;
+  await showToEnd(openConnection(global), id, { json: global.json, staysWhileParked: true });
 }
 
 async function watchAudit(options: { agent?: string; session?: string }, command: Command): Promise<void> {

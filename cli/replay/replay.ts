@@ -3,6 +3,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Item, type RunEvent, RunStatusSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { nameOfValue } from "../print.ts";
+import { whyDropped } from "../run-printer.ts";
 
 export interface Replay {
   readonly runId: string;
@@ -79,10 +80,11 @@ function stepFromEvent({ sequence, event }: RunEvent, atMs: number, openCalls: O
       return note(`turn ${turn}, attempt ${attempt}, says: ${text}`);
     }
     case "answerDropped": {
-      const { turn, attempt, model, usage, brokeOff } = event.value;
-      const why = brokeOff ? "broke off" : "went against tool_choice, or held nothing,";
+      const { turn, attempt, model, usage } = event.value;
       const used = `${usage?.inputTokens ?? 0} tokens in, ${usage?.outputTokens ?? 0} out`;
-      return note(`turn ${turn}, attempt ${attempt}: the answer of ${model} ${why} and was dropped (${used})`);
+      return note(
+        `turn ${turn}, attempt ${attempt}: the answer of ${model} ${whyDropped(event.value)} and was dropped (${used})`,
+      );
     }
     case "callShown":
       return note(`shows a call of ${event.value.tool} in space ${event.value.spaceId}`);
