@@ -81,15 +81,14 @@ export function createOutside({ store, waiters, offers, absence, audit, clock }:
     const offered = offer(opened, State.WAITING);
     offered.catch(end);
     const leaveAbsence = followAbsence(record, end);
-    const otherwise = timedOut(deadline);
     try {
       return await waiters.until(record.callId, () => read(record.callId), ends);
     } catch (error) {
       await offered.catch(() => {}); // the duty of the record offers it once more
-      const answer = (await endWait(store, record.callId, audit))?.result ?? otherwise;
-      if (signal.aborted && answer === otherwise) throw signal.reason;
+      const answer = (await endWait(store, record.callId, audit))?.result;
+      if (signal.aborted && answer === undefined) throw signal.reason;
       if (!ends.aborted) throw error;
-      return answer;
+      return answer ?? timedOut(deadline);
     } finally {
       leaveAbsence();
       end(OVER);

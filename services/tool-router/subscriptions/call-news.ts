@@ -1,7 +1,8 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { headers, type Msg } from "@nats-io/transport-node";
+import type { Msg } from "@nats-io/transport-node";
 import { type ToolCallRecord, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { PlainHeaders } from "#runtime/bus/plain-headers.ts";
 import type { RecentCall } from "./recent-calls.ts";
 
 const CHANGED = "toolbus.call.changed";
@@ -34,7 +35,7 @@ export async function openCallNews(bus: Bus, onNews: (news: CallNews | undefined
       connection.publish(CHANGED, callIds.join(" "));
     },
     tell(callId: string, stands: RecentCall | undefined): void {
-      const fields = headers();
+      const fields = new PlainHeaders();
       fields.set(CALL, callId);
       if (stands) fields.set(REVISION, String(stands.revision));
       if (stands?.record.taken) fields.set(WATCHER, watcherOf(stands.record));

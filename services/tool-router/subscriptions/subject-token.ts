@@ -6,7 +6,9 @@ const known = new Map<string, string>();
 /** A name of any form as one token of a subject, or as part of a consumer's name. */
 export function tokenFrom(...names: readonly string[]): string {
   const text = names.length === 1 ? (names[0] ?? "") : JSON.stringify(names);
-  const token = known.get(text) ?? createHash("sha256").update(text).digest("hex").slice(0, 32);
+  const found = known.get(text);
+  if (found !== undefined) return found;
+  const token = createHash("sha256").update(text).digest("hex").slice(0, 32);
   if (known.size >= MOST) known.clear();
   known.set(text, token);
   return token;
