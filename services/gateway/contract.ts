@@ -14,7 +14,7 @@ import { file_toolbus_spaces_v1_spaces } from "#gen/toolbus/spaces/v1/spaces_pb.
 import { file_toolbus_worker_v1_workers } from "#gen/toolbus/worker/v1/workers_pb.ts";
 
 /** The files of the contract that have services for the outside, one package a room. */
-export const contractFiles: readonly DescFile[] = [
+const contractFiles: readonly DescFile[] = [
   file_toolbus_mcp_v1_mcp_servers,
   file_toolbus_orchestrator_v1_run_service,
   file_toolbus_relay_v1_caller_relay,

@@ -10,7 +10,7 @@ export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
  * The largest piece that is sent at once, and what each side may send unasked: it bounds how long a message holds up those
  * of other calls, and what a burst of calls puts before a busy process.
  */
-export const PART_BYTES = 256 * 1024;
+const PART_BYTES = 256 * 1024;
 
 /** What may be answered to a unary call whose opening does not say it. */
 export const UNARY_CREDIT = { messages: 1, bytes: PART_BYTES };
