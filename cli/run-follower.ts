@@ -8,7 +8,6 @@ import type { RunPrinter } from "./run-printer.ts";
 
 export interface FollowOptions {
   printer: RunPrinter;
-  fromSequence?: number;
   patienceMs?: number;
   signal?: AbortSignal;
   /** Goes on while the run waits for outputs, which somebody else gives. */
@@ -24,7 +23,7 @@ export async function followRun(connection: Connection, runId: string, options: 
   const runs = connection.client(RunService);
   using leaving = openEnding(options.signal); // leaving a stream does not end it: the other side learns of it by the signal
   const { signal } = leaving;
-  let fromSequence = options.fromSequence ?? 0;
+  let fromSequence = 0;
   let status: RunStatus = RunStatus.UNSPECIFIED;
   const hasEnded = () => status !== RunStatus.UNSPECIFIED;
 

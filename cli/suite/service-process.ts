@@ -31,10 +31,10 @@ export interface ServiceProcessOptions {
   onEvent: (event: ServiceEvent) => void;
   /** Starts again what ended unasked; otherwise it stays down. */
   restart: boolean;
-  stopTimeoutMs?: number;
 }
 
 const tailLines = 20;
+const stopTimeoutMs = 35_000;
 
 export class ServiceProcess implements AsyncDisposable {
   readonly room: string;
@@ -69,7 +69,7 @@ export class ServiceProcess implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping.abort();
     this.#child?.kill("SIGTERM");
-    const timer = setTimeout(() => this.#child?.kill("SIGKILL"), this.#options.stopTimeoutMs ?? 35_000);
+    const timer = setTimeout(() => this.#child?.kill("SIGKILL"), stopTimeoutMs);
     await this.#running;
     clearTimeout(timer);
   }

@@ -19,12 +19,10 @@ export class PatternTooSlow extends Error {
   }
 }
 
-const LIMIT_MS = 200;
-
 /** Up to this length, a plain pattern is done in no time. */
 const MAX_PLAIN_CHARACTERS = 2_000;
 
-export function createPatternEngine(limitMs = LIMIT_MS): PatternEngine {
+export function createPatternEngine(limitMs: number): PatternEngine {
   const limit = createTimeLimit(limitMs);
 
   function testWithin(expression: RegExp, text: string): boolean {

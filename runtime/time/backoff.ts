@@ -1,5 +1,5 @@
 export interface Backoff {
-  /** How long to wait before the next attempt. */
+  /** How long to wait before the next attempt: each time twice as long, up to the longest wait. */
   next(): number;
   /** The attempt succeeded: start again from the shortest wait. */
   reset(): void;
@@ -8,8 +8,6 @@ export interface Backoff {
 export interface BackoffOptions {
   initialMs: number;
   maxMs: number;
-  /** By what each wait grows; 2 unless told. */
-  factor?: number;
   /** The share of each wait that is random, 0 to 1; 0.2 unless told. Waits never exceed `maxMs`. */
   jitter?: number;
   /** A number in [0, 1); for tests. */
@@ -17,12 +15,12 @@ export interface BackoffOptions {
 }
 
 export function createBackoff(options: BackoffOptions): Backoff {
-  const { initialMs, maxMs, factor = 2, jitter = 0.2, random = Math.random } = options;
+  const { initialMs, maxMs, jitter = 0.2, random = Math.random } = options;
   let nextMs = initialMs;
   return {
     next() {
       const waitMs = Math.min(nextMs, maxMs);
-      nextMs = Math.min(nextMs * factor, maxMs);
+      nextMs = Math.min(nextMs * 2, maxMs);
       return Math.round(waitMs * (1 - jitter * random()));
     },
     reset() {

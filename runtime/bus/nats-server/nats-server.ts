@@ -26,8 +26,9 @@ export interface NatsServerOptions {
   binary?: string | undefined;
   find?: FindOptions;
   syncInterval?: SyncInterval;
-  readyTimeoutMs?: number;
 }
+
+const readyTimeoutMs = 15_000;
 
 export interface NatsServer extends AsyncDisposable {
   readonly url: string;
@@ -59,7 +60,7 @@ export async function openNatsServer(options: NatsServerOptions): Promise<NatsSe
   const server = stack.use(
     await openChildProcess({ command: binary, args: ["-c", files.config], inputGraceMs: 0, terminationGraceMs: 5_000 }),
   );
-  const port = await waitUntilReady(server, files, options.readyTimeoutMs ?? 15_000);
+  const port = await waitUntilReady(server, files);
   await record(server, files, port);
   stack.move(); // from here on the server belongs to the caller
   return {
@@ -74,14 +75,14 @@ export async function openNatsServer(options: NatsServerOptions): Promise<NatsSe
 }
 
 /** The server writes its ports when it listens, which is after its store has been read. */
-async function waitUntilReady(server: ChildProcess, files: ServerFiles, timeoutMs: number): Promise<number> {
+async function waitUntilReady(server: ChildProcess, files: ServerFiles): Promise<number> {
   const what = `nats-server to be ready (its log: ${files.log})`;
   return until(
     async () => {
       if (server.hasExited) throw await failureFromExit(textFromExit(await server.exited), files);
       return readPort(files);
     },
-    { timeoutMs, what },
+    { timeoutMs: readyTimeoutMs, what },
   );
 }
 
