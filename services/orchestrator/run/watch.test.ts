@@ -41,7 +41,7 @@ async function shown(
     if (update === undefined) await write(stored.after.splice(0));
     return update;
   };
-  const live = { subscribe: async () => ({ next, [Symbol.asyncDispose]: async () => {} }) };
+  const live = { subscribe: async () => ({ next, since: () => undefined, [Symbol.asyncDispose]: async () => {} }) };
   const options = { log, live, askForSnapshot: () => {} };
   const full = { runId: "r", fromSequence: 0, includeDeltas: true, cursor: undefined, asker: undefined, ...request };
   const updates = await Array.fromAsync(watchRun(options, full, new AbortController().signal));
@@ -165,7 +165,8 @@ test("LOOP-10 all watchers of a run are given what came live as it came, so that
   ];
   const told = async () => {
     const news = [...updates];
-    const subscription = { next: async () => news.shift(), [Symbol.asyncDispose]: async () => {} };
+    const next = async () => news.shift();
+    const subscription = { next, since: () => undefined, [Symbol.asyncDispose]: async () => {} };
     const options = { log, live: { subscribe: async () => subscription }, askForSnapshot: () => {} };
     const request = { runId: "r", fromSequence: 1, includeDeltas: true, cursor: undefined, asker: undefined };
     return Array.fromAsync(watchRun(options, request, new AbortController().signal));

@@ -13,6 +13,7 @@
  *     ask for what follows the last event is to have seen the end: nothing is left to show.
  * V8  Who was shown something of a turn in the middle of which the run ends is told, before the end, what the record has of it.
  * V9  What came live is shown as it came: it is one message for all watchers, and its bytes are known.
+ * V10 Who does not read is told no deltas meanwhile: when it reads again, it is shown the events that came and the text so far.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -39,8 +40,13 @@ export interface LiveUpdate {
 }
 
 export interface LiveSubscription extends AsyncDisposable {
-  /** The next update; undefined after a silence, and when updates may have been lost. Rejects once the signal has aborted. */
-  next(): Promise<LiveUpdate | undefined>;
+  /**
+   * The next update; undefined after a silence, and when updates may have been lost; `behind` when more came than is held for
+   * one that does not read. Rejects once the signal has aborted.
+   */
+  next(): Promise<LiveUpdate | "behind" | undefined>;
+  /** The stored events that came from that one on; undefined when they are to be read in the log. */
+  since(sequence: number): LiveUpdate[] | undefined;
 }
 
 export interface LiveUpdates {
@@ -73,6 +79,9 @@ export async function* watchRun(
   const { runId, includeDeltas } = request;
   await using subscription = await live.subscribe(runId, signal); // V2
   const view = createView(request);
+  const ask = () => {
+    if (includeDeltas && view.holder !== undefined) askForSnapshot(view.holder, runId);
+  };
   let position = 0;
   let mustRead = true;
   for (;;) {
@@ -84,23 +93,27 @@ export async function* watchRun(
       if (position === 0) notFound(runId);
       if (view.hasEnded) return refuseBehindEnd(request, view.nextSequence - 1); // V4, V7
       yield* view.draft(); // V6
-      if (includeDeltas && view.holder !== undefined) askForSnapshot(view.holder, runId);
+      ask();
     }
     const news = await subscription.next();
-    mustRead = news === undefined; // V3
-    const update = news?.update.update;
-    if (update?.case === "event") {
-      mustRead = update.value.sequence > view.nextSequence || news?.position === undefined; // V1
-      if (mustRead || news?.position === undefined) continue;
-      for (const shown of view.event(update.value, news.update)) yield shown;
-      position = Math.max(position, news.position);
-      if (view.hasEnded) return refuseBehindEnd(request, view.nextSequence - 1); // V4, V7
-      yield* view.draft(); // V6
-    } else if (includeDeltas && update?.case !== undefined) {
-      const step = view.live(update, news?.update);
-      for (const shown of step.shown) yield shown;
-      if (step.isGap && view.holder !== undefined) askForSnapshot(view.holder, runId);
+    const came = news === "behind" ? subscription.since(view.nextSequence) : news && [news]; // V10
+    mustRead = came === undefined; // V3
+    for (const { update: response, position: storedAt } of came ?? []) {
+      const { update } = response;
+      if (update.case === "event") {
+        mustRead = update.value.sequence > view.nextSequence || storedAt === undefined; // V1
+        if (mustRead || storedAt === undefined) break;
+        for (const shown of view.event(update.value, response)) yield shown;
+        position = Math.max(position, storedAt);
+        if (view.hasEnded) return refuseBehindEnd(request, view.nextSequence - 1); // V4, V7
+        yield* view.draft(); // V6
+      } else if (includeDeltas && update.case !== undefined) {
+        const step = view.live(update, response);
+        for (const shown of step.shown) yield shown;
+        if (step.isGap) ask();
+      }
     }
+    if (news === "behind" && !mustRead) ask();
   }
 }
 

@@ -52,16 +52,42 @@ export function createHolders(bus: Bus): Holders & Disposable {
   };
 }
 
+/** Whoever asks for a run's text within this time is told with one message, which all of its watchers get. */
+const gatheringMs = 10;
+
 /** Answers the other processes. Resolves when their questions arrive. */
 export async function openHolderAnswers(bus: Bus, instance: string, answers: HolderAnswers): Promise<AsyncDisposable> {
+  const gathering = openGathering(answers.tellSnapshot);
   const subscription = bus.connection.subscribe(runSubjects.holder(instance), {
     callback: (error, message: Msg) => {
       if (error !== null) return; // the subscription's own end
       const question = message.json<Question>();
-      if (question.kind === "snapshot") answers.tellSnapshot(question.runId);
+      if (question.kind === "snapshot") gathering.add(question.runId);
       else message.respond(answers.answer(question.sessionId, question.wakeId));
     },
   });
   await bus.connection.flush();
-  return { [Symbol.asyncDispose]: () => subscription.drain() };
+  return {
+    [Symbol.asyncDispose]: async () => {
+      gathering.stop();
+      await subscription.drain();
+    },
+  };
+}
+
+function openGathering(tell: (runId: string) => void) {
+  const runIds = new Set<string>();
+  let timer: NodeJS.Timeout | undefined;
+  const tellAll = () => {
+    timer = undefined;
+    for (const runId of runIds) tell(runId);
+    runIds.clear();
+  };
+  return {
+    add(runId: string): void {
+      runIds.add(runId);
+      timer ??= setTimeout(tellAll, gatheringMs);
+    },
+    stop: () => clearTimeout(timer),
+  };
 }

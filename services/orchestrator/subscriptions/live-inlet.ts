@@ -19,7 +19,7 @@ export type Inlet = ReturnType<typeof openInlet>;
 export function openInlet() {
   let waiting: Arrival[] = [];
   let waitingBytes = 0;
-  let hasLost = false;
+  let loss: "behind" | "lost" | undefined;
   let hasHeard = false;
   let end: { reason: unknown } | undefined;
   let reader: (() => void) | undefined;
@@ -33,29 +33,30 @@ export function openInlet() {
     reader = undefined;
   }
 
-  async function next(): Promise<LiveUpdate | undefined> {
-    while (end === undefined && waiting.length === 0 && !hasLost) {
+  async function next(): Promise<LiveUpdate | "behind" | undefined> {
+    while (end === undefined && waiting.length === 0 && loss === undefined) {
       await new Promise<void>((resolve) => {
         reader = resolve;
       });
     }
     if (end !== undefined) throw end.reason;
-    if (hasLost) {
-      hasLost = false;
-      return undefined;
+    if (loss !== undefined) {
+      const told = loss === "behind" ? loss : undefined;
+      loss = undefined;
+      return told;
     }
     const first = waiting.shift();
     waitingBytes -= first?.bytes ?? 0;
     return first?.update;
   }
 
-  /** What comes after a loss that the reader does not know of yet is lost, too: it reads the log after that. */
+  /** What comes after a loss that the reader does not know of yet is lost, too: it looks for it after that. */
   function push(arrival: Arrival): void {
     hasHeard = true;
-    if (hasLost || end !== undefined) return;
+    if (loss !== undefined || end !== undefined) return;
     const isOver = waiting.length > 0 && waitingBytes + arrival.bytes > maxWaitingBytes;
     if (isOver || waiting.length >= maxWaiting) {
-      lose();
+      drop("behind");
     } else {
       waiting.push(arrival);
       waitingBytes += arrival.bytes;
@@ -63,11 +64,15 @@ export function openInlet() {
     }
   }
 
-  function lose(): void {
+  function drop(why: "behind" | "lost"): void {
     waiting = [];
     waitingBytes = 0;
-    hasLost = true;
+    loss = why;
     announce();
+  }
+
+  function lose(): void {
+    drop("lost");
   }
 
   return {

@@ -17,5 +17,5 @@ test("LOOP-10 a watcher whose subscription meets the broker's death follows its 
   expect(await subscription.next(), "something may have been lost").toBeUndefined();
   tellLive(bus, "run_cut", update);
   const news = await subscription.next();
-  expect(news?.update.update).toMatchObject({ case: "delta", value: { turn: 7 } });
+  expect(news).toMatchObject({ update: { update: { case: "delta", value: { turn: 7 } } } });
 });

@@ -6,6 +6,8 @@
  * U2  A watcher has joined before it asks the server whether the subscription stands, and reads the log after that: nothing falls
  *     between the two, whoever opened it.
  * U3  Each watcher holds what it has not read for itself, up to a limit: who reads nothing costs the others nothing.
+ * U4  The last stored events are held once for all of them: who fell behind goes on from there, and nothing is read, decoded or
+ *     encoded for it.
  */
 
 import { fromBinary } from "@bufbuild/protobuf";
@@ -17,6 +19,7 @@ import { persist } from "#runtime/bus/link.ts";
 import { keepEncoded } from "#runtime/rpc/nats/encoded.ts";
 import type { LiveUpdate, LiveUpdates } from "../run/watch.ts";
 import { type Inlet, openInlet } from "./live-inlet.ts";
+import { createRecentEvents, type RecentEvents } from "./recent-events.ts";
 import { runSubjects } from "./run-subjects.ts";
 import { positionHeader } from "./stream-run-log.ts";
 
@@ -27,21 +30,24 @@ export function createLiveUpdates(bus: Bus): LiveUpdates {
   const feedsByRunId = new Map<string, Feed>();
 
   /** U1 */
-  function join(runId: string, inlet: Inlet): () => void {
+  function join(runId: string, inlet: Inlet): Pick<Feed, "recent"> & { leave(): void } {
     const feed = feedsByRunId.get(runId) ?? openFeed(bus, runId);
     feedsByRunId.set(runId, feed);
     feed.inlets.add(inlet);
-    return () => {
-      if (!feed.inlets.delete(inlet) || feed.inlets.size > 0) return;
-      feedsByRunId.delete(runId);
-      feed.close();
+    return {
+      recent: feed.recent,
+      leave() {
+        if (!feed.inlets.delete(inlet) || feed.inlets.size > 0) return;
+        feedsByRunId.delete(runId);
+        feed.close();
+      },
     };
   }
 
   return {
     async subscribe(runId, signal) {
       const inlet = openInlet();
-      const leave = join(runId, inlet);
+      const { recent, leave } = join(runId, inlet);
       const onAbort = () => inlet.end(signal.reason);
       signal.addEventListener("abort", onAbort, { once: true });
       if (signal.aborted) onAbort();
@@ -57,19 +63,22 @@ export function createLiveUpdates(bus: Bus): LiveUpdates {
         await close();
         throw error;
       }
-      return { next: inlet.next, [Symbol.asyncDispose]: close };
+      return { next: inlet.next, since: recent.since, [Symbol.asyncDispose]: close };
     },
   };
 }
 
 interface Feed {
   readonly inlets: Set<Inlet>;
+  readonly recent: RecentEvents;
   close(): void;
 }
 
 function openFeed(bus: Bus, runId: string): Feed {
   const inlets = new Set<Inlet>();
+  const recent = createRecentEvents();
   const loseAll = () => {
+    recent.clear();
     for (const inlet of inlets) inlet.lose();
   };
   const subscription = bus.connection.subscribe(runSubjects.live(runId), {
@@ -77,12 +86,15 @@ function openFeed(bus: Bus, runId: string): Feed {
       if (error !== null) return;
       const update = updateFromMessage(message);
       if (update === undefined) return loseAll(); // what cannot be read may be an event: the log has it
-      for (const inlet of inlets) inlet.push({ update, bytes: message.data.length });
+      const arrival = { update, bytes: message.data.length };
+      recent.take(arrival); // U4
+      for (const inlet of inlets) inlet.push(arrival);
     },
   });
   const stopListening = bus.link.onReturn(loseAll);
   return {
     inlets,
+    recent,
     close() {
       stopListening();
       subscription.unsubscribe();

@@ -1,62 +1,35 @@
-import { create, toBinary } from "@bufbuild/protobuf";
-import type { Msg } from "@nats-io/transport-node";
 import { describe, expect, test } from "vitest";
-import { WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import type { Bus } from "#runtime/bus/bus.ts";
 import type { LiveSubscription } from "../run/watch.ts";
+import { openLiveBus } from "./live-bus.fixture.ts";
 import { createLiveUpdates } from "./live-updates.ts";
-
-type Take = (error: null, message: Msg) => void;
-
-/** A bus that hands messages to its subscribers at once, as the connection does whether or not anybody reads them. */
-function openBus(flush = async () => {}) {
-  const subscribers = new Set<Take>();
-  let subscribed = 0;
-  const bus = {
-    connection: {
-      subscribe: (_subject: string, { callback }: { callback: Take }) => {
-        subscribers.add(callback);
-        subscribed += 1;
-        return { unsubscribe: () => void subscribers.delete(callback) };
-      },
-      flush,
-    },
-    link: { onReturn: () => () => {}, whenUp: async () => {}, down: new AbortController().signal },
-  } as unknown as Bus;
-  const tell = (n: number, text = "x") => {
-    const update = { case: "delta", value: { turn: 1, attempt: 1, n, delta: { case: "text", value: text } } } as const;
-    const data = toBinary(WatchRunResponseSchema, create(WatchRunResponseSchema, { update }));
-    for (const take of subscribers) take(null, { data, headers: undefined } as unknown as Msg);
-  };
-  return { bus, tell, standing: () => subscribers.size, subscribed: () => subscribed };
-}
 
 const { signal } = new AbortController();
 
-async function next(subscription: LiveSubscription): Promise<number | undefined> {
-  const update = (await subscription.next())?.update.update;
-  return update?.case === "delta" ? update.value.n : undefined;
+async function next(subscription: LiveSubscription): Promise<number | "behind" | undefined> {
+  const news = await subscription.next();
+  const update = news === "behind" ? undefined : news?.update.update;
+  return update?.case === "delta" ? update.value.n : (news as "behind" | undefined);
 }
 
 describe("LOOP-10 a watcher that falls behind", () => {
   test("keeps nobody waiting and holds little: it is told that it missed something, and goes on", async () => {
-    const { bus, tell } = openBus();
+    const { bus, tell } = openLiveBus();
     await using subscription = await createLiveUpdates(bus).subscribe("r", signal);
     for (let n = 0; n < 10_000; n += 1) tell(n); // nobody reads: each is taken at once all the same
-    expect(await next(subscription)).toBeUndefined();
+    expect(await next(subscription)).toBe("behind");
     tell(10_000);
     expect(await next(subscription), "nothing was held from before").toBe(10_000);
   });
 
   test("is told so the sooner, the larger the messages are; one by itself may be as large as the bus takes", async () => {
-    const { bus, tell } = openBus();
+    const { bus, tell } = openLiveBus();
     await using subscription = await createLiveUpdates(bus).subscribe("r", signal);
     const large = "x".repeat(100_000);
     tell(0, large);
     tell(1, large);
     expect([await next(subscription), await next(subscription)]).toEqual([0, 1]);
     for (let n = 2; n < 5; n += 1) tell(n, large);
-    expect(await next(subscription)).toBeUndefined();
+    expect(await next(subscription)).toBe("behind");
     tell(5, "x".repeat(1_000_000));
     expect(await next(subscription)).toBe(5);
   });
@@ -64,7 +37,7 @@ describe("LOOP-10 a watcher that falls behind", () => {
 
 describe("LOOP-10 the watchers of a run in one process", () => {
   test("share one subscription and what it brings, and those that do not read slow none of them", async () => {
-    const { bus, tell, standing, subscribed } = openBus();
+    const { bus, tell, standing, subscribed } = openLiveBus();
     const live = createLiveUpdates(bus);
     const watchers = await Promise.all(Array.from({ length: 60 }, () => live.subscribe("r", signal)));
     expect([standing(), subscribed()]).toEqual([1, 1]);
@@ -73,10 +46,11 @@ describe("LOOP-10 the watchers of a run in one process", () => {
       tell(n);
       expect(await next(reader)).toBe(n);
     }
-    for (const stuck of watchers.slice(1)) expect(await next(stuck)).toBeUndefined();
+    for (const stuck of watchers.slice(1)) expect(await next(stuck)).toBe("behind");
     tell(5_000);
     const told = await Promise.all(watchers.map((watcher) => watcher.next()));
-    expect(new Set(told.map((news) => news?.update)).size, "decoded once").toBe(1);
+    const updates = told.map((news) => (news === "behind" ? news : news?.update));
+    expect(new Set(updates).size, "decoded once").toBe(1);
     for (const watcher of watchers) await watcher[Symbol.asyncDispose]();
     expect(standing()).toBe(0);
     await using again = await live.subscribe("r", signal);
@@ -86,7 +60,7 @@ describe("LOOP-10 the watchers of a run in one process", () => {
 
   test("leave one by one, also while they join, and twice", async () => {
     const flushing = Promise.withResolvers<void>();
-    const { bus, tell, standing } = openBus(() => flushing.promise);
+    const { bus, tell, standing } = openLiveBus(() => flushing.promise);
     const live = createLiveUpdates(bus);
     const leaving = new AbortController();
     const stays = live.subscribe("r", signal);
