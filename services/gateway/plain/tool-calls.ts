@@ -113,22 +113,18 @@ function watchFrom(query: URLSearchParams): WatchToolCallsRequest {
 
 function refusalFrom(error: unknown): string {
   const { code, message, reason } = failureFromConnectError(error);
-  return `event: refused\ndata: ${JSON.stringify({ code, message, ...(reason && { reason }) })}\n\n`;
+  return eventText("refused", { code, message, ...(reason && { reason }) });
 }
 
 function eventsFrom({ call, deliveryId, withdrawn, notices }: WatchToolCallsResponse): string {
-  const told = notices.map(({ tool, problem, closestNames }) => {
-    return `event: notice\ndata: ${JSON.stringify({ tool, problem, closestNames })}\n\n`;
-  });
-  return [...told, ...(call ? [eventFrom(call, { deliveryId, withdrawn })] : [])].join("");
+  const events = notices.map(({ tool, problem, closestNames }) => eventText("notice", { tool, problem, closestNames }));
+  if (call) events.push(eventText(withdrawn ? "withdrawn" : "call", callData(call, deliveryId), deliveryId));
+  return events.join("");
 }
 
-function eventFrom(
-  call: ToolCallRecord,
-  { deliveryId, withdrawn }: Pick<WatchToolCallsResponse, "deliveryId" | "withdrawn">,
-): string {
+function callData(call: ToolCallRecord, deliveryId: string): object {
   const { callId, runId, sessionId, agent, tool, argumentsJson, expiresAt } = call;
-  const data = {
+  return {
     callId,
     deliveryId,
     runId,
@@ -138,7 +134,11 @@ function eventFrom(
     arguments: parseKeepingNumbers(argumentsJson || "{}"),
     ...(expiresAt && { expiresAt: timestampDate(expiresAt).toISOString() }),
   };
-  return `event: ${withdrawn ? "withdrawn" : "call"}\nid: ${deliveryId}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/** A server-sent event. */
+function eventText(name: string, data: object, id?: string): string {
+  return `event: ${name}\n${id === undefined ? "" : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
 function fieldsOf(body: unknown): Record<string, unknown> {
