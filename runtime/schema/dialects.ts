@@ -4,7 +4,7 @@ import addFormats from "ajv-formats";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { effortOf } from "./effort.ts";
 import { MAX_TOLD } from "./error-text.ts";
-import { isObject } from "./json-object.ts";
+import { isJsonSchema, isObject, type JsonSchema } from "./json-object.ts";
 import type { PatternEngine } from "./patterns.ts";
 
 export type Compiled =
@@ -33,8 +33,7 @@ export class Dialects {
   compile(text: string): Compiled {
     try {
       const schema: unknown = JSON.parse(text);
-      if (typeof schema !== "boolean" && !isObject(schema))
-        return { kind: "faulty", fault: "a JSON Schema is an object" };
+      if (!isJsonSchema(schema)) return { kind: "faulty", fault: "a JSON Schema is an object" };
       const { ajv, plain } = this.#readBy(schema);
       return { kind: "compiled", validate: ajv.compile(plain), effort: effortOf(plain) };
     } catch (error) {
@@ -43,8 +42,8 @@ export class Dialects {
   }
 
   /** What is wrong by the dialect's own schema; undefined when nothing is. */
-  faultOfShape(schema: object | boolean): string | undefined {
-    const { ajv, plain } = this.#readBy(isObject(schema) ? schema : schema === true);
+  faultOfShape(schema: JsonSchema): string | undefined {
+    const { ajv, plain } = this.#readBy(schema);
     try {
       if (ajv.validateSchema(plain)) return undefined;
       return ajv.errorsText(ajv.errors?.slice(0, MAX_TOLD), { dataVar: "schema" });
@@ -54,7 +53,7 @@ export class Dialects {
   }
 
   /** A dialect that is named in another spelling, or that only its vocabulary sets apart, is read by the nearest draft. */
-  #readBy(schema: Record<string, unknown> | boolean) {
+  #readBy(schema: JsonSchema) {
     const isDraft07 = isObject(schema) && /draft-0[67]/.test(String(schema.$schema ?? ""));
     const ajv = isDraft07 ? this.#draft07 : this.#draft2020;
     return { ajv, plain: isObject(schema) ? withoutDialect(schema) : schema };

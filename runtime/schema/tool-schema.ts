@@ -1,4 +1,7 @@
-import { isObject } from "./json-object.ts";
+import { isJsonSchema, isObject, type JsonSchema } from "./json-object.ts";
+
+/** What is wrong with a JSON Schema that was read; undefined for a good one. */
+export type FaultOfSchema = (schema: JsonSchema) => string | undefined;
 
 /** What a tool says of its arguments and its results. */
 export type SchemaPlace = "arguments" | "results";
@@ -10,7 +13,7 @@ export type SchemaPlace = "arguments" | "results";
 export function faultOfToolSchema(
   text: string,
   place: SchemaPlace,
-  { maxCharacters, faultOf }: { maxCharacters: number; faultOf: (schema: object | boolean) => string | undefined },
+  { maxCharacters, faultOf }: { maxCharacters: number; faultOf: FaultOfSchema },
 ): string | undefined {
   if (text.length > maxCharacters) return `is longer than ${maxCharacters} characters`;
   let schema: unknown;
@@ -19,7 +22,7 @@ export function faultOfToolSchema(
   } catch {
     return "is no JSON";
   }
-  if (!isObject(schema) && typeof schema !== "boolean") return "is no JSON Schema: a JSON Schema is an object";
+  if (!isJsonSchema(schema)) return "is no JSON Schema: a JSON Schema is an object";
   const isOfObjects = isObject(schema) && (schema.type === undefined || schema.type === "object");
   if (place === "arguments" && !isOfObjects) return "is not one of objects, as arguments are";
   const fault = faultOf(schema);

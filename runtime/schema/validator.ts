@@ -1,7 +1,7 @@
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Compiled, Dialects } from "./dialects.ts";
 import { messageFromErrors } from "./error-text.ts";
-import { isObject } from "./json-object.ts";
+import { isObject, type JsonSchema } from "./json-object.ts";
 import { KeptSchemas } from "./kept-schemas.ts";
 import { createPatternEngine, PatternTooSlow } from "./patterns.ts";
 import { createTimeLimit, OutOfTime } from "./time-limit.ts";
@@ -17,7 +17,7 @@ export interface Validator {
   /** What is wrong with a schema; undefined for a good one. */
   faultOfSchema(schemaJson: string): string | undefined;
   /** The same by the dialect's own schema alone, which costs little: for many schemas, of which few are ever used. */
-  faultOfShape(schema: object | boolean): string | undefined;
+  faultOfShape(schema: JsonSchema): string | undefined;
   /** What is held in memory. */
   readonly kept: { schemas: number; characters: number };
 }

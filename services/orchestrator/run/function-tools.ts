@@ -8,7 +8,7 @@
 
 import { setImmediate } from "node:timers/promises";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { argumentsRefused, faultOfToolSchema } from "#runtime/schema/tool-schema.ts";
+import { argumentsRefused, type FaultOfSchema, faultOfToolSchema } from "#runtime/schema/tool-schema.ts";
 import { faultOfUse } from "#runtime/schema/unusable.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
 
@@ -27,7 +27,7 @@ export async function faultsOfFunctionTools(tools: readonly Tool[]): Promise<str
       ["output_schema_json", outputSchemaJson, "results"],
     ] as const) {
       if (text === "") continue;
-      const faultOf = (schema: object | boolean) => validator.faultOfShape(schema) ?? faultOfUse(schema);
+      const faultOf: FaultOfSchema = (schema) => validator.faultOfShape(schema) ?? faultOfUse(schema);
       const fault = faultOfToolSchema(text, place, { maxCharacters, faultOf });
       if (fault !== undefined) faults.push(`options.function_tools[${index}].${field}: ${fault}`);
       await setImmediate();

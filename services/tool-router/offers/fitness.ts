@@ -1,10 +1,7 @@
 import type { OfferedTool } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { faultOfToolSchema, type SchemaPlace } from "#runtime/schema/tool-schema.ts";
+import { type FaultOfSchema, faultOfToolSchema, type SchemaPlace } from "#runtime/schema/tool-schema.ts";
 import { referenceFrom } from "../names.ts";
-
-/** What is wrong with a JSON Schema that was read; undefined for a good one. */
-export type FaultOfSchema = (schema: object | boolean) => string | undefined;
 
 /** An offer as it may be used: one tool that is unfit takes no other with it. */
 export interface Fitness {
