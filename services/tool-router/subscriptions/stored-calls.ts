@@ -1,0 +1,112 @@
+import { toJsonString } from "@bufbuild/protobuf";
+import { type ToolCallRecord, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { type AppendOutcome, appendFenced, lastOf } from "#runtime/bus/append.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import type { Documents, Part } from "../documents.ts";
+import { decideDuty } from "../duty.ts";
+import type { CallStore, Updated } from "../record.ts";
+import { dutyHeader } from "./call-duties.ts";
+import { createDocuments } from "./documents.ts";
+import { type RecentCall, RecentCalls } from "./recent-calls.ts";
+
+const PLACE = { bucket: "toolbus_calls", prefix: "", schema: ToolCallRecordSchema } as const;
+
+const subjectOf = (callId: string) => `$KV.${PLACE.bucket}.${callId}`;
+
+/** Larger records are read by those who need them instead of being told. */
+const MAX_TOLD_CHARACTERS = 8_192;
+
+/** A record of a session is written when the session is there; clocks may differ by so much. */
+const CLOCKS_APART_MS = 3_600_000;
+
+function partOf({ id, createdAtMs }: { id: string; createdAtMs: number }): Part {
+  return { since: new Date(createdAtMs - CLOCKS_APART_MS), containing: `"sessionId":${JSON.stringify(id)}` };
+}
+
+/** The records in their bucket, each with its duty; and what is known of them without asking. */
+export class StoredCalls implements Pick<CallStore, "read" | "glance" | "create" | "update" | "list"> {
+  readonly recent = new RecentCalls();
+  readonly #bus: Bus;
+  readonly #documents: Documents<ToolCallRecord>;
+  readonly #onDue: () => void;
+
+  /** `onDue` is told that something was written that is due at once. */
+  constructor(bus: Bus, onDue: () => void) {
+    this.#bus = bus;
+    this.#documents = createDocuments(bus, PLACE);
+    this.#onDue = onDue;
+  }
+
+  async read(callId: string): Promise<ToolCallRecord | undefined> {
+    return (await this.#readFresh(callId))?.record;
+  }
+
+  async glance(callId: string): Promise<ToolCallRecord | undefined> {
+    return this.recent.get(callId)?.record ?? this.read(callId);
+  }
+
+  async create(record: ToolCallRecord): Promise<boolean> {
+    return (await this.#write(record, undefined)).kind === "appended" || this.#createAnew(record);
+  }
+
+  async update(
+    callId: string,
+    decide: (record: ToolCallRecord) => ToolCallRecord | undefined,
+  ): Promise<Updated | undefined> {
+    for (let guess = this.recent.get(callId); ; guess = undefined) {
+      const before = guess ?? (await this.#readFresh(callId));
+      if (before === undefined) return undefined;
+      const after = decide(before.record);
+      if (after === undefined && guess !== undefined) continue; // a guess may be refuted
+      if (after === undefined) return { before: before.record, record: before.record, hasChanged: false };
+      const outcome = await this.#write(after, before);
+      if (outcome.kind === "appended") return { before: before.record, record: after, hasChanged: true };
+    }
+  }
+
+  list(signal: AbortSignal, session?: { id: string; createdAtMs: number }) {
+    return this.#documents.list(signal, session && partOf(session));
+  }
+
+  /** This is what stands of a call, or did. */
+  keep(record: ToolCallRecord, revision: number, json?: string): void {
+    const characters = json?.length ?? record.argumentsJson.length + (record.result?.outputJson.length ?? 0);
+    if (characters <= MAX_TOLD_CHARACTERS) this.recent.put(record, revision);
+    else this.recent.forget(record.callId);
+  }
+
+  async #readFresh(callId: string): Promise<RecentCall | undefined> {
+    const found = await this.#documents.read(callId);
+    if (found === undefined) return undefined;
+    const { value: record, revision } = found;
+    this.keep(record, revision);
+    return { record, revision };
+  }
+
+  /** A record that has left leaves a marker for a while, which is no record. */
+  async #createAnew(record: ToolCallRecord): Promise<boolean> {
+    const standing = await lastOf(this.#bus, subjectOf(record.callId));
+    if (standing === null || standing.data.length > 0) return false;
+    return (await this.#write(record, undefined, standing.seq)).kind === "appended";
+  }
+
+  async #write(
+    record: ToolCallRecord,
+    before: RecentCall | undefined,
+    expectedLastSequence = before?.revision ?? 0,
+  ): Promise<AppendOutcome> {
+    const json = toJsonString(ToolCallRecordSchema, record);
+    const now = Date.now();
+    const duty = decideDuty(record, before?.record, now);
+    const outcome = await appendFenced(this.#bus, {
+      subject: subjectOf(record.callId),
+      expectedLastSequence,
+      payload: json,
+      headers: dutyHeader(duty),
+    });
+    if (outcome.kind === "conflict") return outcome;
+    this.keep(record, outcome.sequence, json);
+    if (duty.kind === "look" && duty.at <= now) this.#onDue();
+    return outcome;
+  }
+}
