@@ -1,101 +1,37 @@
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { type ToolCallRecord, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
-import { appendFenced, lastOf } from "#runtime/bus/append.ts";
+import type { ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { isPassing } from "#runtime/bus/jetstream-errors.ts";
-import { persist } from "#runtime/bus/link.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { isOpen } from "../duty.ts";
 import type { Offer, Offers } from "../watch/watching.ts";
-import { type DeliveryInfo, deliveryInfoFrom } from "./delivery-info.ts";
 import { canBeHanded, openHandings } from "./handings.ts";
-import { openPulls } from "./pulls.ts";
-import { tokenFrom } from "./subject-token.ts";
+import { type OfferQueueOptions, openOfferQueue } from "./offer-queue.ts";
 
-/*
- * Calls that are not handed straight to a router (handings.ts) wait for a watcher in a work queue, a subject a call, a consumer a tool. The server hands each to one router at a
- * time, and to another one when that one says so, falls silent or dies.
- *
- * Q1  A call stands there once: an offer is appended only where none stands.
- * Q2  As much is asked for as this router's watchers can take at once, but one only while none is known to wait: the room is
- *     for what is handed straight. What waits goes first: meanwhile nothing is taken straight.
- * Q3  What is in this router's hands is kept by saying so each second; who said nothing for three has it no longer, and
- *     then says nothing more about it.
- * Q4  What was in other hands says so, in a header: whoever gets it reads first what stands.
- */
-
-const KEEP_MS = 1_000;
-const ACK_WAIT_MS = 3_000;
-const OLD_MS = 1_000;
-/** How long it is believed that calls wait in a queue, since others may take them. */
-const WAITING_MS = 500;
-const AGAIN = "Toolbus-Again";
-const stream = "TOOLBUS_OFFERS";
-
-export interface OffersOptions {
-  /** From the queue. */
-  onOffer(offer: Offer): void;
+export interface OffersOptions extends OfferQueueOptions {
   /** Straight from the router that recorded it; gives whether a watcher here has it. The revision is 0 if it is not known. */
   onHanded(offer: Offer, revision: number): boolean;
   revisionOf(callId: string): number;
   /** What stands of a call, as far as this router has heard. */
   glance(callId: string): Promise<ToolCallRecord | undefined>;
-  onFault(fault: string): void;
 }
 
+/** Both ways by which calls come to routers that hold a watcher: straight (handings.ts), and by the queue (offer-queue.ts). */
 export function openOffers(bus: Bus, options: OffersOptions): Offers & AsyncDisposable {
-  const { onOffer, onHanded, revisionOf, glance, onFault } = options;
-  const held = new Set<Held>();
+  const { onHanded, revisionOf, glance, onFault } = options;
+  const queue = openOfferQueue(bus, options);
   const underWay = new Set<Promise<void>>();
-  /** By tool: until when it is believed that calls wait in its queue. */
-  const waiting = new Map<string, number>();
-  const areWaiting = (tool: string) => (waiting.get(tool) ?? 0) > performance.now();
-  const keeping = setInterval(() => {
-    for (const one of held) one.keep();
-  }, KEEP_MS);
-
-  const pulls = openPulls(bus, {
-    stream,
-    ackWaitMs: ACK_WAIT_MS,
-    onFault,
-    onMessage(message) {
-      const { reply = "", data } = message;
-      const record = fromBinary(ToolCallRecordSchema, data);
-      const info = deliveryInfoFrom(reply, stream);
-      if (info.pending > 0) waiting.set(record.tool, performance.now() + WAITING_MS);
-      else waiting.delete(record.tool);
-      const one = new Held((word) => bus.connection.publish(reply, word), held);
-      const settle = () => one.end("+ACK");
-      onOffer({
-        record,
-        isOld: isOld(info) || message.headers?.has(AGAIN) === true,
-        settle,
-        handOn: () => one.end("-NAK"),
-      });
-    },
-  });
 
   const handings = openHandings(bus, {
     onHanded(record, revision) {
-      if (areWaiting(record.tool)) return false;
-      const handOn = () => soon(record.callId, () => offer(record, "again")); // what was handed straight stands in no queue
+      if (queue.areWaiting(record.tool)) return false;
+      const handOn = () => soon(record.callId, () => queue.offer(record, "again")); // what was handed straight stands in no queue
       return onHanded({ record, isOld: false, settle: () => {}, handOn }, revision);
     },
     onRefused: (callId) => soon(callId, () => offerRefused(callId)),
   });
 
-  async function offer(record: ToolCallRecord, standing: "first" | "again"): Promise<void> {
-    await appendFenced(bus, {
-      subject: subjectOf(record),
-      expectedLastSequence: 0, // Q1: a conflict says that it stands
-      payload: toBinary(ToolCallRecordSchema, record),
-      ...(standing === "again" && { headers: { [AGAIN]: "1" } }), // Q4
-    });
-  }
-
   async function offerRefused(callId: string): Promise<void> {
     const record = await glance(callId);
-    if (record && isOpen(record) && !record.taken && canBeHanded(record)) await offer(record, "first");
+    if (record && isOpen(record) && !record.taken && canBeHanded(record)) await queue.offer(record, "first");
   }
 
   /** Should it fail, the duty of the record sees to it. */
@@ -108,66 +44,21 @@ export function openOffers(bus: Bus, options: OffersOptions): Offers & AsyncDisp
 
   return {
     hand: (record) => handings.hand(record, revisionOf(record.callId)),
-    offer,
-    stands: async (record) => (await lastOf(bus, subjectOf(record))) !== null,
-    async withdraw(record) {
-      const purge = () => bus.manager.streams.purge(stream, { filter: subjectOf(record) });
-      await persist(bus.link, purge, { what: `withdrawing call ${record.callId}`, timeoutMs: 30_000, isPassing });
-    },
+    offer: queue.offer,
+    stands: queue.stands,
+    withdraw: queue.withdraw,
     demand(tool, count) {
       handings.open(tool);
-      pulls.demand(queueOf(tool), areWaiting(tool) ? count : Math.min(count, 1));
+      queue.demand(tool, count);
     },
     leave(tool) {
       handings.close(tool);
-      pulls.leave(queueOf(tool));
+      queue.leave(tool);
     },
     async [Symbol.asyncDispose]() {
-      clearInterval(keeping);
       handings[Symbol.dispose]();
-      pulls[Symbol.dispose]();
-      for (const one of held) one.end("-NAK");
+      queue[Symbol.dispose]();
       await Promise.all(underWay);
     },
   };
-}
-
-/** A message of the queue that this router has. */
-class Held {
-  readonly #say: (text: string) => void;
-  readonly #all: Set<Held>;
-  #saidAt = performance.now();
-
-  constructor(say: (text: string) => void, all: Set<Held>) {
-    this.#say = say;
-    this.#all = all;
-    all.add(this);
-  }
-
-  keep(): void {
-    if (this.#isMine()) this.#say("+WPI");
-    else this.#all.delete(this);
-    this.#saidAt = performance.now();
-  }
-
-  end(word: "+ACK" | "-NAK"): void {
-    if (this.#all.delete(this) && this.#isMine()) this.#say(word);
-  }
-
-  #isMine(): boolean {
-    return performance.now() - this.#saidAt < ACK_WAIT_MS; // Q3
-  }
-}
-
-function isOld({ deliveries, storedAtMs }: DeliveryInfo): boolean {
-  return deliveries > 1 || Date.now() - storedAtMs > OLD_MS;
-}
-
-function queueOf(tool: string) {
-  const token = tokenFrom(tool);
-  return { consumer: `tool_${token}`, filter: `toolbus.offer.${token}.*`, description: tool.slice(0, 1_024) };
-}
-
-function subjectOf({ tool, callId }: ToolCallRecord): string {
-  return `toolbus.offer.${tokenFrom(tool)}.${callId}`;
 }
