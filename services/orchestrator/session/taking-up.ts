@@ -4,22 +4,25 @@ import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { LoopOutcome } from "../loop/loop.ts";
 import { type ClaimedRun, claimRun, Superseded } from "../run/claim.ts";
+import type { HeldElsewhere } from "./held-elsewhere.ts";
 import { isPassing } from "./passing.ts";
 import type { ActiveRun } from "./queue.ts";
 import { restParked } from "./resting.ts";
-import { type Hold, putBack, type Verdict } from "./verdict.ts";
+import type { Hold, Verdict } from "./verdict.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
 /** A verdict if another process answers for the session; undefined when it is time to look again. */
-export async function takeUp(options: WorkerOptions, active: ActiveRun, hold: Hold): Promise<Verdict | undefined> {
-  const { holders, instance } = options;
+export async function takeUp(
+  options: WorkerOptions & { readonly elsewhere: HeldElsewhere },
+  active: ActiveRun,
+  hold: Hold,
+): Promise<Verdict | undefined> {
+  const { elsewhere, instance } = options;
   const { journal, state } = active;
   const holder = state.phase.kind === "working" ? state.claim?.instance : undefined;
   if (holder !== undefined && holder !== instance) {
-    const told = await holders.ask(holder, state.accepted.sessionId, hold.wakeId);
-    if (told === "taken") return putBack; // W2
-    if (told === "leave") return { kind: "leave" };
-    if (told === "unsure") return { kind: "later", delayMs: 200 };
+    const verdict = await elsewhere.ask(holder, state.accepted.sessionId, hold.wakeId);
+    if (verdict !== undefined) return verdict;
   }
   if (options.handover.aborted) return { kind: "later", delayMs: 0 };
   const run = await claimRun(journal, instance); // W4

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { type QueuedRun, RunAcceptedSchema, RunStatus, SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunAcceptedSchema, RunStatus, SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { acceptRun } from "../run/acceptance.ts";
@@ -8,27 +8,14 @@ import { claimRun } from "../run/claim.ts";
 import { createJournal } from "../run/journal.ts";
 import { createMemoryRunLog } from "../run/memory-log.fixture.ts";
 import { type Beginnings, createBeginnings } from "./beginnings.ts";
-import { enqueue, type QueueEntry, type SessionQueues } from "./queue.ts";
+import { createMemoryQueues } from "./memory-queues.fixture.ts";
+import { enqueue } from "./queue.ts";
 import type { HolderAnswer, Wake } from "./wake.ts";
 import { createSessionWorker } from "./worker.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
 const sessionId = "s";
 const logger = { warn: () => {}, error: () => {} };
-
-function createMemoryQueues(): SessionQueues {
-  const entries: QueueEntry[] = [];
-  return {
-    last: async () => entries.at(-1),
-    before: async ({ queued }) => entries.find(({ position }) => position === Number(queued.previousEntrySequence)),
-    async append(queued: QueuedRun) {
-      if ((entries.at(-1)?.position ?? 0) !== Number(queued.previousEntrySequence)) return { kind: "conflict" };
-      const position = 1_000 + entries.length;
-      entries.push({ queued, position });
-      return { kind: "appended", position };
-    },
-  };
-}
 
 function wakeOf(id: number, { runId }: { runId: string }): Wake & { putDown: string } {
   const put = (how: string) => () => {
@@ -40,7 +27,7 @@ function wakeOf(id: number, { runId }: { runId: string }): Wake & { putDown: str
 }
 
 interface Setting {
-  told?: HolderAnswer | "gone";
+  told?: HolderAnswer | "gone" | { now: HolderAnswer | "gone" | "unsure" };
   beginnings?: Beginnings;
   /** In place of one that ends the run when it is let go. */
   turn?: WorkerOptions["turnLoop"];
@@ -55,7 +42,11 @@ function openWorker({ told = "gone", beginnings, turn }: Setting = {}) {
   const worker = createSessionWorker({
     log,
     queues,
-    holders: { ask: async () => told, nudge: () => {}, askForSnapshot: () => {} },
+    holders: {
+      ask: async () => (typeof told === "string" ? told : told.now),
+      nudge: () => {},
+      askForSnapshot: () => {},
+    },
     timers: { set: async () => {} },
     instance: "here",
     clock: systemClock,
@@ -123,6 +114,34 @@ test("LOOP-13 a wake-up of a session that another process works on is put back",
   await worker.work(wake);
   expect(wake.putDown).toBe("later");
   expect(started).toEqual([]);
+});
+
+test("LOOP-13 a wake-up that comes back while another process works on its session reads no log again", async () => {
+  const told = { now: "taken" as HolderAnswer | "gone" | "unsure" };
+  const { worker, accept, started, letGo, log } = openWorker({ told });
+  const journal = await accept("first");
+  await claimRun(journal, "elsewhere");
+  await accept("second"); // waits for its turn, and its wake-up for a holder that is gone
+  let reads = 0;
+  const { read } = log;
+  log.read = (...about) => read(...about).finally(() => (reads += 1));
+  const comes = async (id: number) => {
+    const wake = wakeOf(id, { runId: "second" });
+    await worker.work(wake);
+    return wake.putDown;
+  };
+  expect([await comes(1), reads]).toEqual(["later", 2]);
+  expect([await comes(1), await comes(2), reads]).toEqual(["later", "later", 2]);
+  told.now = "unsure";
+  expect([await comes(1), reads]).toEqual(["later", 2]);
+  told.now = "leave";
+  expect([await comes(1), reads]).toEqual(["leave", 2]);
+  told.now = "gone";
+  const working = comes(1);
+  await until(() => started.includes("first"), { what: "the first run to be taken over" });
+  letGo();
+  expect(await working).toBe("done");
+  expect(started).toEqual(["first", "second"]);
 });
 
 test("LOOP-13 what a wake-up costs does not grow with the log of its run", async () => {

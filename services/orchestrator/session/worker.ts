@@ -31,11 +31,14 @@
  *     written since has a wake-up of its own, which was answered for by looking again (W2) or is yet to come.
  * W9  A run that has a deadline and waits for its turn has its time with the broker before its wake-up is answered for. When it
  *     is due, the run ends in its queue, and the one before it hears nothing of it.
+ * W10 Whoever answered for a session is asked first, as long as it does: its wake-ups come back every half second, and reading
+ *     its runs' logs each time would cost more the longer they are.
  */
 
 import { isRunnable } from "../run/fold.ts";
 import type { RunJournal } from "../run/journal.ts";
 import { beginningOf, hasNews } from "./arrival.ts";
+import { createHeldElsewhere } from "./held-elsewhere.ts";
 import { findActiveRun } from "./queue.ts";
 import { rest } from "./resting.ts";
 import { takeUp } from "./taking-up.ts";
@@ -50,7 +53,9 @@ export interface SessionWorker {
   answer(sessionId: string, wakeId: number | undefined): HolderAnswer;
 }
 
-export function createSessionWorker(options: WorkerOptions): SessionWorker {
+export function createSessionWorker(given: WorkerOptions): SessionWorker {
+  const elsewhere = createHeldElsewhere(given.holders);
+  const options = { ...given, elsewhere };
   const { log, queues, clock, logger } = options;
   const holdsBySession = new Map<string, Hold>();
 
@@ -77,6 +82,8 @@ export function createSessionWorker(options: WorkerOptions): SessionWorker {
     const { sessionId } = wake.message;
     let known = await beginningOf(options, wake);
     if (known === undefined && !(await hasNews(options, wake))) return { kind: "later", delayMs: 50 }; // W3
+    const answered = holdsBySession.has(sessionId) ? undefined : await elsewhere.askAgain(sessionId, wake.id); // W10
+    if (answered !== undefined) return answered;
     const held = answer(sessionId, wake.id);
     if (held === "leave") return { kind: "leave" };
     if (held === "taken") {
