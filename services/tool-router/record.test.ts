@@ -5,8 +5,8 @@ import type { Clock } from "#runtime/time/clock.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { success } from "./answer.ts";
-import { createOutside } from "./execute/outside.ts";
-import { type CallStore, createRecords } from "./record.ts";
+import { Outside } from "./execute/outside.ts";
+import { type CallStore, Records } from "./record.ts";
 import { createMemoryCalls } from "./testing/memory-calls.ts";
 import { MemoryOffers, MemoryPresence } from "./testing/memory-watching.ts";
 import { entryOf, tool } from "./testing/tools.ts";
@@ -22,7 +22,7 @@ const asked = entryOf(tool("asked", { executionType: ExecutionType.SPACE }));
 function open(held = new Set<string>()) {
   const waiters = createWaiters();
   const calls = createMemoryCalls(waiters, held);
-  return { ...calls, waiters, records: createRecords(calls.store, waiters, new Set()), standing: calls.records };
+  return { ...calls, waiters, records: new Records(calls.store, waiters, new Set()), standing: calls.records };
 }
 
 describe("recorded calls", () => {
@@ -71,8 +71,8 @@ describe("recorded calls", () => {
       await acknowledged.promise;
       return isCreated;
     };
-    const first = createRecords({ ...store, create }, waiters, executing);
-    const second = createRecords(store, waiters, new Set());
+    const first = new Records({ ...store, create }, waiters, executing);
+    const second = new Records(store, waiters, new Set());
     const beginning = first.begin(risky, facts, 0, signal);
     const following = second.begin(risky, facts, 0, signal);
     acknowledged.resolve();
@@ -85,8 +85,8 @@ describe("recorded calls", () => {
     const waiters = createWaiters();
     const executing = new Set<string>();
     const { store } = createMemoryCalls(waiters);
-    await createRecords(store, waiters, new Set()).begin(risky, facts, 0, signal);
-    await createRecords(store, waiters, executing).begin(risky, facts, 0, signal);
+    await new Records(store, waiters, new Set()).begin(risky, facts, 0, signal);
+    await new Records(store, waiters, executing).begin(risky, facts, 0, signal);
     expect([...executing]).toEqual([]);
   });
 
@@ -125,7 +125,7 @@ describe("recorded calls", () => {
 describe("calls that somebody outside answers", () => {
   function outsideOf({ store, waiters }: ReturnType<typeof open>, clock: Clock) {
     const absence = createAbsence(new MemoryPresence(), clock);
-    return createOutside({ store, waiters, offers: new MemoryOffers(), absence, audit: () => {}, clock });
+    return new Outside({ store, waiters, offers: new MemoryOffers(), absence, audit: () => {}, clock });
   }
   async function begin(parts: ReturnType<typeof open>) {
     const begun = await parts.records.begin(asked, { ...facts, tool: "asked" }, 0, signal);

@@ -64,24 +64,20 @@ export type CallFacts = Omit<MessageInitShape<typeof ToolCallRecordSchema>, "$ty
 /** How long a router waits for news between two looks at whether the holder of a call still lives. */
 const HOLDER_CHECK_MS = 1_000;
 
-export interface Records {
-  begin(entry: ToolEntry, facts: CallFacts & { callId: string }, now: number, signal: AbortSignal): Promise<Begun>;
-  /**
-   * What came of a call that is repeated after a crash and was run before it, whatever has changed since; undefined when
-   * it is still to be judged.
-   */
-  recall(call: CallIdentity & { callId: string }, signal: AbortSignal): Promise<Answer | undefined>;
-  /** Resolves what `begin` began, `recorded` standing for the answer in the record; gives the answer that stands. */
-  finish(callId: string, answer: Answer, recorded?: Answer): Promise<Answer>;
-  /** Resolves a call that nobody outside will ever see; gives the answer that stands. */
-  abandon(callId: string, answer: Answer): Promise<Answer>;
-  /** This router has nothing to do with the call any more, however it went. */
-  release(callId: string): void;
-}
+/** The records of calls, as the router that carries them out writes and follows them. */
+export class Records {
+  readonly #store: CallStore;
+  readonly #waiters: Waiters;
+  readonly #executing: Set<string>;
 
-/** `executing` holds the calls that this router has started and not yet finished. */
-export function createRecords(store: CallStore, waiters: Waiters, executing: Set<string>): Records {
-  async function begin(
+  /** `executing` holds the calls that this router has started and not yet finished. */
+  constructor(store: CallStore, waiters: Waiters, executing: Set<string>) {
+    this.#store = store;
+    this.#waiters = waiters;
+    this.#executing = executing;
+  }
+
+  async begin(
     entry: ToolEntry,
     facts: CallFacts & { callId: string },
     now: number,
@@ -90,47 +86,79 @@ export function createRecords(store: CallStore, waiters: Waiters, executing: Set
     const state = firstState(entry);
     if (state === undefined) return { kind: "unrecorded" };
     const record = create(ToolCallRecordSchema, { ...facts, state, createdAt: timestampFromMs(now) });
-    if (await created(record)) {
+    if (await this.#create(record)) {
       return state === State.STARTED ? { kind: "begun" } : { kind: "open", record, isMine: true };
     }
-    const standing = await store.read(record.callId);
-    if (standing === undefined) return begin(entry, facts, now, signal); // it aged out between the two
-    if (isBuriedFor(standing, record.principal) && standing.result)
-      return { kind: "resolved", answer: standing.result };
-    const differences = differencesOf(standing, record);
-    if (differences.length > 0) refuseForeign(record.callId, differences);
-    if (standing.state === State.STARTED) return { kind: "resolved", answer: await follow(standing.callId, signal) };
-    if (standing.result !== undefined) return { kind: "resolved", answer: standing.result };
-    return { kind: "open", record: standing, isMine: false };
+    const standing = await this.#store.read(record.callId);
+    if (standing === undefined) return this.begin(entry, facts, now, signal); // it aged out between the two
+    return this.#join(standing, record, signal);
+  }
+
+  /**
+   * What came of a call that is repeated after a crash and was run before it, whatever has changed since; undefined when
+   * it is still to be judged.
+   */
+  async recall(call: CallIdentity & { callId: string }, signal: AbortSignal): Promise<Answer | undefined> {
+    const standing = await this.#store.read(call.callId);
+    if (standing === undefined) return undefined;
+    if (isBuriedForAll(standing)) return standing.result;
+    if (!isCallOf(standing, call)) return undefined;
+    return standing.state === State.STARTED ? this.#follow(call.callId, signal) : standing.result;
+  }
+
+  /** Resolves what `begin` began, `recorded` standing for the answer in the record; gives the answer that stands. */
+  finish(callId: string, answer: Answer, recorded = answer): Promise<Answer> {
+    return this.#settle(callId, [State.STARTED], answer, recorded);
+  }
+
+  /** Resolves a call that nobody outside will ever see; gives the answer that stands. */
+  abandon(callId: string, answer: Answer): Promise<Answer> {
+    return this.#settle(callId, [State.WAITING, State.PENDING], answer);
+  }
+
+  /** This router has nothing to do with the call any more, however it went. */
+  release(callId: string): void {
+    this.#executing.delete(callId);
   }
 
   /** R3: said before the record stands, taken back when somebody else's does. */
-  async function created(record: ToolCallRecord): Promise<boolean> {
-    if (record.state === State.STARTED) executing.add(record.callId);
-    const isCreated = (await store.create(record)) || (await replaced(record));
-    if (!isCreated) executing.delete(record.callId);
+  async #create(record: ToolCallRecord): Promise<boolean> {
+    if (record.state === State.STARTED) this.#executing.add(record.callId);
+    const isCreated = (await this.#store.create(record)) || (await this.#replace(record));
+    if (!isCreated) this.#executing.delete(record.callId);
     return isCreated;
   }
 
   /** What a stranger canceled under the id of a call is nothing to the call. */
-  async function replaced(record: ToolCallRecord): Promise<boolean> {
-    const updated = await store.update(record.callId, (standing) =>
+  async #replace(record: ToolCallRecord): Promise<boolean> {
+    const updated = await this.#store.update(record.callId, (standing) =>
       isTombstone(standing) && !isBuriedFor(standing, record.principal) ? record : undefined,
     );
-    if (updated?.hasChanged) store.announce(record.callId);
+    if (updated?.hasChanged) this.#store.announce(record.callId);
     return updated?.hasChanged ?? false;
   }
 
+  /** What a call has of the record that stood there before its own. */
+  async #join(standing: ToolCallRecord, record: ToolCallRecord, signal: AbortSignal): Promise<Begun> {
+    const { callId, state, result } = standing;
+    if (isBuriedFor(standing, record.principal) && result) return { kind: "resolved", answer: result };
+    const differences = differencesOf(standing, record);
+    if (differences.length > 0) refuseForeign(callId, differences);
+    if (state === State.STARTED) return { kind: "resolved", answer: await this.#follow(callId, signal) };
+    return result ? { kind: "resolved", answer: result } : { kind: "open", record: standing, isMine: false };
+  }
+
   /** Waits for a call that another router started; R3 when that router is gone. */
-  async function follow(callId: string, signal: AbortSignal): Promise<Answer> {
-    const resolved = async () => (await store.read(callId))?.result;
+  async #follow(callId: string, signal: AbortSignal): Promise<Answer> {
+    const resolved = async () => (await this.#store.read(callId))?.result;
     for (;;) {
-      const isHeld = await store.isHeld(callId, signal);
-      if (!isHeld) return finish(callId, outcomeUnknown("the router that had started the call was lost during it"));
+      const isHeld = await this.#store.isHeld(callId, signal);
+      if (!isHeld)
+        return this.finish(callId, outcomeUnknown("the router that had started the call was lost during it"));
       using limit = timeoutSignal(HOLDER_CHECK_MS);
       using ending = openEnding(signal, limit);
       try {
-        return await waiters.until(callId, resolved, ending.signal);
+        return await this.#waiters.until(callId, resolved, ending.signal);
       } catch (error) {
         signal.throwIfAborted();
         if (!limit.aborted) throw error;
@@ -138,40 +166,14 @@ export function createRecords(store: CallStore, waiters: Waiters, executing: Set
     }
   }
 
-  async function finish(callId: string, answer: Answer, recorded = answer): Promise<Answer> {
-    const standing = await settle(callId, recorded, [State.STARTED]);
-    return standing === "settled" ? answer : standing;
-  }
-
-  async function abandon(callId: string, answer: Answer): Promise<Answer> {
-    const standing = await settle(callId, answer, [State.WAITING, State.PENDING]);
-    return standing === "settled" ? answer : standing;
-  }
-
-  /** R2: the answer of somebody else, who was faster, or that this one stands. */
-  async function settle(callId: string, result: Answer, from: State[]): Promise<Answer | "settled"> {
-    const updated = await store.update(callId, (record) =>
-      from.includes(record.state) ? { ...record, state: State.RESOLVED, result } : undefined,
+  /** R2: the answer of somebody else, who was faster, or else this one. */
+  async #settle(callId: string, from: readonly State[], answer: Answer, recorded = answer): Promise<Answer> {
+    const updated = await this.#store.update(callId, (record) =>
+      from.includes(record.state) ? { ...record, state: State.RESOLVED, result: recorded } : undefined,
     );
-    store.announce(callId);
-    return updated?.hasChanged ? "settled" : (updated?.record.result ?? "settled");
+    this.#store.announce(callId);
+    return updated?.hasChanged ? answer : (updated?.record.result ?? answer);
   }
-
-  async function recall(call: CallIdentity & { callId: string }, signal: AbortSignal): Promise<Answer | undefined> {
-    const standing = await store.read(call.callId);
-    if (standing === undefined) return undefined;
-    if (isBuriedForAll(standing)) return standing.result;
-    if (!isCallOf(standing, call)) return undefined;
-    return standing.state === State.STARTED ? follow(call.callId, signal) : standing.result;
-  }
-
-  return {
-    begin,
-    recall,
-    finish,
-    abandon,
-    release: (callId) => void executing.delete(callId),
-  };
 }
 
 /** Until when somebody waits for a call that is answered from outside, and takes its result. */

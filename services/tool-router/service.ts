@@ -26,7 +26,7 @@ import { openMessages } from "./messages.ts";
 import { createOfferJudge } from "./offers/fitness.ts";
 import { createOwnership } from "./ownership.ts";
 import { RecentSessions } from "./recent-sessions.ts";
-import { createRecords } from "./record.ts";
+import { Records } from "./record.ts";
 import { createRoutes, type Routes } from "./routes.ts";
 import { Sessions } from "./sessions.ts";
 import { createSubmissions } from "./submissions.ts";
@@ -105,7 +105,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
     }),
   );
   const admission = createAdmission({ contexts, spaces, validator, audit, clock });
-  const records = createRecords(store, waiters, executing);
+  const records = new Records(store, waiters, executing);
   const files = stack.use(await openFiles(config, { catalogue, editor, audit, logger }));
   const stopping = new AbortController();
   stack.use(

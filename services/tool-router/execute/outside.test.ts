@@ -8,7 +8,7 @@ import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../testing/memory-calls.ts";
 import { MemoryOffers } from "../testing/memory-watching.ts";
 import { createWaiters } from "../waiters.ts";
-import { createOutside } from "./outside.ts";
+import { Outside } from "./outside.ts";
 
 function open() {
   const clock = createManualClock(1_000_000);
@@ -20,7 +20,7 @@ function open() {
     onAbsent = tell;
     return () => {};
   };
-  const outside = createOutside({ store, waiters, offers, absence: { follow }, audit: () => {}, clock });
+  const outside = new Outside({ store, waiters, offers, absence: { follow }, audit: () => {}, clock });
   const createdAt = timestampFromMs(clock.now());
   const facts = { callId: "c", tool: "weigh", executionType: ExecutionType.EXTERNAL, state: State.WAITING, createdAt };
   const record = create(ToolCallRecordSchema, facts);

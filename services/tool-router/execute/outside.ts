@@ -16,11 +16,6 @@ import type { Deadline } from "./deadline.ts";
 /** A recorded call, and whether it was recorded by this execution. */
 export type Opened = Pick<Extract<Begun, { kind: "open" }>, "record" | "isMine">;
 
-/** TOOL-4 and TOOL-8: calls that somebody outside answers, a person in the space or an external service. */
-export interface Outside {
-  execute(opened: Opened, isAsync: boolean, deadline: Deadline, signal: AbortSignal): Promise<Answer>;
-}
-
 export interface OutsideParts {
   store: CallStore;
   waiters: Waiters;
@@ -30,46 +25,30 @@ export interface OutsideParts {
   clock: Clock;
 }
 
-export function createOutside({ store, waiters, offers, absence, audit, clock }: OutsideParts): Outside {
-  /** Ends a call that nobody has taken, while its caller still hears of it; gives whether it did. */
-  async function dismiss(record: ToolCallRecord, state: State, result: Answer): Promise<boolean> {
-    const updated = await store.update(record.callId, (standing) =>
-      standing.state === state && !standing.taken ? { ...standing, state: State.RESOLVED, result } : undefined,
-    );
-    if (!updated?.hasChanged) return false;
-    store.announce(record.callId);
-    await offers.withdraw(record).catch(() => {}); // whoever finds it there reads that it is resolved
-    return true;
+/** TOOL-4 and TOOL-8: calls that somebody outside answers, a person in the space or an external service. */
+export class Outside {
+  readonly #parts: OutsideParts;
+
+  constructor(parts: OutsideParts) {
+    this.#parts = parts;
   }
 
-  /** W1: by who recorded it; what became of an earlier offer is seen to by the duty of its record. */
-  async function offer({ record, isMine }: Opened, state: State): Promise<void> {
-    if (!isExternal(record) || !isMine) return;
-    try {
-      if (!offers.hand(record)) await offers.offer(record, "first");
-    } catch (error) {
-      await dismiss(record, state, failure(`the call could not be offered to a watcher: ${messageFromUnknown(error)}`));
+  async execute(opened: Opened, isAsync: boolean, deadline: Deadline, signal: AbortSignal): Promise<Answer> {
+    const { store, clock, audit } = this.#parts;
+    const { callId, createdAt } = opened.record;
+    if (isAsync) {
+      await this.#offer(opened, State.PENDING);
+      const refused = (await store.glance(callId))?.result;
+      return refused ?? success({ status: "pending", pendingToolCallId: callId });
     }
+    const createdAtMs = createdAt === undefined ? clock.now() : timestampMs(createdAt);
+    const leftMs = Math.min(deadline.at, createdAtMs + deadline.timeoutMs) - clock.now();
+    if (leftMs <= 0) return (await endWait(store, callId, audit))?.result ?? timedOut(deadline);
+    return this.#wait(opened, deadline, leftMs, signal);
   }
 
-  /** TOOL-6: a service that is down is said to be down, as long as nobody has taken the call. */
-  function followAbsence(record: ToolCallRecord, onFault: (error: unknown) => void): () => void {
-    if (!isExternal(record)) return () => {};
-    const text = `Tool "${record.tool}" has no watcher: no service that executes it was there within ${ABSENCE_GRACE_MS}ms`;
-    return absence.follow(record.tool, () => void dismiss(record, State.WAITING, failure(text)).catch(onFault));
-  }
-
-  /** The answer, if there is one; else the record says that somebody waits. */
-  async function read(callId: string): Promise<Answer | undefined> {
-    const record = await store.glance(callId);
-    if (record?.state !== State.PENDING) return record?.result;
-    const updated = await store.update(callId, (standing) =>
-      standing.state === State.PENDING ? { ...standing, state: State.WAITING } : undefined,
-    );
-    return updated?.record.result;
-  }
-
-  async function wait(opened: Opened, deadline: Deadline, leftMs: number, signal: AbortSignal) {
+  async #wait(opened: Opened, deadline: Deadline, leftMs: number, signal: AbortSignal): Promise<Answer> {
+    const { store, waiters, clock, audit } = this.#parts;
     const { record } = opened;
     using ending = openEnding(signal);
     const ends = ending.signal;
@@ -78,11 +57,11 @@ export function createOutside({ store, waiters, offers, absence, audit, clock }:
       () => end(new Error("the time is over")),
       () => {},
     ); // the wait has ended
-    const offered = offer(opened, State.WAITING);
+    const offered = this.#offer(opened, State.WAITING);
     offered.catch(end);
-    const leaveAbsence = followAbsence(record, end);
+    const leaveAbsence = this.#followAbsence(record, end);
     try {
-      return await waiters.until(record.callId, () => read(record.callId), ends);
+      return await waiters.until(record.callId, () => this.#read(record.callId), ends);
     } catch (error) {
       await offered.catch(() => {}); // the duty of the record offers it once more
       const answer = (await endWait(store, record.callId, audit))?.result;
@@ -95,21 +74,47 @@ export function createOutside({ store, waiters, offers, absence, audit, clock }:
     }
   }
 
-  return {
-    async execute(opened, isAsync, deadline, signal) {
-      const { record } = opened;
-      const { callId } = record;
-      if (isAsync) {
-        await offer(opened, State.PENDING);
-        const refused = (await store.glance(callId))?.result;
-        return refused ?? success({ status: "pending", pendingToolCallId: callId });
-      }
-      const createdAt = record.createdAt === undefined ? clock.now() : timestampMs(record.createdAt);
-      const leftMs = Math.min(deadline.at, createdAt + deadline.timeoutMs) - clock.now();
-      if (leftMs <= 0) return (await endWait(store, callId, audit))?.result ?? timedOut(deadline);
-      return wait(opened, deadline, leftMs, signal);
-    },
-  };
+  /** The answer, if there is one; else the record says that somebody waits. */
+  async #read(callId: string): Promise<Answer | undefined> {
+    const { store } = this.#parts;
+    const record = await store.glance(callId);
+    if (record?.state !== State.PENDING) return record?.result;
+    const updated = await store.update(callId, (standing) =>
+      standing.state === State.PENDING ? { ...standing, state: State.WAITING } : undefined,
+    );
+    return updated?.record.result;
+  }
+
+  /** W1: by who recorded it; what became of an earlier offer is seen to by the duty of its record. */
+  async #offer({ record, isMine }: Opened, state: State): Promise<void> {
+    if (!isExternal(record) || !isMine) return;
+    const { offers } = this.#parts;
+    try {
+      if (!offers.hand(record)) await offers.offer(record, "first");
+    } catch (error) {
+      const text = `the call could not be offered to a watcher: ${messageFromUnknown(error)}`;
+      await this.#dismiss(record, state, failure(text));
+    }
+  }
+
+  /** TOOL-6: a service that is down is said to be down, as long as nobody has taken the call. */
+  #followAbsence(record: ToolCallRecord, onFault: (error: unknown) => void): () => void {
+    if (!isExternal(record)) return () => {};
+    const text = `Tool "${record.tool}" has no watcher: no service that executes it was there within ${ABSENCE_GRACE_MS}ms`;
+    const dismiss = () => this.#dismiss(record, State.WAITING, failure(text));
+    return this.#parts.absence.follow(record.tool, () => void dismiss().catch(onFault));
+  }
+
+  /** Ends a call that nobody has taken, while its caller still hears of it. */
+  async #dismiss(record: ToolCallRecord, state: State, result: Answer): Promise<void> {
+    const { store, offers } = this.#parts;
+    const updated = await store.update(record.callId, (standing) =>
+      standing.state === state && !standing.taken ? { ...standing, state: State.RESOLVED, result } : undefined,
+    );
+    if (!updated?.hasChanged) return;
+    store.announce(record.callId);
+    await offers.withdraw(record).catch(() => {}); // whoever finds it there reads that it is resolved
+  }
 }
 
 /** Made once: nobody reads the stack of an error that each wait would make. */

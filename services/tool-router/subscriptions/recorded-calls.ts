@@ -4,7 +4,7 @@ import { openBackground } from "#runtime/lifecycle/background.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../audit.ts";
 import { createCancellation } from "../cancellation.ts";
-import { createOutside } from "../execute/outside.ts";
+import { Outside } from "../execute/outside.ts";
 import type { Flights } from "../flights.ts";
 import { createKeeper } from "../keeper.ts";
 import type { Messages } from "../messages.ts";
@@ -92,7 +92,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   stack.use(openBackground((signal) => keepSweeping(retention, signal)));
   const running = stack.use(openRunningCalls(bus, { flights, ownership, onFault }));
   stack.defer(() => closing.abort());
-  const outside = createOutside({
+  const outside = new Outside({
     store,
     waiters,
     offers,
