@@ -1,11 +1,12 @@
 import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { watch } from "chokidar";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { createBackoff } from "#runtime/time/backoff.ts";
+import { delay } from "#runtime/time/delay.ts";
 import type { Audit } from "../audit.ts";
 import { parseAgentFile } from "./agent-file.ts";
 import type { Catalogue } from "./catalogue.ts";
@@ -13,6 +14,7 @@ import { type CatalogueEditor, ConfigurationRefused } from "./editor.ts";
 import type { Parsed } from "./file-form.ts";
 import { auditRefusals } from "./refusal-audit.ts";
 import { parseToolFile } from "./tool-file.ts";
+import { watchDirectories } from "./watch-directories.ts";
 
 /** The catalogue's files: loaded at the start and after each change. */
 export interface CatalogueFiles extends AsyncDisposable {
@@ -43,8 +45,6 @@ interface FileShelf<T extends { name: string }> {
   remove: (name: string, file: string) => Promise<void>;
   standing: () => { name: string; origin: string }[];
 }
-
-const QUIET_MS = 50;
 
 export async function openCatalogueFiles(
   { catalogue, editor }: { catalogue: Catalogue; editor: CatalogueEditor },
@@ -88,13 +88,29 @@ export async function openCatalogueFiles(
     loaded = Promise.withResolvers();
   }
 
-  let last = load();
+  const closing = new AbortController();
+
+  /** A store that does not answer makes no file worse: it is waited for, at the start before anybody asks for an agent. */
+  async function loadPatiently(): Promise<void> {
+    const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
+    while (!closing.signal.aborted) {
+      try {
+        return await load();
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+      }
+      await delay(backoff.next(), closing.signal).catch(() => {}); // closed: the loop's condition sees it
+    }
+  }
+
+  let last = loadPatiently();
   await last;
   const reload = () => {
-    last = last.then(load).catch((error: unknown) => options.onFaults([`files: ${messageFromUnknown(error)}`]));
+    last = last
+      .then(loadPatiently)
+      .catch((error: unknown) => options.onFaults([`files: ${messageFromUnknown(error)}`]));
   };
   const changes = await watchDirectories([options.toolsDirectory, options.agentsDirectory], reload);
-  const closing = new AbortController();
   void retryFaulty();
 
   /** A file that was refused for the lack of a tool or a provider is good as soon as that is there. */
@@ -117,23 +133,6 @@ export async function openCatalogueFiles(
       closing.abort();
       await changes[Symbol.asyncDispose]();
       await last;
-    },
-  };
-}
-
-/** Calls back once changes have come to rest. */
-async function watchDirectories(directories: string[], onChange: () => void): Promise<AsyncDisposable> {
-  let timer: NodeJS.Timeout | undefined;
-  const watcher = watch(directories, { ignoreInitial: true, depth: 0 });
-  watcher.on("all", () => {
-    clearTimeout(timer);
-    timer = setTimeout(onChange, QUIET_MS);
-  });
-  await new Promise<void>((resolve) => watcher.once("ready", resolve));
-  return {
-    async [Symbol.asyncDispose]() {
-      clearTimeout(timer);
-      await watcher.close();
     },
   };
 }
@@ -198,8 +197,13 @@ async function faultsOfApplying<T extends { name: string }>(
     await shelf.apply(parsed.value, file);
     return [];
   } catch (error) {
+    if (isPassing(error)) throw error;
     return error instanceof ConfigurationRefused ? [...error.faults] : [messageFromUnknown(error)];
   }
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof Failure && error.code === "unavailable";
 }
 
 /** Where a fault is; for a field that is missing, where that would be. */
