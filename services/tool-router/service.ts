@@ -61,14 +61,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const executing = new Set<string>();
   const flights = new Flights();
   const messages = stack.use(openMessages(spaces, clock, (fault) => logger.warn(fault)));
-  const news = new SessionNews();
-  const present = new SessionCalls();
-  const recent = new RecentSessions(clock);
-  news.mind((told) => recent.hear(told));
-  const documents = recent.remembering(
-    createDocuments(bus, { bucket: "toolbus_sessions", prefix: "", schema: SessionSchema }),
-  );
-  const ownership = createOwnership(async (id) => (await documents.read(id))?.value);
+  const stored = storedSessions(bus);
+  const ownership = createOwnership(async (id) => (await stored.documents.read(id))?.value);
   const recorded = stack.use(
     await openRecordedCalls(bus, {
       waiters,
@@ -81,9 +75,9 @@ export async function openService(config: Config, context: ServiceContext): Prom
       onFault: (fault) => logger.warn(fault),
     }),
   );
-  const { store } = recorded;
   const answers = createAnswers({ validator, maxBytes: config.maxResultBytes, store: createResultStore(bus) });
-  const sessions = new Sessions({ documents, catalogue, clock, news, recent });
+  const sessions = new Sessions({ ...stored, catalogue, clock });
+  const present = new SessionCalls();
   const contexts = openContexts(stack, config, { catalogue, sessions, find, validator, audit });
   const execution = openExecution(stack, config, { outside: recorded.outside, find });
   const { switching } = stack.use(
@@ -91,21 +85,13 @@ export async function openService(config: Config, context: ServiceContext): Prom
       self: `${instance}-${randomUUID().slice(0, 8)}`,
       drainMs: config.switchDrainMs,
       buildMs: config.providerStartupMs + PROVIDER_GRACE_MS,
-      catalogue,
-      sessions,
-      contexts,
-      news,
-      present,
-      find,
-      clock,
-      audit,
-      logger,
-      telemetry,
-      onFault,
+      ...{ catalogue, sessions, contexts, present, find, clock, audit, logger, telemetry, onFault },
+      news: stored.news,
     }),
   );
   const admission = createAdmission({ contexts, spaces, validator, audit, clock });
-  const records = new Records(store, waiters, executing);
+  const records = new Records(recorded.store, waiters, executing);
+  const calls = createCalls({ admission, records, messages, execution, answers, clock, flights, sessions, present });
   const files = stack.use(await openFiles(config, { catalogue, editor, audit, logger }));
   const stopping = new AbortController();
   stack.use(
@@ -115,27 +101,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
       logger,
       interceptors: serverInterceptors({ logger, telemetry, validate: true }),
       routes: createRoutes({
-        catalogue,
-        editor,
-        files,
-        calls: createCalls({
-          admission,
-          records,
-          messages,
-          execution,
-          answers,
-          clock,
-          flights,
-          sessions,
-          present,
-        }),
-        contexts,
-        sessions,
-        ownership,
-        switching,
-        news,
-        spaces,
-        ...recorded,
+        ...{ catalogue, editor, files, calls, contexts, sessions, ownership, switching, spaces, ...recorded },
+        news: stored.news,
         submissions: createSubmissions({ ...recorded, validator, clock, answers }),
         audit: auditReader(bus),
         operators: config.operators,
@@ -145,6 +112,15 @@ export async function openService(config: Config, context: ServiceContext): Prom
   );
   stack.defer(() => stopping.abort()); // watches would keep the server from draining
   return stack.move();
+}
+
+/** Sessions as they are stored, and the news of them. What was read of one a moment ago is not read again. */
+function storedSessions(bus: Bus) {
+  const news = new SessionNews();
+  const recent = new RecentSessions(clock);
+  news.mind((told) => recent.hear(told));
+  const place = { bucket: "toolbus_sessions", prefix: "", schema: SessionSchema } as const;
+  return { news, recent, documents: recent.remembering(createDocuments(bus, place)) };
 }
 
 /** What agents' sessions may use, as it stands. Those that nobody uses any more are closed by and by. */
