@@ -3,21 +3,21 @@
  * it has used up what it may.
  */
 
+import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { Used } from "../model/attempt.ts";
+import { usageFrom } from "../model/usage.ts";
 import type { ClaimedRun } from "../run/claim.ts";
+import type { Draft, Place } from "../run/draft.ts";
 import type { EventBody } from "../run/journal.ts";
 import type { LoopContext } from "./context.ts";
 import { type AgentModel, pricedUsage } from "./models.ts";
 import { decideStop } from "./stop-condition.ts";
 
-interface Place {
-  readonly turn: number;
-  readonly attempt: number;
-}
-
 export interface BrokenAttempts {
   /** An attempt broke off that had used something. */
   note(place: Place, model: AgentModel, used: Used): void;
+  /** One of a process that was killed had said this: what it was asked with is what is asked again (draft D5). */
+  noteLost(lost: Draft, model: AgentModel, prompt: LanguageModelV4Prompt): void;
   /** It was answered, with nothing that is of use. */
   drop(place: Place, model: AgentModel, used: Used): void;
   /** Stores what was noted; gives whether the run may go on. Throws what the log says. */
@@ -33,6 +33,10 @@ export function createBrokenAttempts(run: ClaimedRun, { limits, clock }: LoopCon
 
   return {
     note: (place, model, used) => keep(place, model, used, true),
+    noteLost({ turn, attempt, text }, model, prompt) {
+      const usage = usageFrom(undefined, { prompt, saidBytes: Buffer.byteLength(text) });
+      keep({ turn, attempt }, model, { usage, modelId: model.language.modelId }, true);
+    },
     drop: (place, model, used) => keep(place, model, used, false),
     async settle() {
       const body = noted;

@@ -65,6 +65,8 @@ export async function takeTurn(
   let attempt = firstAttemptOfClaim(state) - 1;
   let hasFailed = false;
   const broken = createBrokenAttempts(run, context);
+  if (state.lost !== undefined) broken.noteLost(state.lost, context.models.current, promptOfRun(state, context));
+  if (state.lost !== undefined && !(await broken.settle())) return undefined;
   for (;;) {
     const question = async (model: AgentModel) => {
       attempt += 1; // T1

@@ -8,6 +8,8 @@
  *     is said, and is a prefix of it all the same.
  * D4  A run that ends in mid-turn keeps what was said as an incomplete item. What stands before its end takes the room that it
  *     needs, as it takes the place of the turn's commit.
+ * D5  What an attempt used counts once: with its turn, as it broke off, or, when its process was killed, as a claim finds its
+ *     draft. So a kill costs a budget no more than one request, and what its model said since the last checkpoint.
  */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
@@ -37,6 +39,22 @@ export function draftAfter(draft: Draft | undefined, checkpoint: TextCheckpoint)
   if (firstDelta === 0) return { turn, attempt, deltas, text }; // D2
   const joins = isOf(draft, checkpoint) && draft.deltas === firstDelta;
   return joins ? { turn, attempt, deltas, text: draft.text + text } : draft; // D1
+}
+
+export interface Place {
+  readonly turn: number;
+  readonly attempt: number;
+}
+
+/** D5: the draft of a process that was killed, as another claims the run; unless what it used was counted. */
+export function lostDraft({
+  draft,
+  counted,
+}: {
+  draft: Draft | undefined;
+  counted: Place | undefined;
+}): Draft | undefined {
+  return counted !== undefined && isOf(draft, counted) ? undefined : draft;
 }
 
 /** What to append so that the log has the text so far; nothing when it has it, or has no room for it. */
@@ -75,6 +93,6 @@ export function weightOfItems(items: readonly Item[]): number {
   }, 0);
 }
 
-function isOf(draft: Draft | undefined, place: { turn: number; attempt: number }): draft is Draft {
+function isOf(draft: Draft | undefined, place: Place): draft is Draft {
   return draft?.turn === place.turn && draft.attempt === place.attempt;
 }

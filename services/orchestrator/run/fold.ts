@@ -26,8 +26,16 @@ import type {
 } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { type Draft, draftAfter, type LogWeight, weightOfCheckpoint, weightOfItems } from "./draft.ts";
-import { noResults, type Results, withOneMore } from "./results.ts";
+import {
+  type Draft,
+  draftAfter,
+  type LogWeight,
+  lostDraft,
+  type Place,
+  weightOfCheckpoint,
+  weightOfItems,
+} from "./draft.ts";
+import { idsOf, noResults, type Results, withOneMore } from "./results.ts";
 import { plus, type Spent, unspent } from "./spent.ts";
 
 export interface Turn {
@@ -75,6 +83,9 @@ export interface RunState {
   readonly spent: Spent;
   /** What the log has of the text of a turn that is not committed. */
   readonly draft: Draft | undefined;
+  /** That of a process that is gone, while what its attempt used is not counted (draft D5); and the last attempt that is. */
+  readonly lost: Draft | undefined;
+  readonly counted: Place | undefined;
   readonly weight: LogWeight;
   /** Calls that were shown while the model wrote them, whether or not they were made. */
   readonly shown: readonly CallShown[];
@@ -115,6 +126,8 @@ function stateFromAccepted(event: RunEvent): RunState {
     compaction: undefined,
     spent: unspent,
     draft: undefined,
+    lost: undefined,
+    counted: undefined,
     weight: { items: weightOfItems(event.event.value.input), checkpoints: 0 },
     shown: [],
     cancel: undefined,
@@ -127,7 +140,8 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
       const { epoch, instance } = event.value;
       if (epoch <= (state.claim?.epoch ?? 0)) broken(envelope, `epoch ${epoch} is claimed a second time`); // F3
       const claim = { epoch, instance };
-      return { claim, claimsInTurn: state.claimsInTurn + 1, phase: { kind: "working" }, draft: undefined };
+      const lost = lostDraft(state) ?? state.lost;
+      return { claim, claimsInTurn: state.claimsInTurn + 1, phase: { kind: "working" }, draft: undefined, lost };
     }
     case "turnCommitted": {
       const turn = turnFromCommitted(event.value, envelope.sequence);
@@ -141,6 +155,7 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
         claimsInTurn: 1,
         droppedInTurn: 0,
         draft: undefined,
+        lost: undefined,
         weight: heavier(state, { items: weightOfItems(event.value.items) }),
       };
     }
@@ -153,8 +168,9 @@ function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Par
       return { turns, weight, callCount, spent: plus(state.spent, result?.usage) }; // F5
     }
     case "answerDropped": {
-      const { usage, brokeOff } = event.value;
-      return { spent: plus(state.spent, usage), droppedInTurn: state.droppedInTurn + (brokeOff ? 0 : 1) }; // F5
+      const { usage, brokeOff, turn, attempt } = event.value;
+      const droppedInTurn = state.droppedInTurn + (brokeOff ? 0 : 1);
+      return { spent: plus(state.spent, usage), droppedInTurn, counted: { turn, attempt }, lost: undefined }; // F5
     }
     case "inboxTaken":
       return { inbox: event.value };
@@ -191,14 +207,6 @@ function withResult(turns: readonly Turn[], callId: string, result: ToolResult |
   const turn = turns[index];
   if (turn === undefined || result === undefined || turn.resultsByCallId.has(callId)) return turns; // F4
   return turns.with(index, { ...turn, resultsByCallId: withOneMore(turn.resultsByCallId, callId, result) });
-}
-
-const idsByCalls = new WeakMap<readonly FunctionCall[], ReadonlySet<string>>();
-
-function idsOf(calls: readonly FunctionCall[]): ReadonlySet<string> {
-  const known = idsByCalls.get(calls) ?? new Set(calls.map(({ callId }) => callId));
-  idsByCalls.set(calls, known);
-  return known;
 }
 
 /** The calls of the last turn that have no result. */

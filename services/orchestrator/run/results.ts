@@ -1,3 +1,4 @@
+import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 
 /** The results of a turn's calls, by their ids. */
@@ -61,4 +62,13 @@ class SharedResults implements Results {
       .take(this.size)
       .map(([callId, { result }]) => [callId, result]);
   }
+}
+
+const idsByCalls = new WeakMap<readonly FunctionCall[], ReadonlySet<string>>();
+
+/** The ids of a turn's calls, worked out once. */
+export function idsOf(calls: readonly FunctionCall[]): ReadonlySet<string> {
+  const known = idsByCalls.get(calls) ?? new Set(calls.map(({ callId }) => callId));
+  idsByCalls.set(calls, known);
+  return known;
 }
