@@ -1,7 +1,5 @@
-import { errors } from "@nats-io/transport-node";
 import { delay } from "../../time/delay.ts";
-import { openEnding } from "../../time/ending.ts";
-import { unlessAborted } from "../../time/unless-aborted.ts";
+import { answersPromptly, askOnce } from "../ask.ts";
 import type { Bus } from "../bus.ts";
 import type { OwnerEntry } from "./entry.ts";
 import { ownerSubject } from "./names.ts";
@@ -38,7 +36,7 @@ export function openPinging(bus: Bus, kind: string, silenceMs: number): Pinging 
         await bus.link.whenUp(signal);
         const answer = await askUntilSilent(bus, subject, silenceMs, signal);
         if (answer === "silent") {
-          if (await answersPromptly(bus, silenceMs)) return "gone";
+          if (await answersPromptly(bus, silenceMs / 2)) return "gone";
         } else if (answer === "nobody") {
           if (!isInterestSettling(entry.created)) return "gone";
           await delay(againMs, signal);
@@ -56,35 +54,9 @@ const asksInSilence = 4;
 /** Asks several times in the time of silence: an owner that dies with a ping in its hands is found by the next one. */
 async function askUntilSilent(bus: Bus, subject: string, silenceMs: number, signal?: AbortSignal): Promise<Answer> {
   for (let ask = 0; ask < asksInSilence; ask++) {
-    const answer = await askOnce(bus, subject, silenceMs / asksInSilence, signal);
-    if (answer !== "silent") return answer;
+    const asked = await askOnce(bus, { subject, text: "ping", timeoutMs: silenceMs / asksInSilence, signal });
+    if (asked.kind === "answered") return asked.message.string() as OwnerState;
+    if (asked.kind !== "silent") return asked.kind;
   }
   return "silent";
-}
-
-async function askOnce(bus: Bus, subject: string, timeoutMs: number, signal?: AbortSignal): Promise<Answer> {
-  const { down } = bus.link;
-  using ending = openEnding(signal, down);
-  try {
-    const answer = await unlessAborted(bus.connection.request(subject, "ping", { timeout: timeoutMs }), ending.signal);
-    return answer.string() as OwnerState;
-  } catch (error) {
-    signal?.throwIfAborted();
-    if (down.aborted) return "lost";
-    if (error instanceof errors.TimeoutError) return "silent";
-    if (error instanceof errors.NoRespondersError) return "nobody";
-    if (error instanceof errors.RequestError && error.isNoResponders()) return "nobody";
-    throw error;
-  }
-}
-
-/** Whether the silence was the owner's and not the server's. */
-async function answersPromptly(bus: Bus, silenceMs: number): Promise<boolean> {
-  const askedAt = performance.now();
-  try {
-    await unlessAborted(bus.connection.flush(), bus.link.down);
-  } catch {
-    return false; // the server was lost: the loop waits for it
-  }
-  return performance.now() - askedAt < silenceMs / 2;
 }

@@ -1,4 +1,4 @@
-import { errors } from "@nats-io/transport-node";
+import { isNobody } from "#runtime/bus/ask.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Holders } from "../holders.ts";
@@ -27,8 +27,7 @@ export function createBusHolders(bus: Bus, instance: string): Holders {
         const subject = subjectOf(sessionId, requestId);
         return (await bus.connection.request(subject, "", { timeout: answerTimeoutMs })).string();
       } catch (error) {
-        if (error instanceof errors.NoRespondersError) return undefined;
-        if (error instanceof errors.RequestError && error.isNoResponders()) return undefined;
+        if (isNobody(error)) return undefined;
         throw new Failure("unavailable", `the instance that holds request ${requestId} does not answer`, {
           cause: error,
         });

@@ -1,7 +1,6 @@
-import { errors } from "@nats-io/transport-node";
+import { answersPromptly, askOnce } from "#runtime/bus/ask.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { delay } from "#runtime/time/delay.ts";
-import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 
 /*
  * Which router executes a call is asked of all at once; only the one that does answers.
@@ -47,7 +46,7 @@ export function openCallHolders(bus: Bus, executing: Pick<ReadonlySet<string>, "
         if (answer === "held") return true;
         if (answer === "lost") continue;
         if (askedAt - returnedAt < SETTLING_MS) await delay(25, signal);
-        else if (await answersPromptly(bus)) return false;
+        else if (await answersPromptly(bus, ANSWER_MS / 2)) return false;
       }
     },
     [Symbol.dispose]() {
@@ -62,35 +61,9 @@ type Answer = "held" | "silent" | "lost";
 /** Asks again in the time of silence: a question that a router lost with its link is heard when it is back. */
 async function askUntilSilent(bus: Bus, callId: string, signal: AbortSignal): Promise<Answer> {
   for (let question = 0; question < QUESTIONS; question++) {
-    const answer = await askOnce(bus, callId, signal);
-    if (answer !== "silent") return answer;
+    const { kind } = await askOnce(bus, { subject: HELD, text: callId, timeoutMs: ANSWER_MS, signal });
+    if (kind === "answered") return "held";
+    if (kind !== "silent") return "lost"; // when nobody listens, this router's own subscription is on its way to the server
   }
   return "silent";
-}
-
-async function askOnce(bus: Bus, callId: string, signal: AbortSignal): Promise<Answer> {
-  const { down } = bus.link;
-  try {
-    const asked = bus.connection.request(HELD, callId, { timeout: ANSWER_MS });
-    await unlessAborted(unlessAborted(asked, down), signal);
-    return "held";
-  } catch (error) {
-    signal.throwIfAborted();
-    if (down.aborted) return "lost";
-    if (error instanceof errors.TimeoutError) return "silent";
-    // not even this router listens: its subscription is on its way to the server
-    if (error instanceof errors.NoRespondersError) return "lost";
-    if (error instanceof errors.RequestError && error.isNoResponders()) return "lost";
-    throw error;
-  }
-}
-
-async function answersPromptly(bus: Bus): Promise<boolean> {
-  const askedAt = performance.now();
-  try {
-    await unlessAborted(bus.connection.flush(), bus.link.down);
-  } catch {
-    return false; // the server was lost: it is waited for, and asked again
-  }
-  return performance.now() - askedAt < ANSWER_MS / 2;
 }

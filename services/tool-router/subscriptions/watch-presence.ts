@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { errors } from "@nats-io/transport-node";
+import { askOnce } from "#runtime/bus/ask.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { delay } from "#runtime/time/delay.ts";
-import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Presence } from "../watch/watching.ts";
 import { tokenFrom } from "./subject-token.ts";
 
@@ -31,9 +30,9 @@ export function openWatchPresence(bus: Bus): Presence & Disposable {
     for (;;) {
       await bus.link.whenUp(signal);
       const askedAt = performance.now();
-      const answer = await askOnce(bus, subject, signal);
-      if (answer === "there") return true;
-      if (answer === "nobody" && askedAt - returnedAt >= SETTLING_MS) return false;
+      const { kind } = await askOnce(bus, { subject, timeoutMs: ANSWER_MS, signal });
+      if (kind === "answered") return true;
+      if (kind !== "lost" && askedAt - returnedAt >= SETTLING_MS) return false; // P2
       await delay(50, signal); // P3
     }
   }
@@ -82,24 +81,4 @@ function answering(bus: Bus, subject: string, onQuestion: (text: string) => void
     },
   });
   return () => subscription.unsubscribe();
-}
-
-async function askOnce(bus: Bus, subject: string, signal: AbortSignal): Promise<"there" | "nobody" | "lost"> {
-  const { down } = bus.link;
-  try {
-    await unlessAborted(
-      unlessAborted(bus.connection.request(subject, undefined, { timeout: ANSWER_MS }), down),
-      signal,
-    );
-    return "there";
-  } catch (error) {
-    signal.throwIfAborted();
-    if (down.aborted) return "lost";
-    const isNobody =
-      error instanceof errors.TimeoutError ||
-      error instanceof errors.NoRespondersError ||
-      (error instanceof errors.RequestError && error.isNoResponders());
-    if (isNobody) return "nobody";
-    throw error;
-  }
 }
