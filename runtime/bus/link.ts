@@ -14,6 +14,8 @@ export interface Link {
   readonly isUp: boolean;
   /** Grows by one with each loss of the server. */
   readonly losses: number;
+  /** When a lost server was there again, by `performance.now()`: others return a little later, too, and their silence proves nothing. */
+  readonly returnedAtMs: number;
   /** Aborts when the server that is connected is lost, at once when there is none. */
   readonly down: AbortSignal;
   /** Resolves when there is a server; rejects with `unavailable` when the connection closes for good. */
@@ -30,7 +32,7 @@ export function openLink(connection: NatsConnection): Link {
   returned.resolve();
   const lossListeners = new Set<() => void>();
   const returnListeners = new Set<() => void>();
-  const state = { isUp: true, losses: 0 };
+  const state = { isUp: true, losses: 0, returnedAtMs: Number.NEGATIVE_INFINITY };
 
   const lose = () => {
     if (!state.isUp) return;
@@ -44,6 +46,7 @@ export function openLink(connection: NatsConnection): Link {
   const regain = () => {
     if (state.isUp) return;
     state.isUp = true;
+    state.returnedAtMs = performance.now();
     down = new AbortController();
     returned.resolve();
     for (const listener of returnListeners) listener();
@@ -65,6 +68,9 @@ export function openLink(connection: NatsConnection): Link {
     },
     get losses() {
       return state.losses;
+    },
+    get returnedAtMs() {
+      return state.returnedAtMs;
     },
     get down() {
       return down.signal;

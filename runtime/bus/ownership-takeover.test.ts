@@ -3,7 +3,7 @@ import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
 import { until } from "../time/until.ts";
 import { listTokens, readEntry, writeEntry } from "./ownership/entry.ts";
 import { ownerSubject } from "./ownership/names.ts";
-import { openPinging } from "./ownership/ping.ts";
+import { createPinging } from "./ownership/ping.ts";
 import { sweepOnce } from "./ownership/sweeping.ts";
 import { openOwnerProcess, openThings, Thing } from "./ownership/things.fixture.ts";
 
@@ -96,7 +96,7 @@ describe("taking over", () => {
     await things.acquire("alive", "");
     const sweeper = await bus.connect();
     await writeEntry(bus, { kind: "thing", key: "ghost" }, "nobody", undefined);
-    using pinging = openPinging(sweeper, "thing", 1_000);
+    const pinging = createPinging(sweeper, "thing", 1_000);
     const options = { bus: sweeper, kind: "thing", pinging, isHeld: () => false };
     await sweepOnce(options, AbortSignal.timeout(10_000));
     const tokens = await listTokens(bus, "thing");

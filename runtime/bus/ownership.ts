@@ -30,7 +30,7 @@ import { createFinding } from "./ownership/finding.ts";
 import type { Holding } from "./ownership/holding.ts";
 import { Holdings } from "./ownership/holdings.ts";
 import type { Here, Location, OwnershipOptions, There, WaitOptions } from "./ownership/options.ts";
-import { openPinging } from "./ownership/ping.ts";
+import { createPinging } from "./ownership/ping.ts";
 import { openSweeping } from "./ownership/sweeping.ts";
 
 export { instanceService } from "./ownership/names.ts";
@@ -57,7 +57,7 @@ export async function openOwnership<R extends AsyncDisposable, A = void>(
 ): Promise<Ownership<R, A>> {
   const { kind, instance, onError = () => {} } = options;
   await using stack = new AsyncDisposableStack();
-  const pinging = stack.use(openPinging(bus, kind, options.silenceMs ?? 1_000));
+  const pinging = createPinging(bus, kind, options.silenceMs ?? 1_000);
   const holdings = stack.use(new Holdings<R>(bus, options));
   const claiming = createClaiming(bus, holdings, options);
   const finding = createFinding(bus, kind, pinging);

@@ -61,7 +61,7 @@ export async function openOrchestrator(
   const heartbeatMs = config.takeoverMs / 3;
   const wakes = await openStreamWakes(bus, { ackWaitMs: config.takeoverMs, heartbeatMs, maxInHand: 100_000 });
   stack.use(await openDueTimers(bus, wakes, logger));
-  const holders = stack.use(createHolders(bus));
+  const holders = createHolders(bus);
   const interceptors = clientInterceptors({ telemetry });
   const routerClients = createRouterClients(bus, interceptors);
   const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");

@@ -13,20 +13,14 @@ export interface Pinging {
     entry: Pick<OwnerEntry, "revision" | "created">,
     signal?: AbortSignal,
   ): Promise<OwnerState | "gone">;
-  [Symbol.dispose](): void;
 }
 
 const againMs = 25;
 
-export function openPinging(bus: Bus, kind: string, silenceMs: number): Pinging {
-  let returnedAt = Number.NEGATIVE_INFINITY;
-  const end = bus.link.onReturn(() => {
-    returnedAt = performance.now();
-  });
-
+export function createPinging(bus: Bus, kind: string, silenceMs: number): Pinging {
   /** Interest is still spreading: owners are reconnecting, or the nodes of a cluster have not told each other yet. */
   const isInterestSettling = (created: Date) =>
-    performance.now() - returnedAt < silenceMs ||
+    performance.now() - bus.link.returnedAtMs < silenceMs ||
     (bus.connection.info?.cluster !== undefined && Math.abs(Date.now() - created.getTime()) < silenceMs);
 
   return {
@@ -43,7 +37,6 @@ export function openPinging(bus: Bus, kind: string, silenceMs: number): Pinging 
         } else if (answer !== "lost") return answer;
       }
     },
-    [Symbol.dispose]: end,
   };
 }
 

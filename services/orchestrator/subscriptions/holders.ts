@@ -21,12 +21,7 @@ export interface HolderAnswers {
   tellSnapshot(runId: string): void;
 }
 
-export function createHolders(bus: Bus): Holders & Disposable {
-  let returnedAtMs = Number.NEGATIVE_INFINITY;
-  const stop = bus.link.onReturn(() => {
-    returnedAtMs = performance.now();
-  });
-
+export function createHolders(bus: Bus): Holders {
   async function ask(instance: string, sessionId: string, wakeId: number): Promise<HolderAnswer | "gone" | "unsure"> {
     try {
       const question: Question = { kind: "session", sessionId, wakeId };
@@ -35,7 +30,7 @@ export function createHolders(bus: Bus): Holders & Disposable {
       return reply.string() as HolderAnswer;
     } catch (error) {
       const isSilence = error instanceof TimeoutError || (error instanceof RequestError && error.isNoResponders());
-      if (!isSilence || !bus.link.isUp || performance.now() - returnedAtMs < returnGraceMs) return "unsure";
+      if (!isSilence || !bus.link.isUp || performance.now() - bus.link.returnedAtMs < returnGraceMs) return "unsure";
       return "gone";
     }
   }
@@ -48,7 +43,6 @@ export function createHolders(bus: Bus): Holders & Disposable {
     ask,
     nudge: (instance, sessionId) => tell(instance, { kind: "session", sessionId }),
     askForSnapshot: (instance, runId) => tell(instance, { kind: "snapshot", runId }),
-    [Symbol.dispose]: stop,
   };
 }
 

@@ -27,10 +27,6 @@ export interface CallHolders extends Disposable {
 
 /** Answers for the calls that this router executes, and asks about others. */
 export function openCallHolders(bus: Bus, executing: Pick<ReadonlySet<string>, "has">): CallHolders {
-  let returnedAt = Number.NEGATIVE_INFINITY;
-  const endReturns = bus.link.onReturn(() => {
-    returnedAt = performance.now();
-  });
   const questions = bus.connection.subscribe(HELD, {
     callback: (error, message) => {
       if (error === null && executing.has(message.string())) message.respond();
@@ -45,14 +41,11 @@ export function openCallHolders(bus: Bus, executing: Pick<ReadonlySet<string>, "
         const answer = await askUntilSilent(bus, callId, signal);
         if (answer === "held") return true;
         if (answer === "lost") continue;
-        if (askedAt - returnedAt < SETTLING_MS) await delay(25, signal);
+        if (askedAt - bus.link.returnedAtMs < SETTLING_MS) await delay(25, signal);
         else if (await answersPromptly(bus, ANSWER_MS / 2)) return false;
       }
     },
-    [Symbol.dispose]() {
-      endReturns();
-      questions.unsubscribe();
-    },
+    [Symbol.dispose]: () => questions.unsubscribe(),
   };
 }
 

@@ -21,7 +21,7 @@ import { createCallRoom } from "./call-room.ts";
 import { openCallStore } from "./call-store.ts";
 import { openOffers } from "./offers.ts";
 import { openRunningCalls } from "./running-calls.ts";
-import { openWatchPresence } from "./watch-presence.ts";
+import { createWatchPresence } from "./watch-presence.ts";
 
 export interface RecordedCallParts {
   waiters: Waiters;
@@ -42,7 +42,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   await using stack = new AsyncDisposableStack();
   const closing = new AbortController();
   let duties: CallDuties | undefined;
-  const presence = stack.use(openWatchPresence(bus));
+  const presence = createWatchPresence(bus);
   const offers: Offers & AsyncDisposable = stack.use(
     openOffers(bus, {
       onOffer: (offer) => desk.receive(offer),

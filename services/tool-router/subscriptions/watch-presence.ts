@@ -18,13 +18,9 @@ const toolSubject = (tool: string) => `toolbus.watch.tool.${tokenFrom(tool)}`;
 const principalSubject = (principal: string, tool: string) => `toolbus.watch.principal.${tokenFrom(principal, tool)}`;
 const watcherSubject = (watcher: string) => `toolbus.watch.watcher.${watcher}`;
 
-export function openWatchPresence(bus: Bus): Presence & Disposable {
+export function createWatchPresence(bus: Bus): Presence {
   const { connection } = bus;
   const shown = new Map<string, { count: number; end: () => void }>();
-  let returnedAt = Number.NEGATIVE_INFINITY;
-  const endReturns = bus.link.onReturn(() => {
-    returnedAt = performance.now();
-  });
 
   async function isThere(subject: string, signal: AbortSignal): Promise<boolean> {
     for (;;) {
@@ -32,7 +28,7 @@ export function openWatchPresence(bus: Bus): Presence & Disposable {
       const askedAt = performance.now();
       const { kind } = await askOnce(bus, { subject, timeoutMs: ANSWER_MS, signal });
       if (kind === "answered") return true;
-      if (kind !== "lost" && askedAt - returnedAt >= SETTLING_MS) return false; // P2
+      if (kind !== "lost" && askedAt - bus.link.returnedAtMs >= SETTLING_MS) return false; // P2
       await delay(50, signal); // P3
     }
   }
@@ -68,7 +64,6 @@ export function openWatchPresence(bus: Bus): Presence & Disposable {
         },
       };
     },
-    [Symbol.dispose]: endReturns,
   };
 }
 
