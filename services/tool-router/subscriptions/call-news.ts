@@ -3,6 +3,7 @@ import type { Msg } from "@nats-io/transport-node";
 import { type ToolCallRecord, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { PlainHeaders } from "#runtime/bus/plain-headers.ts";
+import { watcherOf } from "../watch/delivery-id.ts";
 import type { RecentCall } from "./recent-calls.ts";
 
 const CHANGED = "toolbus.call.changed";
@@ -38,7 +39,7 @@ export async function openCallNews(bus: Bus, onNews: (news: CallNews | undefined
       const fields = new PlainHeaders();
       fields.set(CALL, callId);
       if (stands) fields.set(REVISION, String(stands.revision));
-      if (stands?.record.taken) fields.set(WATCHER, watcherOf(stands.record));
+      if (stands?.record.taken) fields.set(WATCHER, watcherOf(stands.record.deliveryId));
       const payload = stands ? toBinary(ToolCallRecordSchema, stands.record) : undefined;
       connection.publish(CHANGED, payload, { headers: fields });
     },
@@ -47,11 +48,6 @@ export async function openCallNews(bus: Bus, onNews: (news: CallNews | undefined
       subscription.unsubscribe();
     },
   };
-}
-
-/** The watcher whose delivery it was. */
-export function watcherOf({ deliveryId }: Pick<ToolCallRecord, "deliveryId">): string {
-  return deliveryId.slice(0, deliveryId.lastIndexOf("."));
 }
 
 function newsFrom({ headers: fields, data }: Msg): CallNews[] {

@@ -9,6 +9,11 @@ export function createDeliveryId(token: string, callId: string): string {
   return `${stem}-${sealOf(stem, callId)}`;
 }
 
+/** The token of the watcher that was handed the call by this delivery; empty for no delivery. */
+export function watcherOf(deliveryId: string): string {
+  return deliveryId.slice(0, Math.max(0, deliveryId.indexOf(".")));
+}
+
 export function isDeliveryOf(deliveryId: string, callId: string): boolean {
   const at = deliveryId.lastIndexOf("-");
   return at > 0 && deliveryId.slice(at + 1) === sealOf(deliveryId.slice(0, at), callId);

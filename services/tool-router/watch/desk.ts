@@ -3,7 +3,7 @@ import { Failure } from "#runtime/failure/failure.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { isOpen } from "../duty.ts";
 import type { CallStore } from "../record.ts";
-import { createDeliveryId } from "./delivery-id.ts";
+import { createDeliveryId, watcherOf } from "./delivery-id.ts";
 import { type Delivery, type Handed, Watcher } from "./watcher.ts";
 import type { Offer, Offers, Presence, WatcherFacts } from "./watching.ts";
 
@@ -153,7 +153,7 @@ export class Desk {
   /** What stands of a call that this desk has to do with: with who has it, or with who has taken it. */
   hear(record: ToolCallRecord): void {
     const holder = this.#held.get(record.callId);
-    const token = record.deliveryId.split(".")[0] ?? "";
+    const token = watcherOf(record.deliveryId);
     const taker = holder?.token === token ? holder : this.#ofToken(token);
     for (const watcher of new Set([holder, taker])) if (watcher) this.#tell(watcher, record);
   }
@@ -162,7 +162,7 @@ export class Desk {
     const { callId, deliveryId } = record;
     const isOver = !isOpen(record);
     if (!isOver && !record.taken) return;
-    const isOwn = record.taken && deliveryId.startsWith(`${watcher.token}.`);
+    const isOwn = record.taken && watcherOf(deliveryId) === watcher.token;
     const delivery = watcher.release(callId);
     const knows = isOwn || (delivery !== undefined && !watcher.unhand(callId));
     const isWithdrawn = isOver ? record.canceled || record.state === State.EXPIRED : !isOwn;

@@ -6,6 +6,7 @@ import { outcomeUnknown } from "../answer.ts";
 import type { Audit } from "../audit.ts";
 import { isOpen } from "../duty.ts";
 import type { CallStore } from "../record.ts";
+import { watcherOf } from "./delivery-id.ts";
 import type { Offers, Presence } from "./watching.ts";
 
 /** How long a watcher whose stream has ended may take to open another one. */
@@ -44,7 +45,7 @@ export function createLostWatchers({ store, offers, presence, audit, clock }: Lo
 
   return {
     async check(taken, signal) {
-      const watcher = taken.deliveryId.split(".")[0] ?? "";
+      const watcher = watcherOf(taken.deliveryId);
       if (await presence.isWatching(watcher, signal)) return "watcher lives";
       await clock.delay(RETURN_MS, signal);
       if (await presence.isWatching(watcher, signal)) return "watcher lives";
