@@ -28,6 +28,24 @@ function openPeer() {
   return { peer, read, pulse };
 }
 
+/** A reading that goes on until it is left, unless something else ends it. */
+function openReading(read: (signal: AbortSignal) => Promise<unknown>) {
+  const leaving = new AbortController();
+  const ended = read(leaving.signal)
+    .catch(() => {})
+    .finally(() => {
+      reading.isOver = true;
+    });
+  const reading = {
+    isOver: false,
+    leave(): Promise<unknown> {
+      leaving.abort();
+      return ended;
+    },
+  };
+  return reading;
+}
+
 test("KIND-2 a peer that falls silent ends what is open there, as unavailable", async () => {
   const { peer, read } = openPeer();
   const reading = Promise.allSettled([read(), read()]);
@@ -57,35 +75,21 @@ test("V1 who has nothing open is asked nothing", async () => {
 test("V2 a peer that never answered beside something open is not missed", async () => {
   const { peer, read } = openPeer();
   peer.lives = false;
-  const leaving = new AbortController();
-  let isOver = false;
-  const reading = read(leaving.signal)
-    .catch(() => {})
-    .finally(() => {
-      isOver = true;
-    });
+  const reading = openReading(read);
   await until(() => peer.asked > 4);
-  expect(isOver).toBe(false);
-  leaving.abort();
-  await reading;
+  expect(reading.isOver).toBe(false);
+  await reading.leave();
 });
 
 test("V3 what it tells by itself is a sign of life", async () => {
   const { peer, read } = openPeer();
-  const leaving = new AbortController();
-  let isOver = false;
-  const reading = read(leaving.signal)
-    .catch(() => {})
-    .finally(() => {
-      isOver = true;
-    });
+  const reading = openReading(read);
   await until(() => peer.asked > 0);
   peer.lives = false;
   const from = peer.asked;
   const telling = setInterval(() => peer.tells(), 1);
   await until(() => peer.asked > from + 4);
   clearInterval(telling);
-  expect(isOver).toBe(false);
-  leaving.abort();
-  await reading;
+  expect(reading.isOver).toBe(false);
+  await reading.leave();
 });
