@@ -4,7 +4,9 @@ import { CreateRunResponseSchema, RunService } from "#gen/toolbus/orchestrator/v
 import { ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { UsageFault } from "../fault.ts";
+import { readFunctionsFile } from "../functions-file.ts";
 import { printMessage, printNote } from "../print.ts";
+import { showAnswered } from "../show-answered.ts";
 import { showToEnd } from "../show-to-end.ts";
 import { startOnce } from "../start-once.ts";
 
@@ -13,6 +15,7 @@ interface Options {
   maxTurns?: number;
   allow?: string[];
   toolChoice?: string;
+  functions?: string;
   detach?: boolean;
   key?: string;
 }
@@ -27,6 +30,7 @@ export function addRunCommand(program: Command): void {
     .option("--max-turns <n>", "model responses at most", positiveInteger)
     .option("--allow <tool...>", "narrow what may be called to these tools")
     .option("--tool-choice <choice>", "auto, required, none, or a tool that the first turn must call")
+    .option("--functions <file>", "let it call these functions; their outputs are read here, a line of JSON each")
     .option("-d, --detach", "only start it and print it")
     .option("--key <key>", "start it once for this key: who asks again with it gets the same run")
     .action(run);
@@ -35,11 +39,13 @@ export function addRunCommand(program: Command): void {
 async function run(agent: string, words: string[], options: Options, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
   const connection = openConnection(global);
+  const functionTools = options.functions === undefined ? [] : await readFunctionsFile(options.functions);
   const request = {
     ...(options.session === undefined ? { agent } : { sessionId: options.session }),
     input: [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: words.join(" ") } } })],
     options: {
       allowedTools: options.allow ?? [],
+      functionTools,
       limits: { maxTurns: options.maxTurns ?? 0 },
       ...(options.toolChoice === undefined ? {} : { toolChoice: toolChoiceFrom(options.toolChoice) }),
     },
@@ -51,7 +57,8 @@ async function run(agent: string, words: string[], options: Options, command: Co
   if (started === undefined) throw new Error("the suite accepted the run without telling its id");
   if (options.detach) return printMessage(CreateRunResponseSchema, response);
   printNote(`run ${started.id} in session ${started.sessionId}`);
-  await showToEnd(connection, started.id, { json: global.json });
+  const show = functionTools.length > 0 ? showAnswered : showToEnd;
+  await show(connection, started.id, { json: global.json });
 }
 
 function toolChoiceFrom(text: string) {
