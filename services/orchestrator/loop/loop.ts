@@ -18,8 +18,6 @@
 
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type RunReset, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
-import { Failure } from "#runtime/failure/failure.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { takeNews } from "../inbox/take-news.ts";
@@ -29,6 +27,7 @@ import { openCallCount, openCalls, type RunState } from "../run/fold.ts";
 import { plus } from "../run/spent.ts";
 import { isTooLarge } from "../run/too-large.ts";
 import { outputTextFromState } from "../run/view.ts";
+import { whileAway } from "../run/while-away.ts";
 import { AGENT_SWITCHED, AgentSwitched } from "./agent-switched.ts";
 import { executeCalls } from "./calls.ts";
 import { compactIfFull } from "./compaction.ts";
@@ -180,15 +179,8 @@ const buryingMs = 30_000;
 
 /** LOOP-15: a router that stays away cannot begin a call either; its absence does not keep a run open for ever. */
 async function buryPatiently(run: ClaimedRun, { router, clock, signal }: LoopContext): Promise<void> {
-  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
-  for (const givesUpAtMs = clock.now() + buryingMs; ; await clock.delay(backoff.next(), signal)) {
-    try {
-      return await buryCalls(router, run.state, signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (clock.now() >= givesUpAtMs || !(error instanceof Failure && error.code === "unavailable")) return;
-    }
-  }
+  const bury = () => buryCalls(router, run.state, signal);
+  await whileAway({ clock, signal, patienceMs: buryingMs }, bury).catch(() => signal.throwIfAborted());
 }
 
 interface Listening extends LoopContext {

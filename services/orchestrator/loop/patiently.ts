@@ -1,6 +1,6 @@
-import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { whileAway } from "../run/while-away.ts";
 import { RunFailed } from "./run-failed.ts";
 
 /** An update, a restart or a broken cable of another service must not end a run; one that stays away is told. */
@@ -17,18 +17,10 @@ export interface Patience {
 
 /** Asks another service for what a run cannot go on without, and waits while it is away. */
 export async function patiently<T>({ clock, signal, reason, what }: Patience, ask: () => Promise<T>): Promise<T> {
-  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
-  const givesUpAtMs = clock.now() + patienceMs;
-  for (;;) {
-    try {
-      return await ask();
-    } catch (error) {
-      signal.throwIfAborted();
-      const mayPass = error instanceof Failure && passingCodes.has(error.code) && clock.now() < givesUpAtMs;
-      if (!mayPass) throw new RunFailed(reason, `${what}: ${messageFromUnknown(error)}`, error);
-      await clock.delay(backoff.next(), signal);
-    }
+  try {
+    return await whileAway({ clock, signal, patienceMs }, ask);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new RunFailed(reason, `${what}: ${messageFromUnknown(error)}`, error);
   }
 }
-
-const passingCodes: ReadonlySet<string> = new Set(["unavailable", "deadline_exceeded"]);

@@ -7,16 +7,16 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { type RunEvent, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openJournal } from "../run/journal.ts";
+import { wakeAt } from "./wake.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
 /** W9. `accepted` is all that the run's log has. */
 export async function keepQueuedDeadline(options: WorkerOptions, { runId, event, time }: RunEvent): Promise<void> {
-  const { timers, clock } = options;
   const deadlineMs = event.case === "accepted" ? (event.value.options?.limits?.deadlineMs ?? 0) : 0;
   if (event.case !== "accepted" || deadlineMs === 0 || time === undefined) return;
   const untilMs = timestampMs(time) + deadlineMs;
-  if (clock.now() >= untilMs) return endQueued(options, runId);
-  await timers.set({ sessionId: event.value.sessionId, runId }, Math.max(untilMs, clock.now() + 250));
+  if (options.clock.now() >= untilMs) return endQueued(options, runId);
+  await wakeAt(options, { sessionId: event.value.sessionId, runId }, untilMs);
 }
 
 /** Whoever claims it at the same time ends it for the same reason. */

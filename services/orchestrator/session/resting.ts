@@ -4,7 +4,7 @@ import { Failure } from "#runtime/failure/failure.ts";
 import { isRunnable } from "../run/fold.ts";
 import type { ActiveRun } from "./queue.ts";
 import type { Verdict } from "./verdict.ts";
-import type { Wake } from "./wake.ts";
+import { type Wake, wakeAt } from "./wake.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
 /** W6. */
@@ -37,11 +37,9 @@ export async function restParked(options: WorkerOptions, active: ActiveRun): Pro
   return { kind: "done" };
 }
 
-/** W7. A clock that is behind the broker's finds that its time has not come yet, and waits for it again. */
-async function setDeadline(
-  { timers, clock }: WorkerOptions,
-  { state: { runId, accepted, phase } }: ActiveRun,
-): Promise<void> {
-  if (phase.kind !== "parked" || !Number.isFinite(phase.untilMs)) return;
-  await timers.set({ sessionId: accepted.sessionId, runId }, Math.max(phase.untilMs, clock.now() + 250));
+/** W7. */
+async function setDeadline(options: WorkerOptions, { state: { runId, accepted, phase } }: ActiveRun): Promise<void> {
+  if (phase.kind === "parked" && Number.isFinite(phase.untilMs)) {
+    await wakeAt(options, { sessionId: accepted.sessionId, runId }, phase.untilMs);
+  }
 }

@@ -1,4 +1,5 @@
 import type { SessionWake } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { Clock } from "#runtime/time/clock.ts";
 
 /** A wake-up in the hands of this process, which keeps it alive until it is put down in one of three ways. */
 export interface Wake {
@@ -24,6 +25,17 @@ export interface WakeQueue {
 export interface Timers {
   /** Wakes the session at that time or soon after it, whatever dies until then; replaces the run's former time. */
   set(run: { sessionId: string; runId: string }, atMs: number): Promise<void>;
+}
+
+/** A time that has just passed, or that a clock behind the broker's found to be yet to come, is waited for anew. */
+const soonestMs = 250;
+
+export async function wakeAt(
+  { timers, clock }: { timers: Timers; clock: Clock },
+  run: { sessionId: string; runId: string },
+  atMs: number,
+): Promise<void> {
+  await timers.set(run, Math.max(atMs, clock.now() + soonestMs));
 }
 
 /** What a process says about a session that another asks it for. */

@@ -16,12 +16,11 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { CallShown } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type ToolMessageSchema, ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { Failure } from "#runtime/failure/failure.ts";
-import { createBackoff } from "#runtime/time/backoff.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Recipient } from "../inbox/inbox.ts";
 import { routerCallId } from "../run/call-id.ts";
 import type { RunState } from "../run/fold.ts";
+import { isAway, whileAway } from "../run/while-away.ts";
 
 /** Where calls are shown: the spaces service. Each request may fail. */
 export interface Showing {
@@ -71,12 +70,12 @@ export async function endDrafts(
       const message = { callId, tool, runId, status: ToolMessageStatus.ERROR, result, draft: true };
       const tell = () => parts.showing.record(callerOf(state), spaceId, message, patience.signal);
       try {
-        await patiently(parts, tell, patience);
+        await whileAway({ clock: parts.clock, ...patience }, tell);
         return true;
       } catch (error) {
         patience.signal.throwIfAborted();
         parts.onUnshown(error, draft);
-        return !isPassing(error);
+        return !isAway(error);
       }
     }),
   );
@@ -85,25 +84,4 @@ export async function endDrafts(
 
 export function callerOf({ accepted: { sessionId, agent, principal } }: RunState): Recipient {
   return { sessionId, agent, principal };
-}
-
-const passingCodes: ReadonlySet<string> = new Set(["unavailable", "deadline_exceeded", "aborted"]);
-
-function isPassing(error: unknown): boolean {
-  return error instanceof Failure && passingCodes.has(error.code);
-}
-
-async function patiently(
-  { clock }: ShowingParts,
-  tell: () => Promise<void>,
-  { signal, patienceMs }: Pick<Ending, "signal" | "patienceMs">,
-): Promise<void> {
-  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
-  for (const givesUpAtMs = clock.now() + patienceMs; ; await clock.delay(backoff.next(), signal)) {
-    try {
-      return await tell();
-    } catch (error) {
-      if (signal.aborted || !isPassing(error) || clock.now() >= givesUpAtMs) throw error;
-    }
-  }
 }
