@@ -45,14 +45,72 @@ export interface FakeRouter extends ToolRouter {
 const canceledResult = create(ToolResultSchema, { outputJson: '{"error":"the call was canceled"}', isError: true });
 
 export function createFakeRouter(tools: FakeTool[]): FakeRouter {
-  const resultsByCallId = new Map<string, Promise<ToolResult>>();
+  const execution = createExecution(tools);
   const requests: CallToolRequest[] = [];
-  const executed: string[] = [];
   const aborted: string[] = [];
   const cancelled: string[] = [];
   const readToEnd: string[] = [];
   let agent = "helper";
   let agentRevision = 1;
+
+  async function* callTool(
+    init: MessageInitShape<typeof CallToolRequestSchema>,
+    { signal }: { signal: AbortSignal },
+  ): AsyncGenerator<CallToolResponse> {
+    const request = create(CallToolRequestSchema, init);
+    const { callId } = request;
+    requests.push(request);
+    if (request.agentRevision < agentRevision) refuse("failed_precondition", "switched", { reason: "AGENT_SWITCHED" });
+    signal.addEventListener("abort", () => aborted.push(callId), { once: true });
+    if (cancelled.includes(callId)) {
+      yield create(CallToolResponseSchema, { event: { case: "result", value: canceledResult }, callId });
+      return;
+    }
+    const result = execution.resultOf(request, signal);
+    const { promise, reject } = Promise.withResolvers<never>();
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    yield create(CallToolResponseSchema, { event: { case: "progress", value: { progress: 1, total: 2 } } });
+    const value = await Promise.race([result, promise]);
+    yield create(CallToolResponseSchema, { event: { case: "result", value }, callId });
+    readToEnd.push(callId);
+  }
+
+  return {
+    get agent() {
+      return agent;
+    },
+    set agent(next) {
+      agent = next;
+      agentRevision += 1;
+    },
+    requests,
+    executed: execution.executed,
+    aborted,
+    cancelled,
+    readToEnd,
+    get running() {
+      return execution.running;
+    },
+    get mostRunning() {
+      return execution.mostRunning;
+    },
+    listTools: async () => create(ListToolsResponseSchema, { tools: tools.map(listedFrom), agent, agentRevision }),
+    agentOf: async () => agent,
+    async cancelCall(callId) {
+      cancelled.push(callId);
+    },
+    callTool,
+  };
+}
+
+function listedFrom({ name, reference = name, aliases = [], tool }: FakeTool) {
+  return { modelName: name, reference, aliases, callable: true, available: true, tool: { ...tool, name } };
+}
+
+/** Each call once, however often it is asked for. */
+function createExecution(tools: FakeTool[]) {
+  const resultsByCallId = new Map<string, Promise<ToolResult>>();
+  const executed: string[] = [];
   let running = 0;
   let mostRunning = 0;
 
@@ -76,60 +134,17 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
   }
 
   return {
-    get agent() {
-      return agent;
-    },
-    set agent(next) {
-      agent = next;
-      agentRevision += 1;
-    },
-    requests,
     executed,
-    aborted,
-    cancelled,
-    readToEnd,
     get running() {
       return running;
     },
     get mostRunning() {
       return mostRunning;
     },
-    async listTools() {
-      const listed = tools.map(({ name, reference = name, aliases = [], tool }) => ({
-        modelName: name,
-        reference,
-        aliases,
-        callable: true,
-        available: true,
-        tool: { ...tool, name },
-      }));
-      return create(ListToolsResponseSchema, { tools: listed, agent, agentRevision });
-    },
-    agentOf: async () => agent,
-    async cancelCall(callId) {
-      cancelled.push(callId);
-    },
-    async *callTool(init, { signal }): AsyncGenerator<CallToolResponse> {
-      const request = create(CallToolRequestSchema, init);
-      requests.push(request);
-      if (request.agentRevision < agentRevision)
-        refuse("failed_precondition", "switched", { reason: "AGENT_SWITCHED" });
-      signal.addEventListener("abort", () => aborted.push(request.callId), { once: true });
-      if (cancelled.includes(request.callId)) {
-        yield create(CallToolResponseSchema, {
-          event: { case: "result", value: canceledResult },
-          callId: request.callId,
-        });
-        return;
-      }
+    resultOf(request: CallToolRequest, signal: AbortSignal): Promise<ToolResult> {
       const result = resultsByCallId.get(request.callId) ?? execute(request, signal);
       resultsByCallId.set(request.callId, result);
-      const { promise, reject } = Promise.withResolvers<never>();
-      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-      yield create(CallToolResponseSchema, { event: { case: "progress", value: { progress: 1, total: 2 } } });
-      const value = await Promise.race([result, promise]);
-      yield create(CallToolResponseSchema, { event: { case: "result", value }, callId: request.callId });
-      readToEnd.push(request.callId);
+      return result;
     },
   };
 }

@@ -65,55 +65,28 @@ export async function claimRun(journal: RunJournal, instance: string): Promise<C
 }
 
 function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
-  let arriving: Promise<void> | undefined; // L2: for good when it is lost
-  let lost: { cause: unknown } | undefined;
-
-  function ours(state: RunState | undefined): RunState {
-    if (state === undefined) throw new Superseded("the log is gone");
-    if (state.claim?.epoch !== epoch) throw new Superseded(`epoch ${state.claim?.epoch} took over from epoch ${epoch}`);
-    if (state.phase.kind === "ended") throw new Superseded("the run has ended"); // L1
-    return state;
-  }
+  const arrivals = openArrivals();
+  const ours = (state: RunState | undefined) => stateUnder(epoch, state);
 
   function going(state: RunState | undefined): RunState {
     const current = ours(state);
     if (current.cancel !== undefined) throw new Superseded("the run is to be cancelled"); // L1
-    if (lost !== undefined) throw lost.cause;
+    arrivals.throwIfLost();
     return current;
   }
 
-  function appendAhead(decide: DecideClaimed): Promise<void> {
-    const started = Promise.withResolvers<void>();
-    const onWay = () => {
-      arriving = settled;
-      started.resolve();
-    };
-    const stored = journal.append((state) => decide(going(state)), { epoch, onWay });
-    const settled: Promise<void> = stored.then(
-      () => {},
-      (cause: unknown) => {
-        if (arriving === settled) lost = { cause };
-        throw cause;
-      },
-    );
-    settled.then(() => {
-      if (arriving === settled) arriving = undefined;
-      started.resolve(); // there was nothing to append
-    }, started.reject);
-    return started.promise;
-  }
+  const append = async (decide: (state: RunState | undefined) => EventBody | undefined) => {
+    await journal.append(decide, { epoch });
+  };
 
   /** L3 */
   async function keepTold(told: RunReset): Promise<void> {
     try {
-      await journal.append(
-        (state) => {
-          const { turns, draft } = ours(state);
-          const value = told.turn > turns.length ? lastCheckpoint(draft, told) : undefined;
-          return value && { case: "textCheckpoint", value };
-        },
-        { epoch },
-      );
+      await append((state) => {
+        const { turns, draft } = ours(state);
+        const value = told.turn > turns.length ? lastCheckpoint(draft, told) : undefined;
+        return value && { case: "textCheckpoint", value };
+      });
     } catch (error) {
       if (!isTooLarge(error)) throw error;
     }
@@ -125,29 +98,66 @@ function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
       return ours(journal.state);
     },
     get arrived() {
-      return arriving ?? Promise.resolve();
+      return arrivals.last ?? Promise.resolve();
     },
     refresh: async () => going(await journal.refresh()),
-    append: async (decide) => {
-      await journal.append((state) => decide(going(state)), { epoch });
-    },
-    appendAhead,
+    append: (decide) => append((state) => decide(going(state))),
+    appendAhead: (decide) =>
+      arrivals.begin((onWay) => journal.append((state) => decide(going(state)), { epoch, onWay })),
     afterArrival(act) {
-      if (arriving === undefined) act();
-      else arriving.then(act, () => {}); // who asks next for the arrival, or appends, hears why
+      if (arrivals.last === undefined) act();
+      else arrivals.last.then(act, () => {}); // who asks next for the arrival, or appends, hears why
     },
-    spend: async (body) => {
-      await journal.append((state) => ours(state) && body, { epoch });
-    },
+    spend: (body) => append((state) => ours(state) && body),
     end: async (body, told) => {
       if (told !== undefined) await keepTold(told);
-      await journal.append(
-        (state) => {
-          const value = typeof body === "function" ? body(ours(state)) : ours(state) && body;
-          return { case: "ended", value: { ...value, error: value.error?.slice(0, maxErrorCharacters) ?? "" } };
+      await append((state) => {
+        const value = typeof body === "function" ? body(ours(state)) : ours(state) && body;
+        return { case: "ended", value: { ...value, error: value.error?.slice(0, maxErrorCharacters) ?? "" } };
+      });
+    },
+  };
+}
+
+/** The state if the run is still worked on under this claim. */
+function stateUnder(epoch: number, state: RunState | undefined): RunState {
+  if (state === undefined) throw new Superseded("the log is gone");
+  if (state.claim?.epoch !== epoch) throw new Superseded(`epoch ${state.claim?.epoch} took over from epoch ${epoch}`);
+  if (state.phase.kind === "ended") throw new Superseded("the run has ended"); // L1
+  return state;
+}
+
+/** L2: what is on its way to the log, of which the last one tells: it stands behind all others. */
+function openArrivals() {
+  let last: Promise<void> | undefined; // for good when it is lost
+  let lost: { cause: unknown } | undefined;
+
+  return {
+    get last() {
+      return last;
+    },
+    throwIfLost(): void {
+      if (lost !== undefined) throw lost.cause;
+    },
+    /** Resolves when the event is on its way, or when there was nothing to append. */
+    begin(store: (onWay: () => void) => Promise<unknown>): Promise<void> {
+      const started = Promise.withResolvers<void>();
+      const onWay = () => {
+        last = settled;
+        started.resolve();
+      };
+      const settled: Promise<void> = store(onWay).then(
+        () => {},
+        (cause: unknown) => {
+          if (last === settled) lost = { cause };
+          throw cause;
         },
-        { epoch },
       );
+      settled.then(() => {
+        if (last === settled) last = undefined;
+        started.resolve();
+      }, started.reject);
+      return started.promise;
     },
   };
 }
