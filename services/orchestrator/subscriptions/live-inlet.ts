@@ -17,14 +17,13 @@ export type Inlet = ReturnType<typeof openInlet>;
 
 /** Holds what came until it is asked for, up to a limit. One timer watches for silence, however much comes. */
 export function openInlet() {
-  let waiting: Arrival[] = [];
-  let waitingBytes = 0;
+  const waiting = createWaiting();
   let loss: "behind" | "lost" | undefined;
   let hasHeard = false;
   let end: { reason: unknown } | undefined;
   let reader: (() => void) | undefined;
   const timer = setInterval(() => {
-    if (!hasHeard && waiting.length === 0) lose();
+    if (!hasHeard && waiting.isEmpty) drop("lost");
     hasHeard = false;
   }, silenceMs);
 
@@ -34,56 +33,68 @@ export function openInlet() {
   }
 
   async function next(): Promise<LiveUpdate | "behind" | undefined> {
-    while (end === undefined && waiting.length === 0 && loss === undefined) {
+    while (end === undefined && waiting.isEmpty && loss === undefined) {
       await new Promise<void>((resolve) => {
         reader = resolve;
       });
     }
     if (end !== undefined) throw end.reason;
-    if (loss !== undefined) {
-      const told = loss === "behind" ? loss : undefined;
-      loss = undefined;
-      return told;
-    }
-    const first = waiting.shift();
-    waitingBytes -= first?.bytes ?? 0;
-    return first?.update;
+    if (loss === undefined) return waiting.take();
+    const told = loss === "behind" ? loss : undefined;
+    loss = undefined;
+    return told;
   }
 
   /** What comes after a loss that the reader does not know of yet is lost, too: it looks for it after that. */
   function push(arrival: Arrival): void {
     hasHeard = true;
     if (loss !== undefined || end !== undefined) return;
-    const isOver = waiting.length > 0 && waitingBytes + arrival.bytes > maxWaitingBytes;
-    if (isOver || waiting.length >= maxWaiting) {
-      drop("behind");
-    } else {
-      waiting.push(arrival);
-      waitingBytes += arrival.bytes;
-      announce();
-    }
+    if (waiting.add(arrival)) announce();
+    else drop("behind");
   }
 
   function drop(why: "behind" | "lost"): void {
-    waiting = [];
-    waitingBytes = 0;
+    waiting.clear();
     loss = why;
     announce();
-  }
-
-  function lose(): void {
-    drop("lost");
   }
 
   return {
     next,
     push,
-    lose,
+    lose: () => drop("lost"),
     end(reason: unknown) {
       clearInterval(timer);
       end ??= { reason };
-      waiting = [];
+      waiting.clear();
       announce();
+    },
+  };
+}
+
+function createWaiting() {
+  let arrivals: Arrival[] = [];
+  let heldBytes = 0;
+  return {
+    get isEmpty() {
+      return arrivals.length === 0;
+    },
+    /** Says whether there was room. */
+    add(arrival: Arrival): boolean {
+      const isOver = arrivals.length > 0 && heldBytes + arrival.bytes > maxWaitingBytes;
+      if (isOver || arrivals.length >= maxWaiting) return false;
+      arrivals.push(arrival);
+      heldBytes += arrival.bytes;
+      return true;
+    },
+    take(): LiveUpdate | undefined {
+      const first = arrivals.shift();
+      heldBytes -= first?.bytes ?? 0;
+      return first?.update;
+    },
+    clear(): void {
+      arrivals = [];
+      heldBytes = 0;
     },
   };
 }
