@@ -1,6 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { type Client, createClient, type Interceptor } from "@connectrpc/connect";
+import type { Client, Interceptor } from "@connectrpc/connect";
 import type { NatsConnection } from "@nats-io/nats-core";
+import { clientOver } from "./client-over.ts";
 import { clientInterceptors } from "./interceptors.ts";
 import { createNatsTransport } from "./nats/transport.ts";
 import { roomOf } from "./rooms.ts";
@@ -20,12 +21,6 @@ export function clientFor<S extends DescService>(
   options: ClientForOptions = {},
 ): Client<S> {
   const { room = roomOf(service.typeName), interceptors = clientInterceptors(), defaultTimeoutMs } = options;
-  return createClient(
-    service,
-    createNatsTransport(bus, {
-      service: room,
-      interceptors,
-      ...(defaultTimeoutMs !== undefined && { defaultTimeoutMs }),
-    }),
-  );
+  const limits = defaultTimeoutMs === undefined ? {} : { defaultTimeoutMs };
+  return clientOver(createNatsTransport(bus, { service: room, interceptors, ...limits }), service);
 }

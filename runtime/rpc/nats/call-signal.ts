@@ -69,16 +69,22 @@ export class CallSignal implements CallAbort {
 }
 
 /** The same of a signal that Connect or an interceptor has made. */
-export function abortFromSignal(signal: AbortSignal): CallAbort {
-  return {
-    get aborted() {
-      return signal.aborted ? { reason: signal.reason } : undefined;
-    },
-    whenAborted(listener) {
-      if (signal.aborted) listener(signal.reason);
-      else signal.addEventListener("abort", () => listener(signal.reason), { once: true });
-    },
-  };
+export class ForeignAbort implements CallAbort {
+  readonly #signal: AbortSignal;
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  get aborted(): { reason: unknown } | undefined {
+    return this.#signal.aborted ? { reason: this.#signal.reason } : undefined;
+  }
+
+  whenAborted(listener: (reason: unknown) => void): void {
+    const signal = this.#signal;
+    if (signal.aborted) listener(signal.reason);
+    else signal.addEventListener("abort", () => listener(signal.reason), { once: true });
+  }
 }
 
 /** Made once: an error with a stack for each call that ends well would cost more than the rest of its ending. */

@@ -8,9 +8,8 @@ import {
   type StreamRequest,
   type UnaryRequest,
 } from "@connectrpc/connect";
-import { abortFromSignal, CallSignal } from "./call-signal.ts";
+import { CallSignal, ForeignAbort } from "./call-signal.ts";
 import type { ClientRequest, MethodRoute, Progress } from "./client-call.ts";
-import { LazyMetadata } from "./lazy-metadata.ts";
 
 /** One call of a generated client as it came, without what it says. */
 export interface CallInit<D extends DescMethod> {
@@ -23,27 +22,20 @@ export interface CallInit<D extends DescMethod> {
   readonly contextValues: ContextValues | undefined;
 }
 
-/**
- * A call on its way through its interceptors and to the server, with its deadline. The signal, the metadata and the context
- * values are made when they are asked for.
- */
+/** A call on its way through its interceptors and to the server, with its deadline. */
 export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
   readonly signal: CallSignal;
   readonly progress: Progress = { stage: "unsent" };
   /** What the first of the interceptors gets. */
   readonly request: R;
   readonly #subject: string;
-  readonly #metadata: LazyMetadata;
   readonly #deadline: number | undefined;
 
   constructor(init: CallInit<DescMethod>, stream: R["stream"], message: R["message"]) {
     const { method, route, timeoutMs } = init;
     const signal = new CallSignal(init.signal, timeoutMs);
-    const metadata = new LazyMetadata(init.header);
-    let values = init.contextValues;
     this.signal = signal;
     this.#subject = route.subject;
-    this.#metadata = metadata;
     this.#deadline = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
     this.request = {
       stream,
@@ -52,27 +44,19 @@ export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
       requestMethod: "POST",
       url: route.url,
       message,
-      get signal() {
-        return signal.signal;
-      },
-      get header() {
-        return metadata.headers;
-      },
-      get contextValues() {
-        values ??= createContextValues();
-        return values;
-      },
+      signal: signal.signal,
+      header: new Headers(init.header),
+      contextValues: init.contextValues ?? createContextValues(),
     } as R; // the method is of its kind
   }
 
   /** What is sent, from what the last of the interceptors passed on. */
   sent(passed: R): ClientRequest {
-    const isSame = passed === this.request;
     return {
       subject: this.#subject,
-      header: isSame ? this.#metadata.touched : passed.header,
+      header: passed.header,
       deadline: this.#deadline,
-      abort: isSame ? this.signal : abortFromSignal(passed.signal),
+      abort: passed.signal === this.request.signal ? this.signal : new ForeignAbort(passed.signal),
       progress: this.progress,
     };
   }

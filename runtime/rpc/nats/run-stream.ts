@@ -8,7 +8,7 @@ import {
 import { ConnectError, createContextValues, type StreamRequest, type StreamResponse } from "@connectrpc/connect";
 import { runStreamingCall } from "@connectrpc/connect/protocol";
 import { parseAnswer } from "./answer.ts";
-import { abortFromSignal } from "./call-signal.ts";
+import { ForeignAbort } from "./call-signal.ts";
 import { type ClientContext, type ClientRequest, errorOfCall, type Progress } from "./client-call.ts";
 import type { CallInit } from "./outgoing-call.ts";
 import { assertMessageFits } from "./parts.ts";
@@ -38,7 +38,7 @@ async function runRequestStream<I extends DescMessage, O extends DescMessage>(
   const deadline = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
   const progress: Progress = { stage: "unsent" };
   const next = async (request: StreamRequest<I, O>): Promise<StreamResponse<I, O>> => {
-    const abort = abortFromSignal(request.signal);
+    const abort = new ForeignAbort(request.signal);
     const call: ClientRequest = { subject: route.subject, header: request.header, deadline, abort, progress };
     const { header, trailer, bodies } = await callStream(context, call, {
       kind: "many",

@@ -39,17 +39,6 @@ export async function runUnary<I extends DescMessage, O extends DescMessage>(
   }
 }
 
-function responseFrom(method: DescMethodUnary, answer: UnaryAnswer): UnaryResponse {
-  return {
-    stream: false,
-    method,
-    service: method.parent,
-    message: parseAnswer(method.output, answer.body),
-    get header() {
-      return answer.metadata.header;
-    },
-    get trailer() {
-      return answer.metadata.trailer;
-    },
-  };
+function responseFrom(method: DescMethodUnary, { body, header, trailer }: UnaryAnswer): UnaryResponse {
+  return { stream: false, method, service: method.parent, message: parseAnswer(method.output, body), header, trailer };
 }

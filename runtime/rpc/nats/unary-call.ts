@@ -1,6 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Msg } from "@nats-io/nats-core";
-import { AnswerMetadata } from "./answer.ts";
 import { Channel } from "./channel.ts";
 import {
   assertSendable,
@@ -16,7 +15,7 @@ import {
 import { SMALLEST_PART_BYTES } from "./credit.ts";
 import { notSent, unknownOutcome, withDelivery } from "./delivery.ts";
 import { type Credit, FrameFlag, FrameKind, parseFrame } from "./frame.ts";
-import type { WireHeaders } from "./headers.ts";
+import { readMetadata, type WireHeaders } from "./headers.ts";
 import type { MuxCall } from "./mux.ts";
 import { UNARY_CREDIT } from "./parts.ts";
 
@@ -33,7 +32,8 @@ import { UNARY_CREDIT } from "./parts.ts";
 
 export interface UnaryAnswer {
   readonly body: Uint8Array;
-  readonly metadata: { readonly header: Headers; readonly trailer: Headers };
+  readonly header: Headers;
+  readonly trailer: Headers;
 }
 
 export async function callUnary(
@@ -116,7 +116,9 @@ class LightCall implements MuxCall {
 
   #answered(message: Msg, body: Uint8Array): void {
     if (!this.#settle()) return;
-    this.#answer.resolve({ body, metadata: new AnswerMetadata(message.headers) });
+    const answer = { body, header: new Headers(), trailer: new Headers() };
+    readMetadata(message.headers, answer.header, answer.trailer);
+    this.#answer.resolve(answer);
   }
 
   #handOver(message: Msg): void {
@@ -194,5 +196,5 @@ async function answerFromChannel(channel: Channel): Promise<UnaryAnswer> {
     channel.abort(error);
     throw error;
   }
-  return { body, metadata: { header: await channel.beginning.header, trailer: channel.trailer } };
+  return { body, header: await channel.beginning.header, trailer: channel.trailer };
 }
