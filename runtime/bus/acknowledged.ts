@@ -1,5 +1,6 @@
 import { type ApiError, JetStreamApiError, JetStreamError } from "@nats-io/jetstream";
 import { createInbox, errors, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node";
+import { TransientMap } from "../collections/transient-map.ts";
 import type { Link } from "./link.ts";
 
 /*
@@ -18,6 +19,7 @@ export interface AcknowledgedPublish {
 }
 
 interface Waiting {
+  readonly token: string;
   readonly subject: string;
   readonly givenUpAt: number;
   readonly resolve: (sequence: number) => void;
@@ -44,7 +46,7 @@ class AcknowledgedPublisher {
   readonly #connection: NatsConnection;
   readonly #link: Link;
   readonly #prefix = `${createInbox()}.`;
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new TransientMap<Waiting>();
   #count = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -70,7 +72,7 @@ class AcknowledgedPublisher {
     const token = this.#count.toString(36);
     return new Promise((resolve, reject) => {
       this.#connection.publish(subject, payload, { reply: this.#prefix + token, headers });
-      this.#waiting.set(token, { subject, givenUpAt: performance.now() + timeoutMs, resolve, reject });
+      this.#waiting.set(token, { token, subject, givenUpAt: performance.now() + timeoutMs, resolve, reject });
       this.#timer ??= setInterval(() => this.#check(), CHECK_MS);
     });
   }
@@ -99,9 +101,9 @@ class AcknowledgedPublisher {
   }
 
   #giveUp(isLost: (waiting: Waiting) => boolean, cause: () => unknown): void {
-    for (const [token, waiting] of this.#waiting) {
+    for (const waiting of this.#waiting.values()) {
       if (!isLost(waiting)) continue;
-      this.#waiting.delete(token);
+      this.#waiting.delete(waiting.token);
       waiting.reject(cause());
     }
   }

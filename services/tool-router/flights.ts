@@ -1,5 +1,6 @@
 import type { CallToolResponse } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { TransientMap } from "#runtime/collections/transient-map.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
 import { type Answer, canceled } from "./answer.ts";
@@ -38,7 +39,7 @@ const MAX_CANCELED = 10_000;
 
 /** The calls in flight in this process. Who calls under an id that is in flight joins that call. */
 export class Flights {
-  readonly #flights = new Map<string, Flight>();
+  readonly #flights = new TransientMap<Flight>();
   /** By call: on whose behalf it was canceled. */
   readonly #canceled = new Map<string, Set<Asker>>();
 

@@ -1,3 +1,5 @@
+import { TransientMap } from "#runtime/collections/transient-map.ts";
+
 /** Who waits for news of a call in this process, woken by the bus. */
 export interface Waiters {
   wake(callId: string): void;
@@ -12,7 +14,7 @@ export interface Waiters {
 }
 
 export function createWaiters(): Waiters {
-  const waiting = new Map<string, Set<() => void>>();
+  const waiting = new TransientMap<Set<() => void>>();
   const wake = (callId: string) => {
     for (const listener of waiting.get(callId) ?? []) listener();
   };
@@ -30,7 +32,7 @@ export function createWaiters(): Waiters {
     wake,
     has: (callId) => waiting.has(callId),
     wakeAll() {
-      for (const callId of [...waiting.keys()]) wake(callId);
+      for (const callId of waiting.keys()) wake(callId);
     },
     async until(callId, read, signal) {
       let news = Promise.withResolvers<void>();

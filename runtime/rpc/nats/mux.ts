@@ -6,6 +6,7 @@ import {
   DrainingConnectionError,
   PermissionViolationError,
 } from "@nats-io/nats-core";
+import { TransientMap } from "#runtime/collections/transient-map.ts";
 import type { CallAbort } from "./call-signal.ts";
 import { ByteBudget, CONNECTION_BUDGET_BYTES, OPENINGS_BUDGET_BYTES } from "./credit.ts";
 import { notSent, unknownOutcome } from "./delivery.ts";
@@ -50,7 +51,7 @@ export class CallMux {
   /** What this connection has sent in openings, of calls of which nothing has been heard. */
   readonly openings = new ByteBudget(OPENINGS_BUDGET_BYTES);
   readonly #prefix: string;
-  readonly #calls = new Map<string, MuxCall>();
+  readonly #calls = new TransientMap<MuxCall>();
   #lastToken = 0;
   #link: Link = { kind: "up" };
   #timer: NodeJS.Timeout | undefined;
@@ -158,7 +159,7 @@ export class CallMux {
 
   #refused(error: Error): void {
     if (!(error instanceof PermissionViolationError) || error.operation !== "publish") return;
-    for (const call of [...this.#calls.values()]) {
+    for (const call of this.#calls.values()) {
       if (call.subject === error.subject) {
         call.fail(notSent(`this connection may not publish to ${error.subject}`, Code.PermissionDenied));
       }
@@ -166,7 +167,7 @@ export class CallMux {
   }
 
   #failAll(createError: () => ConnectError): void {
-    for (const call of [...this.#calls.values()]) call.fail(createError());
+    for (const call of this.#calls.values()) call.fail(createError());
   }
 
   #wake(): void {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { Code, ConnectError, type ConnectRouter, type Interceptor } from "@connectrpc/connect";
 import type { NatsConnection, Subscription } from "@nats-io/nats-core";
 import { type Service, Svcm } from "@nats-io/services";
+import { TransientMap } from "#runtime/collections/transient-map.ts";
 import { until } from "#runtime/time/until.ts";
 import { notSent } from "./delivery.ts";
 import { EndpointStatistics } from "./endpoint-statistics.ts";
@@ -59,7 +60,7 @@ class CallServer implements AsyncDisposable, MuxCall {
   readonly #options: NatsServerOptions;
   readonly #timings: Timings;
   readonly #mux: CallMux;
-  readonly #calls = new Map<string, ServerCall>();
+  readonly #calls = new TransientMap<ServerCall>();
   /** Call id → when it may be forgotten (S2). */
   readonly #cancelled = new Map<string, number>();
   readonly #statistics = new Map<string, EndpointStatistics>();
@@ -154,7 +155,7 @@ class CallServer implements AsyncDisposable, MuxCall {
   }
 
   fail(): void {
-    for (const call of [...this.#calls.values()]) call.cancel(); // their callers have given them up
+    for (const call of this.#calls.values()) call.cancel(); // their callers have given them up
   }
 
   #broken(error: Error): void {
@@ -172,7 +173,7 @@ class CallServer implements AsyncDisposable, MuxCall {
     try {
       await until(() => this.#calls.size === 0, { timeoutMs: drainTimeoutMs, what: "the calls under way" });
     } catch {
-      for (const call of [...this.#calls.values()])
+      for (const call of this.#calls.values())
         call.abort(new ConnectError("the service is stopping", Code.Unavailable)); // S4
     }
     this.#mux.release(this.#ticker);

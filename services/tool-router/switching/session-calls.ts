@@ -1,3 +1,5 @@
+import { TransientMap } from "#runtime/collections/transient-map.ts";
+
 /** A call's presence in its session; its signal aborts when the session cannot wait for it any longer. */
 export interface Stay extends Disposable {
   readonly signal: AbortSignal;
@@ -13,7 +15,7 @@ interface Present {
  * of a switch finds every call that was admitted before it.
  */
 export class SessionCalls {
-  readonly #present = new Map<string, Set<Present>>();
+  readonly #present = new TransientMap<Set<Present>>();
   readonly #emptied = new Map<string, PromiseWithResolvers<void>>();
 
   enter(sessionId: string, callId: string): Stay {
