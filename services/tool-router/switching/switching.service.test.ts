@@ -123,7 +123,10 @@ describe("switching a session's agent, on the bus", () => {
     await until(() => suite.mcp.cancelled.includes("slow"));
     suite.answerWhose();
     const filter = { sessionId, kinds: [AuditKind.SWITCH_TIMED_OUT] };
-    const { events } = await suite.clients.audit.listAuditEvents({ filter });
+    const events = await until(async () => {
+      const listed = await suite.clients.audit.listAuditEvents({ filter });
+      return listed.events.length > 0 ? listed.events : undefined;
+    });
     expect(events).toMatchObject([{ agent: "red", callId: "slow" }]);
   });
 
