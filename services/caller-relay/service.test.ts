@@ -34,6 +34,22 @@ describe("caller-relay on the bus", () => {
     watching.abort();
   });
 
+  test("CTR-1 those who watch many sessions cost the broker no subscription of their own, and each hears of its session", async () => {
+    const consumers = async () => (await relay.bus.manager.streams.info("KV_toolbus_callers")).state.consumer_count;
+    const before = await consumers();
+    const watching = new AbortController();
+    const sessions = Array.from({ length: 20 }, (_, index) => `many-${index}`);
+    const watches = sessions.map((sessionId) =>
+      app.provider.watchTools({ scope: { sessionId } }, { signal: watching.signal })[Symbol.asyncIterator](),
+    );
+    for (const watch of watches) expect((await watch.next()).value.tools).toEqual([]);
+    for (const sessionId of sessions) await app.declare(sessionId, { name: `of_${sessionId}` });
+    const heard = await Promise.all(watches.map(async (watch) => (await watch.next()).value.tools[0]?.tool?.name));
+    expect(heard).toEqual(sessions.map((sessionId) => `app_of_${sessionId}`));
+    expect(await consumers()).toBe(before);
+    watching.abort();
+  });
+
   test("CTR-2 the tools are offered with prefix, schema and time, to their own session only", async () => {
     await app.declare("s2", { name: "ask" });
     const { tools } = await app.provider.listTools({ scope: { sessionId: "s2" } });

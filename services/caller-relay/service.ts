@@ -16,7 +16,7 @@ import { createRelay } from "./relay.ts";
 import { createRequests } from "./requests.ts";
 import { createPeerRoutes, createRoutes } from "./routes.ts";
 import { createSessions } from "./sessions.ts";
-import { createNeighbours, createPeers, createStores, openRecordWatch, reasonOfCancellation } from "./subscriptions.ts";
+import { createNeighbours, createPeers, createStores, openHearing, reasonOfCancellation } from "./subscriptions.ts";
 import { openVerifying } from "./verifying.ts";
 
 export async function openService(
@@ -29,7 +29,7 @@ export async function openService(
   const bus = stack.use(await openServiceBus(config, context));
   const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
   const trail = stack.use(openAuditTrail(bus, name, { onLost }));
-  const { declarations, late, records, holders } = createStores(bus, instance);
+  const { declarations, changesOfDeclarations, late, records, holders } = createStores(bus, instance);
   const { readSession, tellInbox } = createNeighbours(bus, telemetry);
   const peers = createPeers(bus, name);
   const [attachments, changes, requests, calls] = [
@@ -38,8 +38,8 @@ export async function openService(
     createRequests(),
     createCalls(),
   ];
-  const report = (error: unknown) => logger.error({ err: error }, "the records of callers' streams cannot be followed");
-  stack.use(openRecordWatch(bus, { attachments, changes, onError: report }));
+  const report = (error: unknown) => logger.error({ err: error }, "what callers do cannot be followed");
+  stack.use(await openHearing(bus, { attachments, changes, changesOfDeclarations, onError: report }));
   stack.use(openVerifying({ attachments, records, onError: report }));
 
   const carry: DeliveryParts["carry"] = async (record, request, ends) =>

@@ -1,9 +1,11 @@
 import type { Bus } from "#runtime/bus/bus.ts";
+import { followSubject, lastSequenceOf, type StoredMessage } from "#runtime/bus/read.ts";
+import { openBackground } from "#runtime/lifecycle/background.ts";
 import type { Attachments } from "./attachments.ts";
-import type { Changes } from "./changes.ts";
-import { createBucketDeclarations } from "./subscriptions/bucket-declarations.ts";
+import { type Changes, createChanges } from "./changes.ts";
+import { createBucketDeclarations, declarationsSubject } from "./subscriptions/bucket-declarations.ts";
 import { createBucketLateRequests } from "./subscriptions/bucket-late-requests.ts";
-import { createBucketStreamRecords, followStreamRecords } from "./subscriptions/bucket-stream-records.ts";
+import { createBucketStreamRecords, recordFromMessage, recordsSubject } from "./subscriptions/bucket-stream-records.ts";
 import { createBusHolders } from "./subscriptions/bus-holders.ts";
 
 export { createNeighbours } from "./subscriptions/neighbours.ts";
@@ -11,33 +13,56 @@ export { createPeers, reasonOfCancellation } from "./subscriptions/peers.ts";
 
 /** What the room remembers, and who holds which call, as it stands on the bus. */
 export function createStores(bus: Bus, instance: string) {
+  const changes = createChanges();
   return {
-    declarations: createBucketDeclarations(bus),
+    changesOfDeclarations: changes,
+    declarations: createBucketDeclarations(bus, changes),
     late: createBucketLateRequests(bus),
     records: createBucketStreamRecords(bus),
     holders: createBusHolders(bus, instance),
   };
 }
 
-/** Hears of every stream that opens or ends anywhere: closes those here that were replaced, and wakes who waits for one. */
-export function openRecordWatch(
+export interface HearingParts {
+  attachments: Attachments;
+  /** Of streams, by session. */
+  changes: Changes;
+  /** Likewise. */
+  changesOfDeclarations: Changes;
+  onError: (error: unknown) => void;
+}
+
+/**
+ * Hears of every stream that opens or ends anywhere, and of every declaration: closes streams here that were replaced, and wakes
+ * who waits for a session. One subscription each for all sessions; from when it resolves nothing is missed.
+ */
+export async function openHearing(bus: Bus, parts: HearingParts): Promise<AsyncDisposable> {
+  const { attachments, changes, changesOfDeclarations, onError } = parts;
+  await using stack = new AsyncDisposableStack();
+  const onRecord = (message: StoredMessage) => {
+    const { record, revision } = recordFromMessage(message) ?? {};
+    if (record === undefined || revision === undefined) return;
+    if (record.kind === "attached") attachments.keepOnly(record.sessionId, record.attachmentId, revision);
+    changes.tell(record.sessionId);
+  };
+  const onDeclaration = ({ subject }: StoredMessage) => changesOfDeclarations.tell(subject.split(".").at(-1) ?? "");
+  stack.use(await openFollowing(bus, recordsSubject, onRecord, onError));
+  stack.use(await openFollowing(bus, declarationsSubject, onDeclaration, onError));
+  return stack.move();
+}
+
+async function openFollowing(
   bus: Bus,
-  { attachments, changes, onError }: { attachments: Attachments; changes: Changes; onError: (error: unknown) => void },
-): AsyncDisposable {
-  const stopping = new AbortController();
-  const run = async () => {
-    for await (const { record, revision } of followStreamRecords(bus, stopping.signal)) {
-      if (record.kind === "attached") attachments.keepOnly(record.sessionId, record.attachmentId, revision);
-      changes.tell(record.sessionId);
+  subject: string,
+  hear: (message: StoredMessage) => void,
+  onError: (error: unknown) => void,
+): Promise<AsyncDisposable> {
+  const fromSequence = (await lastSequenceOf(bus, subject)) + 1;
+  return openBackground(async (signal) => {
+    try {
+      for await (const message of followSubject(bus, subject, { fromSequence, signal })) hear(message);
+    } catch (error) {
+      if (!signal.aborted) onError(error);
     }
-  };
-  const running = run().catch((error: unknown) => {
-    if (!stopping.signal.aborted) onError(error);
   });
-  return {
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await running;
-    },
-  };
 }

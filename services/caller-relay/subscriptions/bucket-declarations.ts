@@ -2,13 +2,18 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { casUpdate, readKey, removeKey } from "#runtime/bus/key-value.ts";
-import { followSubject, lastSequenceOf } from "#runtime/bus/read.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import type { Changes } from "../changes.ts";
 import type { Declarations } from "../relay.ts";
 
 const bucket = "toolbus_callers";
 const keyOf = (sessionId: string) => `declaration.${sessionId}`;
 
-export function createBucketDeclarations(bus: Bus): Declarations {
+/** Under which each session's declaration stands, by the session's id. */
+export const declarationsSubject = `$KV.${bucket}.${keyOf("*")}`;
+
+/** Declarations in their bucket; `changes` tells of each session whose declaration was written or removed, by whichever instance. */
+export function createBucketDeclarations(bus: Bus, changes: Changes): Declarations {
   const find = async (sessionId: string) => {
     const entry = await readKey(bus, bucket, keyOf(sessionId));
     return entry && { declaration: fromBinary(CallerDeclarationSchema, entry.value), revision: entry.revision };
@@ -31,11 +36,15 @@ export function createBucketDeclarations(bus: Bus): Declarations {
       await casUpdate(bus, bucket, keyOf(sessionId), () => ({ set, result: undefined }));
     },
     async *follow(sessionId, signal) {
-      const subject = `$KV.${bucket}.${keyOf(sessionId)}`;
-      const last = await lastSequenceOf(bus, subject, signal);
-      yield await read(sessionId);
-      for await (const _ of followSubject(bus, subject, { fromSequence: last + 1, signal }))
+      for (;;) {
+        using change = changes.next(sessionId); // what changes while it is read is told after it
         yield await read(sessionId);
+        try {
+          await unlessAborted(change.happened, signal);
+        } catch {
+          return; // the signal aborted
+        }
+      }
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { Bus } from "#runtime/bus/bus.ts";
 import { casUpdate, compareAndSet, readKey, removeKey } from "#runtime/bus/key-value.ts";
-import { followSubject, lastSequenceOf } from "#runtime/bus/read.ts";
+import type { StoredMessage } from "#runtime/bus/read.ts";
 import { type StreamRecord, type StreamRecords, streamRecord } from "../stream-record.ts";
 
 const bucket = "toolbus_owners";
@@ -27,17 +27,16 @@ export function createBucketStreamRecords(bus: Bus): StreamRecords {
   };
 }
 
-/** Each record of each session as it is written from here on, until the signal aborts. Removals are not told. */
-export async function* followStreamRecords(
-  bus: Bus,
-  signal: AbortSignal,
-): AsyncGenerator<{ record: StreamRecord; revision: number }> {
-  const subject = `$KV.${bucket}.${kind}.*`;
-  const last = await lastSequenceOf(bus, subject, signal);
-  for await (const message of followSubject(bus, subject, { fromSequence: last + 1, signal })) {
-    if (message.data.length === 0) continue;
-    yield { record: recordFromText(new TextDecoder().decode(message.data)), revision: message.sequence };
-  }
+/** Under which the record of each session's stream stands. */
+export const recordsSubject = `$KV.${bucket}.${keyOf("*")}`;
+
+/** What was written there; undefined for a removal. */
+export function recordFromMessage({
+  data,
+  sequence,
+}: StoredMessage): { record: StreamRecord; revision: number } | undefined {
+  if (data.length === 0) return undefined;
+  return { record: recordFromText(new TextDecoder().decode(data)), revision: sequence };
 }
 
 function textFromRecord(record: StreamRecord): string {
