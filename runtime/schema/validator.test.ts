@@ -38,6 +38,22 @@ describe("arguments", () => {
     expect(faultOf("[]")).toBe("the arguments must be a JSON object");
   });
 
+  test("KIND-4 that are nested too deeply are told so, whatever their schema looks at", () => {
+    const nested = `{"list":${"[".repeat(60_000)}${"]".repeat(60_000)}}`;
+    expect(faultOf(nested)).toBe("the arguments are nested deeper than 200 levels");
+    expect(faultOf(nested, "")).toBe("the arguments are nested deeper than 200 levels");
+    expect(faultOf(`{"list":["${"[".repeat(60_000)}"]}`)).toBe("arguments.list[0]: must be integer");
+    expect(faultOf(`{"list":${"[".repeat(199)}${"]".repeat(199)}}`)).toBe("arguments.list[0]: must be integer");
+  });
+
+  test("KIND-4 a result that is nested deeper than its schema can follow is told so", () => {
+    const nested = `${"[".repeat(60_000)}${"]".repeat(60_000)}`;
+    const list = JSON.stringify({ type: "array", items: { $ref: "#" } });
+    const message = "result cannot be checked: the schema leads further down than there is room for";
+    expect(validator.parseResult(list, nested)).toEqual({ kind: "invalid", message });
+    expect(validator.parseResult("", nested).kind).toBe("valid");
+  });
+
   test("a flood of faults is cut", () => {
     expect(faultOf(JSON.stringify({ list: Array(50).fill("x") }))).toMatch(/; and 45 more$/);
   });

@@ -1,4 +1,5 @@
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { isTooDeep, maxLevels } from "./depth.ts";
 import { type Compiled, Dialects } from "./dialects.ts";
 import { messageFromErrors } from "./error-text.ts";
 import { isObject, type JsonSchema } from "./json-object.ts";
@@ -49,9 +50,9 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
     try {
       if (fits(schema, { value, length })) return { kind: "valid", value };
     } catch (error) {
-      const isBeyond = error instanceof PatternTooSlow || error instanceof OutOfTime || error instanceof RangeError;
-      if (isBeyond) return { kind: "invalid", message: `${what} cannot be checked: ${error.message}` };
-      throw error;
+      const fault = faultOfCheck(error);
+      if (fault === undefined) throw error;
+      return { kind: "invalid", message: `${what} cannot be checked: ${fault}` };
     }
     return { kind: "invalid", message: messageFromErrors(schema.validate.errors ?? [], what) };
   }
@@ -71,6 +72,7 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
       const parsed = parseJson(argumentsJson || "{}", "the arguments");
       if (parsed.kind === "invalid") return parsed;
       if (!isObject(parsed.value)) return { kind: "invalid", message: "the arguments must be a JSON object" };
+      if (isTooDeep(argumentsJson)) return { kind: "invalid", message: tooDeep };
       return check(schemaJson, { value: parsed.value, length: argumentsJson.length }, "arguments");
     },
     parseResult(schemaJson, outputJson) {
@@ -84,6 +86,14 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
     },
     faultOfShape: (schema) => dialects.faultOfShape(schema),
   };
+}
+
+const tooDeep = `the arguments are nested deeper than ${maxLevels} levels`;
+
+/** Undefined for an error that is no word on what was checked. */
+function faultOfCheck(error: unknown): string | undefined {
+  if (error instanceof RangeError) return "the schema leads further down than there is room for";
+  return error instanceof PatternTooSlow || error instanceof OutOfTime ? error.message : undefined;
 }
 
 interface Parsed {

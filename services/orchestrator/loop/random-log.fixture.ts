@@ -22,6 +22,9 @@ interface Call {
   argumentsJson: string;
 }
 
+/** More levels than a stack has room for, with whatever reads them on it. */
+export const nestedJson = `${"[".repeat(3_000)}${"]".repeat(3_000)}`;
+
 const text = fc.constantFrom("", " \n", "hello", "two\nlines", "\u{1f600}");
 const part: fc.Arbitrary<Part> = fc.oneof(
   fc.record({ kind: fc.constant("text" as const), text }),
@@ -30,7 +33,7 @@ const part: fc.Arbitrary<Part> = fc.oneof(
     kind: fc.constant("call" as const),
     id: fc.constantFrom("", "a", "a", "b", "a_2", "a-2", "call 1", "duplicate_a", "x".repeat(80)),
     name: fc.constantFrom("tool", "", "with blank", "\u00fc", "t".repeat(90), "__proto__"),
-    argumentsJson: fc.constantFrom("", "  ", "{}", '{"a":1}', '{"a":', "[1]", "null", '"text"', "7"),
+    argumentsJson: fc.constantFrom("", "  ", "{}", '{"a":1}', '{"a":', "[1]", "null", '"text"', "7", nestedJson),
   }),
 );
 
@@ -45,7 +48,7 @@ export const steps: fc.Arbitrary<Step[]> = fc.array(
       arbitrary: fc.record({
         kind: fc.constant("result" as const),
         which: fc.nat({ max: 7 }),
-        outputJson: fc.constantFrom("1", "null", "", "not json", '{"error":"no"}'),
+        outputJson: fc.constantFrom("1", "null", "", "not json", '{"error":"no"}', nestedJson),
       }),
     },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant("compaction" as const), which: fc.nat({ max: 5 }) }) },

@@ -8,6 +8,7 @@ export function faultsOfPrompt(prompt: LanguageModelV4Prompt): string[] {
   for (const [index, { role, content }] of prompt.entries()) {
     const next = prompt[index + 1];
     if (role === "system" && index > 0) faults.push(`${index}: a system message in the middle`);
+    if (typeof content !== "string" && content.some(isTooDeep)) faults.push(`${index}: nested too deeply`);
     if (content.length === 0) faults.push(`${index}: an empty message of ${role}`);
     if (role === "tool" && prompt[index - 1]?.role !== "assistant") faults.push(`${index}: results without calls`);
     if (role !== "assistant") continue;
@@ -28,4 +29,14 @@ export function faultsOfPrompt(prompt: LanguageModelV4Prompt): string[] {
     if (asked !== answered) faults.push(`${index}: calls ${asked} are answered by ${answered}`);
   }
   return faults;
+}
+
+/** Level by level: what is to be found would end a walk down. */
+function isTooDeep(part: unknown): boolean {
+  let level = [part];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > 250) return true;
+    level = level.flatMap((value) => (typeof value === "object" && value !== null ? Object.values(value) : []));
+  }
+  return false;
 }

@@ -7,22 +7,24 @@ import { foldLog } from "../run/fold.ts";
 import { itemsFromState } from "../run/view.ts";
 import { noNews } from "./loop-run.fixture.ts";
 import { promptOfRun } from "./prompt-of-run.ts";
-import { runFromSteps, type Step, steps, userItem } from "./random-log.fixture.ts";
+import { nestedJson, runFromSteps, type Step, steps, userItem } from "./random-log.fixture.ts";
 import { faultsOfPrompt } from "./valid-prompt.fixture.ts";
 
 const agent = create(AgentSchema, { name: "a", instructions: "Help." });
 
-function said(role: Role, text: string): Item {
-  return create(ItemSchema, { item: { case: "message", value: { role, text, providerMetadataJson: '{"fake":7}' } } });
+function said(role: Role, text: string, providerMetadataJson = '{"fake":7}'): Item {
+  return create(ItemSchema, { item: { case: "message", value: { role, text, providerMetadataJson } } });
 }
 
-function call(callId: string): Item {
-  return create(ItemSchema, { item: { case: "functionCall", value: { callId, name: "tool", argumentsJson: "{}" } } });
+function call(callId: string, argumentsJson = "{}"): Item {
+  return create(ItemSchema, { item: { case: "functionCall", value: { callId, name: "tool", argumentsJson } } });
 }
 
-function output(callId: string): Item {
-  return create(ItemSchema, { item: { case: "functionCallOutput", value: { callId, result: { outputJson: "1" } } } });
+function output(callId: string, outputJson = "1"): Item {
+  return create(ItemSchema, { item: { case: "functionCallOutput", value: { callId, result: { outputJson } } } });
 }
+
+const nestedMetadata = `{"fake":{"deep":${nestedJson}}}`;
 
 /** What a client may give, however odd: calls and results that fit nothing, instructions anywhere, no beginning. */
 const item = fc.oneof(
@@ -32,8 +34,9 @@ const item = fc.oneof(
       text: fc.constantFrom("hello", " "),
     })
     .map(({ role, text }) => (text === " " && role !== Role.ASSISTANT ? userItem("go") : said(role, text))),
-  fc.constantFrom("a", "a-2", "b", "call 1", "", "y".repeat(90)).map(call),
-  fc.constantFrom("a", "b", "call 1", "nobody").map(output),
+  fc.constantFrom("a", "a-2", "b", "call 1", "", "y".repeat(90)).map((callId) => call(callId)),
+  fc.constantFrom("a", "b", "call 1", "nobody").map((callId) => output(callId)),
+  fc.constantFrom(call("a", nestedJson), output("a", nestedJson), said(Role.ASSISTANT, "hm", nestedMetadata)),
   fc.constantFrom("", "hm").map((text) => create(ItemSchema, { item: { case: "reasoning", value: { text } } })),
 );
 const inputs = fc.array(item, { maxLength: 6 });
@@ -75,6 +78,20 @@ describe("the transcript", () => {
     const { state } = runFromSteps(runSteps, [userItem("go")], []);
     const last = promptOfRun(state, { agent, news: noNews, history: [] }).at(-1);
     expect(last?.content).toMatchObject([{ output: { value: 1 } }, { output: { value: 2 } }, { output: { value: 3 } }]);
+  });
+
+  test("LOOP-7 what is nested too deeply to be walked through is told as text, errors as errors", () => {
+    const input = [call("a", nestedJson), call("b"), output("a", nestedJson)];
+    const failed = create(ItemSchema, {
+      item: { case: "functionCallOutput", value: { callId: "b", result: { outputJson: nestedJson, isError: true } } },
+    });
+    const { state } = runFromSteps([], [userItem("go"), ...input, failed], []);
+    const prompt = promptOfRun(state, { agent, news: noNews, history: [] });
+    expect(prompt[2]?.content).toMatchObject([{ input: { unreadable_arguments: nestedJson } }, { input: {} }]);
+    expect(prompt[3]?.content).toMatchObject([
+      { output: { type: "text", value: nestedJson } },
+      { output: { type: "error-text", value: nestedJson } },
+    ]);
   });
 
   test("LOOP-6 an output that answers a call of an earlier run stands next to it, before the news", () => {

@@ -5,6 +5,7 @@ import {
   type LanguageModelV4FunctionTool,
 } from "@ai-sdk/provider";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { isTooDeep } from "#runtime/schema/depth.ts";
 
 /** Options that the AI SDK has a name of its own for; in the contract's spelling and in the SDK's. */
 const standardNames: Readonly<Record<string, keyof LanguageModelV4CallOptions>> = {
@@ -54,7 +55,7 @@ export function modelToolFromTool(name: string, tool: Tool | undefined): Languag
 function schemaFromJson(text: string): LanguageModelV4FunctionTool["inputSchema"] {
   try {
     const schema: unknown = JSON.parse(text || '{"type":"object"}');
-    if (isJSONObject(schema)) return schema as LanguageModelV4FunctionTool["inputSchema"];
+    if (isJSONObject(schema) && !isTooDeep(text)) return schema as LanguageModelV4FunctionTool["inputSchema"];
   } catch {
     // the router validates arguments: a schema that nobody can read leaves the model free to try
   }

@@ -10,6 +10,7 @@ import {
 } from "@ai-sdk/provider";
 import type { FunctionCall, Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { isTooDeep } from "#runtime/schema/depth.ts";
 import { namelessCall } from "./nameless-calls.ts";
 
 /** A call under the id that it has in the prompt. */
@@ -78,7 +79,7 @@ function outputFromResult({ outputJson, isError }: ToolResult): LanguageModelV4T
 }
 
 function parsedOr(text: string, fallback: JSONValue | undefined): JSONValue | undefined {
-  if (text === "") return fallback;
+  if (text === "" || isTooDeep(text)) return fallback; // providers walk through what they are given
   try {
     return JSON.parse(text) as JSONValue;
   } catch {

@@ -3,8 +3,8 @@
  *
  * P1  Each call is followed by its result, in the order of the calls: one that has none gets a result that says so.
  * P2  What the model wrote in one turn is one assistant message, which ends with its calls.
- * P3  No provider refuses it for what was written: names and ids fit, arguments are objects, no text is blank, and no message
- *     ends in a thought.
+ * P3  No provider refuses it for what was written: names and ids fit, arguments are objects, nothing is nested too deeply, no
+ *     text is blank, and no message ends in a thought.
  * P4  No two calls have the same id, also where runs of one conversation gave the same one.
  * P5  One system message stands first. Instructions that come later stand where they came, as a message of the user.
  * P6  A result whose call is not in the turn before it is told in words: it is not passed over.

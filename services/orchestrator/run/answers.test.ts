@@ -98,6 +98,14 @@ describe("outputs of a client", () => {
     await answer(["a"], told, true);
     expect(state().turns[0]?.resultsByCallId.get("a")).toMatchObject({ outputJson: kept, isError: true });
   });
+
+  test("KIND-4 LOOP-7 that are errors and nested too deeply to be walked through are kept as text", async () => {
+    const { answer, state } = await openParked(["a"]);
+    const nested = `{"error":${"[".repeat(60_000)}${"]".repeat(60_000)}}`;
+    await answer(["a"], nested, true);
+    const outputJson = JSON.stringify({ error: nested });
+    expect(state().turns[0]?.resultsByCallId.get("a")).toMatchObject({ outputJson, isError: true });
+  });
 });
 
 describe("outputs of one request", () => {

@@ -5,6 +5,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type FunctionCallOutput, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { isTooDeep } from "#runtime/schema/depth.ts";
 import type { RunState, Turn } from "./fold.ts";
 import { faultOfOutput } from "./function-tools.ts";
 import type { RunLog } from "./journal.ts";
@@ -50,11 +51,13 @@ function toldOutput({ callId, result }: FunctionCallOutput): Output {
 /** What a client says of its call; how the run goes on, and what it has spent, is not for it to say. */
 function outputOf(result: ToolResult) {
   const { outputJson, isError, storedReference } = result;
-  return { outputJson: isError ? errorJsonFrom(jsonValueOf(result)) : outputJson, isError, storedReference };
+  return { outputJson: isError ? errorJsonFrom(outputJson) : outputJson, isError, storedReference };
 }
 
 /** KIND-4: an error of a tool has one form. */
-function errorJsonFrom(value: unknown): string {
+function errorJsonFrom(outputJson: string): string {
+  if (isTooDeep(outputJson)) return JSON.stringify({ error: outputJson });
+  const value: unknown = JSON.parse(outputJson);
   const isInForm = typeof value === "object" && value !== null && "error" in value && typeof value.error === "string";
   if (isInForm) return JSON.stringify(value);
   return JSON.stringify({ error: typeof value === "string" ? value : JSON.stringify(value) });

@@ -1,0 +1,20 @@
+/** More levels than anybody writes, and far fewer than a stack has room for, whoever walks through them: a package, a provider. */
+export const maxLevels = 200;
+
+const [quote, backslash, openList, closeList, openObject, closeObject] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
+
+/** Whether a JSON text is nested deeper than that. It is read from left to right: to walk down would be what it is to prevent. */
+export function isTooDeep(json: string): boolean {
+  if (json.length <= maxLevels) return false;
+  let levels = 0;
+  let isInText = false;
+  for (let at = 0; at < json.length; at += 1) {
+    const code = json.charCodeAt(at);
+    if (code === quote) isInText = !isInText;
+    else if (isInText) at += code === backslash ? 1 : 0;
+    else if (code === openList || code === openObject) levels += 1;
+    else if (code === closeList || code === closeObject) levels -= 1;
+    if (levels > maxLevels) return true;
+  }
+  return false;
+}
