@@ -143,6 +143,24 @@ describe("a provider that misbehaves", () => {
     expect(await run.view()).toMatchObject({ outputText: "whole", usage: { inputTokens, outputTokens: 3n } });
   });
 
+  test.each([
+    ["text", { prompt_tokens: "7000000", completion_tokens: "3", total_tokens: "7000003" }],
+    ["null", { prompt_tokens: null, completion_tokens: null, total_tokens: null }],
+    ["not there", {}],
+    ["zero", { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }],
+  ])("LOOP-12 LOOP-11 counts of tokens that are %s are estimated, so that a budget is reached", async (_, usage) => {
+    const answer: Answer = (response) => {
+      begin(response, [{ content: "whole".repeat(100) }]);
+      response.end(`${frame({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage })}data: [DONE]\n\n`);
+    };
+    const run = await openHttpRun([answer]);
+    await run.work();
+    const { usage: spent } = await run.view();
+    expect(spent?.inputTokens).toBeGreaterThan(0n);
+    expect(spent?.inputTokens).toBeLessThan(1_000n);
+    expect(spent?.outputTokens).toBe(125n);
+  });
+
   test("LOOP-15 cancelling reaches the model's socket, before its answer and in the middle of it", async () => {
     for (const begins of [false, true]) {
       const [asked, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -6,7 +6,8 @@
  * belongs to a call that has its name already.
  *
  * Some local servers write arguments as JSON instead of its text: they become text. A count of tokens that is no number is
- * left out, and so estimated: it says nothing about the answer.
+ * left out, and so estimated: it says nothing about the answer. The package makes a zero of one that is not there: counts that
+ * tell nothing are left out altogether.
  */
 
 /** In place of a name. */
@@ -79,7 +80,7 @@ function mendedLine(line: string, begun: Set<unknown>): string {
   try {
     const chunk = JSON.parse(line.slice("data:".length)) as Chunk;
     const calls = (chunk.choices ?? []).flatMap(({ delta }) => delta?.tool_calls ?? []);
-    const mended = [...calls.map((call) => mendCall(call, begun)), mendCounts(chunk.usage ?? {})];
+    const mended = [...calls.map((call) => mendCall(call, begun)), mendUsage(chunk)];
     return mended.includes(true) ? `data: ${JSON.stringify(chunk)}` : line;
   } catch {
     return line; // the package says what is wrong with it
@@ -96,6 +97,15 @@ function mendCall({ index, function: called }: CallDelta, begun: Set<unknown>): 
   begun.add(index);
   if (name.trim() !== "") return !isOfText;
   called.name = namelessCall;
+  return true;
+}
+
+function mendUsage(chunk: Chunk): boolean {
+  const { usage } = chunk;
+  if (typeof usage !== "object" || usage === null) return false;
+  const isMended = mendCounts(usage);
+  if (typeof usage.prompt_tokens === "number" || typeof usage.completion_tokens === "number") return isMended;
+  delete chunk.usage;
   return true;
 }
 

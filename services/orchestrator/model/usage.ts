@@ -7,20 +7,23 @@ export interface TokensUsed {
   readonly outputTokens: bigint;
 }
 
-/** A provider that does not count is no reason for a budget not to: what it does not tell is estimated. */
+/**
+ * A provider that does not count is no reason for a budget not to: what it does not tell is estimated. A zero beside words tells
+ * nothing.
+ */
 export function usageFrom(
   usage: LanguageModelV4Usage | undefined,
   { prompt, saidBytes }: { prompt: LanguageModelV4Prompt; saidBytes: number },
 ): TokensUsed {
   return {
-    inputTokens: tokens(usage?.inputTokens.total) ?? estimatedTokens(bytesOfPrompt(prompt)),
-    outputTokens: tokens(usage?.outputTokens.total) ?? estimatedTokens(saidBytes),
+    inputTokens: tokens(usage?.inputTokens.total) || estimatedTokens(bytesOfPrompt(prompt)),
+    outputTokens: tokens(usage?.outputTokens.total) || estimatedTokens(saidBytes),
   };
 }
 
-/** Whether the provider told at least one of the two. */
+/** Whether the provider counted at least one of the two. */
 export function isTold({ inputTokens, outputTokens }: LanguageModelV4Usage): boolean {
-  return [inputTokens, outputTokens].some(({ total }) => tokens(total) !== undefined);
+  return [inputTokens, outputTokens].some(({ total }) => (tokens(total) ?? 0n) > 0n);
 }
 
 function tokens(count: number | undefined): bigint | undefined {

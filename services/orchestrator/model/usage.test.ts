@@ -1,0 +1,27 @@
+import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { describe, expect, test } from "vitest";
+import { usageFrom } from "./usage.ts";
+
+const prompt: LanguageModelV4Prompt = [{ role: "user", content: [{ type: "text", text: "x".repeat(400) }] }];
+
+function count(input: number | undefined, output: number | undefined, saidBytes = 40) {
+  const inputTokens = { total: input, noCache: undefined, cacheRead: undefined, cacheWrite: undefined };
+  const outputTokens = { total: output, text: undefined, reasoning: undefined };
+  return usageFrom({ inputTokens, outputTokens }, { prompt, saidBytes });
+}
+
+describe("what an answer used", () => {
+  const estimated = count(undefined, undefined);
+
+  test("LOOP-12 is as the provider counted, or estimated where it did not", () => {
+    expect(count(7, 3)).toEqual({ inputTokens: 7n, outputTokens: 3n });
+    expect(estimated.inputTokens).toBeGreaterThan(100n);
+    expect(estimated.outputTokens).toBe(10n);
+  });
+
+  test("LOOP-12 is estimated where nothing was counted beside words", () => {
+    expect(count(0, 0)).toEqual(estimated);
+    expect(count(7, 0)).toEqual({ ...estimated, inputTokens: 7n });
+    expect(count(7, 0, 0)).toEqual({ inputTokens: 7n, outputTokens: 0n });
+  });
+});
