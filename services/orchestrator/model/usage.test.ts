@@ -24,4 +24,12 @@ describe("what an answer used", () => {
     expect(count(7, 0)).toEqual({ ...estimated, inputTokens: 7n });
     expect(count(7, 0, 0)).toEqual({ inputTokens: 7n, outputTokens: 0n });
   });
+
+  test.each([1e30, 2 ** 53, -3, 0.5, Number.NaN, Number.POSITIVE_INFINITY, "7" as never, null as never])(
+    "LOOP-12 is estimated where the count is none: %s",
+    (absurd) => {
+      expect(count(absurd, absurd)).toEqual(estimated);
+      expect(count(absurd, 3)).toEqual({ ...estimated, outputTokens: 3n });
+    },
+  );
 });

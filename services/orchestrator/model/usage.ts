@@ -26,8 +26,9 @@ export function isTold({ inputTokens, outputTokens }: LanguageModelV4Usage): boo
   return [inputTokens, outputTokens].some(({ total }) => (tokens(total) ?? 0n) > 0n);
 }
 
+/** Undefined for what cannot be a count: the log takes no such number. */
 function tokens(count: number | undefined): bigint | undefined {
-  return count === undefined || !Number.isFinite(count) ? undefined : BigInt(Math.max(0, Math.trunc(count)));
+  return count !== undefined && Number.isSafeInteger(count) && count >= 0 ? BigInt(count) : undefined;
 }
 
 const bytesOfToken = 4;
