@@ -2,7 +2,8 @@
  * LOOP-17: an agent that is called as a tool. Its run is a run like any other, in a session of its own.
  *
  * A1  Session and run are named by the call: a call that is repeated, here or on another process, after a crash too, finds
- *     the run that the first one started and waits for it.
+ *     the run that the first one started and waits for it. The call's id is the run's key: other runs of the session never
+ *     stand for it.
  * A2  Who leaves the call does not end the run, as a process that hands over leaves it as well. The log of the run that
  *     called decides: once that one is over, or to be cancelled, the run of its call is cancelled.
  * A3  A run that is cancelled cancels the runs of its open calls, whether anybody waits for them or not.
@@ -18,7 +19,7 @@ import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { limitsFrom } from "../loop/limits.ts";
 import { errorResult } from "../loop/refusal.ts";
-import { type AcceptanceOptions, acceptRun } from "../run/acceptance.ts";
+import { type AcceptanceOptions, acceptRun, findAccepted } from "../run/acceptance.ts";
 import { routerCallId } from "../run/call-id.ts";
 import type { SessionSource } from "../run/creation.ts";
 import { foldLog, type RunState } from "../run/fold.ts";
@@ -39,6 +40,11 @@ export function sessionOfCall(callId: string): string {
   return `sub_${createHash("sha256").update(callId).digest("hex").slice(0, 40)}`;
 }
 
+/** A1: the run that a call started; undefined when it started none. */
+export function findRunOfCall(options: AcceptanceOptions, callId: string): Promise<RunState | undefined> {
+  return findAccepted(options, sessionOfCall(callId), callId);
+}
+
 /** Finds or starts the run of a call. Throws when nothing was started. */
 export async function startSubAgent(
   options: SubAgentOptions,
@@ -48,8 +54,8 @@ export async function startSubAgent(
   const { callId, tool, scope } = request;
   const by = { signal, principal: scope?.principal ?? "" };
   const sessionId = sessionOfCall(callId);
-  const standing = await options.queues.last(sessionId);
-  if (standing !== undefined) return { kind: "run", runId: standing.queued.runId }; // A1
+  const standing = await findRunOfCall(options, callId);
+  if (standing !== undefined) return { kind: "run", runId: standing.runId };
   const parent = await readState(options.log, scope?.runId ?? "");
   if (parent !== undefined && parent.accepted.sessionId !== scope?.sessionId)
     refuse("not_found", `session ${scope?.sessionId} has no run ${parent.runId}`, { reason: "RUN_UNKNOWN" });

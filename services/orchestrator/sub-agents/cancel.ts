@@ -1,12 +1,10 @@
 import { Failure } from "#runtime/failure/failure.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
+import type { AcceptanceOptions } from "../run/acceptance.ts";
 import { type CancelOptions, cancelRun } from "../run/cancellation.ts";
-import type { SessionQueues } from "../session/queue.ts";
-import { sessionOfCall } from "./call.ts";
+import { findRunOfCall } from "./call.ts";
 
-interface Cancelling extends Omit<CancelOptions, "router"> {
-  readonly queues: SessionQueues;
-}
+interface Cancelling extends Omit<CancelOptions, "router">, AcceptanceOptions {}
 
 /** A router whose cancelled calls take the runs along that they started, whether anybody waits for those or not. */
 export function cancellingSubAgents(router: ToolRouter, options: Cancelling): ToolRouter {
@@ -14,8 +12,8 @@ export function cancellingSubAgents(router: ToolRouter, options: Cancelling): To
     ...router,
     async cancelCall(callId, reason, by) {
       await router.cancelCall(callId, reason, by);
-      const entry = await options.queues.last(sessionOfCall(callId));
-      if (entry !== undefined) await cancelIfOpen({ ...options, router: whole }, entry.queued.runId, { ...by, reason });
+      const called = await findRunOfCall(options, callId);
+      if (called !== undefined) await cancelIfOpen({ ...options, router: whole }, called.runId, { ...by, reason });
     },
   };
   return whole;
