@@ -23,7 +23,7 @@ export function openInlet() {
   let end: { reason: unknown } | undefined;
   let reader: (() => void) | undefined;
   const timer = setInterval(() => {
-    if (!hasHeard && waiting.isEmpty) drop("lost");
+    if (!hasHeard && waiting.isEmpty()) drop("lost");
     hasHeard = false;
   }, silenceMs);
 
@@ -33,7 +33,7 @@ export function openInlet() {
   }
 
   async function next(): Promise<LiveUpdate | "behind" | undefined> {
-    while (end === undefined && waiting.isEmpty && loss === undefined) {
+    while (end === undefined && waiting.isEmpty() && loss === undefined) {
       await new Promise<void>((resolve) => {
         reader = resolve;
       });
@@ -45,24 +45,35 @@ export function openInlet() {
     return told;
   }
 
-  /** What comes after a loss that the reader does not know of yet is lost, too: it looks for it after that. */
-  function push(arrival: Arrival): void {
+  /**
+   * What comes after a loss that the reader does not know of yet is lost, too: it looks for it after that. Gives what the reader
+   * has not read when it falls behind by this arrival.
+   */
+  function push(arrival: Arrival): readonly Arrival[] | undefined {
     hasHeard = true;
-    if (loss !== undefined || end !== undefined) return;
-    if (waiting.add(arrival)) announce();
-    else drop("behind");
+    if (loss !== undefined || end !== undefined) return undefined;
+    if (!waiting.add(arrival)) return [...drop("behind"), arrival];
+    announce();
+    return undefined;
   }
 
-  function drop(why: "behind" | "lost"): void {
-    waiting.clear();
+  function drop(why: "behind" | "lost"): Arrival[] {
+    const unread = waiting.clear();
     loss = why;
     announce();
+    return unread;
   }
 
   return {
     next,
     push,
-    lose: () => drop("lost"),
+    /** Whether it has fallen behind, and its reader does not know of it yet. */
+    isBehind() {
+      return loss === "behind";
+    },
+    lose(): void {
+      drop("lost");
+    },
     end(reason: unknown) {
       clearInterval(timer);
       end ??= { reason };
@@ -76,7 +87,7 @@ function createWaiting() {
   let arrivals: Arrival[] = [];
   let heldBytes = 0;
   return {
-    get isEmpty() {
+    isEmpty() {
       return arrivals.length === 0;
     },
     /** Says whether there was room. */
@@ -92,9 +103,12 @@ function createWaiting() {
       heldBytes -= first?.bytes ?? 0;
       return first?.update;
     },
-    clear(): void {
+    /** Gives what there was. */
+    clear(): Arrival[] {
+      const all = arrivals;
       arrivals = [];
       heldBytes = 0;
+      return all;
     },
   };
 }

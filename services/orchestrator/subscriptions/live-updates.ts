@@ -6,8 +6,8 @@
  * U2  A watcher has joined before it asks the server whether the subscription stands, and reads the log after that: nothing falls
  *     between the two, whoever opened it.
  * U3  Each watcher holds what it has not read for itself, up to a limit: who reads nothing costs the others nothing.
- * U4  The last stored events are held once for all of them: who fell behind goes on from there, and nothing is read, decoded or
- *     encoded for it.
+ * U4  While one of them is behind, the stored events that it missed are held, once for all of them: from there they go on, and
+ *     nothing is read, decoded or encoded for them. While all keep up nothing is held.
  */
 
 import { fromBinary } from "@bufbuild/protobuf";
@@ -18,7 +18,7 @@ import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
 import { keepEncoded } from "#runtime/rpc/nats/encoded.ts";
 import type { LiveUpdate, LiveUpdates } from "../run/watch.ts";
-import { type Inlet, openInlet } from "./live-inlet.ts";
+import { type Arrival, type Inlet, openInlet } from "./live-inlet.ts";
 import { createRecentEvents, type RecentEvents } from "./recent-events.ts";
 import { runSubjects } from "./run-subjects.ts";
 import { positionHeader } from "./stream-run-log.ts";
@@ -87,8 +87,14 @@ function openFeed(bus: Bus, runId: string): Feed {
       const update = updateFromMessage(message);
       if (update === undefined) return loseAll(); // what cannot be read may be an event: the log has it
       const arrival = { update, bytes: message.data.length };
-      recent.take(arrival); // U4
-      for (const inlet of inlets) inlet.push(arrival);
+      let unread: readonly Arrival[] = [arrival];
+      for (const inlet of inlets) {
+        const left = inlet.push(arrival);
+        if (left !== undefined && left.length > unread.length) unread = left;
+      }
+      if (!isAnyBehind(inlets))
+        recent.clear(); // U4
+      else recent.take(recent.isEmpty() ? unread : [arrival]);
     },
   });
   const stopListening = bus.link.onReturn(loseAll);
@@ -100,6 +106,11 @@ function openFeed(bus: Bus, runId: string): Feed {
       subscription.unsubscribe();
     },
   };
+}
+
+function isAnyBehind(inlets: Iterable<Inlet>): boolean {
+  for (const inlet of inlets) if (inlet.isBehind()) return true;
+  return false;
 }
 
 function updateFromMessage(message: Msg): LiveUpdate | undefined {

@@ -80,3 +80,26 @@ test("LOOP-10 a watcher that reads again in mid-turn asks for the text so far, o
   await write({ case: "ended", value: {} });
   expect((await next)?.value?.update).toMatchObject({ case: "event", value: { sequence: 2 } });
 });
+
+test("LOOP-10 of a run whose watchers keep up nothing is held, and for one that fell behind what it has not read", async () => {
+  const { bus, tell, tellEvent } = openLiveBus();
+  const live = createLiveUpdates(bus);
+  await using quick = await live.subscribe("r", signal);
+  await using slow = await live.subscribe("r", signal);
+  const say = (sequence: number) => tellEvent(create(RunEventSchema, { runId: "r", sequence }), sequence + 1);
+  for (let sequence = 0; sequence < 10; sequence += 1) {
+    say(sequence);
+    await quick.next();
+  }
+  expect(quick.since(1)).toBeUndefined();
+  for (let n = 0; n < 3_000; n += 1) {
+    tell(n);
+    await quick.next();
+  }
+  say(10);
+  const sequences = slow.since(2)?.map(({ update: { update } }) => update.case === "event" && update.value.sequence);
+  expect(sequences).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  while ((await slow.next()) !== "behind");
+  say(11);
+  expect(slow.since(2), "all have caught up").toBeUndefined();
+});
