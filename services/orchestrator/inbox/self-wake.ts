@@ -5,6 +5,8 @@
  *     So an event starts one run at most; when that run did not take it, it waits for the next one.
  * S2  Runs that start by themselves are counted from the last run that a client started or a person's words began. An agent
  *     whose runs cause each other's news stops at its limit until somebody says something.
+ * S3  In the session of an agent that another one called (LOOP-17) nothing starts by itself: the limits of the run that called
+ *     would not hold for it, nor would it be charged for what it used. The news wait for the session's next run.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -18,6 +20,7 @@ import type { SessionSource } from "../run/creation.ts";
 import { foldLog } from "../run/fold.ts";
 import type { Agents } from "../session/turn-loop.ts";
 import type { Log } from "../session/worker-options.ts";
+import { isCalledSession } from "../sub-agents/called-session.ts";
 import type { Inbox } from "./inbox.ts";
 
 export interface SelfWakeOptions extends AcceptanceOptions {
@@ -44,6 +47,7 @@ export async function startFromInbox(
   sessionId: string,
   signal: AbortSignal,
 ): Promise<boolean> {
+  if (await isCalledSession(options, sessionId)) return false; // S3
   const session = await options.sessions.getSession(sessionId, { signal, principal: "" });
   const { agent: name, principal } = session;
   if (session.state === SessionState.CLOSED) return false;

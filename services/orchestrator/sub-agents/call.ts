@@ -9,7 +9,6 @@
  * A3  A run that is cancelled cancels the runs of its open calls, whether anybody waits for them or not.
  */
 
-import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { SubAgent } from "#gen/toolbus/agent/v1/agent_pb.ts";
@@ -25,6 +24,7 @@ import type { SessionSource } from "../run/creation.ts";
 import { foldLog, type RunState } from "../run/fold.ts";
 import type { RunLog } from "../run/journal.ts";
 import type { Agents } from "../session/turn-loop.ts";
+import { sessionOfCall } from "./called-session.ts";
 import { type Caller, callsLeft, childLimits, faultOfCaller } from "./child-limits.ts";
 import { findSubAgent } from "./offer.ts";
 
@@ -34,11 +34,6 @@ export interface SubAgentOptions extends AcceptanceOptions {
 }
 
 export type Started = { kind: "run"; runId: string } | { kind: "refused"; result: ToolResult };
-
-/** The session of the run that a call starts (A1); `callId` is the router's. */
-export function sessionOfCall(callId: string): string {
-  return `sub_${createHash("sha256").update(callId).digest("hex").slice(0, 40)}`;
-}
 
 /** A1: the run that a call started; undefined when it started none. */
 export function findRunOfCall(options: AcceptanceOptions, callId: string): Promise<RunState | undefined> {

@@ -11,7 +11,8 @@ import { createMemoryKeys } from "../run/memory-keys.fixture.ts";
 import { createMemoryRunLog } from "../run/memory-log.fixture.ts";
 import { createMemoryQueues } from "../session/memory-queues.fixture.ts";
 import { createFakeShowing } from "../showing/fake-showing.fixture.ts";
-import { type SubAgentOptions, sessionOfCall, startSubAgent } from "./call.ts";
+import { type SubAgentOptions, startSubAgent } from "./call.ts";
+import { sessionOfCall } from "./called-session.ts";
 import { cancellingSubAgents } from "./cancel.ts";
 
 const { signal } = new AbortController();

@@ -10,7 +10,7 @@ import { clientFor } from "#runtime/rpc/client.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter, type FakeTool } from "../loop/fake-router.fixture.ts";
 import { follow, openWorld, userItem, type World } from "../orchestrator.fixture.ts";
-import { sessionOfCall } from "./call.ts";
+import { sessionOfCall } from "./called-session.ts";
 
 const offered = ["helper", "waiter", "deep", "failing", "missing", "boss", "greedy"];
 const gate = Promise.withResolvers<string>();
