@@ -1,6 +1,6 @@
-import { create } from "@bufbuild/protobuf";
+import { clone, create } from "@bufbuild/protobuf";
 import type { ForkRunRequest } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { RunAcceptedSchema, RunForkSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunAcceptedSchema, RunForkSchema, type RunOptions, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { acceptRun, findAccepted } from "./acceptance.ts";
@@ -21,10 +21,12 @@ export async function forkRun(
 ): Promise<RunState> {
   const events = (await options.log.read(runId, 0)).map(({ event }) => event);
   const last = events.at(-1)?.sequence ?? notFound(runId);
-  const { accepted } = foldLog(events) ?? notFound(runId);
+  const state = foldLog(events) ?? notFound(runId);
+  const { accepted } = state;
   requireOwner(accepted, by.asker);
   const fork = create(RunForkSchema, { runId, atSequence });
-  const asked = { input, fork, previousRunId: "", ...(accepted.options && { options: accepted.options }) };
+  const given = optionsAt(state, atSequence);
+  const asked = { input, fork, previousRunId: "", ...(given && { options: given }) };
   const sessionId = idempotencyKey === "" ? "" : sessionOfKey("fork", by.principal, runId, idempotencyKey);
   const repeated = sessionId === "" ? undefined : await findAccepted(options, sessionId, idempotencyKey);
   if (repeated !== undefined) {
@@ -42,7 +44,17 @@ export async function forkRun(
   });
   const { principal } = session;
   const forked = { ...asked, sessionId: session.id, principal, agent: accepted.agent, idempotencyKey };
-  const state = await acceptRun(options, create(RunAcceptedSchema, forked), { isFirst: sessionId === "" });
-  refuseOther(state, asked); // who was first may have come in between
-  return state;
+  const started = await acceptRun(options, create(RunAcceptedSchema, forked), { isFirst: sessionId === "" });
+  refuseOther(started, asked); // who was first may have come in between
+  return started;
+}
+
+/** LOOP-2: `required` and a forced tool are done with once a turn that met them is behind the fork. */
+function optionsAt({ accepted: { options }, turns }: RunState, atSequence: number): RunOptions | undefined {
+  const choice = options?.toolChoice?.choice;
+  const isOnce = choice?.case === "forcedTool" || (choice?.case === "mode" && choice.value === "required");
+  if (options === undefined || !isOnce || !turns.some(({ sequence }) => sequence <= atSequence)) return options;
+  const rest = clone(RunOptionsSchema, options);
+  delete rest.toolChoice;
+  return rest;
 }
