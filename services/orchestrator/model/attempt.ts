@@ -3,16 +3,23 @@
  *
  * M1  A stream that stays silent for `stallMs` is cut, and its request with it. Silence before the first part counts.
  * M2  What does not end with a finish is no turn: the provider's errors, also those inside a stream, are thrown.
+ *     After the finish, the stream has a second to close: then the answer is taken as it is, and the stream cancelled.
  * M3  An answer that no log takes is cut as soon as it is known to be one: a model that does not stop costs no memory.
  * M4  Who asks is told what an attempt used that came to nothing, however it ended, before it throws.
  */
 
-import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4FinishReason } from "@ai-sdk/provider";
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4FinishReason,
+  LanguageModelV4StreamPart,
+} from "@ai-sdk/provider";
 import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import { createCollector } from "./collector.ts";
+import { type Collector, createCollector } from "./collector.ts";
 import type { TokensUsed } from "./usage.ts";
+import { openWatchdog, type Watchdog } from "./watchdog.ts";
 
 /** What the model said, in order; nothing of it is judged yet. */
 export type SpokenPart =
@@ -82,23 +89,7 @@ export async function takeAttempt(
   const collector = createCollector(model.modelId, onPiece, { prompt, ...(maxBytes !== undefined && { maxBytes }) });
   try {
     const { stream } = await unlessAborted(model.doStream({ ...call, abortSignal: ends }), ends);
-    const reader = stream.getReader();
-    // what closing says changes nothing: the answer is complete or given up. It ends a read that waits
-    const close = () => void reader.cancel().catch(() => {});
-    ends.addEventListener("abort", close, { once: true });
-    try {
-      for (;;) {
-        ends.throwIfAborted();
-        const { done, value } = await reader.read();
-        ends.throwIfAborted();
-        if (done) return collector.answer();
-        watchdog.hear();
-        collector.take(value);
-      }
-    } finally {
-      ends.removeEventListener("abort", close);
-      close();
-    }
+    return await readAnswer(stream, { collector, watchdog, ends });
   } catch (error) {
     const used = collector.used();
     if (used !== undefined) onBroken?.(used); // M4
@@ -110,21 +101,39 @@ export async function takeAttempt(
   }
 }
 
-/** Barks after a silence. One timer, however often something is heard. */
-function openWatchdog(silenceMs: number, bark: () => void) {
-  let heardAtMs = performance.now();
-  let stop = startTimer(silenceMs, look);
+/** M2. */
+const closeMs = 1_000;
 
-  function look(): void {
-    const leftMs = heardAtMs + silenceMs - performance.now();
-    if (leftMs <= 0) bark();
-    else stop = startTimer(leftMs, look);
+interface Reading {
+  readonly collector: Collector;
+  readonly watchdog: Watchdog;
+  readonly ends: AbortSignal;
+}
+
+async function readAnswer(
+  stream: ReadableStream<LanguageModelV4StreamPart>,
+  { collector, watchdog, ends }: Reading,
+): Promise<Answer> {
+  const reader = stream.getReader();
+  // what closing says changes nothing: the answer is complete or given up. It ends a read that waits
+  const close = () => void reader.cancel().catch(() => {});
+  let stopWaiting: (() => void) | undefined;
+  ends.addEventListener("abort", close, { once: true });
+  try {
+    for (;;) {
+      ends.throwIfAborted();
+      const { done, value } = await reader.read();
+      ends.throwIfAborted();
+      if (done) return collector.answer();
+      watchdog.hear();
+      collector.take(value);
+      if (value.type !== "finish") continue;
+      watchdog.stop();
+      stopWaiting ??= startTimer(closeMs, close); // M2
+    }
+  } finally {
+    stopWaiting?.();
+    ends.removeEventListener("abort", close);
+    close();
   }
-
-  return {
-    hear() {
-      heardAtMs = performance.now();
-    },
-    stop: () => stop(),
-  };
 }

@@ -5,6 +5,8 @@ import { isTold, usageFrom } from "./usage.ts";
 type Spoken = { kind: "text" | "reasoning"; text: string; metadata: SharedV4ProviderMetadata };
 type Collected = Spoken | Extract<SpokenPart, { kind: "call" }>;
 
+export type Collector = ReturnType<typeof createCollector>;
+
 /**
  * Makes an answer of the parts of a stream. What a provider says of a text, a thought or a call by the way (signatures,
  * encrypted thoughts, ids of its own) may come with its start, in its middle or with its end; all of it is kept, as it wants
