@@ -9,6 +9,7 @@ import type { ToolRouter } from "../loop/tool-router.ts";
 import { createToolTable, faultsOfOptions } from "../loop/tool-table.ts";
 import type { Agents } from "../session/turn-loop.ts";
 import { type AcceptanceOptions, acceptRun, findAccepted } from "./acceptance.ts";
+import { refuseAwaitedCalls } from "./awaited-calls.ts";
 import { foldLog, type RunState } from "./fold.ts";
 import { faultsOfFunctionTools } from "./function-tools.ts";
 import { refuseEmptyInput, refuseUnfitInput, refuseUnknownCalls } from "./input.ts";
@@ -51,6 +52,7 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   const hasOutputs = input.some(({ item }) => item.case === "functionCallOutput");
   const before = hasOutputs ? await options.queues.last(session.id) : undefined;
   await refuseUnknownCalls(options, { agent, previousRunId, fork: undefined, before }, input);
+  await refuseAwaitedCalls(options, { sessionId: session.id, previousRunId }, input);
   const accepted = create(RunAcceptedSchema, {
     sessionId: session.id,
     agent,

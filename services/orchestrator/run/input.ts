@@ -92,6 +92,6 @@ function refuseAnsweredTwice(all: readonly string[], answered: readonly string[]
   });
 }
 
-function callIdsOf(kind: "functionCall" | "functionCallOutput", items: readonly Item[]): string[] {
+export function callIdsOf(kind: "functionCall" | "functionCallOutput", items: readonly Item[]): string[] {
   return items.flatMap(({ item }) => (item.case === kind ? [item.value.callId] : []));
 }

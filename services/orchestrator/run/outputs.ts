@@ -6,7 +6,7 @@ import { type FunctionCallOutput, RunEventSchema } from "#gen/toolbus/run/v1/run
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isTooDeep } from "#runtime/schema/depth.ts";
-import type { RunState, Turn } from "./fold.ts";
+import { openCalls, type RunState, type Turn } from "./fold.ts";
 import { faultOfOutput } from "./function-tools.ts";
 import type { RunLog } from "./journal.ts";
 import { isTooLarge } from "./too-large.ts";
@@ -97,6 +97,15 @@ function isSame(one: Output["result"], other: Output["result"]): boolean {
     one.isError === other.isError &&
     one.storedReference === other.storedReference
   );
+}
+
+/** Whether the run goes on with an output of the client's for the call. */
+export function awaitsOutput(state: RunState, callId: string): boolean {
+  const turn = state.turns.at(-1);
+  const call = openCalls(state).find((candidate) => candidate.callId === callId);
+  if (turn === undefined || call === undefined || state.phase.kind === "ended" || state.cancel !== undefined)
+    return false;
+  return isFunctionToolCall(state, call) && mayBeAnswered(state, turn, callId);
 }
 
 /** LOOP-3: what the loop is about to refuse is nobody's to answer; who may is told by the turn's commit, or by the parking. */

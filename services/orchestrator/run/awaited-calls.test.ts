@@ -1,0 +1,92 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { CreateRunRequestSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { type ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { createFakeRouter } from "../loop/fake-router.fixture.ts";
+import { createMemoryQueues } from "../session/memory-queues.fixture.ts";
+import { submitOutputs } from "./answers.ts";
+import { type CreationOptions, createRun } from "./creation.ts";
+import { createJournal, type EventBody } from "./journal.ts";
+import { createMemoryKeys } from "./memory-keys.fixture.ts";
+import { createMemoryRunLog } from "./memory-log.fixture.ts";
+
+type Given = MessageInitShape<typeof ItemSchema>;
+
+const said = (text: string): Given => ({ item: { case: "message", value: { role: Role.USER, text } } });
+const called = (callId: string): Given => ({
+  item: { case: "functionCall", value: { callId, name: "ask", argumentsJson: "{}" } },
+});
+const answered = (callId: string): Given => ({
+  item: { case: "functionCallOutput", value: { callId, result: { outputJson: "1" } } },
+});
+
+function openSession() {
+  const session = create(SessionSchema, { id: "s", agent: "a", principal: "ada", state: SessionState.ACTIVE });
+  const log = createMemoryRunLog();
+  const options: CreationOptions = {
+    log,
+    queues: createMemoryQueues(),
+    wakes: { send: async () => {} },
+    keys: createMemoryKeys(),
+    agents: { getAgent: async (name) => create(AgentSchema, { name }) },
+    clock: systemClock,
+    router: createFakeRouter([]),
+    sessions: { getSession: async () => session, createSession: async () => session },
+  };
+  const by = { signal: new AbortController().signal, principal: "ada", asker: "ada" };
+  const start = (request: MessageInitShape<typeof CreateRunRequestSchema>) =>
+    createRun(options, create(CreateRunRequestSchema, { sessionId: "s", input: [said("go")], ...request }), by);
+  const go = async (runId: string, bodies: EventBody[]) => {
+    const journal = createJournal(log, runId, systemClock);
+    await journal.refresh();
+    for (const body of bodies) await journal.append(() => body);
+  };
+  return { options, start, go };
+}
+
+/** A run that has called two tools of its client, and waits. */
+async function openParked() {
+  const { options, start, go } = openSession();
+  const { runId } = await start({ options: { functionTools: [{ name: "ask" }] } });
+  const items = [called("one"), called("two")];
+  await go(runId, [
+    { case: "claimed", value: { epoch: 1, instance: "i" } },
+    { case: "turnCommitted", value: { turn: 1, items, clientCallIds: ["one", "two"] } },
+    { case: "parked", value: { calls: ["one", "two"].map((callId) => ({ callId, name: "ask" })) } },
+  ]);
+  return { options, start, go, runId };
+}
+
+describe("a run whose input answers a call that another one of its session waits for", () => {
+  test("LOOP-5 is refused by the call's name, and told which run waits for it", async () => {
+    const { start, runId } = await openParked();
+    await start({ input: [said("queued behind it")] });
+    for (const previousRunId of ["", runId]) {
+      const input = [answered("two"), said("go")];
+      await expect(start({ input, previousRunId })).rejects.toMatchObject({
+        code: "failed_precondition",
+        reason: "CALL_AWAITED",
+        message: expect.stringMatching(/call two.*SubmitOutputs/),
+        metadata: { call_id: "two", run_id: runId },
+      });
+    }
+  });
+
+  test("LOOP-5 may answer calls of its own, and those of a run that waits no longer", async () => {
+    const { options, start, go, runId } = await openParked();
+    await start({ input: [called("own"), answered("own"), said("go")] });
+    await submitOutputs(options, runId, [answeredOutput("one")]);
+    await expect(start({ input: [answered("one")] })).rejects.toMatchObject({ reason: "CALL_ALREADY_RESOLVED" });
+    await go(runId, [{ case: "ended", value: {} }]);
+    await start({ input: [answered("two"), said("go")] });
+  });
+});
+
+function answeredOutput(callId: string) {
+  const item = create(CreateRunRequestSchema, { input: [answered(callId)] }).input[0]?.item;
+  if (item?.case !== "functionCallOutput") throw new Error("no output");
+  return item.value;
+}
