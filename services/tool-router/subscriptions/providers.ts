@@ -1,4 +1,4 @@
-import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import type { Client, Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import type { Provider } from "#gen/toolbus/router/v1/catalogue_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
@@ -6,6 +6,7 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { clientFor } from "#runtime/rpc/client.ts";
+import { clientOver } from "#runtime/rpc/client-over.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
@@ -29,7 +30,7 @@ export function createProviders(
 
   function clientAt({ service, url }: Provider): Client<typeof ToolProviderService> {
     if (service !== "") return clientFor(bus, ToolProviderService, { room: service, interceptors });
-    return createClient(ToolProviderService, transportTo(url));
+    return clientOver(transportTo(url), ToolProviderService);
   }
 
   /** `grpc://` and `grpcs://` speak gRPC, `http://` and `https://` the Connect protocol. */
