@@ -1,7 +1,7 @@
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openRun } from "../loop/loop-run.fixture.ts";
 import { createCollector } from "./collector.ts";
 import { createFakeModel } from "./fake-model.fixture.ts";
@@ -92,5 +92,25 @@ describe("what a provider says by the way", () => {
     const value = { role: Role.ASSISTANT, text: "hello", providerMetadataJson: "{broken" };
     const prompt = promptFromItems("", [create(ItemSchema, { item: { case: "message", value } })]);
     expect(prompt[0]?.content).toEqual([{ type: "text", text: "hello" }]);
+  });
+});
+
+describe("tools that a provider executes itself", () => {
+  const called = { toolCallId: "p", toolName: "double", providerExecuted: true };
+  const refusal =
+    'the model called "double", a tool that its provider executes: such tools are not supported, and the options of the ' +
+    "model have to turn them off";
+
+  test.each<[string, LanguageModelV4StreamPart]>([
+    ["a call that begins", { type: "tool-input-start", id: "p", toolName: "double", providerExecuted: true }],
+    ["a whole call", { type: "tool-call", input: '{"value":1}', ...called }],
+    ["a result", { type: "tool-result", toolCallId: "p", toolName: "double", result: { value: 2 } }],
+  ])("LOOP-11 are refused in words, and nothing is executed in their place: %s", async (_, part) => {
+    const model = createFakeModel("m", () => ({ text: "I see", parts: [part] }));
+    const run = await openRun({ turns: [], model });
+    await run.work();
+    expect(await run.view()).toMatchObject({ status: RunStatus.FAILED, reason: "model_error", error: refusal });
+    expect(await run.results()).toEqual([]);
+    expect(model.asked).toHaveLength(1);
   });
 });

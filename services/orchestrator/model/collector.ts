@@ -1,5 +1,6 @@
 import type { LanguageModelV4Prompt, LanguageModelV4StreamPart, SharedV4ProviderMetadata } from "@ai-sdk/provider";
 import { type Answer, AnswerTooLarge, ModelInterrupted, type Piece, type SpokenPart, type Used } from "./attempt.ts";
+import { refuseProviderTools } from "./provider-tools.ts";
 import { isTold, usageFrom } from "./usage.ts";
 
 type Spoken = { kind: "text" | "reasoning"; text: string; metadata: SharedV4ProviderMetadata };
@@ -63,6 +64,7 @@ export function createCollector(
   }
 
   function take(part: LanguageModelV4StreamPart): void {
+    refuseProviderTools(part);
     switch (part.type) {
       case "text-start":
       case "text-end":
