@@ -81,6 +81,8 @@ export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
 /** The error in words for the client of the run. */
 export function messageOfModelError(error: unknown, modelId: string): string {
   if (isOfProgram(error)) return `the provider of model "${modelId}" is broken: ${error.name}: ${error.message}`;
+  if (error === undefined || error === null || error === "")
+    return `the provider of model "${modelId}" failed without a word of why`;
   if (error instanceof Error || typeof error !== "object") return messageFromUnknown(error);
   const { message } = fieldsOf(error);
   if (typeof message === "string" && message !== "") return message;

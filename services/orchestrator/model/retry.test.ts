@@ -97,6 +97,9 @@ describe("an error of a model's provider", () => {
     [{ type: "response.failed", response: { error: { message: "server error" } } }, "server error"],
     [{ type: "odd" }, '{"type":"odd"}'],
     ["plain", "plain"],
+    [undefined, 'the provider of model "tiny" failed without a word of why'],
+    [null, 'the provider of model "tiny" failed without a word of why'],
+    ["", 'the provider of model "tiny" failed without a word of why'],
   ])("LOOP-1 is told to the client in words: %o", (error, words) => {
     expect(messageOfModelError(error, "tiny")).toBe(words);
   });
