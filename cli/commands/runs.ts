@@ -67,7 +67,7 @@ export function addRunsCommand(program: Command): void {
     .command("fork")
     .description("Start a run that goes on from a point of another one, in a session of its own")
     .argument("<id>")
-    .requiredOption("--at <sequence>", "last event that is kept; `toolbus runs replay` shows them", wholeNumber)
+    .requiredOption("--at <sequence>", "last event that is kept; `toolbus runs replay` shows them", eventNumber)
     .option("--input <text>", "what to say to it")
     .option("-d, --detach", "only start it and print it")
     .option("--key <key>", "start it once for this key: who asks again with it gets the same run")
@@ -198,5 +198,11 @@ function wholeNumber(text: string): number {
   const value = Number(text);
   if (text === "" || !Number.isSafeInteger(value) || value < 0)
     throw new InvalidArgumentError("expected a whole number");
+  return value;
+}
+
+function eventNumber(text: string): number {
+  const value = wholeNumber(text);
+  if (value >= 2 ** 32) throw new InvalidArgumentError("no run has such an event");
   return value;
 }
