@@ -38,7 +38,8 @@ describe("BUS-6 docker-compose.yml", () => {
   });
 
   it.each(rooms)("%s is given no variable that it does not read", (name, service) => {
-    const read = namesIn(`services/${name}/config.ts`, "runtime/config/service-config.ts");
+    const config = `services/${name}/config.ts`;
+    const read = namesIn(config, "runtime/config/service-config.ts", ...readersUsedBy(config));
     expect(Object.keys(service.environment ?? {}).filter((variable) => !read.has(variable))).toEqual([]);
   });
 
@@ -123,6 +124,12 @@ async function readConfigOf(name: string, env: NodeJS.ProcessEnv): Promise<Servi
   const url = pathToFileURL(join(projectRoot, "services", name, "config.ts")).href;
   const room = (await import(url)) as { readConfig: (env: NodeJS.ProcessEnv) => ServiceConfig };
   return room.readConfig(env);
+}
+
+/** The pieces of `runtime/config` that a room's own file calls. */
+function readersUsedBy(path: string): string[] {
+  const source = readFileSync(join(projectRoot, path), "utf8");
+  return [...source.matchAll(/"#(runtime\/config\/[\w-]+\.ts)"/g)].map(([, file = ""]) => file);
 }
 
 function namesIn(...paths: string[]): Set<string> {
