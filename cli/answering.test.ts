@@ -1,8 +1,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import type { RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { createAnswering, LinesEnded } from "./answering.ts";
 

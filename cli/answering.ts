@@ -6,8 +6,8 @@
  */
 
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { WatchRunResponse } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
 
 export interface AnsweringOptions {
   readonly lines: AsyncIterator<string>;

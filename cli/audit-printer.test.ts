@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, it } from "vitest";
 import { AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { ExplainToolResponseSchema } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { ExplainToolResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { auditKindFrom, auditKindNames, textOfAuditEvent } from "./audit-printer.ts";
 import { linesOfExplanation } from "./commands/explain.ts";
 

@@ -1,8 +1,9 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, createRouterTransport } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { type RunEventSchema, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Connection } from "./connection.ts";
 import { followRun } from "./run-follower.ts";
 

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { resumed } from "#runtime/rpc/resumed.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Connection } from "./connection.ts";

@@ -1,6 +1,6 @@
 import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { createJsonRunPrinter, createRunPrinter, type RunPrinter, type Write } from "./run-printer.ts";
 
 /** What a printer writes for these updates, each in the contract's JSON form. */

@@ -1,15 +1,7 @@
 import { toJson } from "@bufbuild/protobuf";
-import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import {
-  type AnswerDropped,
-  type Item,
-  type RunDelta,
-  type RunEnded,
-  type RunEvent,
-  type RunReset,
-  RunStatus,
-  RunStatusSchema,
-} from "#gen/toolbus/run/v1/run_pb.ts";
+import type { AnswerDropped, RunDelta, RunEnded, RunEvent, RunReset } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type Item, RunStatus, RunStatusSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { colors, nameOfValue, oneLine, progressText } from "./print.ts";
 
 /** Where a run's course is written: standard output, or a test's list. */

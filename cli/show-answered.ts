@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { createAnswering, LinesEnded } from "./answering.ts";
 import type { Connection } from "./connection.ts";
 import { exitCodes } from "./fault.ts";

@@ -1,7 +1,7 @@
 import { Code, ConnectError, createClient, createRouterTransport } from "@connectrpc/connect";
 import { afterEach, expect, test, vi } from "vitest";
-import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
-import { type CallToolRequest, ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { type CallToolRequest, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Connection } from "./connection.ts";
 import { resultOfToolCall } from "./tool-call.ts";
 
@@ -17,7 +17,7 @@ afterEach(() => {
 function openGateway(lost: number) {
   const requests: CallToolRequest[] = [];
   const transport = createRouterTransport(({ service }) => {
-    service(ToolRouterService, {
+    service(ToolService, {
       async *callTool(request) {
         requests.push(request);
         if (requests.length <= lost) throw new ConnectError(silence, Code.Unavailable);
@@ -58,7 +58,7 @@ test("TOOL-9 a call that is interrupted is cancelled, and its result says so", a
   const interruption = new AbortController();
   const [begun, cancelled] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
   const transport = createRouterTransport(({ service }) => {
-    service(ToolRouterService, {
+    service(ToolService, {
       async *callTool({ callId }) {
         begun.resolve(callId);
         await cancelled.promise;

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { ConnectError } from "@connectrpc/connect";
-import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
-import { type CallToolResponse, ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type CallToolResponse, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { isUnavailable } from "#runtime/failure/connect.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -37,7 +37,7 @@ export async function resultOfToolCall(
   const backoff = createBackoff({ initialMs: 100, maxMs: 1_000 });
   for (let repetition = 0; ; repetition += 1) {
     try {
-      const answers = connection.client(ToolRouterService).callTool({ ...call, callId, recovering: repetition > 0 });
+      const answers = connection.client(ToolService).callTool({ ...call, callId, recovering: repetition > 0 });
       return await resultOf(answers);
     } catch (error) {
       if (!isLost(error) || repetition === repetitions || signal.aborted) throw error;

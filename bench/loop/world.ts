@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { ItemSchema, Role, type Run } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { type Bus, openBus } from "#runtime/bus/bus.ts";
 import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { openSuite, type Suite } from "../../cli/suite/suite.ts";
+import { clientFor } from "../../services/clients.ts";
 import type { Plan, Sample } from "./plan.ts";
 
 /** A real nats-server and real services in processes of their own; the orchestrators with the planned model. */

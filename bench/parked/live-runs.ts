@@ -1,6 +1,6 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { readSubject } from "#runtime/bus/read.ts";
 import type { World } from "../loop/world.ts";
 

@@ -5,7 +5,7 @@
 
 import { fromBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { readSubject } from "#runtime/bus/read.ts";
 import { until } from "#runtime/time/until.ts";
 import { quiet } from "../loop/plan.ts";

@@ -6,7 +6,7 @@
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import { fromBinary } from "@bufbuild/protobuf";
-import { RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { lastOf } from "#runtime/bus/append.ts";
 import { readSubject } from "#runtime/bus/read.ts";
 import { until } from "#runtime/time/until.ts";

@@ -1,9 +1,9 @@
 /** Calls the tool as the loop does, and says how long each call took. */
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
+import { clientFor } from "../../services/clients.ts";
 import {
   CALLERS_ROUTER,
   INTERNAL_TOOL,
@@ -18,7 +18,7 @@ import {
 
 const { sessionId, ...login }: Login & { sessionId: string } = JSON.parse(process.argv[2] ?? "");
 const bus = await openBus({ ...login, name: "caller" });
-const router = clientFor(bus, ToolRouterService, { room: CALLERS_ROUTER });
+const router = clientFor(bus, ToolService, { process: CALLERS_ROUTER });
 
 async function call(name: string, argumentsJson: string): Promise<string> {
   let answer = "";

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
-import { StoredAgentSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
-import { type Provider, type StoredTool, StoredToolSchema } from "#gen/toolbus/router/v1/catalogue_pb.ts";
-import { CallToolRequestSchema } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import type { Provider } from "#gen/toolbus/provider/v1/provider_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { type StoredTool, StoredToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { CallToolRequestSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { type AdmissionDesk, createAdmission } from "../../services/tool-router/admission.ts";

@@ -1,10 +1,10 @@
 /** A service outside that answers each call at once, through whichever router, as the bus would choose it; a provider, too. */
-import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
-import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { clientFor } from "../../services/clients.ts";
 import {
   CALLERS_ROUTER,
   type Login,
@@ -18,8 +18,8 @@ import {
 
 const login: Login = JSON.parse(process.argv[2] ?? "");
 const bus = await openBus({ ...login, name: "watcher" });
-const calls = clientFor(bus, ToolCallService, { room: WATCHERS_ROUTER });
-const others = clientFor(bus, ToolCallService, { room: CALLERS_ROUTER });
+const calls = clientFor(bus, ToolCallService, { process: WATCHERS_ROUTER });
+const others = clientFor(bus, ToolCallService, { process: CALLERS_ROUTER });
 
 async function watch(): Promise<void> {
   let handed = 0;
@@ -47,12 +47,12 @@ await serveOnNats(bus, {
   interceptors: serverInterceptors({ logger: console }),
   routes: (connect) =>
     connect.service(ToolProviderService, {
-      listTools: () => offer,
-      async *watchTools(_request, { signal }) {
+      listProvidedTools: () => offer,
+      async *watchProvidedTools(_request, { signal }) {
         yield offer;
         await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
       },
-      async *callTool({ argumentsJson }) {
+      async *executeTool({ argumentsJson }) {
         yield { event: { case: "result", value: { outputJson: argumentsJson } } };
       },
     }),

@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { until } from "#runtime/time/until.ts";
+import { clientFor } from "../../services/clients.ts";
 import { cpuMicrosecondsOf } from "../loop/cpu.ts";
 import {
   AGENT,
@@ -55,7 +55,7 @@ export async function openRouterWorld(): Promise<RouterWorld> {
   await open("router", WATCHERS_ROUTER, env);
   const bus = stack.use(await openBus({ ...login, name: "bench" }));
   const sessionId = "measured";
-  const sessions = clientFor(bus, SessionService, { room: CALLERS_ROUTER });
+  const sessions = clientFor(bus, SessionService, { process: CALLERS_ROUTER });
   await until(() => sessions.createSession({ agent: AGENT, sessionId }).catch(() => undefined)); // its file is being read
   await open("watcher", JSON.stringify(login));
   const caller = await open("caller", JSON.stringify({ ...login, sessionId }));

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Command } from "commander";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { AgentService, ListAgentsResponseSchema, StoredAgentSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
+import { AgentService, ListAgentsResponseSchema, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { agentFromFile } from "#runtime/agent-file/agent-from-file.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";

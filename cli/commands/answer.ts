@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { UsageFault } from "../fault.ts";
 import { printLine } from "../print.ts";

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, InvalidArgumentError } from "commander";
 import { type AuditEvent, AuditEventSchema, type AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/router/v1/audit_pb.ts";
+import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { auditKindFrom, auditKindNames, textOfAuditEvent } from "../audit-printer.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
 import { printLine, printMessage } from "../print.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
 import { exitCodes, UsageFault } from "../fault.ts";

@@ -1,13 +1,12 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { Command } from "commander";
+import { ToolCallState, ToolCallStateSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import {
   CancelToolCallResponseSchema,
   ListToolCallsResponseSchema,
   SubmitToolResultResponseSchema,
   ToolCallService,
-  ToolCallState,
-  ToolCallStateSchema,
-} from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+} from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { nameOfValue, oneLine, printLine, printMessage, printNote, printTable } from "../print.ts";
 

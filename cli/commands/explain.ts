@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import {
   type ExplainToolResponse,
   ExplainToolResponseSchema,
-  ToolRouterService,
-} from "#gen/toolbus/router/v1/tool_router_pb.ts";
+  ToolService,
+} from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { colors, printLine, printMessage } from "../print.ts";
 
@@ -23,7 +23,7 @@ export function addExplainCommand(program: Command): void {
 async function explain(agent: string, name: string, options: { session?: string }, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
   const asked = { agent, name, sessionId: options.session ?? "" };
-  const response = await openConnection(global).client(ToolRouterService).explainTool(asked);
+  const response = await openConnection(global).client(ToolService).explainTool(asked);
   if (global.json) return printMessage(ExplainToolResponseSchema, response);
   for (const line of linesOfExplanation(agent, name, response)) printLine(line);
 }

@@ -1,7 +1,11 @@
 import type { Command } from "commander";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import type { InboxEvent } from "#gen/toolbus/space/v1/space_pb.ts";
-import { InboxService, ListInboxResponseSchema, WatchInboxResponseSchema } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import {
+  InboxService,
+  ListInboxResponseSchema,
+  WatchInboxResponseSchema,
+} from "#gen/toolbus/space/v1/inbox_service_pb.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
 import { colors, printLine, printMessage } from "../print.ts";
 import { resumedStream } from "../resumed-stream.ts";

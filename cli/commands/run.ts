@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type Command, InvalidArgumentError } from "commander";
-import { CreateRunResponseSchema, RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { CreateRunResponseSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { UsageFault } from "../fault.ts";
 import { readFunctionsFile } from "../functions-file.ts";

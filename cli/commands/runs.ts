@@ -1,6 +1,15 @@
 import { create, toJson } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import {
+  type FunctionCall,
+  ItemSchema,
+  Role,
+  type Run,
+  RunStatus,
+  RunStatusSchema,
+} from "#gen/toolbus/run/v1/run_pb.ts";
 import {
   CancelRunResponseSchema,
   ForkRunResponseSchema,
@@ -8,16 +17,7 @@ import {
   ListRunsResponseSchema,
   RunService,
   SubmitOutputsResponseSchema,
-} from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import {
-  type FunctionCall,
-  ItemSchema,
-  Role,
-  type Run,
-  type RunEvent,
-  RunStatus,
-  RunStatusSchema,
-} from "#gen/toolbus/run/v1/run_pb.ts";
+} from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
 import { UsageFault } from "../fault.ts";
 import { colors, nameOfValue, oneLine, printLine, printMessage, printNote, printTable } from "../print.ts";

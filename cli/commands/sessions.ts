@@ -1,13 +1,13 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Command, InvalidArgumentError } from "commander";
+import { type Session, SessionStateSchema } from "#gen/toolbus/session/v1/session_pb.ts";
 import {
   CloseSessionResponseSchema,
   ListSessionsResponseSchema,
   SessionService,
   SwitchAgentResponseSchema,
   WatchSessionResponseSchema,
-} from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { type Session, SessionStateSchema } from "#gen/toolbus/session/v1/session_pb.ts";
+} from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { colors, nameOfValue, printLine, printMessage, printNote, printTable } from "../print.ts";
 

@@ -6,7 +6,7 @@ import {
   SendMessageResponseSchema,
   SpaceService,
   WatchSpaceResponseSchema,
-} from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+} from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { colors, oneLine, printLine, printMessage, printTable } from "../print.ts";
 import { resumedStream } from "../resumed-stream.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { ListToolsResponseSchema, type ModelTool, ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { ExecutionType, ExecutionTypeSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ListToolsResponseSchema, type ModelTool, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { colors, nameOfValue, oneLine, printLine, printMessage, printTable } from "../print.ts";
 
@@ -20,7 +20,7 @@ export function addToolsCommand(program: Command): void {
 
 async function listTools(options: Options, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
-  const router = openConnection(global).client(ToolRouterService);
+  const router = openConnection(global).client(ToolService);
   const response = await router.listTools({ agent: options.agent ?? "", sessionId: options.session ?? "" });
   if (global.json) return printMessage(ListToolsResponseSchema, response);
   printTable(["NAME", "REFERENCE", "KIND", "STATE", "DESCRIPTION"], response.tools.map(rowFromTool));

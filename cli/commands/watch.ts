@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { AuditService, WatchAuditResponseSchema } from "#gen/toolbus/router/v1/audit_pb.ts";
+import { AuditService, WatchAuditResponseSchema } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { textOfAuditEvent } from "../audit-printer.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { printLine, printMessage } from "../print.ts";

@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { Role, type RunEvent, RunEventSchema, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { linesOfReplay } from "./lines.ts";
 import { replayFromEvents } from "./replay.ts";
 

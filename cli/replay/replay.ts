@@ -1,7 +1,8 @@
 /** A run's log folded to what a reader asks of it: what was said in each turn, what each call did, and what happened between. */
 
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { type Item, type RunEvent, RunStatusSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type Item, RunStatusSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { nameOfValue } from "../print.ts";
 import { whyDropped } from "../run-printer.ts";
 

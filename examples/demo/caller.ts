@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { CallerRelayService } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
+import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import type { Connection } from "../../cli/connection.ts";
 
 /**
@@ -7,7 +7,7 @@ import type { Connection } from "../../cli/connection.ts";
  * once requests can come; aborting the signal detaches it.
  */
 export async function attachCaller(connection: Connection, sessionId: string, signal: AbortSignal): Promise<void> {
-  const relay = connection.client(CallerRelayService);
+  const relay = connection.client(CallerService);
   const inputSchemaJson = JSON.stringify({
     type: "object",
     properties: { message: { type: "string" } },

@@ -8,11 +8,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { Command, Option } from "commander";
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
 import { ItemSchema, Role, type Run, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
-import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Connection, openConnection } from "../../cli/connection.ts";
 import { colors, printLine, printNote } from "../../cli/print.ts";
@@ -111,7 +111,7 @@ async function runThrough(connection: Connection, { value, ordersUrl, signal }: 
 
 async function applyOrderTool(connection: Connection, url: string): Promise<void> {
   const schema = { type: "object", properties: { id: { type: "string" } }, required: ["id"] };
-  await connection.client(CatalogueService).applyTool({
+  await connection.client(ToolCatalogService).applyTool({
     tool: {
       name: "lookup_order",
       description: "Tell where an order is",

@@ -1,4 +1,4 @@
-import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import type { Connection } from "../../cli/connection.ts";
 
 /** A person in the space, played: says yes to whatever waits for an answer, and repeats the question in a note. */

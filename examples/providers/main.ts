@@ -1,8 +1,8 @@
 // Starts the three providers and a suite of its own, and lets an agent use all of them: `npx node examples/providers/main.ts`.
 
 import { fileURLToPath } from "node:url";
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { openConnection } from "../../cli/connection.ts";
 import { printLine, printNote } from "../../cli/print.ts";
 import { followRun } from "../../cli/run-follower.ts";

@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { ToolCallService, type WatchToolCallsResponse } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallService, type WatchToolCallsResponse } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 
 const { TOOLBUS_URL = "http://127.0.0.1:7480", TOOLBUS_API_KEY } = process.env;
 

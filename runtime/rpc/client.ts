@@ -4,23 +4,22 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import { clientOver } from "./client-over.ts";
 import { clientInterceptors } from "./interceptors.ts";
 import { createNatsTransport } from "./nats/transport.ts";
-import { roomOf } from "./rooms.ts";
 
-export interface ClientForOptions {
-  /** The service on the bus; the proto service's own unless told. */
-  room?: string;
+export interface BusClientOptions {
+  /** The process that is called, by its name on the bus. */
+  process: string;
   /** `clientInterceptors()` unless told, which pass on the trace and the principal and make no spans. */
   interceptors?: Interceptor[];
   defaultTimeoutMs?: number;
 }
 
 /** A client of a service on the bus. It holds nothing open, so it needs no closing. */
-export function clientFor<S extends DescService>(
+export function clientOnBus<S extends DescService>(
   bus: { connection: NatsConnection },
   service: S,
-  options: ClientForOptions = {},
+  options: BusClientOptions,
 ): Client<S> {
-  const { room = roomOf(service.typeName), interceptors = clientInterceptors(), defaultTimeoutMs } = options;
+  const { process, interceptors = clientInterceptors(), defaultTimeoutMs } = options;
   const limits = defaultTimeoutMs === undefined ? {} : { defaultTimeoutMs };
-  return clientOver(createNatsTransport(bus, { service: room, interceptors, ...limits }), service);
+  return clientOver(createNatsTransport(bus, { service: process, interceptors, ...limits }), service);
 }

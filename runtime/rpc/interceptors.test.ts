@@ -10,7 +10,7 @@ import {
   type ServiceImpl,
 } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { failureFromConnectError } from "../failure/connect.ts";
 import { Failure } from "../failure/failure.ts";
 import { openCollector } from "../telemetry/collector.fixture.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
-import type { WatchCallerResponseSchema } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
+import type { WatchCallerResponseSchema } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type CallerDeclaration, CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
-import type { CallToolRequest } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { ExecuteToolRequest } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
@@ -29,19 +29,19 @@ export interface RelayParts {
   clock: Clock;
   hold: (call: HeldCall, signal: AbortSignal) => Promise<ToolResult>;
   /** Joins a call that another instance holds. */
-  join: (instance: string, request: CallToolRequest, signal: AbortSignal) => Promise<ToolResult>;
+  join: (instance: string, request: ExecuteToolRequest, signal: AbortSignal) => Promise<ToolResult>;
 }
 
 export interface Relay {
   /** Calls a tool of the session's caller. A second call of the same id joins the first, whichever instance holds it. */
-  call(request: CallToolRequest, signal: AbortSignal): Promise<ToolResult>;
+  call(request: ExecuteToolRequest, signal: AbortSignal): Promise<ToolResult>;
   /** Joins a call that is held here; refuses when it is not. */
-  joinHere(request: CallToolRequest, signal: AbortSignal): Promise<ToolResult>;
+  joinHere(request: ExecuteToolRequest, signal: AbortSignal): Promise<ToolResult>;
 }
 
 export function createRelay(parts: RelayParts): Relay {
   const { calls, holders, instance, declarations } = parts;
-  const keyOf = (request: CallToolRequest) => keyOfRequest(sessionOf(request), request.callId);
+  const keyOf = (request: ExecuteToolRequest) => keyOfRequest(sessionOf(request), request.callId);
   const nothingHere = async () => refuse("not_found", "the call is not held here");
 
   return {
@@ -61,7 +61,7 @@ export function createRelay(parts: RelayParts): Relay {
   };
 }
 
-function sessionOf(request: CallToolRequest): string {
+function sessionOf(request: ExecuteToolRequest): string {
   return (
     request.scope?.sessionId || refuse("invalid_argument", "scope.session_id: a caller's tools belong to a session")
   );
@@ -71,7 +71,7 @@ function sessionOf(request: CallToolRequest): string {
 const sameTimeMs = 1_000;
 
 export function heldCall(
-  request: CallToolRequest,
+  request: ExecuteToolRequest,
   declaration: CallerDeclaration | undefined,
   { clock, defaultTimeoutMs }: Pick<RelayParts, "clock" | "defaultTimeoutMs">,
 ): HeldCall {

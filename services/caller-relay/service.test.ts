@@ -19,7 +19,7 @@ describe("caller-relay on the bus", () => {
 
   test("CTR-1 a declaration replaces the one before, an empty one clears it, and who watches is told", async () => {
     const watching = new AbortController();
-    const offers = app.provider.watchTools({ scope: { sessionId: "s1" } }, { signal: watching.signal });
+    const offers = app.provider.watchProvidedTools({ scope: { sessionId: "s1" } }, { signal: watching.signal });
     const iterator = offers[Symbol.asyncIterator]();
     const next = async () =>
       (await iterator.next()).value.tools.map((offered: { tool?: { name: string } }) => offered.tool?.name);
@@ -40,7 +40,7 @@ describe("caller-relay on the bus", () => {
     const watching = new AbortController();
     const sessions = Array.from({ length: 20 }, (_, index) => `many-${index}`);
     const watches = sessions.map((sessionId) =>
-      app.provider.watchTools({ scope: { sessionId } }, { signal: watching.signal })[Symbol.asyncIterator](),
+      app.provider.watchProvidedTools({ scope: { sessionId } }, { signal: watching.signal })[Symbol.asyncIterator](),
     );
     for (const watch of watches) expect((await watch.next()).value.tools).toEqual([]);
     for (const sessionId of sessions) await app.declare(sessionId, { name: `of_${sessionId}` });
@@ -52,16 +52,16 @@ describe("caller-relay on the bus", () => {
 
   test("CTR-2 the tools are offered with prefix, schema and time, to their own session only", async () => {
     await app.declare("s2", { name: "ask" });
-    const { tools } = await app.provider.listTools({ scope: { sessionId: "s2" } });
+    const { tools } = await app.provider.listProvidedTools({ scope: { sessionId: "s2" } });
     expect(tools).toMatchObject([
       {
         source: "",
         tool: { name: "app_ask", inputSchemaJson: '{"type":"object"}', timeoutMs: 60_000, visible: false },
       },
     ]);
-    expect((await app.provider.listTools({ scope: { sessionId: "other" } })).tools).toEqual([]);
+    expect((await app.provider.listProvidedTools({ scope: { sessionId: "other" } })).tools).toEqual([]);
     await expect(app.declare("s2", { name: "a b" })).rejects.toThrow(/"a b".*"app_a b"/);
-    expect((await app.provider.listTools({ scope: { sessionId: "s2" } })).tools).toHaveLength(1);
+    expect((await app.provider.listProvidedTools({ scope: { sessionId: "s2" } })).tools).toHaveLength(1);
   });
 
   test("CTR-3 a call reaches the caller with its id, its session, the bare name, its arguments and its end", async () => {

@@ -5,8 +5,8 @@ import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ServerReflection } from "#gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "#gen/health/v1/health_pb.ts";
-import { AgentService, ListAgentsResponseSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { AgentService, ListAgentsResponseSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus } from "../../test/harness/bus.ts";
@@ -144,7 +144,7 @@ describe("BUS-3 from outside, on one port", () => {
     const transport = createConnectTransport({ baseUrl: url, httpVersion: "2", interceptors: [authorize] });
     const call = createClient(AgentService, transport);
     await call.listAgents({});
-    const { RunService } = await import("#gen/toolbus/orchestrator/v1/run_service_pb.ts");
+    const { RunService } = await import("#gen/toolbus/run/v1/run_service_pb.ts");
     const runs = createClient(RunService, transport);
     await expect(runs.getRun({ runId: "r" })).rejects.toMatchObject({ code: Code.Unavailable });
   });
@@ -176,15 +176,15 @@ describe("what tools of gRPC expect", () => {
     async function* questions() {
       yield { messageRequest: { case: "listServices" as const, value: "" } };
       yield {
-        messageRequest: { case: "fileContainingSymbol" as const, value: "toolbus.router.v1.AgentService.GetAgent" },
+        messageRequest: { case: "fileContainingSymbol" as const, value: "toolbus.agent.v1.AgentService.GetAgent" },
       };
       yield { messageRequest: { case: "fileContainingSymbol" as const, value: "toolbus.nothing.Here" } };
     }
     const answers = await Array.fromAsync(client.serverReflectionInfo(questions()));
     const [list, file, nothing] = answers.map((answer) => answer.messageResponse);
     if (list?.case !== "listServicesResponse" || file?.case !== "fileDescriptorResponse") throw new Error("no answer");
-    expect(list.value.service.map((service) => service.name)).toContain(ToolRouterService.typeName);
-    expect(list.value.service.map((service) => service.name)).not.toContain("toolbus.tool.v1.ToolProviderService");
+    expect(list.value.service.map((service) => service.name)).toContain(ToolService.typeName);
+    expect(list.value.service.map((service) => service.name)).not.toContain("toolbus.provider.v1.ToolProviderService");
     expect(file.value.fileDescriptorProto.length).toBeGreaterThan(3);
     expect(nothing?.case).toBe("errorResponse");
   });
@@ -194,7 +194,7 @@ describe("what tools of gRPC expect", () => {
     expect((await health.check({ service: "" })).status).toBe(ServingStatus.SERVING);
     expect((await health.check({ service: AgentService.typeName })).status).toBe(ServingStatus.SERVING);
     const { statuses } = await health.list({});
-    expect(statuses["toolbus.orchestrator.v1.RunService"]?.status).toBe(ServingStatus.NOT_SERVING);
+    expect(statuses["toolbus.run.v1.RunService"]?.status).toBe(ServingStatus.NOT_SERVING);
     await expect(health.check({ service: "x.Y" })).rejects.toMatchObject({ code: Code.NotFound });
   });
 
@@ -209,7 +209,7 @@ describe("what tools of gRPC expect", () => {
 describe("pages", () => {
   it("an allowed origin may call, another may not", async () => {
     const preflight = (origin: string) =>
-      fetch(`${url}/toolbus.router.v1.AgentService/ListAgents`, {
+      fetch(`${url}/toolbus.agent.v1.AgentService/ListAgents`, {
         method: "OPTIONS",
         headers: { origin, "access-control-request-method": "POST" },
       });

@@ -3,11 +3,11 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 
 /** Whether an instance of a bus service answers. */
-export type IsServing = (room: string, signal: AbortSignal) => Promise<boolean>;
+export type IsServing = (process: string, signal: AbortSignal) => Promise<boolean>;
 
 export interface HealthOptions {
   services: readonly DescService[];
-  roomOf: (typeName: string) => string;
+  processOf: (service: Pick<DescService, "typeName">) => string;
   isServing: IsServing;
   /** Time between looks of a watch, in milliseconds. */
   intervalMs: number;
@@ -22,10 +22,10 @@ export interface Health {
 }
 
 /** Health of the services behind the gateway, as gRPC's health protocol asks for it. */
-export function createHealth({ services, roomOf, isServing, intervalMs }: HealthOptions): Health {
+export function createHealth({ services, processOf, isServing, intervalMs }: HealthOptions): Health {
   const names = new Set(services.map((service) => service.typeName));
   const look = (service: string, signal: AbortSignal) =>
-    service === "" ? Promise.resolve(true) : isServing(roomOf(service), signal);
+    service === "" ? Promise.resolve(true) : isServing(processOf({ typeName: service }), signal);
 
   return {
     async check(service, signal) {
@@ -33,9 +33,11 @@ export function createHealth({ services, roomOf, isServing, intervalMs }: Health
       return look(service, signal);
     },
     async list(signal) {
-      const rooms = new Map<string, Promise<boolean>>();
-      for (const room of new Set([...names].map(roomOf))) rooms.set(room, isServing(room, signal));
-      const entries = [...names].map(async (name) => [name, (await rooms.get(roomOf(name))) ?? false] as const);
+      const processes = new Map<string, Promise<boolean>>();
+      for (const process of new Set(services.map(processOf))) processes.set(process, isServing(process, signal));
+      const entries = services.map(
+        async (service) => [service.typeName, (await processes.get(processOf(service))) ?? false] as const,
+      );
       return new Map([["", true], ...(await Promise.all(entries))]);
     },
     async *watch(service, signal) {

@@ -6,13 +6,13 @@ import {
   type WatchRunRequest,
   WatchRunRequestSchema,
   WatchRunResponseSchema,
-} from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+} from "#gen/toolbus/run/v1/run_service_pb.ts";
 import {
   SpaceService,
   type WatchSpaceRequest,
   WatchSpaceRequestSchema,
   WatchSpaceResponseSchema,
-} from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+} from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { notSent, unknownOutcome } from "#runtime/rpc/nats/delivery.ts";
 import { type Place, placeOf, resuming } from "./resuming.ts";
 

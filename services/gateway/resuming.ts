@@ -12,6 +12,7 @@
  */
 
 import { clone, create, type DescMessage, type DescMethod, isMessage, type MessageShape } from "@bufbuild/protobuf";
+import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import {
   type DeltaCursor,
   DeltaCursorSchema,
@@ -20,14 +21,13 @@ import {
   WatchRunRequestSchema,
   type WatchRunResponse,
   WatchRunResponseSchema,
-} from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import type { RunDelta } from "#gen/toolbus/run/v1/run_pb.ts";
+} from "#gen/toolbus/run/v1/run_service_pb.ts";
 import {
   SpaceService,
   type WatchSpaceRequest,
   WatchSpaceRequestSchema,
   WatchSpaceResponseSchema,
-} from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+} from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { isUnavailable } from "#runtime/failure/connect.ts";
 import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
 import { type Resumable, resumed } from "#runtime/rpc/resumed.ts";

@@ -6,14 +6,13 @@ import {
   Health as HealthService,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from "#gen/health/v1/health_pb.ts";
-import { roomOf } from "#runtime/rpc/rooms.ts";
-import { contractServices } from "./contract.ts";
+import { processOf, publicServices } from "../processes.ts";
 import type { Health } from "./health.ts";
 import { createProxy } from "./proxy.ts";
 import type { AnswerReflection } from "./reflection.ts";
 
 export interface GatewayRoutes {
-  transportOf: (room: string) => Transport;
+  transportOf: (process: string) => Transport;
   health: Health;
   reflection: AnswerReflection;
   stopping: AbortSignal;
@@ -22,8 +21,8 @@ export interface GatewayRoutes {
 /** Every service of the contract by its descriptor, and what gRPC's tools expect beside them. */
 export function createRoutes({ transportOf, health, reflection, stopping }: GatewayRoutes) {
   return (router: ConnectRouter): void => {
-    for (const service of contractServices) {
-      router.service(service, createProxy(service, transportOf(roomOf(service.typeName)), stopping));
+    for (const service of publicServices) {
+      router.service(service, createProxy(service, transportOf(processOf(service)), stopping));
     }
     router.service(HealthService, healthRoutes(health));
     router.service(v1.ServerReflection, {

@@ -1,17 +1,16 @@
 import { createValidateInterceptor } from "@connectrpc/validate";
 import { ServerReflection } from "#gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health as HealthService } from "#gen/health/v1/health_pb.ts";
-import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { serveOnHttp } from "#runtime/rpc/http/server.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { createNatsTransport } from "#runtime/rpc/nats/transport.ts";
-import { roomOf } from "#runtime/rpc/rooms.ts";
+import { clientFor } from "../clients.ts";
+import { processOf, publicServices } from "../processes.ts";
 import { createAuthenticate, createAuthenticationInterceptor } from "./authentication.ts";
 import type { GatewayConfig } from "./config.ts";
-import { contractServices } from "./contract.ts";
 import { createCrossOrigin } from "./cross-origin.ts";
 import { createHealth, type IsServing } from "./health.ts";
 import { guardHost } from "./host-guard.ts";
@@ -31,9 +30,9 @@ export async function openService(config: GatewayConfig, context: ServiceContext
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openServiceBus(config, context));
   // The micro protocol's ping: whichever instance of the service is first says that one is there.
-  const isServing: IsServing = async (room) => {
+  const isServing: IsServing = async (process) => {
     try {
-      await bus.connection.request(`$SRV.PING.${room}`, "", { timeout: pingTimeoutMs });
+      await bus.connection.request(`$SRV.PING.${process}`, "", { timeout: pingTimeoutMs });
       return true;
     } catch {
       return false; // nobody answers, or nobody can be asked: either way a call would fail
@@ -41,7 +40,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
   };
   const crossOrigin = createCrossOrigin(config.corsOrigins);
   const hasKeys = config.apiKeys.length > 0;
-  const health = createHealth({ services: contractServices, roomOf, isServing, intervalMs: 1_000 });
+  const health = createHealth({ services: publicServices, processOf, isServing, intervalMs: 1_000 });
   const authenticate = createAuthenticate(config.apiKeys);
   const interceptors = clientInterceptors({ telemetry });
   const server = stack.use(
@@ -49,9 +48,9 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       host: config.host,
       port: config.port,
       routes: createRoutes({
-        transportOf: (room) => createNatsTransport(bus, { service: room, interceptors }),
+        transportOf: (process) => createNatsTransport(bus, { service: process, interceptors }),
         health,
-        reflection: createReflection([...contractServices, HealthService, ServerReflection]),
+        reflection: createReflection([...publicServices, HealthService, ServerReflection]),
         stopping: context.signal,
       }),
       interceptors: [

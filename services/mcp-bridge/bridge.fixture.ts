@@ -3,12 +3,12 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
 import { pino } from "pino";
-import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
-import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { instanceService } from "#runtime/bus/ownership.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
+import { clientFor } from "../clients.ts";
 import { readConfig } from "./config.ts";
 import { oddServer } from "./connection.fixture.ts";
 import { type EventTold, eventsOf } from "./events.fixture.ts";
@@ -74,8 +74,8 @@ export async function openTwoBridges(): Promise<TwoBridges> {
 /** Clients of one instance, wherever it runs. */
 export function clientsOf(bus: TestBus, instance: string): BridgeClients {
   const room = instanceService("mcp-bridge", instance);
-  const provider = clientFor(bus, ToolProviderService, { room });
-  return { instance, provider, servers: clientFor(bus, McpServerService, { room }) };
+  const provider = clientFor(bus, ToolProviderService, { process: room });
+  return { instance, provider, servers: clientFor(bus, McpServerService, { process: room }) };
 }
 
 /** The odd server as an agent declares it. */
@@ -104,5 +104,5 @@ export function call(
     deadline: timestampFromMs(Date.now() + 15_000),
     ...more,
   };
-  return eventsOf(bridge.provider.callTool(request));
+  return eventsOf(bridge.provider.executeTool(request));
 }

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { readConfig } from "./config.ts";
 import { holderOf, keyOf } from "./key.ts";
 import { createRedaction, withSecrets } from "./secrets.ts";

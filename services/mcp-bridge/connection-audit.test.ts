@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AuditKindSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { Health, McpServerSchema, McpServerStatusSchema } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { Health, McpServerSchema, McpServerStatusSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { createConnectionAudit } from "./connection-audit.ts";
 
 test("ORCH-11 a connection is built, away with its reason, back, and torn down; each is told once", () => {

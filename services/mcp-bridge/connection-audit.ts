@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { Health } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { Health } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Connection } from "./connection/connection.ts";
 
 export type Audit = (event: MessageInitShape<typeof AuditEventSchema>) => void;

@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { pino } from "pino";
-import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { Connection, type ConnectionCall } from "./connection/connection.ts";
 import { createOpener } from "./connection/open.ts";
 import { type EventTold, eventsOf } from "./events.fixture.ts";

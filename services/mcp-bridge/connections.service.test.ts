@@ -1,7 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Health } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { Health } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import type { TestBus } from "../../test/harness/bus.ts";
@@ -39,7 +39,7 @@ describe("connections", () => {
       }
     })();
     await call(right, oddSource("healthy"), "echo", { text: "x" }, { scope: of });
-    await right.provider.listTools({ scope: of, sources: [oddSource("ill", ["crash"])] });
+    await right.provider.listProvidedTools({ scope: of, sources: [oddSource("ill", ["crash"])] });
     await until(() => lights.some(([name, health]) => name === "healthy" && health === Health.GREEN));
     await until(() => lights.some(([name, health]) => name === "ill" && health === Health.RED));
     over.abort();
@@ -52,7 +52,7 @@ describe("connections", () => {
       (await call(bridge, oddSource(name, [], more), "pids", {}, { scope: of })).output as number[];
     const own = [...(await pids(left, "first")), ...(await pids(right, "second"))];
     const shared = await pids(left, "kept", { share: "global" });
-    const { closed } = await left.servers.releaseScope(of);
+    const { closed } = await left.servers.closeConnections(of);
     expect(closed).toBe(2);
     expect(own.some(isAlive)).toBe(false);
     expect(shared.every(isAlive)).toBe(true);

@@ -1,5 +1,5 @@
-import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
-import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { createChanges } from "./connection/changes.ts";
 import { Connection, type ConnectionOptions } from "./connection/connection.ts";
 import { type Holder, holderOf, keyOf } from "./key.ts";

@@ -1,4 +1,4 @@
-import type { CallToolResponse } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { ExecuteToolResponse } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolLog, ToolProgress, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 
 /** What a call told, sorted; throws when its results are not exactly one, and last. */
@@ -10,7 +10,7 @@ export interface EventTold {
   output: unknown;
 }
 
-export async function eventsOf(responses: AsyncIterable<CallToolResponse>): Promise<EventTold> {
+export async function eventsOf(responses: AsyncIterable<ExecuteToolResponse>): Promise<EventTold> {
   const progress: ToolProgress[] = [];
   const logs: ToolLog[] = [];
   let result: ToolResult | undefined;

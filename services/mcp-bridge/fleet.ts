@@ -1,4 +1,4 @@
-import type { McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import type { McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Health } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { Health } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Connection } from "./connection/connection.ts";
 import { callThrough, openConnection } from "./connection.fixture.ts";

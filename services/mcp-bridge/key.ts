@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { toBinary } from "@bufbuild/protobuf";
-import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
-import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 
 /** Whom a connection belongs to: nobody in particular where a part is empty. */
 export interface Holder {

@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import {
   type Scope,
-  type WatchToolsRequest,
-  type WatchToolsResponse,
-  WatchToolsResponseSchema,
-} from "#gen/toolbus/tool/v1/provider_pb.ts";
+  type WatchProvidedToolsRequest,
+  type WatchProvidedToolsResponse,
+  WatchProvidedToolsResponseSchema,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -22,10 +22,10 @@ export interface OfferWatchParts extends Pick<ProviderParts, "connections" | "ap
 
 /** Snapshots of what a scope is offered: one soon, and another after each change. Ends with the asker's signal. */
 export async function* watchTools(
-  request: WatchToolsRequest,
+  request: WatchProvidedToolsRequest,
   asker: Asker,
   parts: OfferWatchParts,
-): AsyncGenerator<WatchToolsResponse> {
+): AsyncGenerator<WatchProvidedToolsResponse> {
   if (request.sources.length > 0) {
     yield* watchSources(request.sources, request.scope, asker, parts);
     return;
@@ -51,7 +51,7 @@ async function* watchSources(
   scope: Scope | undefined,
   asker: Asker,
   parts: OfferWatchParts,
-): AsyncGenerator<WatchToolsResponse> {
+): AsyncGenerator<WatchProvidedToolsResponse> {
   const changes = createChanges();
   const offers = new Map<AskedSource, SourceOffer>();
   const over = new AbortController();
@@ -70,7 +70,7 @@ async function* watchSources(
     for (;;) {
       const changed = changes.next();
       const all = sources.map((source) => offers.get(source) ?? failedOffer(source.name, "it is starting"));
-      yield create(WatchToolsResponseSchema, {
+      yield create(WatchProvidedToolsResponseSchema, {
         tools: all.flatMap(({ tools }) => tools),
         sources: all.map(({ status }) => status),
       });

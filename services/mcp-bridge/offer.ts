@@ -1,11 +1,7 @@
 import { create } from "@bufbuild/protobuf";
-import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
-import {
-  type ListToolsResponse,
-  type OfferedTool,
-  type SourceStatus,
-  SourceStatusSchema,
-} from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { ListProvidedToolsResponse, OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { type SourceStatus, SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { sourceOfServer } from "./servers.ts";
 
 export type AskedSource = ReturnType<typeof sourceOfServer>;
@@ -20,7 +16,10 @@ export function failedOffer(source: string, reason: string): SourceOffer {
   return { tools: [], status: create(SourceStatusSchema, { source, reason }) };
 }
 
-export function offerFromList(source: string, listed: Pick<ListToolsResponse, "tools" | "sources">): SourceOffer {
+export function offerFromList(
+  source: string,
+  listed: Pick<ListProvidedToolsResponse, "tools" | "sources">,
+): SourceOffer {
   const [status] = listed.sources;
   return status ? { tools: listed.tools, status } : failedOffer(source, "its owner says nothing of it");
 }

@@ -1,4 +1,4 @@
-import type { McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import type { McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { orAborted } from "./connection/changes.ts";
 import type { Connection } from "./connection/connection.ts";
 import type { Connections } from "./connections.ts";

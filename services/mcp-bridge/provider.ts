@@ -1,15 +1,15 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import {
-  type CallToolRequest,
-  type CallToolResponse,
-  type ListToolsRequest,
-  type ListToolsResponse,
-  ListToolsResponseSchema,
+  type ExecuteToolRequest,
+  type ExecuteToolResponse,
+  type ListProvidedToolsRequest,
+  type ListProvidedToolsResponse,
+  ListProvidedToolsResponseSchema,
   type Scope,
-  type WatchToolsRequest,
-  type WatchToolsResponse,
-} from "#gen/toolbus/tool/v1/provider_pb.ts";
+  type WatchProvidedToolsRequest,
+  type WatchProvidedToolsResponse,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Connections, Located } from "./connections.ts";
 import { type AskedSource, failedOffer, forwardedSource, offerFromList, type SourceOffer } from "./offer.ts";
@@ -18,14 +18,14 @@ import { type AppliedServers, serverOfSource, sourceOfServer } from "./servers.t
 /** Another instance of the bridge, asked for what it owns. */
 export interface Peer {
   listTools(
-    request: Pick<ListToolsRequest, "sources"> & { scope: Scope | undefined },
+    request: Pick<ListProvidedToolsRequest, "sources"> & { scope: Scope | undefined },
     signal: AbortSignal,
-  ): Promise<ListToolsResponse>;
+  ): Promise<ListProvidedToolsResponse>;
   watchTools(
-    request: Pick<WatchToolsRequest, "sources"> & { scope: Scope | undefined },
+    request: Pick<WatchProvidedToolsRequest, "sources"> & { scope: Scope | undefined },
     signal: AbortSignal,
-  ): AsyncIterable<WatchToolsResponse>;
-  callTool(request: CallToolRequest, signal: AbortSignal): AsyncIterable<CallToolResponse>;
+  ): AsyncIterable<WatchProvidedToolsResponse>;
+  callTool(request: ExecuteToolRequest, signal: AbortSignal): AsyncIterable<ExecuteToolResponse>;
 }
 
 /** Who asks. A request that has been forwarded too often goes in circles. */
@@ -55,17 +55,17 @@ export class Provider {
     this.#parts = parts;
   }
 
-  async listTools(request: ListToolsRequest, asker: Asker): Promise<ListToolsResponse> {
+  async listTools(request: ListProvidedToolsRequest, asker: Asker): Promise<ListProvidedToolsResponse> {
     const { scope } = request;
     const sources = request.sources.length > 0 ? request.sources : this.#parts.applied.list().map(sourceOfServer);
     const offers = await Promise.all(sources.map((source) => this.#offerOf(source, scope, asker)));
-    return create(ListToolsResponseSchema, {
+    return create(ListProvidedToolsResponseSchema, {
       tools: offers.flatMap(({ tools }) => tools),
       sources: offers.map(({ status }) => status),
     });
   }
 
-  async *callTool(request: CallToolRequest, asker: Asker): AsyncGenerator<CallToolResponse> {
+  async *callTool(request: ExecuteToolRequest, asker: Asker): AsyncGenerator<ExecuteToolResponse> {
     const { source = refuse("invalid_argument", "a tool of an MCP server is called with its source"), scope } = request;
     const server = serverOfSource(source, this.#parts.applied);
     const call = this.#callFrom(request, asker);
@@ -119,7 +119,7 @@ export class Provider {
     }
   }
 
-  #callFrom({ callId, scope, tool, argumentsJson, deadline }: CallToolRequest, { signal }: Asker) {
+  #callFrom({ callId, scope, tool, argumentsJson, deadline }: ExecuteToolRequest, { signal }: Asker) {
     const deadlineMs = deadline ? timestampMs(deadline) : Date.now() + this.#parts.callTimeoutMs;
     return { callId, sessionId: scope?.sessionId ?? "", tool, argumentsJson, deadlineMs, signal };
   }

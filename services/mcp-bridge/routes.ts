@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import { ApplyServerResponseSchema, McpServerService } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
-import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { ApplyServerResponseSchema, McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
@@ -37,12 +37,12 @@ export function createRoutes(parts: Routes) {
 
   return (router: ConnectRouter): void => {
     router.service(ToolProviderService, {
-      listTools: (request, context) => provider.listTools(request, hopOf(context)),
-      async *watchTools(request, context) {
+      listProvidedTools: (request, context) => provider.listTools(request, hopOf(context)),
+      async *watchProvidedTools(request, context) {
         using ending = lasting(context);
         yield* watchTools(request, { ...hopOf(context), signal: ending.signal }, parts);
       },
-      callTool: (request, context) => provider.callTool(request, hopOf(context)),
+      executeTool: (request, context) => provider.callTool(request, hopOf(context)),
       async releaseScope({ scope }, { signal }) {
         const { sessionId = "", agent = "" } = scope ?? {};
         return { closed: sessionId === "" ? 0 : await fleet.release({ sessionId, agent }, signal) };
@@ -71,7 +71,7 @@ export function createRoutes(parts: Routes) {
         using ending = lasting(context);
         for await (const status of partFor(context).watch(sessionId, ending.signal)) yield { status };
       },
-      async releaseScope({ sessionId, agent }, context) {
+      async closeConnections({ sessionId, agent }, context) {
         return { closed: await partFor(context).release({ sessionId, agent }, context.signal) };
       },
     });

@@ -1,5 +1,5 @@
 import { clone } from "@bufbuild/protobuf";
-import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 
 /**

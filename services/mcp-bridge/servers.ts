@@ -1,6 +1,6 @@
 import { toJson } from "@bufbuild/protobuf";
-import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
-import type { Source } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Changes } from "./connection/changes.ts";
 import { parseServer } from "./source.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Health } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { Health } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
@@ -37,7 +37,7 @@ describe("the provider", () => {
       name: "files",
       config: { command: process.execPath, args: [modulePath("server-filesystem"), directory] },
     };
-    const { tools, sources } = await left.provider.listTools({ scope, sources: [everything, files] });
+    const { tools, sources } = await left.provider.listProvidedTools({ scope, sources: [everything, files] });
     expect(sources).toMatchObject([
       { source: "everything", available: true },
       { source: "files", available: true },
@@ -49,7 +49,7 @@ describe("the provider", () => {
     expect(output).toEqual({ content: "written here" });
     const steps = await call(left, everything, "trigger-long-running-operation", { duration: 0.2, steps: 2 });
     expect(steps.progress.length).toBeGreaterThan(0);
-    await left.servers.releaseScope(scope);
+    await left.servers.closeConnections(scope);
     await rm(directory, { recursive: true });
   });
 
@@ -60,7 +60,7 @@ describe("the provider", () => {
       oddSource("broken", ["crash"]),
       { name: "nonsense", config: { command: "x", urls: 1 } },
     ];
-    const listed = await left.provider.listTools({ scope, sources });
+    const listed = await left.provider.listProvidedTools({ scope, sources });
     expect(listed.sources).toMatchObject([
       { source: "fine", available: true },
       { source: "broken", available: false, reason: expect.stringMatching(/no configuration found/) },
@@ -69,7 +69,9 @@ describe("the provider", () => {
     expect(listed.tools.every(({ source }) => source === "fine")).toBe(true);
     await using brisk = await openBridge(bus, { TOOLBUS_MCP_STARTUP_TIMEOUT: "2s" });
     const startedAtMs = performance.now();
-    const watch = brisk.provider.watchTools({ scope, sources: [oddSource("fine"), hanging] })[Symbol.asyncIterator]();
+    const watch = brisk.provider
+      .watchProvidedTools({ scope, sources: [oddSource("fine"), hanging] })
+      [Symbol.asyncIterator]();
     const first = await watch.next();
     expect(performance.now() - startedAtMs).toBeLessThan(9_500);
     expect(first.value?.sources).toMatchObject([
@@ -99,7 +101,7 @@ describe("the provider", () => {
     const source = oddSource("owned");
     const [here, there] = await Promise.all([call(left, source, "pids"), call(right, source, "pids")]);
     expect(there.output).toEqual(here.output);
-    const listed = await right.provider.listTools({ scope, sources: [source] });
+    const listed = await right.provider.listProvidedTools({ scope, sources: [source] });
     expect(listed.sources).toMatchObject([{ source: "owned", available: true }]);
     const report = await call(right, source, "report");
     expect(report.progress).toHaveLength(1);
@@ -128,7 +130,7 @@ describe("the provider", () => {
       const over = new AbortController();
       const seen: string[][] = [];
       const watching = (async () => {
-        for await (const { tools } of bridge.provider.watchTools(
+        for await (const { tools } of bridge.provider.watchProvidedTools(
           { scope, sources: [source] },
           { signal: over.signal },
         )) {
@@ -152,8 +154,8 @@ describe("servers that every agent can use", () => {
   test("are applied, offered by themselves, listed and deleted, by way of any instance", async () => {
     const { name, config } = oddSource("applied.one");
     await left.servers.applyServer({ server: { name, ...config } });
-    await until(async () => (await right.provider.listTools({ scope, sources: [] })).tools.length > 0);
-    const { tools } = await right.provider.listTools({ scope, sources: [] });
+    await until(async () => (await right.provider.listProvidedTools({ scope, sources: [] })).tools.length > 0);
+    const { tools } = await right.provider.listProvidedTools({ scope, sources: [] });
     expect(new Set(tools.map(({ source }) => source))).toEqual(new Set([name]));
     expect((await call(right, { name }, "echo", { text: "applied" })).output).toBe("applied");
     const { servers, connections } = await left.servers.listServers({});
@@ -176,7 +178,7 @@ describe("servers that every agent can use", () => {
     const over = new AbortController();
     const seen: string[][] = [];
     const watching = (async () => {
-      for await (const { sources } of right.provider.watchTools({ scope }, { signal: over.signal })) {
+      for await (const { sources } of right.provider.watchProvidedTools({ scope }, { signal: over.signal })) {
         seen.push(sources.map(({ source }) => source));
       }
     })();

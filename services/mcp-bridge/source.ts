@@ -1,6 +1,6 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
-import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 
 const validator = createValidator();

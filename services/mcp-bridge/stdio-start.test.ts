@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Health } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { Health } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { callThrough, oddServerIn, openConnection } from "./connection.fixture.ts";
 
 const noSignal = new AbortController().signal;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Health } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { Health } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { isAlive } from "../../test/harness/processes.ts";

@@ -1,5 +1,5 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { casUpdate, readKey, removeKey } from "#runtime/bus/key-value.ts";
 import { followSubject, readSubject, type StoredMessage } from "#runtime/bus/read.ts";

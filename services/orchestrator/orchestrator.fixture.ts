@@ -5,20 +5,20 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import pino from "pino";
 import { type Agent, AgentSchema, type LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { RunService, type WatchRunResponse } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService, type WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestServer } from "../../test/harness/bus.ts";
+import { clientFor } from "../clients.ts";
 import { readConfig } from "./config.ts";
 import { createFakeSpaces, type FakeSpaces } from "./inbox/fake-spaces.fixture.ts";
 import type { FakeRouter } from "./loop/fake-router.fixture.ts";
@@ -138,7 +138,7 @@ async function serveRouter(
           return {};
         },
       });
-      connect.service(ToolRouterService, {
+      connect.service(ToolService, {
         async listTools(request, { signal }) {
           const listed = await router.listTools(request, { signal, principal: "" });
           return { ...listed, agent: sessionOf(request.sessionId).agent };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { WatchRunResponse } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import type { WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter } from "./loop/fake-router.fixture.ts";
 import { followRun, openWorld, userItem, type World } from "./orchestrator.fixture.ts";

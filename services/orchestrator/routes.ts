@@ -1,6 +1,6 @@
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import { type CancelRunRequest, RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { type CancelRunRequest, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { providerRoutes } from "./routes/provider-routes.ts";

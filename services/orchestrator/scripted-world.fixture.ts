@@ -1,6 +1,7 @@
 /** A bus with two orchestrators, a router with a tool that doubles and one that waits, and scripts that use them. */
 
-import { type Run, type RunEvent, type RunStatus, RunStatusSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type Run, type RunStatus, RunStatusSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter, type FakeRouter } from "./loop/fake-router.fixture.ts";
 import { follow, openWorld, userItem, type World } from "./orchestrator.fixture.ts";

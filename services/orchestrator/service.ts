@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
-import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import type { CallShown } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { CallShown } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { openAuditTrail } from "#runtime/audit/trail.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";

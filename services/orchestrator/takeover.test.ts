@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type RunEvent, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter } from "./loop/fake-router.fixture.ts";
 import { follow, followRun, openWorld, userItem, type World } from "./orchestrator.fixture.ts";

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MemoryKind, ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
+import { ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
@@ -102,7 +103,7 @@ describe("instances that are killed", () => {
     const deliver = async (lane: number) => {
       for (const id of ids) {
         if (lane < 2 || id.endsWith("0"))
-          await persist(() => clients.inbox.deliverEvent({ event: toolResult(owner, id) }));
+          await persist(() => clients.delivery.deliverEvent({ event: toolResult(owner, id) }));
       }
     };
     const delivering = Promise.all([0, 1, 2].map(deliver));
@@ -112,7 +113,7 @@ describe("instances that are killed", () => {
         const { events } = await persist(() => clients.inbox.listInbox(owner));
         const fresh = events.map(({ eventId }) => eventId).filter((id) => !taken.includes(id));
         taken.push(...fresh); // as a run's log holds them before they are acknowledged
-        await persist(() => clients.inbox.acknowledgeInbox({ ...owner, eventIds: taken }));
+        await persist(() => clients.delivery.acknowledgeInbox({ ...owner, eventIds: taken }));
       }
     };
     await Promise.all([take(), killOne()]);
@@ -146,7 +147,7 @@ describe("instances that are killed", () => {
       for (const status of statuses) {
         const message = { callId, tool: "ask", status, argumentsJson: "{}" };
         const request = { spaceId, sessionId: "shown", agent: "a", message };
-        await Promise.all([1, 2].map(() => persist(() => clients.spaces.recordToolMessage(request))));
+        await Promise.all([1, 2].map(() => persist(() => clients.toolMessages.recordToolMessage(request))));
       }
     };
     const ids = Array.from({ length: 12 }, (_, index) => `c${index}`);

@@ -1,7 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { type InboxEvent, MemoryEntrySchema, MemoryKind, type MemoryRecord } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { MemoryRecord } from "#gen/toolbus/internal/space/v1/memory_pb.ts";
+import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createDuePlans, openPlanClock } from "./due-plans.ts";

@@ -13,12 +13,9 @@
 import { randomUUID } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import {
-  type InboxEvent,
-  InboxEventSchema,
-  type MemoryEntry,
-  type MemoryRecord,
-} from "#gen/toolbus/space/v1/space_pb.ts";
+import type { MemoryRecord } from "#gen/toolbus/internal/space/v1/memory_pb.ts";
+import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import type { MemoryEntry } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";

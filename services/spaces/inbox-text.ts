@@ -1,4 +1,4 @@
-import type { InboxEvent } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 
 /**
  * An event of an inbox as a run reads it: one line, however its parts were written, so that nobody's text can pass for a

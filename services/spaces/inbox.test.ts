@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { createInbox, type InboxStore, type Mark, mostWaiting } from "./inbox.ts";
 

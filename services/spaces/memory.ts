@@ -1,12 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
-import {
-  type MemoryEntry,
-  MemoryEntrySchema,
-  MemoryKind,
-  type MemoryRecord,
-  MemoryRecordSchema,
-} from "#gen/toolbus/space/v1/space_pb.ts";
+import { type MemoryRecord, MemoryRecordSchema } from "#gen/toolbus/internal/space/v1/memory_pb.ts";
+import { type MemoryEntry, MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { keyOf, type Owner } from "./owner.ts";
 import type { Table } from "./table.ts";

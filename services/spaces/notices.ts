@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { type InboxEvent, InboxEventSchema, MemberKind, type SpaceEvent } from "#gen/toolbus/space/v1/space_pb.ts";
+import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { MemberKind, type SpaceEvent } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { Inbox } from "./inbox.ts";
 import type { Membership } from "./membership.ts";
 

@@ -1,4 +1,5 @@
-import { type InboxEvent, type MemoryEntry, MemoryKind } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { type MemoryEntry, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import type { Inbox } from "./inbox.ts";
 import { meaningOfLines } from "./inbox-text.ts";
 import type { Membership } from "./membership.ts";

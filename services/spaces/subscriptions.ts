@@ -1,5 +1,6 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { type MemoryRecord, MemoryRecordSchema, type Space, SpaceSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import { type MemoryRecord, MemoryRecordSchema } from "#gen/toolbus/internal/space/v1/memory_pb.ts";
+import { type Space, SpaceSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { followSubject } from "#runtime/bus/read.ts";
 import { createBucketTable } from "./subscriptions/bucket-table.ts";

@@ -1,5 +1,6 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { type MemoryEntry, MemoryKind, type Space, type SpaceMessage } from "#gen/toolbus/space/v1/space_pb.ts";
+import { type MemoryEntry, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
+import type { Space, SpaceMessage } from "#gen/toolbus/space/v1/space_pb.ts";
 import { wordOf } from "./tool-message.ts";
 
 /** What a model reads of spaces and memory: only what it can use, in JSON. */

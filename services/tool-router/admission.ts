@@ -1,6 +1,6 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import type { CallToolRequest } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import type { CallToolRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
 import type { Clock } from "#runtime/time/clock.ts";

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { type AuditEvent, AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { AuditFilterSchema } from "#gen/toolbus/router/v1/audit_pb.ts";
+import { AuditFilterSchema } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { type AuditReader, readPage, watchFrom } from "./audit-pages.ts";
 
 const { signal } = new AbortController();

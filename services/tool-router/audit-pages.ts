@@ -1,6 +1,6 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { AuditEvent } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import type { AuditFilter } from "#gen/toolbus/router/v1/audit_pb.ts";
+import type { AuditFilter } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 
 /** The audit trail, read. */
 export interface AuditReader {

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { differencesOf, isSameArguments } from "./call-identity.ts";
 import { recordedArguments } from "./record-size.ts";
 
@@ -25,7 +25,7 @@ test("large arguments are told apart by their record, which does not hold them",
 
 test("what differs is named", () => {
   const facts = { sessionId: "s", runId: "r", agent: "a", tool: "t", argumentsJson: "{}" };
-  const record = (more: Partial<typeof facts>) => create(ToolCallRecordSchema, { ...facts, ...more });
+  const record = (more: Partial<typeof facts>) => create(ToolCallSchema, { ...facts, ...more });
   expect(differencesOf(record({}), record({}))).toEqual([]);
   const other = { sessionId: "s2", runId: "r2", agent: "b", tool: "u", argumentsJson: '{"x":1}' };
   expect(differencesOf(record({}), record(other))).toEqual(["session", "run", "agent", "tool", "arguments"]);

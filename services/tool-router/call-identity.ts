@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 
 /*
@@ -16,7 +16,7 @@ export interface CallIdentity {
   readonly argumentsJson: string;
 }
 
-type Recorded = Pick<ToolCallRecord, "sessionId" | "runId" | "agent" | "tool" | "argumentsJson">;
+type Recorded = Pick<ToolCall, "sessionId" | "runId" | "agent" | "tool" | "argumentsJson">;
 
 /** In what two calls that came under one id differ; empty when they are the same. Arguments as they are recorded. */
 export function differencesOf(one: Recorded, other: Recorded): string[] {

@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
-import { WatchToolsResponseSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
@@ -22,7 +22,7 @@ function openContexts() {
     async *watchTools(_, { signal }) {
       streams.open += 1;
       try {
-        yield create(WatchToolsResponseSchema, { tools: [{ tool: { name: "do" } }] });
+        yield create(WatchProvidedToolsResponseSchema, { tools: [{ tool: { name: "do" } }] });
         await ended(signal);
       } finally {
         streams.open -= 1;
@@ -38,7 +38,7 @@ function openContexts() {
   const catalogue: Partial<Catalogue> = {
     agent: () => ({ agent, revision: 1 }),
     tools: new Map(),
-    providers: [{ $typeName: "toolbus.router.v1.Provider", name: "acme", service: "acme", url: "" }],
+    providers: [{ $typeName: "toolbus.provider.v1.Provider", name: "acme", service: "acme", url: "" }],
     version: 1,
     caughtUp: async () => {},
   };

@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import type { CallToolRequest } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { type Scope, ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
-import { type Scope, ScopeSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { CallToolRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { decideAsks } from "./catalogue/asks.ts";
 import type { Catalogue } from "./catalogue/catalogue.ts";

@@ -20,7 +20,10 @@ function described(provider: string): Offer {
     inputSchemaJson: '{"required":["path"]}',
     effect: Effect.PURE,
   });
-  return { ...offer(provider, {}), tools: [{ $typeName: "toolbus.tool.v1.OfferedTool", source: "", tool: reader }] };
+  return {
+    ...offer(provider, {}),
+    tools: [{ $typeName: "toolbus.provider.v1.OfferedTool", source: "", tool: reader }],
+  };
 }
 
 test("ORCH-9 a built-in is there only by an entry of the catalogue, under its policy, whatever the provider offers", () => {

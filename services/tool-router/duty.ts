@@ -1,5 +1,5 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { ToolCallState as State, type ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallState as State, type ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 
 /**
@@ -20,7 +20,7 @@ const LONGEST_LOOK_MS = 60_000;
  * `before` is what the written record replaces, with its duty: nobody knows by then whether the call was offered, or whether
  * the watcher that took it still lives.
  */
-export function decideDuty(record: ToolCallRecord, before: ToolCallRecord | undefined, now: number): Duty {
+export function decideDuty(record: ToolCall, before: ToolCall | undefined, now: number): Duty {
   if (isOpen(record)) {
     const isAsBefore = before?.state === record.state && before.taken === record.taken;
     const next = isExternal(record) && !isAsBefore ? now + FIRST_LOOK_MS : dueAt(record);
@@ -31,7 +31,7 @@ export function decideDuty(record: ToolCallRecord, before: ToolCallRecord | unde
 }
 
 /** When an open call is to be looked at again, after a look that changed nothing; undefined when it can rest. */
-export function nextLookAt(record: ToolCallRecord, now: number): number | undefined {
+export function nextLookAt(record: ToolCall, now: number): number | undefined {
   const due = dueAt(record);
   if (!record.taken) return due;
   const ageMs = now - (record.createdAt === undefined ? now : timestampMs(record.createdAt));
@@ -40,29 +40,29 @@ export function nextLookAt(record: ToolCallRecord, now: number): number | undefi
 }
 
 /** When a call that a watcher has and has not taken is to be looked at again: the router that holds the watcher may die. */
-export function handedLookAt(record: ToolCallRecord, now: number): number {
+export function handedLookAt(record: ToolCall, now: number): number {
   return Math.min(dueAt(record) ?? Number.POSITIVE_INFINITY, now + HANDED_LOOK_MS);
 }
 
-export function isOpen({ state }: ToolCallRecord): boolean {
+export function isOpen({ state }: ToolCall): boolean {
   return state === State.WAITING || state === State.PENDING;
 }
 
 /** Whether services watch for it; the others are answered by people. */
-export function isExternal({ executionType }: ToolCallRecord): boolean {
+export function isExternal({ executionType }: ToolCall): boolean {
   return executionType === ExecutionType.EXTERNAL;
 }
 
-export function hasExpired({ expiresAt }: ToolCallRecord, now: number): boolean {
+export function hasExpired({ expiresAt }: ToolCall, now: number): boolean {
   return expiresAt !== undefined && timestampMs(expiresAt) <= now;
 }
 
 /** Whether its caller's time is over and nobody said so. */
-export function isForsaken({ state, waitsUntil }: ToolCallRecord, now: number): boolean {
+export function isForsaken({ state, waitsUntil }: ToolCall, now: number): boolean {
   return state === State.WAITING && waitsUntil !== undefined && timestampMs(waitsUntil) + BACKSTOP_MS <= now;
 }
 
-function dueAt({ state, waitsUntil, expiresAt }: ToolCallRecord): number | undefined {
+function dueAt({ state, waitsUntil, expiresAt }: ToolCall): number | undefined {
   const ends = [];
   if (state === State.WAITING && waitsUntil !== undefined) ends.push(timestampMs(waitsUntil) + BACKSTOP_MS);
   if (expiresAt !== undefined) ends.push(timestampMs(expiresAt));

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AgentSourceSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { SourceStatusSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { explain } from "./explain.ts";
 import { agent, catalogueOf, offer, tool } from "./testing/tools.ts";

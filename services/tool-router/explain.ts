@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import {
   type ExplainStep,
   ExplainStepSchema,
   type ExplainToolRequest,
   type ExplainToolResponse,
   ExplainToolResponseSchema,
-} from "#gen/toolbus/router/v1/tool_router_pb.ts";
-import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+} from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { closestNames } from "./advice.ts";
 import type { Contexts } from "./contexts.ts";

@@ -1,5 +1,5 @@
-import type { CallToolResponse } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { CallToolResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";

@@ -2,11 +2,8 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import {
-  CancelToolCallRequestSchema,
-  ToolCallState as State,
-  ToolCallRecordSchema,
-} from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallState as State, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { CancelToolCallRequestSchema } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
@@ -49,10 +46,10 @@ function open() {
     running,
     keeper: createKeeper({ store, messages, offers, lostWatchers, audit, clock }),
     cancel: (callId: string) => cancel(create(CancelToolCallRequestSchema, { callId }), undefined),
-    put(more: MessageInitShape<typeof ToolCallRecordSchema>) {
+    put(more: MessageInitShape<typeof ToolCallSchema>) {
       const facts = { callId: "c", tool: "weigh", executionType: ExecutionType.EXTERNAL, state: State.WAITING };
       const createdAt = timestampFromMs(clock.now());
-      records.set("c", create(ToolCallRecordSchema, { ...facts, createdAt, ...more }));
+      records.set("c", create(ToolCallSchema, { ...facts, createdAt, ...more }));
     },
     at: (ms: number) => timestampFromMs(clock.now() + ms),
   };

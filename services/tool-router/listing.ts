@@ -6,7 +6,7 @@ import {
   ListToolsResponseSchema,
   type ModelTool,
   ModelToolSchema,
-} from "#gen/toolbus/router/v1/tool_router_pb.ts";
+} from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Contexts } from "./contexts.ts";
 import { aliasesOf } from "./resolve.ts";
 import type { ToolEntry, ToolSet } from "./tool-set.ts";

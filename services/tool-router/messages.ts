@@ -1,8 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import type { DeliverEventRequestSchema } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
+import type { RecordToolMessageRequestSchema } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
 import { ToolMessageStatus as Status, type ToolMessageSchema } from "#gen/toolbus/space/v1/space_pb.ts";
-import type { DeliverEventRequestSchema } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
-import type { RecordToolMessageRequestSchema } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Failure, type FailureCode, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import type { Clock } from "#runtime/time/clock.ts";
@@ -18,7 +18,7 @@ export interface Spaces {
 
 /** A call as its message in the space shows it. */
 export type Shown = Pick<
-  ToolCallRecord,
+  ToolCall,
   "callId" | "spaceId" | "sessionId" | "agent" | "runId" | "tool" | "argumentsJson" | "outputSchemaJson"
 >;
 

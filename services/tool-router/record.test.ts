@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ToolCallState as State } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ToolCallState } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
 import { ended } from "./testing/fake-provider.ts";

@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ToolCallState as State, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallState as State, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
 import { KEPT_MS, sweepCalls } from "./retention.ts";
@@ -27,9 +27,9 @@ function sweepAfter(ms: number): Promise<number> {
   return sweepCalls({ room: createCallRoom(bus), clock, keptMs: KEPT_MS, onFault }, signal);
 }
 
-function recordOf(callId: string, more: MessageInitShape<typeof ToolCallRecordSchema> = {}) {
+function recordOf(callId: string, more: MessageInitShape<typeof ToolCallSchema> = {}) {
   const facts = { callId, state: State.RESOLVED, tool: "t", argumentsJson: JSON.stringify("x".repeat(kib)) };
-  return create(ToolCallRecordSchema, { ...facts, ...more });
+  return create(ToolCallSchema, { ...facts, ...more });
 }
 
 test("TOOL-4 when room gets short, the calls that ended longest ago leave; open ones and young ones never do", async () => {

@@ -1,4 +1,4 @@
-import { ToolCallState as State, type ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallState as State, type ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 
@@ -22,7 +22,7 @@ export interface CallRoom {
 }
 
 export interface WrittenRecord {
-  readonly record: ToolCallRecord;
+  readonly record: ToolCall;
   readonly revision: number;
   readonly writtenMs: number;
 }
@@ -78,6 +78,6 @@ function shortage(filled: number): string {
   return `toolbus_calls is filled to ${percent} % with calls that are open or ended within the hour: when it is full, calls are refused`;
 }
 
-function hasEnded({ state }: ToolCallRecord): boolean {
+function hasEnded({ state }: ToolCall): boolean {
   return state === State.RESOLVED || state === State.EXPIRED;
 }

@@ -1,8 +1,8 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Limits } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import type { CallToolRequest } from "#gen/toolbus/router/v1/tool_router_pb.ts";
-import type { RunBounds } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { RunBounds } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { CallToolRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { blockedAsOffered, type Decision } from "./policy.ts";
 import { resolve } from "./resolve.ts";
 import type { RunTally } from "./run-tally.ts";

@@ -1,8 +1,5 @@
-import {
-  ToolCallState as State,
-  type SubmitToolResultRequest,
-  type ToolCallRecord,
-} from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallState as State, type ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import type { SubmitToolResultRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
@@ -19,7 +16,7 @@ export interface Submissions {
    * TOOL-7: exactly one submission wins; the others are told why theirs did not. A call is answered on behalf of the principal
    * that calls, or of the one whose watcher has taken it; while nobody has, of one that watches for calls of its tool.
    */
-  submit(request: SubmitToolResultRequest, by: Submitter): Promise<ToolCallRecord>;
+  submit(request: SubmitToolResultRequest, by: Submitter): Promise<ToolCall>;
 }
 
 export interface Submitter {
@@ -39,7 +36,7 @@ export interface SubmissionParts {
 export function createSubmissions(parts: SubmissionParts): Submissions {
   const { store, validator, clock, answers, presence } = parts;
 
-  function answerFrom(request: SubmitToolResultRequest, record: ToolCallRecord): Answer {
+  function answerFrom(request: SubmitToolResultRequest, record: ToolCall): Answer {
     if (request.error !== "") return failure(request.error);
     if (request.resultJson === "") refuseEmpty(record.callId);
     const validation = validator.parseResult(record.outputSchemaJson, request.resultJson);
@@ -51,14 +48,14 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
     return successJson(request.resultJson);
   }
 
-  async function requireWatcher(record: ToolCallRecord, { asker, principal, signal }: Submitter): Promise<void> {
+  async function requireWatcher(record: ToolCall, { asker, principal, signal }: Submitter): Promise<void> {
     const isNobodys = isExternal(record) && !record.taken;
     if (!isNobodys || isOwner(record.principal, asker)) return;
     if (!(await presence.isWatchedBy(principal, record.tool, signal))) refuseUntaken(record);
   }
 
   /** The call itself may have come to the place of its tombstone meanwhile. */
-  async function find(callId: string): Promise<ToolCallRecord> {
+  async function find(callId: string): Promise<ToolCall> {
     const told = await store.glance(callId);
     const found = told && isTombstone(told) ? await store.read(callId) : told;
     return found ?? refuseUnknown(callId);
@@ -90,18 +87,18 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
   };
 }
 
-function isStranger({ taken, watcherPrincipal, principal: owner }: ToolCallRecord, principal: string): boolean {
+function isStranger({ taken, watcherPrincipal, principal: owner }: ToolCall, principal: string): boolean {
   return taken && principal !== watcherPrincipal && principal !== owner;
 }
 
-function refuseStranger({ callId }: ToolCallRecord): never {
+function refuseStranger({ callId }: ToolCall): never {
   return refuse("permission_denied", `call ${callId} has been taken by a watcher of somebody else`, {
     reason: "CALL_TAKEN",
     metadata: { call_id: callId },
   });
 }
 
-function refuseUntaken({ callId, tool }: ToolCallRecord): never {
+function refuseUntaken({ callId, tool }: ToolCall): never {
   const message = `call ${callId} was not taken: acknowledge its delivery first, or answer while you watch for calls of ${tool}`;
   return refuse("permission_denied", message, { reason: "CALL_NOT_TAKEN", metadata: { call_id: callId } });
 }
@@ -118,7 +115,7 @@ function refuseEmpty(callId: string): never {
   );
 }
 
-export function refuseUnlessOpen(record: ToolCallRecord, now: number): void {
+export function refuseUnlessOpen(record: ToolCall, now: number): void {
   const { callId, state } = record;
   const metadata = { call_id: callId };
   if (state === State.RESOLVED) {

@@ -42,7 +42,7 @@ test("ORCH-4 a provider that is added later takes over no name of another, whate
       yield { event: { case: "result", value: { outputJson: JSON.stringify(name) } } };
     };
     suite.use(await serveOnNats(suite.bus, { service: name, routes: own.routes, drainTimeoutMs: 1 }));
-    await suite.clients.catalogue.applyProvider({ provider: { name, service: name } });
+    await suite.clients.providers.applyProvider({ provider: { name, service: name } });
     await suite.clients.agents.applyAgent({ agent: { name: "pinger", tools: { use: ["ping"] } } });
     await until(async () => {
       const { tools } = await suite.clients.router.listTools({ agent: "pinger" });
@@ -58,7 +58,7 @@ test.each(["http", "grpc"])(
   async (scheme) => {
     const { port } = servers[scheme === "http" ? 0 : 1]!.server.address() as AddressInfo;
     const name = `acme-${scheme}`;
-    await suite.clients.catalogue.applyProvider({ provider: { name, url: `${scheme}://127.0.0.1:${port}` } });
+    await suite.clients.providers.applyProvider({ provider: { name, url: `${scheme}://127.0.0.1:${port}` } });
     const sources = [{ name: "shop", provider: name }];
     await suite.clients.agents.applyAgent({
       agent: { name: `shopper-${scheme}`, sources, tools: { use: ["@shop/*"] } },
@@ -78,7 +78,7 @@ test.each(["http", "grpc"])(
     await expect(calling).rejects.toThrow(/abort|cancel/);
     await until(() => provider.cancelled.includes(`left-${scheme}`), { what: "the provider to be told" });
     provider.answer = echo;
-    await expect(suite.clients.catalogue.applyProvider({ provider: { name: "mcp", service: "mine" } })).rejects.toThrow(
+    await expect(suite.clients.providers.applyProvider({ provider: { name: "mcp", service: "mine" } })).rejects.toThrow(
       /belongs to the suite/,
     );
   },
@@ -89,7 +89,7 @@ test("KIND-2 LOOP-14 a call at an http URL whose provider freezes ends within se
   await using child = await openChildProcess({ command: process.execPath, args: [program], env: process.env });
   const lines = child.lines()[Symbol.asyncIterator]();
   const { value: port } = await lines.next();
-  await suite.clients.catalogue.applyProvider({ provider: { name: "frozen", url: `http://127.0.0.1:${port}` } });
+  await suite.clients.providers.applyProvider({ provider: { name: "frozen", url: `http://127.0.0.1:${port}` } });
   const sources = [{ name: "shop", provider: "frozen" }];
   await suite.clients.agents.applyAgent({ agent: { name: "patient", sources, tools: { use: ["@shop/*"] } } });
   const sessionId = await suite.openSession("patient");

@@ -1,5 +1,6 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import type { OfferedTool, Source, SourceStatus } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { Source, SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { Effect, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createDescriptions, isDescriptionOnly } from "./descriptions.ts";
 import { type Executor, executorOfCatalogueTool, isByNameOnly, isVisible } from "./execute/executor.ts";

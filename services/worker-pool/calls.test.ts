@@ -100,7 +100,11 @@ describe("answers", () => {
 
   test("WORK-4 a result passes byte for byte: numbers keep the digits that JavaScript would lose", async () => {
     const outputs: string[] = [];
-    for await (const { event } of workers.provider.callTool({ callId: "big", source: { name: "tool" }, tool: "big" })) {
+    for await (const { event } of workers.provider.executeTool({
+      callId: "big",
+      source: { name: "tool" },
+      tool: "big",
+    })) {
       if (event.case === "result") outputs.push(event.value.outputJson);
     }
     expect(outputs).toEqual(["18446744073709551617"]);
@@ -129,7 +133,7 @@ describe("answers", () => {
     expect((await failureOf(workers.call("tool._echo"))).code).toBe(Code.NotFound);
     expect((await failureOf(workers.call("absent.echo"))).code).toBe(Code.NotFound);
     const request = { callId: "c", source: { name: "tool" }, tool: "echo", argumentsJson: "[1]" };
-    expect((await failureOf(Array.fromAsync(workers.provider.callTool(request)))).message).toContain(
+    expect((await failureOf(Array.fromAsync(workers.provider.executeTool(request)))).message).toContain(
       "must be a JSON object",
     );
   });
@@ -167,7 +171,7 @@ describe("calls in flight together", () => {
 describe("logs and progress", () => {
   test("WORK-6 progress and logs come before the one result", async () => {
     const events = await Array.fromAsync(
-      workers.provider.callTool({ callId: "steps", source: { name: "tool" }, tool: "steps" }),
+      workers.provider.executeTool({ callId: "steps", source: { name: "tool" }, tool: "steps" }),
       ({ event }) => event,
     );
     expect(events.at(-1)).toMatchObject({ case: "result", value: { outputJson: '"ok"' } });

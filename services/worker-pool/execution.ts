@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import {
-  type CallToolRequest,
-  type CallToolResponse,
-  CallToolResponseSchema,
-  type Source,
-} from "#gen/toolbus/tool/v1/provider_pb.ts";
+  type ExecuteToolRequest,
+  type ExecuteToolResponse,
+  ExecuteToolResponseSchema,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Builtins } from "./builtins/builtins.ts";
 import { isToolFileName } from "./files/tool-file.ts";
@@ -22,12 +22,12 @@ import type { Answer, CallListener } from "./worker/worker.ts";
 export interface ExecutionContext {
   traceId: string;
   /** Told of progress and logs. */
-  tell: (event: CallToolResponse) => void;
+  tell: (event: ExecuteToolResponse) => void;
   signal: AbortSignal;
 }
 
 /** Carries a call out. Rejects with a Failure where nothing was started, or the outcome is unknown. */
-export type Execute = (request: CallToolRequest, context: ExecutionContext) => Promise<Answer>;
+export type Execute = (request: ExecuteToolRequest, context: ExecutionContext) => Promise<Answer>;
 
 export interface ExecutionParts {
   pool: Pool;
@@ -48,7 +48,7 @@ export interface ExecutionParts {
 export function createExecution(parts: ExecutionParts): Execute {
   const { pool, builtins, hosted, secrets, logs } = parts;
 
-  async function callFile(request: CallToolRequest, source: Source, context: Context): Promise<Answer> {
+  async function callFile(request: ExecuteToolRequest, source: Source, context: Context): Promise<Answer> {
     const { files, secrets: names, config } = parseSourceConfig(source.name, source.config);
     const secretsJson = secrets.jsonOf(source.name, names);
     const configJson = JSON.stringify({ ...config, ...request.config });
@@ -63,7 +63,7 @@ export function createExecution(parts: ExecutionParts): Execute {
     return pool.call({ ...call, idempotencyKey: request.callId, timeoutMs, signal, listener });
   }
 
-  async function callModule(request: CallToolRequest, file: string, given: Context & Given): Promise<Answer> {
+  async function callModule(request: ExecuteToolRequest, file: string, given: Context & Given): Promise<Answer> {
     const { tool, callId, scope, bounds, allowedTools } = request;
     const { timeoutMs = parts.callMs, argumentsJson, configJson, secretsJson, source, traceId } = given;
     const timeUp = () => new Failure("deadline_exceeded", `${tool} timed out after ${Math.round(timeoutMs)}ms`);
@@ -96,16 +96,16 @@ type Context = ExecutionContext & { argumentsJson: string; timeoutMs: number | u
 type Given = { configJson: string; secretsJson: string; source: string };
 type Labels = Pick<LogLine, "source" | "function" | "callId" | "traceId">;
 
-function createListener(tell: (event: CallToolResponse) => void, logs: LogHub, labels: Labels): CallListener {
+function createListener(tell: (event: ExecuteToolResponse) => void, logs: LogHub, labels: Labels): CallListener {
   return {
     onProgress({ done, total, message }) {
       const value = { progress: done, total, message };
-      tell(create(CallToolResponseSchema, { event: { case: "progress", value } }));
+      tell(create(ExecuteToolResponseSchema, { event: { case: "progress", value } }));
     },
     onLine(line) {
       logs.write(logLineFrom(line, labels));
       const { level, message, fieldsJson } = line;
-      tell(create(CallToolResponseSchema, { event: { case: "log", value: { level, message, fieldsJson } } }));
+      tell(create(ExecuteToolResponseSchema, { event: { case: "log", value: { level, message, fieldsJson } } }));
     },
   };
 }

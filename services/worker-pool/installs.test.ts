@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { WorkerState } from "#gen/toolbus/worker/v1/workers_pb.ts";
+import { WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { eventually, HEAD, openTestWorkers } from "./workers.fixture.ts";

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { type Worker, WorkerState } from "#gen/toolbus/worker/v1/workers_pb.ts";
+import { type Worker, WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { isAlive } from "../../test/harness/processes.ts";
 import { eventually, HEAD, openTestWorkers, type TestWorkers } from "./workers.fixture.ts";

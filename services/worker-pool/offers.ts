@@ -1,10 +1,10 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
-  type ListToolsResponse,
-  ListToolsResponseSchema,
+  type ListProvidedToolsResponse,
+  ListProvidedToolsResponseSchema,
   type OfferedToolSchema,
-  type Source,
-} from "#gen/toolbus/tool/v1/provider_pb.ts";
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { builtinTools } from "./builtins/builtins.ts";
@@ -28,7 +28,7 @@ export interface OffersParts {
  * What the pool offers: of the sources that are asked for, or, without any, of each file under its own name, and what the
  * built-ins are like, which the catalogue's entries give their policies.
  */
-export function createOffers(parts: OffersParts): (sources: readonly Source[]) => ListToolsResponse {
+export function createOffers(parts: OffersParts): (sources: readonly Source[]) => ListProvidedToolsResponse {
   /** Throws a Failure that says why the source cannot be used. */
   function toolsOf(source: Source): OfferedToolInit[] {
     const { files, secrets } = parseSourceConfig(source.name, source.config);
@@ -61,7 +61,7 @@ export function createOffers(parts: OffersParts): (sources: readonly Source[]) =
 
   return (sources) => {
     const offers = sources.length > 0 ? sources.map(offerOf) : ownOffers();
-    return create(ListToolsResponseSchema, {
+    return create(ListProvidedToolsResponseSchema, {
       tools: offers.flatMap((offer): OfferedToolInit[] => offer.tools),
       sources: offers.flatMap(({ status }) => status ?? []),
     });

@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
-import { WorkerService } from "#gen/toolbus/worker/v1/workers_pb.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
 import { isAlive } from "../../test/harness/processes.ts";
+import { clientFor } from "../clients.ts";
 import { eventually, HEAD, uvCache } from "./workers.fixture.ts";
 
 const TOOL = `${HEAD}
@@ -66,9 +66,9 @@ async function startService(): Promise<ChildProcess> {
 let lastCall = 0;
 
 async function call(tool: string, args: object = {}): Promise<unknown> {
-  const provider = clientFor(bus, ToolProviderService, { room: "worker-pool" });
+  const provider = clientFor(bus, ToolProviderService, { process: "worker-pool" });
   const request = { callId: `call-${++lastCall}`, source: { name: "tool" }, tool, argumentsJson: JSON.stringify(args) };
-  const events = await Array.fromAsync(provider.callTool(request));
+  const events = await Array.fromAsync(provider.executeTool(request));
   const results = events.flatMap(({ event }) => (event.case === "result" ? [event.value.outputJson] : []));
   expect(results).toHaveLength(1);
   return JSON.parse(results[0] ?? "");
@@ -84,7 +84,9 @@ test("WORK-9 SIGTERM finishes the calls in flight and leaves nothing behind", as
   const service = await startService();
   const pids = (await call("pids")) as number[];
   expect(pids.every(isAlive)).toBe(true);
-  const watched = Array.fromAsync(clientFor(bus, ToolProviderService, { room: "worker-pool" }).watchTools({}));
+  const watched = Array.fromAsync(
+    clientFor(bus, ToolProviderService, { process: "worker-pool" }).watchProvidedTools({}),
+  );
   const resting = call("nap", { seconds: 1 });
   await eventually(async () => (await readFile(join(directory, "napping"), "utf8").catch(() => "")) === "x");
   expect(await stopped(service, "SIGTERM")).toBe(0);

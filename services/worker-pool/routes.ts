@@ -1,13 +1,17 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { type ListToolsResponse, type Source, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import {
-  type WatchLogsResponse,
-  WatchLogsResponseSchema,
-  type Worker as WorkerMessage,
+  type ListProvidedToolsResponse,
+  ToolProviderService,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
+import type { Worker as WorkerMessage } from "#gen/toolbus/worker/v1/worker_pb.ts";
+import {
+  type WatchWorkerLogsResponse,
+  WatchWorkerLogsResponseSchema,
   WorkerService,
-} from "#gen/toolbus/worker/v1/workers_pb.ts";
+} from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import { currentTrace, logFieldsFromTrace } from "#runtime/telemetry/trace-context.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { LogHub } from "./logs/log-hub.ts";
@@ -16,7 +20,7 @@ import { watchOffers } from "./offer-changes.ts";
 import type { ToolCalls } from "./tool-calls.ts";
 
 export interface WorkerPoolRoutes {
-  offer: (sources: readonly Source[]) => ListToolsResponse;
+  offer: (sources: readonly Source[]) => ListProvidedToolsResponse;
   onChange: (listener: () => void) => () => void;
   calls: ToolCalls;
   workers: () => WorkerMessage[];
@@ -29,13 +33,13 @@ export interface WorkerPoolRoutes {
 export function createRoutes({ offer, onChange, calls, workers, stop, logs, stopping }: WorkerPoolRoutes) {
   return (router: ConnectRouter): void => {
     router.service(ToolProviderService, {
-      listTools: ({ sources }) => offer(sources),
-      async *watchTools({ sources }, { signal }) {
+      listProvidedTools: ({ sources }) => offer(sources),
+      async *watchProvidedTools({ sources }, { signal }) {
         using ending = openEnding(signal, stopping);
         const offers = watchOffers(() => offer(sources), onChange, ending.signal);
         for await (const response of offers) yield { tools: response.tools, sources: response.sources };
       },
-      callTool: (request, { signal }) => calls.run(request, { traceId: currentTraceId(), signal }),
+      executeTool: (request, { signal }) => calls.run(request, { traceId: currentTraceId(), signal }),
       releaseScope: () => ({}), // a worker belongs to its file: what a scope needs comes with each request
     });
     router.service(WorkerService, {
@@ -44,7 +48,7 @@ export function createRoutes({ offer, onChange, calls, workers, stop, logs, stop
         await stop(source, force);
         return {};
       },
-      async *watchLogs({ source }, { signal }) {
+      async *watchWorkerLogs({ source }, { signal }) {
         using ending = openEnding(signal, stopping);
         for await (const line of logs.watch(source, ending.signal)) yield responseFromLine(line);
       },
@@ -56,9 +60,9 @@ function currentTraceId(): string {
   return logFieldsFromTrace(currentTrace()).trace_id ?? "";
 }
 
-function responseFromLine(line: LogLine): WatchLogsResponse {
+function responseFromLine(line: LogLine): WatchWorkerLogsResponse {
   const { timeMs, source, callId, traceId, level, message, fieldsJson } = line;
-  return create(WatchLogsResponseSchema, {
+  return create(WatchWorkerLogsResponseSchema, {
     time: timestampFromMs(timeMs),
     source,
     function: line.function,

@@ -1,17 +1,17 @@
 import { create } from "@bufbuild/protobuf";
 import {
-  type CallToolRequest,
-  type CallToolResponse,
-  CallToolResponseSchema,
-} from "#gen/toolbus/tool/v1/provider_pb.ts";
+  type ExecuteToolRequest,
+  type ExecuteToolResponse,
+  ExecuteToolResponseSchema,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { createEventQueue } from "./event-queue.ts";
 import type { Execute } from "./execution.ts";
 import type { Answer } from "./worker/worker.ts";
 
 /** A call that is under way or was answered a moment ago, and all who want to know. */
 interface JoinedCall {
-  readonly watchers: Set<(event: CallToolResponse) => void>;
-  readonly outcome: Promise<CallToolResponse>;
+  readonly watchers: Set<(event: ExecuteToolResponse) => void>;
+  readonly outcome: Promise<ExecuteToolResponse>;
   readonly abort: AbortController;
   isOver: boolean;
 }
@@ -34,11 +34,11 @@ export class ToolCalls {
 
   /** Progress and logs, then exactly one result. When the last reader leaves before it, the call is cancelled. */
   async *run(
-    request: CallToolRequest,
+    request: ExecuteToolRequest,
     options: { traceId: string; signal: AbortSignal },
-  ): AsyncGenerator<CallToolResponse> {
+  ): AsyncGenerator<ExecuteToolResponse> {
     const call = this.#join(request, options.traceId);
-    const queue = createEventQueue<CallToolResponse>({ limit: EVENT_LIMIT });
+    const queue = createEventQueue<ExecuteToolResponse>({ limit: EVENT_LIMIT });
     const onAbort = () => queue.end(options.signal.reason);
     call.watchers.add(queue.push);
     options.signal.addEventListener("abort", onAbort, { once: true });
@@ -58,13 +58,13 @@ export class ToolCalls {
     }
   }
 
-  #join(request: CallToolRequest, traceId: string): JoinedCall {
+  #join(request: ExecuteToolRequest, traceId: string): JoinedCall {
     const key = keyOf(request);
     const found = this.#calls.get(key);
     if (found && !found.abort.signal.aborted) return found;
-    const watchers = new Set<(event: CallToolResponse) => void>();
+    const watchers = new Set<(event: ExecuteToolResponse) => void>();
     const abort = new AbortController();
-    const tell = (event: CallToolResponse) => {
+    const tell = (event: ExecuteToolResponse) => {
       for (const watcher of watchers) watcher(event);
     };
     const answer = this.#execute(request, { traceId, tell, signal: abort.signal });
@@ -78,7 +78,7 @@ export class ToolCalls {
   }
 
   /** An answer stays for a while, unless it is large or there are too many. */
-  #keep(key: string, call: JoinedCall, { event }: CallToolResponse): void {
+  #keep(key: string, call: JoinedCall, { event }: ExecuteToolResponse): void {
     call.isOver = true;
     const isLarge = event.case === "result" && event.value.outputJson.length > KEPT_LENGTH;
     if (isLarge || this.#calls.size > KEPT_COUNT) this.#forget(key, call);
@@ -91,14 +91,14 @@ export class ToolCalls {
   }
 }
 
-function keyOf({ callId, scope, source, tool }: CallToolRequest): string {
+function keyOf({ callId, scope, source, tool }: ExecuteToolRequest): string {
   return JSON.stringify([scope?.principal ?? "", scope?.sessionId ?? "", callId, source?.name ?? "", tool]);
 }
 
-function eventFromAnswer(answer: Answer): CallToolResponse {
+function eventFromAnswer(answer: Answer): ExecuteToolResponse {
   const isError = answer.kind === "error";
   const outputJson = answer.kind === "error" ? JSON.stringify({ error: answer.error }) : answer.resultJson;
   const { calls = 0, ...usage } = answer.used ?? {};
   const value = { outputJson, isError, calls, ...(answer.used && { usage }) };
-  return create(CallToolResponseSchema, { event: { case: "result", value } });
+  return create(ExecuteToolResponseSchema, { event: { case: "result", value } });
 }

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Worker as WorkerMessage, WorkerSchema, WorkerState } from "#gen/toolbus/worker/v1/workers_pb.ts";
+import { type Worker as WorkerMessage, WorkerSchema, WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import { sourceFromFile, type ToolFile } from "./files/tool-file.ts";
 import { sourceFromModuleFile } from "./hosted/module-names.ts";
 import type { ModuleFile } from "./hosted/module-place.ts";

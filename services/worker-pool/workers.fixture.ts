@@ -6,8 +6,8 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type CallOptions, type Client, createClient, createRouterTransport } from "@connectrpc/connect";
 import { afterAll } from "vitest";
-import { type CallToolResponse, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
-import { type WatchLogsResponse, WorkerService } from "#gen/toolbus/worker/v1/workers_pb.ts";
+import { type ExecuteToolResponse, ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { type WatchWorkerLogsResponse, WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { until } from "#runtime/time/until.ts";
@@ -46,7 +46,7 @@ export interface TestWorkers extends AsyncDisposable {
   /** Calls `source.function`; throws what the RPC throws. */
   call(name: string, args?: object, input?: CallInput): Promise<Called>;
   /** All log lines from here on, in a list that grows. */
-  watchLogs(): WatchLogsResponse[];
+  watchLogs(): WatchWorkerLogsResponse[];
 }
 
 /** Python files reach no host. */
@@ -99,11 +99,11 @@ export async function openTestWorkers(
         argumentsJson: JSON.stringify(args),
         ...(deadline && { deadline }),
       };
-      return calledFromEvents(provider.callTool(request, options));
+      return calledFromEvents(provider.executeTool(request, options));
     },
     watchLogs() {
-      const lines: WatchLogsResponse[] = [];
-      void collect(service.watchLogs({}, { signal: watching.signal }), lines, watching.signal);
+      const lines: WatchWorkerLogsResponse[] = [];
+      void collect(service.watchWorkerLogs({}, { signal: watching.signal }), lines, watching.signal);
       return lines;
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
@@ -123,7 +123,7 @@ export function eventually<T>(condition: () => T | Promise<T>) {
   return until(condition, { timeoutMs: 20_000 });
 }
 
-async function calledFromEvents(events: AsyncIterable<CallToolResponse>): Promise<Called> {
+async function calledFromEvents(events: AsyncIterable<ExecuteToolResponse>): Promise<Called> {
   const called: Called = { result: undefined, isError: false, logs: [], progress: [] };
   let results = 0;
   for await (const { event } of events) {

@@ -13,9 +13,12 @@ const cli = sourceFilesBelow("cli").filter((file) => !file.isTest);
 const furniture = ["README.md", "main.ts", "config.ts", "service.ts", "routes.ts"];
 
 /** The only files of a room that touch Connect or NATS: it is the edge's trade to translate. */
-const edges = /^services\/[^/]+\/(service|routes|subscriptions)(\.ts|\/)/;
+const edges = /^services\/(clients\.ts|[^/]+\/(service|routes|subscriptions)(\.ts|\/))/;
 /** Rooms whose very trade is the edge, and parts of rooms that are one. */
 const edgesByTrade = /^services\/gateway\//;
+
+/** Says which process serves what, for all rooms alike. */
+const composition = new Set(["services/clients.ts", "services/processes.ts"]);
 
 const roomOf = (path: string) => /^services\/([^/]+)\//.exec(path)?.[1];
 const isNats = (name: string) => name.startsWith("@nats-io/") || name === "nats";
@@ -61,12 +64,17 @@ describe("the house", () => {
 describe("the arrow of imports: gen → runtime → services", () => {
   it("a service calls another over the bus and never imports it", () => {
     const isForeign = (imported: string, file: SourceFile) =>
-      imported.startsWith("services/") && roomOf(imported) !== roomOf(file.path);
+      imported.startsWith("services/") && !composition.has(imported) && roomOf(imported) !== roomOf(file.path);
     expect(breaches(services, isForeign)).toEqual([]);
   });
 
   it("the ground floor knows no service, no command and no test", () => {
     expect(breaches(runtime, (imported) => /^(services|cli|test|examples|bench|tools)\//.test(imported))).toEqual([]);
+  });
+
+  it("BUS-1 the ground floor names no service: which process serves what is said at the composition", () => {
+    const names = new RegExp(`"(${rooms.join("|")})"|_service_pb\\.ts"`);
+    expect(runtime.filter((file) => names.test(codeOf(file))).map((file) => file.path)).toEqual([]);
   });
 
   it("a service knows nothing of the command, the tests and the examples", () => {

@@ -1,10 +1,9 @@
 import type { DescMethod, DescMethodStreaming, DescMethodUnary, DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { createNatsTransport } from "#runtime/rpc/nats/transport.ts";
-import { roomOf } from "#runtime/rpc/rooms.ts";
-import { contractServices } from "../../services/gateway/contract.ts";
+import { internalServices, processOf, publicServices } from "../../services/processes.ts";
 import { openTestSuite } from "../harness/suite.ts";
 import { filledMessage } from "./filled-message.ts";
 
@@ -24,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.disposeAsync());
 
-const served = contractServices.map((service) => [roomOf(service.typeName), service] as const);
+const served = [...publicServices, ...internalServices].map((service) => [processOf(service), service] as const);
 const offered = providers.map((room) => [room, ToolProviderService] as const);
 
 it("BUS-1 every method of the contract is served, but for a list that may only shrink", async () => {

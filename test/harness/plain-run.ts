@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { ItemSchema, Role, type Run, type RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Connection } from "../../cli/connection.ts";
 import { followRun } from "../../cli/run-follower.ts";
 import { fixturesIn } from "./fixtures.ts";

@@ -2,9 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { WatchAuditResponseSchema } from "#gen/toolbus/router/v1/audit_pb.ts";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { SpaceService, WatchSpaceResponseSchema } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { WatchAuditResponseSchema } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { SpaceService, WatchSpaceResponseSchema } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { commandsAt, messagesIn, until } from "../harness/commands-at.ts";
 import { plainAgent } from "../harness/plain-run.ts";
 import { openTestSuite, type TestSuite } from "../harness/suite.ts";

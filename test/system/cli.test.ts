@@ -3,11 +3,11 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CreateRunResponseSchema, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { ListAgentsResponseSchema, StoredAgentSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
-import { ExplainToolResponseSchema, ListToolsResponseSchema } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { ListAgentsResponseSchema, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { CreateRunResponseSchema, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ExplainToolResponseSchema, ListToolsResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { commandsAt, firstIn, messagesIn } from "../harness/commands-at.ts";
 import { plainAgent } from "../harness/plain-run.ts";
 import { openTestSuite, type TestSuite } from "../harness/suite.ts";

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
 import { until } from "#runtime/time/until.ts";
 import { projectRoot } from "../architecture/source-files.ts";
@@ -13,7 +13,7 @@ const stack = new AsyncDisposableStack();
 let suite: TestSuite;
 beforeAll(async () => {
   suite = stack.use(await openTestSuite());
-  const router = suite.connection.client(ToolRouterService);
+  const router = suite.connection.client(ToolService);
   const areAllThere = async () =>
     (await router.listTools({ agent: "demo" })).sources.every((source) => source.available);
   await until(areAllThere, { timeoutMs: 30_000, what: "the sources of the agent to be up" });
@@ -33,18 +33,18 @@ async function bufCurl(method: string, data: object): Promise<object[]> {
 
 describe("BUS-3 clients that are not ours", () => {
   it("buf curl lists tools, calls one, and watches a run, by reflection", async () => {
-    const [listed] = await bufCurl("toolbus.router.v1.ToolRouterService/ListTools", { agent: "demo" });
+    const [listed] = await bufCurl("toolbus.tool.v1.ToolService/ListTools", { agent: "demo" });
     expect(JSON.stringify(listed)).toContain("everything__echo");
-    const [created] = await bufCurl("toolbus.router.v1.SessionService/CreateSession", { agent: "demo" });
+    const [created] = await bufCurl("toolbus.session.v1.SessionService/CreateSession", { agent: "demo" });
     const { session } = created as { session: { id: string } };
     const call = { sessionId: session.id, name: "everything__echo", argumentsJson: '{"message":"hi"}' };
-    const events = await bufCurl("toolbus.router.v1.ToolRouterService/CallTool", call);
+    const events = await bufCurl("toolbus.tool.v1.ToolService/CallTool", call);
     expect(events.at(-1)).toMatchObject({ result: { outputJson: '"Echo: hi"' } });
 
     const input = [{ message: { role: "ROLE_USER", text: "hello buf" } }];
-    const [accepted] = await bufCurl("toolbus.orchestrator.v1.RunService/CreateRun", { agent: "demo", input });
+    const [accepted] = await bufCurl("toolbus.run.v1.RunService/CreateRun", { agent: "demo", input });
     const { run } = accepted as { run: { id: string } };
-    const updates = await bufCurl("toolbus.orchestrator.v1.RunService/WatchRun", { runId: run.id });
+    const updates = await bufCurl("toolbus.run.v1.RunService/WatchRun", { runId: run.id });
     expect(updates[0]).toMatchObject({ event: { accepted: {} } });
     expect(updates.at(-1)).toMatchObject({ event: { ended: { status: "RUN_STATUS_COMPLETED" } } });
   });

@@ -2,8 +2,9 @@
 
 import { create } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
-import { RunService, type WatchRunResponse } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { ItemSchema, Role, type RunEvent, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService, type WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { followRun } from "../../cli/run-follower.ts";
 import { openCluster } from "../harness/cluster.ts";
 import { writeCountingAgent } from "../harness/counting-agent.ts";

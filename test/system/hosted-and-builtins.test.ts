@@ -2,10 +2,10 @@ import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { type Run, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { runToEnd } from "../harness/plain-run.ts";
 import { openTestSuite, type TestSuite } from "../harness/suite.ts";
@@ -159,7 +159,7 @@ it("ORCH-9 the policy is the catalogue's: nothing that the model says widens it"
   const { session } = await suite.connection.client(SessionService).createSession({ agent: "clerk" });
   const call = async (name: string, args: object) => {
     const request = { sessionId: session?.id ?? "", name, argumentsJson: JSON.stringify(args) };
-    const events = await Array.fromAsync(suite.connection.client(ToolRouterService).callTool(request));
+    const events = await Array.fromAsync(suite.connection.client(ToolService).callTool(request));
     const last = events.at(-1)?.event;
     return last?.case === "result" ? last.value.outputJson : "";
   };
@@ -174,7 +174,7 @@ it("ORCH-9 the policy is the catalogue's: nothing that the model says widens it"
 });
 
 async function clerksTools() {
-  const { tools } = await suite.connection.client(ToolRouterService).listTools({ agent: "clerk" });
+  const { tools } = await suite.connection.client(ToolService).listTools({ agent: "clerk" });
   return tools.filter(({ reference }) => ["fs_read", "listing", "brief", "hidden", "fs_write"].includes(reference));
 }
 

@@ -2,12 +2,12 @@
 
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
-import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
 import { openConnection } from "../../cli/connection.ts";
@@ -53,7 +53,7 @@ function clientsWith(url: string, apiKey: string) {
   return {
     runs: client(RunService),
     sessions: client(SessionService),
-    router: client(ToolRouterService),
+    router: client(ToolService),
     calls: client(ToolCallService),
     spaces: client(SpaceService),
   };
@@ -84,9 +84,9 @@ const attempts: Record<string, (by: Clients) => Promise<unknown>> = {
   "RunService.ForkRun": ({ runs }) => runs.forkRun({ runId, atSequence: 1, input }),
   "RunService.SubmitOutputs": ({ runs }) => runs.submitOutputs({ runId, outputs }),
   "RunService.CancelRun": ({ runs }) => runs.cancelRun({ runId }).catch(unlessEnded),
-  "ToolRouterService.ListTools": ({ router }) => router.listTools({ sessionId }),
-  "ToolRouterService.ExplainTool": ({ router }) => router.explainTool({ sessionId, name: "note" }),
-  "ToolRouterService.CallTool": ({ router }) => firstOf(router.callTool({ sessionId, name: "note" })),
+  "ToolService.ListTools": ({ router }) => router.listTools({ sessionId }),
+  "ToolService.ExplainTool": ({ router }) => router.explainTool({ sessionId, name: "note" }),
+  "ToolService.CallTool": ({ router }) => firstOf(router.callTool({ sessionId, name: "note" })),
   "ToolCallService.GetToolCall": ({ calls }) => calls.getToolCall({ callId: "weigh" }),
   "ToolCallService.ListToolCalls": ({ calls }) => calls.listToolCalls({ sessionId }),
   "ToolCallService.SubmitToolResult": ({ calls }) => calls.submitToolResult({ callId: "approve", resultJson: "1" }),

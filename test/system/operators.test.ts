@@ -1,9 +1,10 @@
 // What all sessions use, at a gateway with keys: the catalogue and the MCP servers run commands and read secrets behind it.
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
-import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
-import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import { ProviderService } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
+import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
@@ -39,7 +40,8 @@ function clientsWith(url: string, apiKey: string) {
   const { client } = openConnection({ url, apiKey });
   return {
     agents: client(AgentService),
-    catalogue: client(CatalogueService),
+    catalogue: client(ToolCatalogService),
+    providers: client(ProviderService),
     servers: client(McpServerService),
   };
 }
@@ -55,15 +57,15 @@ const sly = { name: "sly", sources: [{ name: "sh", provider: "mcp", config: { co
 
 /** In an order in which an operator can do all of it. */
 const changes: Record<string, (by: Clients) => Promise<unknown>> = {
-  "CatalogueService.ApplyTool": ({ catalogue }) => catalogue.applyTool({ tool: shell }),
-  "CatalogueService.ApplyProvider": ({ catalogue }) =>
-    catalogue.applyProvider({ provider: { name: "inside", url: "http://127.0.0.1:9" } }),
+  "ToolCatalogService.ApplyTool": ({ catalogue }) => catalogue.applyTool({ tool: shell }),
+  "ProviderService.ApplyProvider": ({ providers }) =>
+    providers.applyProvider({ provider: { name: "inside", url: "http://127.0.0.1:9" } }),
   "AgentService.ApplyAgent": ({ agents }) => agents.applyAgent({ agent: sly }),
   "McpServerService.ApplyServer": ({ servers }) => servers.applyServer({ server: { name: "sly", command: "sh" } }),
   "McpServerService.DeleteServer": ({ servers }) => servers.deleteServer({ name: "sly" }),
   "AgentService.DeleteAgent": ({ agents }) => agents.deleteAgent({ name: "sly" }),
-  "CatalogueService.DeleteProvider": ({ catalogue }) => catalogue.deleteProvider({ name: "inside" }),
-  "CatalogueService.DeleteTool": ({ catalogue }) => catalogue.deleteTool({ name: "shell" }),
+  "ProviderService.DeleteProvider": ({ providers }) => providers.deleteProvider({ name: "inside" }),
+  "ToolCatalogService.DeleteTool": ({ catalogue }) => catalogue.deleteTool({ name: "shell" }),
 };
 
 describe("what all sessions use, through the gateway", () => {

@@ -3,18 +3,18 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Svcm } from "@nats-io/services";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { CallerRelayService } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
-import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
-import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
-import { WorkerService } from "#gen/toolbus/worker/v1/workers_pb.ts";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { until } from "#runtime/time/until.ts";
 import { openConnection } from "../../cli/connection.ts";
 import { listRooms } from "../../cli/suite/rooms.ts";
 import type { ServiceProcess } from "../../cli/suite/service-process.ts";
+import { clientFor } from "../../services/clients.ts";
 import { startLoad } from "../harness/load.ts";
 import { plainAgent } from "../harness/plain-run.ts";
 import { signalProcess } from "../harness/processes.ts";
@@ -39,7 +39,7 @@ afterAll(() => stack.disposeAsync());
 
 /** A cheap call of each room. */
 const calls: Record<string, () => Promise<unknown>> = {
-  "caller-relay": () => clientFor(bus, CallerRelayService).getDeclaration({ sessionId: "nobody" }).catch(onlyIfRefused),
+  "caller-relay": () => clientFor(bus, CallerService).getDeclaration({ sessionId: "nobody" }).catch(onlyIfRefused),
   "mcp-bridge": () => clientFor(bus, McpServerService).deleteServer({ name: "nothing" }).catch(onlyIfRefused),
   orchestrator: () => clientFor(bus, RunService).getRun({ runId: "nothing" }).catch(onlyIfRefused),
   spaces: () => clientFor(bus, SpaceService).listSpaces({}),

@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { AuditService } from "#gen/toolbus/router/v1/audit_pb.ts";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import { findPlaces, type Places, type ProviderName, startProvider } from "../../examples/providers/start.ts";
@@ -54,7 +54,7 @@ afterAll(() => stack.disposeAsync());
 
 /** All three, as one that asks afresh sees them. */
 function areAllThere(): Promise<unknown> {
-  const router = suite.connection.client(ToolRouterService);
+  const router = suite.connection.client(ToolService);
   const isComplete = async () => {
     const listed = (await router.listTools({ agent: "visitor" })).tools;
     const tools = listed.filter(({ reference }) => reference.startsWith("@"));
@@ -104,7 +104,7 @@ describe("KIND-2 providers in Python, Go and TypeScript that are no part of the 
     await connection.client(SessionService).createSession({ sessionId: ids.sessionId, agent: "visitor" });
     let output = "";
     for await (const { event } of connection
-      .client(ToolRouterService)
+      .client(ToolService)
       .callTool({ ...ids, name: tool, argumentsJson: '{"seconds":600}' })) {
       if (event.case === "progress") await connection.client(ToolCallService).cancelToolCall({ callId: ids.callId });
       if (event.case === "result") output = event.value.outputJson;

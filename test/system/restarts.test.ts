@@ -2,9 +2,9 @@
 // the suite is whole when the router offers all of them, and a run started then must end well.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { type Connection, openConnection } from "../../cli/connection.ts";
 import { listRooms } from "../../cli/suite/rooms.ts";
@@ -139,7 +139,7 @@ function createLastReady(): LastReady {
 
 /** Waits until every tool of the agent `whole` can be called, and tells how long after the last `ready` that was. */
 async function wholeAfter(connection: Connection, lastReady: LastReady): Promise<number> {
-  const router = connection.client(ToolRouterService);
+  const router = connection.client(ToolService);
   const isWhole = async () => {
     const response = await router.listTools({ agent: "whole" }).catch(() => undefined);
     const names = response?.tools.filter((tool) => tool.callable && tool.available).map((tool) => tool.modelName);

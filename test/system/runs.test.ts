@@ -5,16 +5,16 @@ import { fileURLToPath } from "node:url";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { CallerRelayService } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
-import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
-import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { ItemSchema, Role, type Run, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
-import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until as untilWithin } from "#runtime/time/until.ts";
 import { type Ending, runCommand } from "../harness/command.ts";
 import { openTestSuite, type TestSuite } from "../harness/suite.ts";
@@ -30,7 +30,7 @@ beforeAll(async () => {
   for (const name of ["quiet", "guest", "helper"]) await apply(name);
   await apply("boss", { tools: { use: ["agent_*"] }, subAgents: [{ agent: "helper" }] });
   const decide = { name: "decide", executionType: ExecutionType.SPACE, timeoutMs: 60_000 };
-  await clientOf(CatalogueService).applyTool({ tool: decide });
+  await clientOf(ToolCatalogService).applyTool({ tool: decide });
   await apply("patient", { tools: { use: ["decide"] } });
   await apply("chief", { tools: { use: ["agent_patient"] }, subAgents: [{ agent: "patient" }] });
 });
@@ -131,7 +131,7 @@ describe("a cancelled run", () => {
     await clientOf(RunService).cancelRun({ runId: run.id });
     const told = async () => {
       const request = { sessionId: run.sessionId, name: "@odd/cancelled" };
-      for await (const { event } of clientOf(ToolRouterService).callTool(request)) {
+      for await (const { event } of clientOf(ToolService).callTool(request)) {
         if (event.case === "result") return JSON.parse(event.value.outputJson).length > 0;
       }
       return false;
@@ -148,7 +148,7 @@ describe("the caller of a cancelled run", () => {
       await apply("asking");
       const { session } = await clientOf(SessionService).createSession({ agent: "asking" });
       const sessionId = session!.id;
-      const relay = clientOf(CallerRelayService);
+      const relay = clientOf(CallerService);
       await relay.declareTools({ sessionId, declaration: { callerId: "app", tools: [{ name: "wait" }] } });
       const leaving = new AbortController();
       const told: string[] = [];

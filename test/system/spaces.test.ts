@@ -2,14 +2,15 @@
 
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
-import { MemoryKind, ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
-import { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
-import { MemoryService } from "#gen/toolbus/spaces/v1/memory_pb.ts";
-import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
+import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
+import { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
+import { ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { fixturesIn } from "../harness/fixtures.ts";
 import { openTestSuite, type TestSuite } from "../harness/suite.ts";
@@ -26,7 +27,7 @@ afterAll(() => stack.disposeAsync());
 /** A session of its own with the listener, in a space of the same name if it is to be in one. */
 async function openSession(sessionId: string, { isInSpace = true } = {}) {
   const { connection } = suite;
-  const [spaces, router] = [connection.client(SpaceService), connection.client(ToolRouterService)];
+  const [spaces, router] = [connection.client(SpaceService), connection.client(ToolService)];
   await connection.client(SessionService).createSession({ sessionId, agent: "listener" });
   await spaces.createSpace({ spaceId: sessionId });
   if (isInSpace) await spaces.enterSpace({ sessionId, spaceId: sessionId, agent: "listener" });

@@ -3,16 +3,16 @@
 import { fileURLToPath } from "node:url";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
-import { type CreateRunRequestSchema, RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
-import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
-import { MemoryService } from "#gen/toolbus/spaces/v1/memory_pb.ts";
-import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { type CreateRunRequestSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until as untilWithin } from "#runtime/time/until.ts";
 import { type Ending, runCommand, startCommand } from "../harness/command.ts";
 import { openTestSuite, type TestSuite } from "../harness/suite.ts";
@@ -49,7 +49,7 @@ async function openSession(agent: string): Promise<string> {
 async function call(sessionId: string, name: string, args: object = {}): Promise<unknown> {
   let output: unknown;
   const request = { sessionId, name, argumentsJson: JSON.stringify(args) };
-  for await (const { event } of clientOf(ToolRouterService).callTool(request)) {
+  for await (const { event } of clientOf(ToolService).callTool(request)) {
     if (event.case === "result") output = JSON.parse(event.value.outputJson);
   }
   return output;
@@ -88,14 +88,15 @@ describe("ORCH-1 after a switch", () => {
     const { space } = await spaces.createSpace({ title: "Room" });
     await call(sessionId, "enter_space", { space_id: space?.id ?? "" });
     await call(sessionId, "set_goals", { entries: [{ key: "secret", text: "only the left one knows" }] });
-    const contextOf = (agent: string) => memory.getRunContext({ sessionId, agent });
-    await until(async () => (await contextOf("left")).instructions.includes("only the left one knows"));
+    const textsOf = async (agent: string) =>
+      (await memory.listEntries({ sessionId, agent })).entries.map(({ text }) => text);
+    await until(async () => (await textsOf("left")).includes("only the left one knows"));
     await sessions.switchAgent({ sessionId, agent: "right" });
-    expect((await contextOf("right")).instructions).not.toContain("only the left one knows");
+    expect(await textsOf("right")).toEqual([]);
     expect((await spaces.getActiveSpace({ sessionId })).spaceId).toBe("");
     expect(JSON.stringify(await call(sessionId, "send_message", { text: "hello" }))).toContain("error");
     await sessions.switchAgent({ sessionId, agent: "left" });
-    expect((await contextOf("left")).instructions).toContain("only the left one knows");
+    expect(await textsOf("left")).toEqual(["only the left one knows"]);
     expect((await spaces.getActiveSpace({ sessionId })).spaceId).toBe(space?.id);
   });
 
@@ -190,13 +191,13 @@ describe("toolbus calls", () => {
 
   it("TOOL-7 LOOP-15 cancels a call that waits, says whether it had started, and lists none of it", async () => {
     const sessionId = await openSession("left");
-    await clientOf(CatalogueService).applyTool({
+    await clientOf(ToolCatalogService).applyTool({
       tool: { name: "weigh", executionType: ExecutionType.EXTERNAL, isAsync: true, visible: false },
     });
     await clientOf(AgentService).applyAgent({ agent: { name: "weigher", tools: { use: ["weigh"] } } });
     await clientOf(SessionService).switchAgent({ sessionId, agent: "weigher" });
     const call = async (callId: string) => {
-      for await (const { event } of clientOf(ToolRouterService).callTool({ sessionId, name: "weigh", callId })) {
+      for await (const { event } of clientOf(ToolService).callTool({ sessionId, name: "weigh", callId })) {
         if (event.case === "result") return event.value.outputJson;
       }
       return undefined;

@@ -1,11 +1,11 @@
 // What people see of a call while the model still writes it, with every room as a process.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
 import { Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { type SpaceEvent, type ToolMessage, ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
-import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { fixturesIn } from "../harness/fixtures.ts";
 import { signalProcess } from "../harness/processes.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { openCollector } from "../harness/collector.ts";
 import { plainAgent } from "../harness/plain-run.ts";
@@ -18,7 +18,7 @@ it("a trace that a client begins goes through the gateway and the router to the 
 
   const headers = { traceparent: `00-${traceId}-${clientSpanId}-01` };
   const call = { sessionId: session?.id ?? "", name: "@qr/encode", argumentsJson: '{"text":"traced"}' };
-  const events = await Array.fromAsync(suite.connection.client(ToolRouterService).callTool(call, { headers }));
+  const events = await Array.fromAsync(suite.connection.client(ToolService).callTool(call, { headers }));
   expect(events.at(-1)?.event).toMatchObject({ case: "result", value: { isError: false } });
 
   const spansOf = (service: string) =>

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Svcm } from "@nats-io/services";
 import { expect, it } from "vitest";
-import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { until } from "#runtime/time/until.ts";
 import { openConnection } from "../../cli/connection.ts";

@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestSuite, type TestSuite } from "../harness/suite.ts";
@@ -16,7 +16,7 @@ async function call(
 ): Promise<{ output: unknown; isError: boolean }> {
   const name = "stock_level";
   for await (const { event } of connection
-    .client(ToolRouterService)
+    .client(ToolService)
     .callTool({ sessionId: "store", name, argumentsJson, ...ids })) {
     if (event.case !== "result") continue;
     return { output: JSON.parse(event.value.outputJson), isError: event.value.isError };

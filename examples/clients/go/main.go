@@ -16,11 +16,12 @@ import (
 
 	"connectrpc.com/connect"
 
-	orchestratorv1 "toolbus.dev/gen/go/toolbus/orchestrator/v1"
-	"toolbus.dev/gen/go/toolbus/orchestrator/v1/orchestratorv1connect"
-	routerv1 "toolbus.dev/gen/go/toolbus/router/v1"
-	"toolbus.dev/gen/go/toolbus/router/v1/routerv1connect"
 	runv1 "toolbus.dev/gen/go/toolbus/run/v1"
+	"toolbus.dev/gen/go/toolbus/run/v1/runv1connect"
+	sessionv1 "toolbus.dev/gen/go/toolbus/session/v1"
+	"toolbus.dev/gen/go/toolbus/session/v1/sessionv1connect"
+	toolv1 "toolbus.dev/gen/go/toolbus/tool/v1"
+	"toolbus.dev/gen/go/toolbus/tool/v1/toolv1connect"
 )
 
 func main() {
@@ -37,8 +38,8 @@ func run(ctx context.Context, text string) error {
 	url := cmp.Or(os.Getenv("TOOLBUS_URL"), "http://127.0.0.1:7480")
 	options := connect.WithClientOptions(connect.WithGRPC(), connect.WithInterceptors(authorize(os.Getenv("TOOLBUS_API_KEY"))))
 
-	tools := routerv1connect.NewToolRouterServiceClient(plaintextHTTP2(), url, options)
-	listed, err := tools.ListTools(ctx, connect.NewRequest(&routerv1.ListToolsRequest{Agent: "demo"}))
+	tools := toolv1connect.NewToolServiceClient(plaintextHTTP2(), url, options)
+	listed, err := tools.ListTools(ctx, connect.NewRequest(&toolv1.ListToolsRequest{Agent: "demo"}))
 	if err != nil {
 		return fmt.Errorf("list tools: %w", err)
 	}
@@ -47,8 +48,8 @@ func run(ctx context.Context, text string) error {
 		fmt.Printf("%-32s %s\n", entry.GetModelName(), summary)
 	}
 
-	sessions := routerv1connect.NewSessionServiceClient(plaintextHTTP2(), url, options)
-	opened, err := sessions.CreateSession(ctx, connect.NewRequest(&routerv1.CreateSessionRequest{Agent: "demo"}))
+	sessions := sessionv1connect.NewSessionServiceClient(plaintextHTTP2(), url, options)
+	opened, err := sessions.CreateSession(ctx, connect.NewRequest(&sessionv1.CreateSessionRequest{Agent: "demo"}))
 	if err != nil {
 		return fmt.Errorf("create session: %w", err)
 	}
@@ -58,7 +59,7 @@ func run(ctx context.Context, text string) error {
 	}
 	fmt.Println("qr answered:", answer)
 
-	runs := orchestratorv1connect.NewRunServiceClient(plaintextHTTP2(), url, options)
+	runs := runv1connect.NewRunServiceClient(plaintextHTTP2(), url, options)
 	ended, err := watch(ctx, runs, text)
 	if err != nil {
 		return fmt.Errorf("watch a run: %w", err)
@@ -70,12 +71,12 @@ func run(ctx context.Context, text string) error {
 	return nil
 }
 
-func call(ctx context.Context, tools routerv1connect.ToolRouterServiceClient, sessionID, text string) (string, error) {
+func call(ctx context.Context, tools toolv1connect.ToolServiceClient, sessionID, text string) (string, error) {
 	arguments, err := json.Marshal(map[string]string{"text": text})
 	if err != nil {
 		return "", err
 	}
-	request := &routerv1.CallToolRequest{SessionId: sessionID, Name: "qr", ArgumentsJson: string(arguments)}
+	request := &toolv1.CallToolRequest{SessionId: sessionID, Name: "qr", ArgumentsJson: string(arguments)}
 	events, err := tools.CallTool(ctx, connect.NewRequest(request))
 	if err != nil {
 		return "", err
@@ -91,14 +92,14 @@ func call(ctx context.Context, tools routerv1connect.ToolRouterServiceClient, se
 	return "", events.Err()
 }
 
-func watch(ctx context.Context, runs orchestratorv1connect.RunServiceClient, text string) (*runv1.RunEnded, error) {
+func watch(ctx context.Context, runs runv1connect.RunServiceClient, text string) (*runv1.RunEnded, error) {
 	message := &runv1.Message{Role: runv1.Role_ROLE_USER, Text: text}
 	input := []*runv1.Item{{Item: &runv1.Item_Message{Message: message}}}
-	created, err := runs.CreateRun(ctx, connect.NewRequest(&orchestratorv1.CreateRunRequest{Agent: "demo", Input: input}))
+	created, err := runs.CreateRun(ctx, connect.NewRequest(&runv1.CreateRunRequest{Agent: "demo", Input: input}))
 	if err != nil {
 		return nil, err
 	}
-	request := &orchestratorv1.WatchRunRequest{RunId: created.Msg.GetRun().GetId()}
+	request := &runv1.WatchRunRequest{RunId: created.Msg.GetRun().GetId()}
 	updates, err := runs.WatchRun(ctx, connect.NewRequest(request))
 	if err != nil {
 		return nil, err

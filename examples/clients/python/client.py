@@ -18,13 +18,13 @@ import grpc
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "gen" / "python"))
 
-from toolbus.orchestrator.v1 import run_service_pb2 as runs  # noqa: E402
-from toolbus.orchestrator.v1 import run_service_pb2_grpc as runs_grpc  # noqa: E402
-from toolbus.router.v1 import sessions_pb2 as sessions  # noqa: E402
-from toolbus.router.v1 import sessions_pb2_grpc as sessions_grpc  # noqa: E402
-from toolbus.router.v1 import tool_router_pb2 as router  # noqa: E402
-from toolbus.router.v1 import tool_router_pb2_grpc as router_grpc  # noqa: E402
 from toolbus.run.v1 import run_pb2  # noqa: E402
+from toolbus.run.v1 import run_service_pb2 as runs  # noqa: E402
+from toolbus.run.v1 import run_service_pb2_grpc as runs_grpc  # noqa: E402
+from toolbus.session.v1 import session_service_pb2 as sessions  # noqa: E402
+from toolbus.session.v1 import session_service_pb2_grpc as sessions_grpc  # noqa: E402
+from toolbus.tool.v1 import tool_service_pb2 as tool_service  # noqa: E402
+from toolbus.tool.v1 import tool_service_pb2_grpc as tool_service_grpc  # noqa: E402
 
 
 def main(text: str) -> int:
@@ -32,14 +32,14 @@ def main(text: str) -> int:
     key = os.environ.get("TOOLBUS_API_KEY")
     metadata = [("authorization", f"Bearer {key}")] if key else []
     with grpc.insecure_channel(address) as channel:
-        tools = router_grpc.ToolRouterServiceStub(channel)
-        for entry in tools.ListTools(router.ListToolsRequest(agent="demo"), metadata=metadata).tools:
+        tools = tool_service_grpc.ToolServiceStub(channel)
+        for entry in tools.ListTools(tool_service.ListToolsRequest(agent="demo"), metadata=metadata).tools:
             print(f"{entry.model_name:32} {entry.tool.description.splitlines()[0] if entry.tool.description else ''}")
 
         opened = sessions_grpc.SessionServiceStub(channel).CreateSession(
             sessions.CreateSessionRequest(agent="demo"), metadata=metadata
         )
-        call = router.CallToolRequest(
+        call = tool_service.CallToolRequest(
             session_id=opened.session.id, name="qr", arguments_json=json.dumps({"text": text})
         )
         events = tools.CallTool(call, metadata=metadata)

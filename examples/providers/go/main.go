@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	providerv1 "toolbus.dev/gen/go/toolbus/provider/v1"
+	"toolbus.dev/gen/go/toolbus/provider/v1/providerv1connect"
 	toolv1 "toolbus.dev/gen/go/toolbus/tool/v1"
-	"toolbus.dev/gen/go/toolbus/tool/v1/toolv1connect"
 )
 
 var tools = []*toolv1.Tool{{
@@ -31,34 +32,34 @@ var tools = []*toolv1.Tool{{
 }}
 
 type provider struct {
-	toolv1connect.UnimplementedToolProviderServiceHandler
+	providerv1connect.UnimplementedToolProviderServiceHandler
 }
 
-func offer(sources []*toolv1.Source) (offered []*toolv1.OfferedTool, statuses []*toolv1.SourceStatus) {
+func offer(sources []*toolv1.Source) (offered []*providerv1.OfferedTool, statuses []*toolv1.SourceStatus) {
 	for _, source := range sources {
 		statuses = append(statuses, &toolv1.SourceStatus{Source: source.GetName(), Available: true})
 		for _, tool := range tools {
-			offered = append(offered, &toolv1.OfferedTool{Source: source.GetName(), Tool: tool})
+			offered = append(offered, &providerv1.OfferedTool{Source: source.GetName(), Tool: tool})
 		}
 	}
 	return offered, statuses
 }
 
-func (provider) ListTools(_ context.Context, request *connect.Request[toolv1.ListToolsRequest]) (*connect.Response[toolv1.ListToolsResponse], error) {
+func (provider) ListProvidedTools(_ context.Context, request *connect.Request[providerv1.ListProvidedToolsRequest]) (*connect.Response[providerv1.ListProvidedToolsResponse], error) {
 	offered, statuses := offer(request.Msg.GetSources())
-	return connect.NewResponse(&toolv1.ListToolsResponse{Tools: offered, Sources: statuses}), nil
+	return connect.NewResponse(&providerv1.ListProvidedToolsResponse{Tools: offered, Sources: statuses}), nil
 }
 
-func (provider) WatchTools(ctx context.Context, request *connect.Request[toolv1.WatchToolsRequest], stream *connect.ServerStream[toolv1.WatchToolsResponse]) error {
+func (provider) WatchProvidedTools(ctx context.Context, request *connect.Request[providerv1.WatchProvidedToolsRequest], stream *connect.ServerStream[providerv1.WatchProvidedToolsResponse]) error {
 	offered, statuses := offer(request.Msg.GetSources())
-	if err := stream.Send(&toolv1.WatchToolsResponse{Tools: offered, Sources: statuses}); err != nil {
+	if err := stream.Send(&providerv1.WatchProvidedToolsResponse{Tools: offered, Sources: statuses}); err != nil {
 		return err
 	}
 	<-ctx.Done() // nothing changes for as long as somebody watches
 	return ctx.Err()
 }
 
-func (provider) CallTool(ctx context.Context, request *connect.Request[toolv1.CallToolRequest], stream *connect.ServerStream[toolv1.CallToolResponse]) error {
+func (provider) ExecuteTool(ctx context.Context, request *connect.Request[providerv1.ExecuteToolRequest], stream *connect.ServerStream[providerv1.ExecuteToolResponse]) error {
 	var arguments struct {
 		Text    string
 		Seconds float64
@@ -71,7 +72,7 @@ func (provider) CallTool(ctx context.Context, request *connect.Request[toolv1.Ca
 	case request.Msg.GetTool() == "wait":
 		for started := time.Now(); time.Since(started).Seconds() < arguments.Seconds; time.Sleep(100 * time.Millisecond) {
 			progress := &toolv1.ToolProgress{Progress: time.Since(started).Seconds(), Total: arguments.Seconds}
-			if err := stream.Send(&toolv1.CallToolResponse{Event: &toolv1.CallToolResponse_Progress{Progress: progress}}); err != nil || ctx.Err() != nil {
+			if err := stream.Send(&providerv1.ExecuteToolResponse{Event: &providerv1.ExecuteToolResponse_Progress{Progress: progress}}); err != nil || ctx.Err() != nil {
 				log.Print("a call was cancelled") // it ends here
 				return ctx.Err()
 			}
@@ -82,7 +83,7 @@ func (provider) CallTool(ctx context.Context, request *connect.Request[toolv1.Ca
 	}
 	answer, _ := json.Marshal(output) // a map of plain values
 	result := &toolv1.ToolResult{OutputJson: string(answer), IsError: output["error"] != nil}
-	return stream.Send(&toolv1.CallToolResponse{Event: &toolv1.CallToolResponse_Result{Result: result}})
+	return stream.Send(&providerv1.ExecuteToolResponse{Event: &providerv1.ExecuteToolResponse_Result{Result: result}})
 }
 
 func main() {
@@ -93,7 +94,7 @@ func main() {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
-	_, handler := toolv1connect.NewToolProviderServiceHandler(provider{})
+	_, handler := providerv1connect.NewToolProviderServiceHandler(provider{})
 	fmt.Printf("ready at http://%s\n", listener.Addr())
 	log.Fatal((&http.Server{Handler: handler, Protocols: protocols}).Serve(listener))
 }

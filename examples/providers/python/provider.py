@@ -13,8 +13,9 @@ import grpc
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "gen" / "python"))
 
-from toolbus.tool.v1 import provider_pb2 as provider  # noqa: E402
-from toolbus.tool.v1 import provider_pb2_grpc as provider_grpc  # noqa: E402
+from toolbus.provider.v1 import tool_provider_service_pb2 as provider  # noqa: E402
+from toolbus.provider.v1 import tool_provider_service_pb2_grpc as provider_grpc  # noqa: E402
+from toolbus.tool.v1 import source_pb2 as source_pb  # noqa: E402
 from toolbus.tool.v1 import tool_pb2 as tool  # noqa: E402
 
 
@@ -39,12 +40,12 @@ TOOLS = [
 ]
 
 
-def progress(done: float, total: float) -> provider.CallToolResponse:
-    return provider.CallToolResponse(progress=tool.ToolProgress(progress=done, total=total))
+def progress(done: float, total: float) -> provider.ExecuteToolResponse:
+    return provider.ExecuteToolResponse(progress=tool.ToolProgress(progress=done, total=total))
 
 
-def result(output: object, is_error: bool = False) -> provider.CallToolResponse:
-    return provider.CallToolResponse(result=tool.ToolResult(output_json=json.dumps(output), is_error=is_error))
+def result(output: object, is_error: bool = False) -> provider.ExecuteToolResponse:
+    return provider.ExecuteToolResponse(result=tool.ToolResult(output_json=json.dumps(output), is_error=is_error))
 
 
 async def count_primes(limit: int):
@@ -69,17 +70,17 @@ class Provider(provider_grpc.ToolProviderServiceServicer):
     def offer(self, sources):
         return {
             "tools": [provider.OfferedTool(source=source.name, tool=one) for source in sources for one in TOOLS],
-            "sources": [provider.SourceStatus(source=source.name, available=True) for source in sources],
+            "sources": [source_pb.SourceStatus(source=source.name, available=True) for source in sources],
         }
 
-    async def ListTools(self, request, context):
-        return provider.ListToolsResponse(**self.offer(request.sources))
+    async def ListProvidedTools(self, request, context):
+        return provider.ListProvidedToolsResponse(**self.offer(request.sources))
 
-    async def WatchTools(self, request, context):
-        yield provider.WatchToolsResponse(**self.offer(request.sources))
+    async def WatchProvidedTools(self, request, context):
+        yield provider.WatchProvidedToolsResponse(**self.offer(request.sources))
         await asyncio.Event().wait()  # nothing changes for as long as somebody watches
 
-    async def CallTool(self, request, context):
+    async def ExecuteTool(self, request, context):
         task, call = asyncio.current_task(), {"count_primes": count_primes, "wait": wait}[request.tool]
         context.add_done_callback(lambda _: task.cancelling() and print("a call was cancelled", file=sys.stderr))
         async for event in call(**json.loads(request.arguments_json)):

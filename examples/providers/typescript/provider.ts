@@ -4,11 +4,11 @@
 import { randomInt } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
-  type CallToolRequest,
-  type CallToolResponseSchema,
-  type Source,
+  type ExecuteToolRequest,
+  type ExecuteToolResponseSchema,
   ToolProviderService,
-} from "#gen/toolbus/tool/v1/provider_pb.ts";
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { refuse } from "#runtime/failure/failure.ts";
@@ -35,9 +35,9 @@ function offerFor(sources: Source[]) {
   };
 }
 
-type Event = MessageInitShape<typeof CallToolResponseSchema>;
+type Event = MessageInitShape<typeof ExecuteToolResponseSchema>;
 
-async function* call({ tool, argumentsJson }: CallToolRequest, signal: AbortSignal): AsyncGenerator<Event> {
+async function* call({ tool, argumentsJson }: ExecuteToolRequest, signal: AbortSignal): AsyncGenerator<Event> {
   if (tool !== roll.name) refuse("not_found", `there is no tool ${tool}`);
   const { sides, times } = JSON.parse(argumentsJson) as { sides: number; times: number };
   const rolled: number[] = [];
@@ -65,12 +65,12 @@ await using _ = await serveOnNats(bus, {
   interceptors: serverInterceptors({ logger }),
   routes: (router) =>
     router.service(ToolProviderService, {
-      listTools: ({ sources }) => offerFor(sources),
-      async *watchTools({ sources }, { signal }) {
+      listProvidedTools: ({ sources }) => offerFor(sources),
+      async *watchProvidedTools({ sources }, { signal }) {
         yield offerFor(sources);
         await new Promise((resolve) => signal.addEventListener("abort", resolve)); // nothing changes meanwhile
       },
-      callTool: (request, { signal }) => call(request, signal),
+      executeTool: (request, { signal }) => call(request, signal),
     }),
 });
 process.stdout.write("ready on the bus as dice\n");

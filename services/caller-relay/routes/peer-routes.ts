@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
-import { CallerRelayService } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
-import { type CallToolRequest, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { type ExecuteToolRequest, ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Answers, refuseResolved } from "../answers.ts";
@@ -19,7 +19,7 @@ export interface PeerRouteParts {
 /** What the other instances ask of this one, under its own name: never passed on. */
 export function createPeerRoutes({ attachments, answers, relay }: PeerRouteParts): (router: ConnectRouter) => void {
   /** Lasts as long as the caller's stream; says at its end how that ended. */
-  const carry = async (attachmentId: string, request: CallToolRequest, signal: AbortSignal): Promise<never> => {
+  const carry = async (attachmentId: string, request: ExecuteToolRequest, signal: AbortSignal): Promise<never> => {
     const carriage = await attachments.carry(attachmentId, requestFrom(request), signal).catch((error: unknown) => {
       // its holder has died, and with it the waiting for an answer; one that is cancelled says so itself
       const isLost = signal.aborted && failureFromConnectError(signal.reason).code === "unavailable";
@@ -35,7 +35,7 @@ export function createPeerRoutes({ attachments, answers, relay }: PeerRouteParts
 
   return (router) => {
     router.service(ToolProviderService, {
-      async *callTool(request, context) {
+      async *executeTool(request, context) {
         const attachmentId = context.requestHeader.get(attachmentHeader);
         const cancelled = context.requestHeader.get(cancelledHeader);
         if (attachmentId !== null && cancelled !== null) {
@@ -46,7 +46,7 @@ export function createPeerRoutes({ attachments, answers, relay }: PeerRouteParts
         yield { event: { case: "result", value: await relay.joinHere(request, context.signal) } };
       },
     });
-    router.service(CallerRelayService, {
+    router.service(CallerService, {
       async respond({ sessionId, requestId, resultJson, error }) {
         if (!(await answers.respondHere(sessionId, requestId, { resultJson, error }))) refuseResolved(requestId);
         return { late: false };
@@ -58,7 +58,7 @@ export function createPeerRoutes({ attachments, answers, relay }: PeerRouteParts
   };
 }
 
-function requestFrom(request: CallToolRequest) {
+function requestFrom(request: ExecuteToolRequest) {
   return create(CallerToolRequestSchema, {
     type: "caller_tool_request",
     requestId: request.callId,

@@ -1,6 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { CallerDeclaration } from "#gen/toolbus/caller/v1/caller_pb.ts";
-import type { Source, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { toolsFromDeclaration } from "../declaration.ts";
@@ -25,17 +26,17 @@ export function providerRoutes(parts: ProviderRouteParts): ServiceImpl<typeof To
   };
 
   return {
-    async listTools({ scope, sources }) {
+    async listProvidedTools({ scope, sources }) {
       return offer(scope?.sessionId ? await declarations.read(scope.sessionId) : undefined, sources);
     },
-    async *watchTools({ scope, sources }, context) {
+    async *watchProvidedTools({ scope, sources }, context) {
       const sessionId = scope?.sessionId || refuse("invalid_argument", "scope.session_id: is required");
       using ending = openEnding(context.signal, stopping);
       const ends = ending.signal;
       for await (const declaration of declarations.follow(sessionId, ends)) yield offer(declaration, sources);
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again");
     },
-    async *callTool(request, context) {
+    async *executeTool(request, context) {
       yield { event: { case: "result", value: await relay.call(request, context.signal) } };
     },
     releaseScope: () => ({}), // the caller stays with its session, whatever agent that has

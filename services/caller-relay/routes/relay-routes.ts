@@ -1,5 +1,5 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import type { CallerRelayService } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
+import type { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
 import type { Answers } from "../answers.ts";
@@ -22,7 +22,7 @@ export interface RelayRouteParts extends AttachingParts {
   stopping: AbortSignal;
 }
 
-export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerRelayService> {
+export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerService> {
   const { declarations, sessions, answers, records } = parts;
   const principal = (context: HandlerContext) => principalOf(context.requestHeader);
   return {

@@ -1,13 +1,13 @@
 import { create } from "@bufbuild/protobuf";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { InboxEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
-import { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
+import { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
+import { clientFor } from "../../clients.ts";
 import type { LateResult } from "../answers.ts";
 import type { ReadSession } from "../sessions.ts";
 
@@ -17,7 +17,7 @@ const answerTimeoutMs = 10_000;
 export function createNeighbours(bus: Bus, telemetry: Telemetry) {
   const interceptors = clientInterceptors({ telemetry });
   const sessions = clientFor(bus, SessionService, { interceptors, defaultTimeoutMs: answerTimeoutMs });
-  const inboxes = clientFor(bus, InboxService, { interceptors, defaultTimeoutMs: answerTimeoutMs });
+  const inboxes = clientFor(bus, InboxDeliveryService, { interceptors, defaultTimeoutMs: answerTimeoutMs });
 
   const readSession: ReadSession = async (sessionId) => {
     try {

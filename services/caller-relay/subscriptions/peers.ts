@@ -1,14 +1,14 @@
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
-import { CallerRelayService } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
-import { type CallToolRequest, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { type ExecuteToolRequest, ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { instanceService } from "#runtime/bus/ownership.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type Failure, refuse } from "#runtime/failure/failure.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
+import { clientFor } from "../../clients.ts";
 import type { Carriage } from "../attachments.ts";
 import type { CallerAnswer } from "../requests.ts";
 import type { AttachedRecord } from "../stream-record.ts";
@@ -27,15 +27,14 @@ const answerTimeoutMs = 10_000;
 /** The other instances of this service, each called by its own name. */
 export function createPeers(bus: Bus, service: string) {
   const providerAt = (instance: string) =>
-    clientFor(bus, ToolProviderService, { room: instanceService(service, instance) });
-  const relayAt = (instance: string) =>
-    clientFor(bus, CallerRelayService, { room: instanceService(service, instance) });
+    clientFor(bus, ToolProviderService, { process: instanceService(service, instance) });
+  const relayAt = (instance: string) => clientFor(bus, CallerService, { process: instanceService(service, instance) });
 
   return {
     async carry(record: AttachedRecord, request: CallerToolRequest, signal: AbortSignal): Promise<Carriage> {
       const headers = { [attachmentHeader]: record.attachmentId };
       try {
-        const events = providerAt(record.instance).callTool(forwarded(request), { signal, headers });
+        const events = providerAt(record.instance).executeTool(forwarded(request), { signal, headers });
         for await (const _ of events); // nothing comes: it lasts as long as the caller's stream
         return { kind: "ended", end: "detached" };
       } catch (error) {
@@ -52,11 +51,11 @@ export function createPeers(bus: Bus, service: string) {
     ): Promise<void> {
       const headers = { [attachmentHeader]: attachmentId, [cancelledHeader]: reason };
       const request = { callId: requestId, scope: { sessionId }, tool: "cancelled" };
-      const events = providerAt(instance).callTool(request, { headers, timeoutMs: answerTimeoutMs });
+      const events = providerAt(instance).executeTool(request, { headers, timeoutMs: answerTimeoutMs });
       for await (const _ of events); // its end says that the caller's stream has it
     },
-    async join(instance: string, request: CallToolRequest, signal: AbortSignal): Promise<ToolResult> {
-      for await (const { event } of providerAt(instance).callTool(request, { signal })) {
+    async join(instance: string, request: ExecuteToolRequest, signal: AbortSignal): Promise<ToolResult> {
+      for await (const { event } of providerAt(instance).executeTool(request, { signal })) {
         if (event.case === "result") return event.value;
       }
       return refuse("unavailable", "the instance that holds the call ended it without a result");

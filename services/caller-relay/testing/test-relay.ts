@@ -1,19 +1,19 @@
 import type { Interceptor } from "@connectrpc/connect";
 import type { CallerToolCancellation, CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
-import { CallerRelayService } from "#gen/toolbus/relay/v1/caller_relay_pb.ts";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
-import type { InboxEvent } from "#gen/toolbus/space/v1/space_pb.ts";
-import { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
-import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { type Clock, systemClock } from "#runtime/time/clock.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
+import { clientFor } from "../../clients.ts";
 import { readConfig } from "../config.ts";
 import { openService } from "../service.ts";
 
@@ -55,7 +55,7 @@ export async function openTestRelay(options: TestRelayOptions = {}): Promise<Tes
     await serveOnNats(bus, {
       ...served,
       service: "spaces",
-      routes: (router) => router.service(InboxService, fakeInbox(inbox)),
+      routes: (router) => router.service(InboxDeliveryService, fakeInbox(inbox)),
     }),
   );
   for (const instance of instances) stack.use(await openInstance(bus, instance, clock));
@@ -101,8 +101,8 @@ function fakeInbox(events: Map<string, InboxEvent>) {
 
 function clientsOn(bus: TestBus, principal: string) {
   const interceptors: Interceptor[] = clientInterceptors({ identity: () => principal });
-  const relay = clientFor(bus, CallerRelayService, { interceptors });
-  const provider = clientFor(bus, ToolProviderService, { interceptors, room: "caller-relay" });
+  const relay = clientFor(bus, CallerService, { interceptors });
+  const provider = clientFor(bus, ToolProviderService, { interceptors, process: "caller-relay" });
   const declare = (sessionId: string, ...tools: { name: string; timeoutMs?: number }[]) =>
     relay.declareTools({ sessionId, declaration: { callerId: "app", tools } });
   return {
@@ -121,7 +121,7 @@ function clientsOn(bus: TestBus, principal: string) {
     async call(sessionId: string, tool: string, callId: string, value: object = {}, signal?: AbortSignal) {
       const scope = { sessionId, agent: "helper" };
       const request = { callId, tool, scope, argumentsJson: JSON.stringify(value) };
-      for await (const { event } of provider.callTool(request, signal ? { signal } : {})) {
+      for await (const { event } of provider.executeTool(request, signal ? { signal } : {})) {
         if (event.case !== "result") continue;
         return { isError: event.value.isError, value: JSON.parse(event.value.outputJson) };
       }

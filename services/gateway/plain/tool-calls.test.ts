@@ -2,7 +2,7 @@ import { request } from "node:http";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type SubmitToolResultRequest, ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { type SubmitToolResultRequest, ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";

@@ -3,13 +3,13 @@ import { create } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { createValidator } from "@bufbuild/protovalidate";
 import type { Client } from "@connectrpc/connect";
+import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import {
-  type ToolCallRecord,
   type ToolCallService,
   type WatchToolCallsRequest,
   WatchToolCallsRequestSchema,
   type WatchToolCallsResponse,
-} from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+} from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
@@ -122,7 +122,7 @@ function eventsFrom({ call, deliveryId, withdrawn, notices }: WatchToolCallsResp
   return events.join("");
 }
 
-function callData(call: ToolCallRecord, deliveryId: string): object {
+function callData(call: ToolCall, deliveryId: string): object {
   const { callId, runId, sessionId, agent, tool, argumentsJson, expiresAt } = call;
   return {
     callId,

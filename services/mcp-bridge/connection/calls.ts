@@ -1,10 +1,13 @@
 import { create } from "@bufbuild/protobuf";
-import { type CallToolResponse, CallToolResponseSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import {
+  type ExecuteToolResponse,
+  ExecuteToolResponseSchema,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { type Changes, createChanges, orAborted } from "./changes.ts";
 
-export type CallEvent = CallToolResponse["event"];
+export type CallEvent = ExecuteToolResponse["event"];
 
 /** Executes a call; the signal aborts when nobody waits for it any more. */
 export type CallWork = (tell: (event: CallEvent) => void, signal: AbortSignal) => Promise<ToolResult>;
@@ -51,7 +54,7 @@ export class Calls {
   }
 
   /** The call's progress and logs, then its result; throws what the call failed with. */
-  async *join(id: string, work: CallWork, signal: AbortSignal): AsyncGenerator<CallToolResponse> {
+  async *join(id: string, work: CallWork, signal: AbortSignal): AsyncGenerator<ExecuteToolResponse> {
     const record = this.#records.get(id) ?? this.#start(id, work);
     record.readers += 1;
     try {
@@ -59,12 +62,12 @@ export class Calls {
         const changed = record.changes.next();
         for (seen = Math.max(seen, record.forgotten); seen < record.forgotten + record.events.length; seen++) {
           const event = record.events[seen - record.forgotten];
-          if (event) yield create(CallToolResponseSchema, { event });
+          if (event) yield create(ExecuteToolResponseSchema, { event });
         }
         const { outcome } = record;
         if (outcome?.kind === "failed") throw outcome.error;
         if (outcome) {
-          yield create(CallToolResponseSchema, { event: { case: "result", value: outcome.result } });
+          yield create(ExecuteToolResponseSchema, { event: { case: "result", value: outcome.result } });
           return;
         }
         await orAborted(changed, signal);

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
-import type { McpServer, McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
-import type { CallToolResponse, OfferedTool, SourceStatus } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { McpServer, McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { ExecuteToolResponse, OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { ToolLog, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Holder } from "../key.ts";
 import { type CallEvent, Calls } from "./calls.ts";
@@ -97,7 +98,7 @@ export class Connection implements AsyncDisposable {
   }
 
   /** The call's progress and logs, then exactly one result. Throws when nothing was started, or the outcome is unknown. */
-  call(call: ConnectionCall): AsyncGenerator<CallToolResponse> {
+  call(call: ConnectionCall): AsyncGenerator<ExecuteToolResponse> {
     const id = `${call.sessionId} ${call.callId}`;
     return this.#calls.join(id, (tell, signal) => this.#execute(call, tell, signal), call.signal);
   }

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import type { Progress } from "@modelcontextprotocol/client";
-import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { type Tool, ToolProgressSchema, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";

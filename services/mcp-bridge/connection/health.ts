@@ -1,4 +1,4 @@
-import { Health, type HealthCheck } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { Health, type HealthCheck } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Clock, systemClock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { Health, type McpServer } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { Health, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool, ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { type Backoff, createBackoff } from "#runtime/time/backoff.ts";

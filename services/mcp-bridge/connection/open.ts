@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";

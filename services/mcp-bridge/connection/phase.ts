@@ -5,13 +5,9 @@ import {
   type McpServer,
   type McpServerStatus,
   McpServerStatusSchema,
-} from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
-import {
-  type OfferedTool,
-  OfferedToolSchema,
-  type SourceStatus,
-  SourceStatusSchema,
-} from "#gen/toolbus/tool/v1/provider_pb.ts";
+} from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { type OfferedTool, OfferedToolSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { type SourceStatus, SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Holder } from "../key.ts";
 import type { HealthFinding } from "./health.ts";

@@ -1,8 +1,9 @@
-import { McpServerService, type McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
-import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { instanceService } from "#runtime/bus/ownership.ts";
-import { type ClientForOptions, clientFor } from "#runtime/rpc/client.ts";
+import { type ClientForOptions, clientFor } from "../../clients.ts";
 import type { Part } from "../fleet.ts";
 import type { Peer } from "../provider.ts";
 import { HOPS_HEADER, OWN_PART_HEADER } from "../routes.ts";
@@ -14,25 +15,25 @@ const PART_TIMEOUT_MS = 15_000;
 
 /** The other instances of this service, as clients of what each of them serves under its own name. */
 export function createPeers(bus: Bus, service: string, interceptors: Interceptors) {
-  const roomOf = (instance: string) => ({ room: instanceService(service, instance), interceptors });
+  const clientOptionsOf = (instance: string) => ({ process: instanceService(service, instance), interceptors });
 
   function peer(instance: string, hops: number): Peer {
-    const client = clientFor(bus, ToolProviderService, roomOf(instance));
+    const client = clientFor(bus, ToolProviderService, clientOptionsOf(instance));
     const headers = { [HOPS_HEADER]: String(hops) };
     return {
-      listTools: (request, signal) => client.listTools(asked(request), { headers, signal }),
-      watchTools: (request, signal) => client.watchTools(asked(request), { headers, signal }),
-      callTool: (request, signal) => client.callTool(request, { headers, signal }),
+      listTools: (request, signal) => client.listProvidedTools(asked(request), { headers, signal }),
+      watchTools: (request, signal) => client.watchProvidedTools(asked(request), { headers, signal }),
+      callTool: (request, signal) => client.executeTool(request, { headers, signal }),
     };
   }
 
   function partOf(instance: string): Part {
-    const client = clientFor(bus, McpServerService, roomOf(instance));
+    const client = clientFor(bus, McpServerService, clientOptionsOf(instance));
     const headers = { [OWN_PART_HEADER]: "1" };
     const options = (signal: AbortSignal) => ({ headers, signal, timeoutMs: PART_TIMEOUT_MS });
     return {
       list: async (sessionId, signal) => (await client.listServers({ sessionId }, options(signal))).connections,
-      release: async (holder, signal) => (await client.releaseScope(holder, options(signal))).closed,
+      release: async (holder, signal) => (await client.closeConnections(holder, options(signal))).closed,
       watch: (sessionId, signal) => statusesOf(client.watchHealth({ sessionId }, { headers, signal })),
     };
   }

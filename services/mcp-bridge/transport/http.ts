@@ -12,7 +12,7 @@ import {
   type TransportSendOptions,
 } from "@modelcontextprotocol/client";
 import { Agent, fetch as undiciFetch } from "undici";
-import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { followEvents } from "./event-stream.ts";
 import type { TransportContext, TransportModule } from "./module.ts";

@@ -1,4 +1,4 @@
-import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { http } from "./http.ts";
 import type { TransportModule } from "./module.ts";

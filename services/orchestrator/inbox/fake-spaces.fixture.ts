@@ -2,9 +2,11 @@
 
 import { create } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { type InboxEvent, InboxEventSchema, MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
-import { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
-import { MemoryService } from "#gen/toolbus/spaces/v1/memory_pb.ts";
+import { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
+import { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
+import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
+import { MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
 
 export interface FakeSpaces {
   /** Goes behind the instructions of every run. */
@@ -24,11 +26,13 @@ export function createFakeSpaces(): FakeSpaces {
     waiting,
     acknowledged,
     routes(router) {
-      router.service(MemoryService, {
+      router.service(RunContextService, {
         getRunContext: (request) => ({ instructions: spaces.instructions, events: of(request) }),
       });
       router.service(InboxService, {
         listInbox: (request) => ({ events: of(request) }),
+      });
+      router.service(InboxDeliveryService, {
         acknowledgeInbox({ eventIds }) {
           acknowledged.push(...eventIds);
           for (const eventId of eventIds) {

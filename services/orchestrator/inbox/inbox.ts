@@ -1,4 +1,4 @@
-import type { InboxEvent } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 
 /** What waits for an agent of a session, and what its runs are told besides. Kept elsewhere: each look may fail. */
 export interface Inbox {

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { acceptRun } from "../run/acceptance.ts";

@@ -1,7 +1,8 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { type Run, RunStatus, SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
+import { type Run, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { readAuditBackwards } from "#runtime/audit/trail.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter } from "../loop/fake-router.fixture.ts";

@@ -12,9 +12,10 @@
 import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
-import { type InboxEvent, MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
 import { type AcceptanceOptions, acceptRun } from "../run/acceptance.ts";
 import type { SessionSource } from "../run/creation.ts";
 import { foldLog } from "../run/fold.ts";

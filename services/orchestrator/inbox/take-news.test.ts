@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { InboxEvent } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { noNews, openRun } from "../loop/loop-run.fixture.ts";
 import { inboxEvent } from "./fake-spaces.fixture.ts";
 import type { News } from "./take-news.ts";

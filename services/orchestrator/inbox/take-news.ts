@@ -8,7 +8,7 @@
 
 import { create } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { InboxEvent } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import type { ClaimedRun } from "../run/claim.ts";
 import type { Told } from "./inbox.ts";
 

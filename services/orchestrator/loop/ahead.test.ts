@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { RunDelta, RunEvent } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunDelta, RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";

@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { RunBoundsSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { RunBoundsSchema } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
 import type { RunState } from "../run/fold.ts";
 import type { Spent } from "../run/spent.ts";
 import type { RunLimits } from "./limits.ts";

@@ -3,7 +3,7 @@
  * An id that comes twice in one turn marks the second call, which is refused wherever the run goes on.
  */
 
-import type { TurnCommitted } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { Turn } from "../run/fold.ts";
 
 const duplicateMark = "duplicate_";

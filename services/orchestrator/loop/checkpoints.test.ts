@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { RunEvent, TextCheckpoint } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { TextCheckpoint } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { claimRun, Superseded } from "../run/claim.ts";

@@ -1,5 +1,6 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import type { FunctionCall, Item, RunDelta } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { FunctionCall, Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { News } from "../inbox/take-news.ts";
 import type { ShowingParts } from "../showing/showing.ts";

@@ -4,7 +4,7 @@
  */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { type RunDelta, RunDeltaSchema, type RunReset, RunResetSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunDelta, RunDeltaSchema, type RunReset, RunResetSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { Piece } from "../model/attempt.ts";
 import { forgetAtBeat, sendAtBeat } from "./delta-beat.ts";
 

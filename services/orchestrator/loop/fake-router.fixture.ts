@@ -4,14 +4,14 @@
  */
 
 import { create, isMessage, type MessageInitShape } from "@bufbuild/protobuf";
+import { type ToolResult, ToolResultSchema, type ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import {
   type CallToolRequest,
   CallToolRequestSchema,
   type CallToolResponse,
   CallToolResponseSchema,
   ListToolsResponseSchema,
-} from "#gen/toolbus/router/v1/tool_router_pb.ts";
-import { type ToolResult, ToolResultSchema, type ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+} from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { ToolRouter } from "./tool-router.ts";
 

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { ListToolsResponseSchema } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { ListToolsResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { createKnownLists } from "./known-lists.ts";
 
 const list = (toolsRevision: string, ...names: string[]) =>

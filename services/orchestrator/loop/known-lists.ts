@@ -1,4 +1,4 @@
-import type { ListToolsResponse } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import type { ListToolsResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 
 /** Lists of tools that are alike for many sessions, the last of each agent: the router tells only what differs from them. */
 export interface KnownLists {

@@ -7,13 +7,8 @@ import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provid
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll } from "vitest";
 import { AgentSchema, LimitsSchema, ModelSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import {
-  FunctionCallOutputSchema,
-  Role,
-  type RunAcceptedSchema,
-  type RunDelta,
-  RunOptionsSchema,
-} from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunAcceptedSchema, RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { FunctionCallOutputSchema, Role, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import type { News } from "../inbox/take-news.ts";

@@ -17,7 +17,8 @@
  */
 
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type RunReset, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunReset } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { takeNews } from "../inbox/take-news.ts";

@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import fc from "fast-check";
-import { type Item, ItemSchema, Role, type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { foldEvent, openCalls, type RunState } from "../run/fold.ts";
 import type { EventBody } from "../run/journal.ts";
 import { callIdsOfTurn, takenCallIds } from "./call-ids.ts";

@@ -4,7 +4,7 @@ import type {
   CallToolResponse,
   ListToolsRequestSchema,
   ListToolsResponse,
-} from "#gen/toolbus/router/v1/tool_router_pb.ts";
+} from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 
 import type { CallGrave } from "../run/cancellation.ts";
 
@@ -14,7 +14,7 @@ export interface RouterCallOptions {
   readonly principal: string;
 }
 
-/** The router as the loop needs it: `ToolRouterService`, its failures as `Failure`. */
+/** The router as the loop needs it: `ToolService`, its failures as `Failure`. */
 export interface ToolRouter extends CallGrave {
   /** Lists are not to be changed: who asks for one that another run has gets the same object. */
   listTools(

@@ -1,7 +1,7 @@
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
-import type { ListToolsResponse, ModelTool } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect, ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { ListToolsResponse, ModelTool } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { modelToolFromTool } from "../model/call-options.ts";
 
 /** What a name that the model uses leads to. */

@@ -9,7 +9,8 @@
  */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { type Item, ItemSchema, Role, type RunDelta } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Ending } from "#runtime/time/ending.ts";
 import { type Answer, AnswerTooLarge, type SpokenPart, takeAttempt, type Used } from "../model/attempt.ts";
 import { callOptionsFromModelOptions } from "../model/call-options.ts";

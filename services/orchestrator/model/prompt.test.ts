@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Item, ItemSchema, Role, TurnCommittedSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { TurnCommittedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Turn } from "../run/fold.ts";
 import { itemsFromTurns } from "../run/view.ts";

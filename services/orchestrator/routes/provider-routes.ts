@@ -1,5 +1,5 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
@@ -18,16 +18,16 @@ export function providerRoutes(options: FollowOptions): ServiceImpl<typeof ToolP
     reason: "agents are offered without a source",
   });
   return {
-    listTools: ({ scope, sources }, { signal }) =>
+    listProvidedTools: ({ scope, sources }, { signal }) =>
       sources.length > 0 ? { sources: sources.map(refused) } : offer(scope, signal),
-    async *watchTools({ scope, sources }, context) {
+    async *watchProvidedTools({ scope, sources }, context) {
       using ending = openEnding(context.signal, stopping);
       const signal = ending.signal;
       yield sources.length > 0 ? { sources: sources.map(refused) } : await offer(scope, signal);
       await unlessAborted(new Promise<never>(() => {}), signal).catch(() => {}); // the end that was waited for
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again");
     },
-    callTool: (request, { signal }) => callSubAgent(options, request, signal),
+    executeTool: (request, { signal }) => callSubAgent(options, request, signal),
     releaseScope: () => ({}), // what a scope's calls started belongs to the runs that called
   };
 }

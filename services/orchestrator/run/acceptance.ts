@@ -8,7 +8,7 @@
  */
 
 import { randomBytes } from "node:crypto";
-import type { RunAccepted } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunAccepted } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Beginnings } from "../session/beginnings.ts";

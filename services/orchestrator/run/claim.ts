@@ -11,7 +11,7 @@
  *     log stays out of it.
  */
 
-import type { RunReset } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunReset } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { lastCheckpoint } from "./draft.ts";
 import type { RunState } from "./fold.ts";
 import type { EventBody, RunJournal } from "./journal.ts";

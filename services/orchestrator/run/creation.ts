@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
-import type { CreateRunRequest } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { RunAcceptedSchema, type RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { CreateRunRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";

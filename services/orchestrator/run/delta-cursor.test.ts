@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type RunDelta, RunDeltaSchema, RunResetSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunDelta, RunDeltaSchema, RunResetSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type DeltaCursor, type Shown, stepFromCommit, stepFromDelta, stepFromSnapshot } from "./delta-cursor.ts";
 
 function delta(attempt: number, n: number, text = `${n} `): RunDelta {

@@ -4,7 +4,7 @@
  */
 
 import { create } from "@bufbuild/protobuf";
-import { type RunDelta, type RunReset, RunResetSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunDelta, type RunReset, RunResetSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 
 export interface DeltaCursor {
   readonly turn: number;

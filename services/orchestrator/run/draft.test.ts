@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { RunResetSchema, TextCheckpointSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunResetSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { TextCheckpointSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type Draft, draftAfter, nextCheckpoint, weightOfCheckpoint } from "./draft.ts";
 
 function soFar(attempt: number, deltas: number, text: string) {

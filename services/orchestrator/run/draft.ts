@@ -13,13 +13,8 @@
  */
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import {
-  type Item,
-  type RunReset,
-  RunResetSchema,
-  type TextCheckpoint,
-  type TextCheckpointSchema,
-} from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunReset, RunResetSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { Item, TextCheckpoint, TextCheckpointSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 
 export type Draft = Readonly<Pick<TextCheckpoint, "turn" | "attempt" | "deltas" | "text">>;
 

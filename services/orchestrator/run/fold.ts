@@ -16,14 +16,14 @@ import type {
   CallShown,
   CancelRequested,
   ContextCompacted,
-  FunctionCall,
   InboxTaken,
   RunAccepted,
   RunEnded,
   RunEvent,
   RunParked,
   TurnCommitted,
-} from "#gen/toolbus/run/v1/run_pb.ts";
+} from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import {

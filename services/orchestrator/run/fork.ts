@@ -1,6 +1,7 @@
 import { clone, create } from "@bufbuild/protobuf";
-import type { ForkRunRequest } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { RunAcceptedSchema, RunForkSchema, type RunOptions, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunForkSchema, type RunOptions, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ForkRunRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { acceptRun, findAccepted } from "./acceptance.ts";

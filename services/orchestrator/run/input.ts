@@ -1,7 +1,6 @@
 /** What a client gives as conversation: refused where it cannot be right, with its place. What only looks odd is made fit. */
 
-import type { FunctionCall, FunctionCallOutput, Item } from "#gen/toolbus/run/v1/run_pb.ts";
-import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type FunctionCall, type FunctionCallOutput, type Item, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Continuation, readHistory } from "../session/history.ts";
 import type { SessionQueues } from "../session/queue.ts";

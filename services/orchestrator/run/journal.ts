@@ -14,7 +14,7 @@
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { foldEvent, type RunState } from "./fold.ts";

@@ -6,8 +6,8 @@
  *     where to go on all the same.
  */
 
-import type { ListRunsRequest } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import type { Run } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ListRunsRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
 import { entriesBackward, type QueueEntry, type QueuePages, type SessionQueues } from "../session/queue.ts";

@@ -1,5 +1,5 @@
 import { toBinary } from "@bufbuild/protobuf";
-import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { RunLog, StoredEvent } from "./journal.ts";
 import { refuseTooLargeEvent } from "./too-large.ts";
 

@@ -2,7 +2,8 @@
 
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type FunctionCallOutput, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { FunctionCallOutput } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isTooDeep } from "#runtime/schema/depth.ts";

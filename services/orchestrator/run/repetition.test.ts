@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { CreateRunRequestSchema, ForkRunRequestSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { CreateRunRequestSchema, ForkRunRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createFakeRouter } from "../loop/fake-router.fixture.ts";

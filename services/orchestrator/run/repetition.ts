@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { clone, create, equals } from "@bufbuild/protobuf";
-import { type RunAccepted, RunAcceptedSchema, type RunOptions, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type RunOptions, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { RunState } from "./fold.ts";
 

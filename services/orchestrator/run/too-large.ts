@@ -1,4 +1,4 @@
-import type { RunEvent } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 
 const reason = "MESSAGE_TOO_LARGE";

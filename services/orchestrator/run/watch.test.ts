@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { createMemoryRunLog } from "./memory-log.fixture.ts";
 import { type LiveUpdate, type WatchRequest, watchRun } from "./watch.ts";
 

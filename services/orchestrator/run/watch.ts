@@ -17,8 +17,8 @@
  */
 
 import { create } from "@bufbuild/protobuf";
-import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import type { RunEvent, TurnCommitted } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunEvent, TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { notFound } from "./answers.ts";

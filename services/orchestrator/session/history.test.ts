@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { type Item, ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
-import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal, type EventBody } from "../run/journal.ts";
 import { createMemoryRunLog } from "../run/memory-log.fixture.ts";

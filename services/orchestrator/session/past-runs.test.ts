@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { QueuedRunSchema, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { QueuedRunSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
+import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { foldLog } from "../run/fold.ts";
 import { createMemory } from "./past-runs.ts";
 

@@ -8,7 +8,7 @@
  */
 
 import { create } from "@bufbuild/protobuf";
-import { type QueuedRun, QueuedRunSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type QueuedRun, QueuedRunSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { RunState } from "../run/fold.ts";
 import { createJournal, type RunJournal, type RunLog } from "../run/journal.ts";

@@ -5,7 +5,8 @@
  */
 
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { type RunEvent, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openJournal } from "../run/journal.ts";
 import { wakeAt } from "./wake.ts";
 import type { WorkerOptions } from "./worker-options.ts";

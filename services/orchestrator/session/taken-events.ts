@@ -6,7 +6,7 @@
  */
 
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import type { InboxEvent } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import type { RunLog } from "../run/journal.ts";
 import { pastRunsOf } from "./past-runs.ts";
 import type { QueueEntry, SessionQueues } from "./queue.ts";

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Agent, Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import type { RunDelta } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";

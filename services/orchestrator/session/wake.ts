@@ -1,4 +1,4 @@
-import type { SessionWake } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { SessionWake } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 
 /** A wake-up in the hands of this process, which keeps it alive until it is put down in one of three ways. */

@@ -1,6 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { RunAcceptedSchema, RunStatus, SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
+import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { acceptRun } from "../run/acceptance.ts";

@@ -13,7 +13,7 @@
  */
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { CallShown } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { CallShown } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type ToolMessageSchema, ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";

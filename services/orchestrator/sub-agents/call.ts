@@ -12,8 +12,9 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { SubAgent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { ItemSchema, Role, type RunAccepted, RunAcceptedSchema, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { CallToolRequest } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { ExecuteToolRequest } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { ItemSchema, Role, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { limitsFrom } from "../loop/limits.ts";
@@ -43,7 +44,7 @@ export function findRunOfCall(options: AcceptanceOptions, callId: string): Promi
 /** Finds or starts the run of a call. Throws when nothing was started. */
 export async function startSubAgent(
   options: SubAgentOptions,
-  request: CallToolRequest,
+  request: ExecuteToolRequest,
   signal: AbortSignal,
 ): Promise<Started> {
   const { callId, tool, scope } = request;
@@ -74,7 +75,7 @@ export async function startSubAgent(
 }
 
 function acceptedOf(
-  { callId, argumentsJson, scope, deadline }: CallToolRequest,
+  { callId, argumentsJson, scope, deadline }: ExecuteToolRequest,
   call: { sessionId: string; offered: SubAgent; caller: Caller; nowMs: number },
 ): RunAccepted {
   const { sessionId, offered, caller, nowMs } = call;

@@ -1,10 +1,11 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { type RunEnded, type RunEvent, RunStatus, RunStatusSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import {
-  type CallToolRequest,
-  type CallToolResponse,
-  CallToolResponseSchema,
-} from "#gen/toolbus/tool/v1/provider_pb.ts";
+  type ExecuteToolRequest,
+  type ExecuteToolResponse,
+  ExecuteToolResponseSchema,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { RunEnded, RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunStatus, RunStatusSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -27,9 +28,9 @@ const partingMs = 10_000;
 /** The call of a sub-agent: what its run does, then what came of it. */
 export async function* callSubAgent(
   options: FollowOptions,
-  request: CallToolRequest,
+  request: ExecuteToolRequest,
   signal: AbortSignal,
-): AsyncGenerator<CallToolResponse> {
+): AsyncGenerator<ExecuteToolResponse> {
   const started = await startSubAgent(options, request, signal);
   if (started.kind === "refused") return yield response({ case: "result", value: started.result });
   const { runId } = started;
@@ -101,8 +102,8 @@ function messageFrom({ event }: RunEvent): string {
   return calls.length === 0 ? "answers" : `calls ${calls.join(", ")}`;
 }
 
-type Told = Exclude<NonNullable<MessageInitShape<typeof CallToolResponseSchema>["event"]>, { case?: undefined }>;
+type Told = Exclude<NonNullable<MessageInitShape<typeof ExecuteToolResponseSchema>["event"]>, { case?: undefined }>;
 
-function response(event: Told): CallToolResponse {
-  return create(CallToolResponseSchema, { event } as MessageInitShape<typeof CallToolResponseSchema>);
+function response(event: Told): ExecuteToolResponse {
+  return create(ExecuteToolResponseSchema, { event } as MessageInitShape<typeof ExecuteToolResponseSchema>);
 }

@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { AgentSchema, SubAgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ExecuteToolRequestSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { SessionSchema } from "#gen/toolbus/session/v1/session_pb.ts";
-import { CallToolRequestSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createFakeRouter } from "../loop/fake-router.fixture.ts";
 import { acceptRun } from "../run/acceptance.ts";
@@ -32,7 +32,7 @@ function openOptions() {
     sessions: { createSession: async (agent, { sessionId: id = "" }) => create(SessionSchema, { id, agent }) },
   };
   const scope = { sessionId: "boss-1", agent: "boss", principal: "ada" };
-  const request = create(CallToolRequestSchema, {
+  const request = create(ExecuteToolRequestSchema, {
     callId,
     tool: "agent_helper",
     argumentsJson: '{"input":"x"}',

@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Agent, SubAgent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import type { OfferedToolSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { OfferedToolSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Effect, ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Agents } from "../session/turn-loop.ts";
 

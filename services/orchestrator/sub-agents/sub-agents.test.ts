@@ -3,11 +3,12 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SubAgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { type Run, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
-import { type RunBounds, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { RunBounds } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
 import { Effect, ExecutionType, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { until } from "#runtime/time/until.ts";
+import { clientFor } from "../../clients.ts";
 import { createFakeRouter, type FakeTool } from "../loop/fake-router.fixture.ts";
 import { follow, openWorld, userItem, type World } from "../orchestrator.fixture.ts";
 import { sessionOfCall } from "./called-session.ts";
@@ -34,7 +35,7 @@ async function callProvider(call: Call, signal = new AbortController().signal): 
   const { sessionId, agent, runId, bounds, ...rest } = call;
   const scope = { sessionId, agent, runId, principal: "ada", agentRevision: 1 };
   const deadline = timestampFromMs(Date.now() + 60_000);
-  for await (const { event } of provider.callTool(
+  for await (const { event } of provider.executeTool(
     { ...rest, scope, deadline, ...(bounds && { bounds }) },
     { signal },
   )) {
@@ -62,7 +63,7 @@ beforeAll(async () => {
   const subAgents = offered.map((agent) => create(SubAgentSchema, { agent, description: `Does ${agent}.` }));
   const limits = { maxDepth: 2, maxTokens: 10_000n };
   world = await openWorld({ router, limits, agent: { subAgents } });
-  provider = clientFor(world.bus, ToolProviderService, { room: "orchestrator" });
+  provider = clientFor(world.bus, ToolProviderService, { process: "orchestrator" });
   await world.openOrchestrator("one");
   await world.openOrchestrator("two");
   const asks = (agent: string, input: string) => [{ name: `agent_${agent}`, arguments: { input } }];
@@ -102,11 +103,11 @@ const childrenOf = async (parent: Run, callId = "call_1_1") =>
 describe("an agent that is offered to another", () => {
   test("LOOP-17 KIND-2 is a tool of the provider, only for the agent that may call it", async () => {
     const scope = { sessionId: "boss-1", agent: "boss" };
-    const { tools } = await provider.listTools({ scope });
+    const { tools } = await provider.listProvidedTools({ scope });
     expect(tools.map(({ tool }) => tool?.name)).toEqual(offered.map((name) => `agent_${name}`));
     expect(tools[0]?.tool).toMatchObject({ description: "Does helper.", effect: Effect.IDEMPOTENT });
-    expect((await provider.listTools({ scope: { agent: "" } })).tools).toEqual([]);
-    const { sources } = await provider.listTools({ scope, sources: [{ name: "x" }] });
+    expect((await provider.listProvidedTools({ scope: { agent: "" } })).tools).toEqual([]);
+    const { sources } = await provider.listProvidedTools({ scope, sources: [{ name: "x" }] });
     expect(sources).toMatchObject([{ source: "x", available: false }]);
   });
 

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import { createLiveUpdates } from "./live-updates.ts";
 import { tellLive } from "./stream-run-log.ts";

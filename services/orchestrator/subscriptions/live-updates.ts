@@ -12,7 +12,7 @@
 
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Msg } from "@nats-io/transport-node";
-import { WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";

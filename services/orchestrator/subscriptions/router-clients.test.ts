@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { expect, test } from "vitest";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
@@ -12,7 +12,7 @@ test("a call whose answer is left early ends at the router too", async () => {
   await using _server = await serveOnNats(bus, {
     service: "tool-router",
     routes: (router) =>
-      router.service(ToolRouterService, {
+      router.service(ToolService, {
         async *callTool(_request, { signal }) {
           yield { event: { case: "progress" as const, value: { progress: 1 } } };
           if (!signal.aborted) await once(signal, "abort");

@@ -1,15 +1,15 @@
 import type { Interceptor } from "@connectrpc/connect";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { withPrincipal } from "#runtime/rpc/identity.ts";
 import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
+import { clientFor } from "../../clients.ts";
 import { createKnownLists } from "../loop/known-lists.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import type { SessionSource } from "../run/creation.ts";
@@ -29,7 +29,7 @@ export interface RouterClients {
 }
 
 export function createRouterClients(bus: { connection: NatsConnection }, interceptors: Interceptor[]): RouterClients {
-  const tools = clientFor(bus, ToolRouterService, { interceptors });
+  const tools = clientFor(bus, ToolService, { interceptors });
   const calls = clientFor(bus, ToolCallService, { interceptors });
   const agents = clientFor(bus, AgentService, { interceptors });
   const sessions = clientFor(bus, SessionService, { interceptors });

@@ -1,11 +1,13 @@
 import type { Interceptor } from "@connectrpc/connect";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
-import { MemoryService } from "#gen/toolbus/spaces/v1/memory_pb.ts";
-import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
+import { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
+import { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
+import { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { withPrincipal } from "#runtime/rpc/identity.ts";
+import { clientFor } from "../../clients.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { Showing } from "../showing/showing.ts";
 
@@ -13,28 +15,30 @@ import type { Showing } from "../showing/showing.ts";
 const timeoutMs = 5_000;
 
 export function createInboxClient(bus: { connection: NatsConnection }, interceptors: Interceptor[]): Inbox {
-  const memory = clientFor(bus, MemoryService, { interceptors });
+  const contexts = clientFor(bus, RunContextService, { interceptors });
+  const delivery = clientFor(bus, InboxDeliveryService, { interceptors });
   const inbox = clientFor(bus, InboxService, { interceptors });
   return {
     tell: ({ sessionId, agent, principal }, signal) =>
-      ask(principal, () => memory.getRunContext({ sessionId, agent }, { signal, timeoutMs })),
+      ask(principal, () => contexts.getRunContext({ sessionId, agent }, { signal, timeoutMs })),
     list: ({ sessionId, agent, principal }, signal) =>
       ask(principal, async () => (await inbox.listInbox({ sessionId, agent }, { signal, timeoutMs })).events),
     async acknowledge({ sessionId, agent, principal }, eventIds, signal) {
       const request = { sessionId, agent, eventIds: [...eventIds] };
-      await ask(principal, () => inbox.acknowledgeInbox(request, { signal, timeoutMs }));
+      await ask(principal, () => delivery.acknowledgeInbox(request, { signal, timeoutMs }));
     },
   };
 }
 
 export function createShowingClient(bus: { connection: NatsConnection }, interceptors: Interceptor[]): Showing {
   const spaces = clientFor(bus, SpaceService, { interceptors });
+  const toolMessages = clientFor(bus, ToolMessageService, { interceptors });
   return {
     activeSpace: ({ sessionId, agent, principal }, signal) =>
       ask(principal, async () => (await spaces.getActiveSpace({ sessionId, agent }, { signal, timeoutMs })).spaceId),
     async record({ sessionId, agent, principal }, spaceId, message, signal) {
       const request = { spaceId, sessionId, agent, message };
-      await ask(principal, () => spaces.recordToolMessage(request, { signal, timeoutMs }));
+      await ask(principal, () => toolMessages.recordToolMessage(request, { signal, timeoutMs }));
     },
   };
 }

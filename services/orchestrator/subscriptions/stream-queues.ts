@@ -1,6 +1,6 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { MsgRequest } from "@nats-io/jetstream";
-import { QueuedRunSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { QueuedRunSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import { appendFenced } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";

@@ -1,5 +1,5 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { QueuedRunSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { QueuedRunSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import { lastOf } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";

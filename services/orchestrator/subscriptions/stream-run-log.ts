@@ -1,8 +1,9 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import type { StoredMsg } from "@nats-io/jetstream";
-import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { QueuedRunSchema, type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { QueuedRunSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
+import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { appendFenced, firstAfter, lastOf } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { maxMessageBytes } from "#runtime/bus/message-size.ts";

@@ -8,7 +8,7 @@
 
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type Consumer, JetStreamApiError, type JsMsg } from "@nats-io/jetstream";
-import { SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";

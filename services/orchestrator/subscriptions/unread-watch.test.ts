@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { EventBody } from "../run/journal.ts";
 import { createMemoryRunLog } from "../run/memory-log.fixture.ts";
 import { watchRun } from "../run/watch.ts";

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { z } from "zod";
-import { MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/space_pb.ts";
+import { MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { pluralOf } from "../transcript.ts";
 import { type BuiltIn, defineBuiltIn, idempotent } from "./built-in.ts";
 

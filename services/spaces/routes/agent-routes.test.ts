@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MemoryKind } from "#gen/toolbus/space/v1/space_pb.ts";
+import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { openTestSpaces, type TestSpaces, toolResult } from "../testing/test-spaces.ts";
 
 describe("what belongs to an agent: inbox, memory, built-in tools", () => {
@@ -16,28 +16,28 @@ describe("what belongs to an agent: inbox, memory, built-in tools", () => {
   test("TOOL-9 an event is delivered once, while it waits and after it joined a run", async () => {
     const owner = { sessionId: "inbox1", agent: "writer" };
     const event = toolResult(owner, "tr:call1");
-    const delivered = await Promise.all([1, 2, 3].map(() => clients.inbox.deliverEvent({ event })));
+    const delivered = await Promise.all([1, 2, 3].map(() => clients.delivery.deliverEvent({ event })));
     expect(delivered.filter(({ duplicate }) => !duplicate)).toHaveLength(1);
     expect((await clients.inbox.listInbox({ ...owner, agent: "another" })).events).toEqual([]);
     const { events } = await clients.inbox.listInbox(owner);
     expect(events.map(({ eventId }) => eventId)).toEqual(["tr:call1"]);
-    await clients.inbox.acknowledgeInbox({ ...owner, eventIds: ["tr:call1"] });
-    await clients.inbox.acknowledgeInbox({ ...owner, eventIds: ["tr:call1"] });
+    await clients.delivery.acknowledgeInbox({ ...owner, eventIds: ["tr:call1"] });
+    await clients.delivery.acknowledgeInbox({ ...owner, eventIds: ["tr:call1"] });
     expect((await clients.inbox.listInbox(owner)).events).toEqual([]);
-    expect((await clients.inbox.deliverEvent({ event })).duplicate).toBe(true);
+    expect((await clients.delivery.deliverEvent({ event })).duplicate).toBe(true);
     expect((await clients.inbox.listInbox(owner)).events).toEqual([]);
   });
 
   test("TOOL-9 a watch of an inbox gives what waits and then what comes", async () => {
     const owner = { sessionId: "inbox2", agent: "writer" };
-    await clients.inbox.deliverEvent({ event: toolResult(owner, "tr:first") });
+    await clients.delivery.deliverEvent({ event: toolResult(owner, "tr:first") });
     const stream = clients.inbox.watchInbox(owner);
     const ids: (string | undefined)[] = [];
     for await (const { event } of stream) {
       ids.push(event?.eventId);
       if (ids.length === 2) break;
-      await clients.inbox.deliverEvent({ event: toolResult({ ...owner, agent: "another" }, "tr:foreign") });
-      await clients.inbox.deliverEvent({ event: toolResult(owner, "tr:second") });
+      await clients.delivery.deliverEvent({ event: toolResult({ ...owner, agent: "another" }, "tr:foreign") });
+      await clients.delivery.deliverEvent({ event: toolResult(owner, "tr:second") });
     }
     expect(ids).toEqual(["tr:first", "tr:second"]);
   });
@@ -60,7 +60,7 @@ describe("what belongs to an agent: inbox, memory, built-in tools", () => {
 
   test("KIND-2 the built-in tools are offered and called as those of any provider", async () => {
     await room.openSpace("tools", "reader");
-    const { tools } = await clients.provider.listTools({});
+    const { tools } = await clients.provider.listProvidedTools({});
     expect(tools.map(({ source, tool }) => [source, tool?.visible])).toEqual(tools.map(() => ["", false]));
     const call = async (tool: string, value: object) => {
       const request = {
@@ -69,7 +69,7 @@ describe("what belongs to an agent: inbox, memory, built-in tools", () => {
         argumentsJson: JSON.stringify(value),
         scope: { sessionId: "t1", agent: "bot" },
       };
-      for await (const { event } of clients.provider.callTool(request)) {
+      for await (const { event } of clients.provider.executeTool(request)) {
         if (event.case === "result") return { ...JSON.parse(event.value.outputJson), isError: event.value.isError };
       }
     };
@@ -89,7 +89,7 @@ describe("what belongs to an agent: inbox, memory, built-in tools", () => {
 
   test("KIND-2 a watch of the built-in tools gives them at once and ends with its caller", async () => {
     const watching = new AbortController();
-    const iterator = clients.provider.watchTools({}, { signal: watching.signal })[Symbol.asyncIterator]();
+    const iterator = clients.provider.watchProvidedTools({}, { signal: watching.signal })[Symbol.asyncIterator]();
     expect((await iterator.next()).value.tools.length).toBeGreaterThan(10);
     watching.abort();
     await expect(iterator.next()).rejects.toThrow(/canceled/);

@@ -19,7 +19,7 @@ describe("answers of people", () => {
   afterAll(() => stack.disposeAsync());
 
   const show = (callId: string, status: Status = Status.REQUIRES_ACTION) =>
-    room.clients.spaces.recordToolMessage({
+    room.clients.toolMessages.recordToolMessage({
       ...{ spaceId, sessionId: "asked-asker", agent: "asker" },
       message: { callId, tool: "ask", status },
     });
@@ -108,7 +108,7 @@ describe("answers of people", () => {
   test("TOOL-10 a result that is too large is shown shortened, and does not leave its call running", async () => {
     await show("large", Status.RUNNING);
     const outputJson = JSON.stringify("x".repeat(3 * 1_024 * 1_024));
-    await room.clients.spaces.recordToolMessage({
+    await room.clients.toolMessages.recordToolMessage({
       ...{ spaceId, sessionId: "asked-asker", agent: "asker" },
       message: { callId: "large", tool: "ask", status: Status.COMPLETE, result: { outputJson } },
     });

@@ -1,5 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
+import type { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
+import type { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -15,17 +16,8 @@ export interface InboxParts {
 
 export function inboxRoutes({ inbox, sessions, stopping }: InboxParts): ServiceImpl<typeof InboxService> {
   return {
-    async deliverEvent({ event }, context) {
-      const given = event ?? refuse("invalid_argument", "event: is required");
-      if (given.sessionId !== "" && given.agent !== "") await sessions.ownerFor(given, askerOf(context));
-      return inbox.deliver(given);
-    },
     async listInbox(request, context) {
       return { events: await inbox.list(await sessions.ownerFor(request, askerOf(context))) };
-    },
-    async acknowledgeInbox(request, context) {
-      await inbox.acknowledge(await sessions.ownerFor(request, askerOf(context)), request.eventIds);
-      return {};
     },
     async *watchInbox(request, context) {
       const owner = await sessions.ownerFor(request, askerOf(context));
@@ -33,6 +25,24 @@ export function inboxRoutes({ inbox, sessions, stopping }: InboxParts): ServiceI
       const ends = ending.signal;
       for await (const event of inbox.follow(owner, request.fromSequence, ends)) yield { event };
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again from the last sequence");
+    },
+  };
+}
+
+/** What other services tell the inbox. */
+export function inboxDeliveryRoutes({
+  inbox,
+  sessions,
+}: Pick<InboxParts, "inbox" | "sessions">): ServiceImpl<typeof InboxDeliveryService> {
+  return {
+    async deliverEvent({ event }, context) {
+      const given = event ?? refuse("invalid_argument", "event: is required");
+      if (given.sessionId !== "" && given.agent !== "") await sessions.ownerFor(given, askerOf(context));
+      return inbox.deliver(given);
+    },
+    async acknowledgeInbox(request, context) {
+      await inbox.acknowledge(await sessions.ownerFor(request, askerOf(context)), request.eventIds);
+      return {};
     },
   };
 }

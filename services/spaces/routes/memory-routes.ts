@@ -1,5 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { MemoryService } from "#gen/toolbus/spaces/v1/memory_pb.ts";
+import type { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
+import type { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
 import type { Memory } from "../memory.ts";
 import type { Owner } from "../owner.ts";
@@ -9,10 +10,9 @@ import type { Sessions } from "../sessions.ts";
 export interface MemoryParts {
   memory: Memory;
   sessions: Sessions;
-  runContext: (owner: Owner) => Promise<RunContext>;
 }
 
-export function memoryRoutes({ memory, sessions, runContext }: MemoryParts): ServiceImpl<typeof MemoryService> {
+export function memoryRoutes({ memory, sessions }: MemoryParts): ServiceImpl<typeof MemoryService> {
   return {
     async setEntries(request, context) {
       await memory.set(await sessions.ownerFor(request, askerOf(context)), request.entries);
@@ -26,8 +26,17 @@ export function memoryRoutes({ memory, sessions, runContext }: MemoryParts): Ser
       const owner = await sessions.ownerFor(request, askerOf(context));
       return { entries: await memory.list(owner, request.kind) };
     },
-    async getRunContext(request, context) {
-      return runContext(await sessions.ownerFor(request, askerOf(context)));
-    },
+  };
+}
+
+export interface RunContextParts {
+  sessions: Sessions;
+  runContext: (owner: Owner) => Promise<RunContext>;
+}
+
+/** What a run of the agent starts with. */
+export function runContextRoutes({ sessions, runContext }: RunContextParts): ServiceImpl<typeof RunContextService> {
+  return {
+    getRunContext: async (request, context) => runContext(await sessions.ownerFor(request, askerOf(context))),
   };
 }

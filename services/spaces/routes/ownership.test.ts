@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MemoryKind, ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
+import { ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
 import { clientsOn, openTestSpaces, type TestSpaces, toolResult } from "../testing/test-spaces.ts";
 
 describe("whose session it is", () => {
@@ -27,15 +28,15 @@ describe("whose session it is", () => {
       leaveSpace: () => mallory.spaces.leaveSpace(owner),
       getActiveSpace: () => mallory.spaces.getActiveSpace(owner),
       sendMessage: () => mallory.spaces.sendMessage({ ...owner, spaceId: "hall", text: "x" }),
-      recordToolMessage: () => mallory.spaces.recordToolMessage({ ...owner, spaceId: "hall", message }),
-      deliverEvent: () => mallory.inbox.deliverEvent({ event: toolResult(owner, "tr:x") }),
+      recordToolMessage: () => mallory.toolMessages.recordToolMessage({ ...owner, spaceId: "hall", message }),
+      deliverEvent: () => mallory.delivery.deliverEvent({ event: toolResult(owner, "tr:x") }),
       listInbox: () => mallory.inbox.listInbox(owner),
-      acknowledgeInbox: () => mallory.inbox.acknowledgeInbox({ ...owner, eventIds: ["x"] }),
+      acknowledgeInbox: () => mallory.delivery.acknowledgeInbox({ ...owner, eventIds: ["x"] }),
       watchInbox: () => first(mallory.inbox.watchInbox(owner)),
       setEntries: () => mallory.memory.setEntries({ ...owner, entries }),
       deleteEntries: () => mallory.memory.deleteEntries({ ...owner, kind: MemoryKind.GOAL, keys: ["g"] }),
       listEntries: () => mallory.memory.listEntries(owner),
-      getRunContext: () => mallory.memory.getRunContext(owner),
+      getRunContext: () => mallory.contexts.getRunContext(owner),
     };
     for (const [name, attempt] of Object.entries(attempts)) {
       await expect(attempt(), name).rejects.toThrow(/permission_denied.*session alices belongs to another caller/);
@@ -49,7 +50,8 @@ describe("whose session it is", () => {
     const call = async (clients: TestSpaces["clients"], tool: string, value: object) => {
       const scope = { ...owner, principal: "alice" };
       const request = { callId: `own-${tool}`, tool, argumentsJson: JSON.stringify(value), scope };
-      for await (const { event } of clients.provider.callTool(request)) if (event.case === "result") return event.value;
+      for await (const { event } of clients.provider.executeTool(request))
+        if (event.case === "result") return event.value;
       return undefined;
     };
     const goals = { entries: [{ key: "g", text: "t" }] };
@@ -81,19 +83,19 @@ describe("whose session it is", () => {
       { sessionId: "pair", agent: "old" },
       { sessionId: "pair", agent: "young" },
     ];
-    const { spaces, inbox, memory } = room.clients;
+    const { spaces, inbox, memory, delivery, contexts } = room.clients;
     await spaces.enterSpace({ ...old, spaceId: "hall" });
     await spaces.enterSpace({ ...young, spaceId: "library" });
     await memory.setEntries({ ...old, entries: [{ kind: MemoryKind.MEMORY, key: "m", text: "of the old" }] });
-    await inbox.deliverEvent({ event: toolResult(old, "tr:old") });
-    const [told, untold] = [await memory.getRunContext(old), await memory.getRunContext(young)];
+    await delivery.deliverEvent({ event: toolResult(old, "tr:old") });
+    const [told, untold] = [await contexts.getRunContext(old), await contexts.getRunContext(young)];
     expect([told.spaceId, told.events.length]).toEqual(["hall", 1]);
     expect(told.instructions).toContain("of the old");
     expect([untold.spaceId, untold.events.length]).toEqual(["library", 0]);
     expect(untold.instructions).not.toContain("of the old");
-    await inbox.acknowledgeInbox({ ...young, eventIds: ["tr:old"] });
-    expect((await inbox.deliverEvent({ event: toolResult(young, "tr:old") })).duplicate).toBe(false);
-    await inbox.acknowledgeInbox({ ...young, eventIds: ["tr:old"] });
+    await delivery.acknowledgeInbox({ ...young, eventIds: ["tr:old"] });
+    expect((await delivery.deliverEvent({ event: toolResult(young, "tr:old") })).duplicate).toBe(false);
+    await delivery.acknowledgeInbox({ ...young, eventIds: ["tr:old"] });
     expect((await inbox.listInbox(old)).events).toHaveLength(1);
     await spaces.leaveSpace(young);
     expect((await spaces.getActiveSpace(old)).spaceId).toBe("hall");
@@ -115,10 +117,10 @@ describe("whose session it is", () => {
 
   test("TOOL-10 an agent changes the message of no other agent's call", async () => {
     const message = { callId: "hers", tool: "ask", status: ToolMessageStatus.RUNNING };
-    await alice.spaces.recordToolMessage({ ...owner, spaceId: "hall", message });
+    await alice.toolMessages.recordToolMessage({ ...owner, spaceId: "hall", message });
     room.sessions.set("mallorys", { principal: "mallory", agent: "bot" });
     const forged = { ...message, status: ToolMessageStatus.COMPLETE };
-    const attempt = mallory.spaces.recordToolMessage({
+    const attempt = mallory.toolMessages.recordToolMessage({
       ...{ sessionId: "mallorys", agent: "bot", spaceId: "hall" },
       message: forged,
     });

@@ -1,5 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { Source, ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -10,14 +11,14 @@ import { builtInTools, callBuiltIn } from "../built-ins/built-ins.ts";
 /** The built-in tools as a provider like any other. They belong to no source and never change. */
 export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl<typeof ToolProviderService> {
   return {
-    listTools: (request) => offerFor(request.sources),
-    async *watchTools(request, context) {
+    listProvidedTools: (request) => offerFor(request.sources),
+    async *watchProvidedTools(request, context) {
       yield offerFor(request.sources);
       using ending = openEnding(context.signal, stopping);
       await untilAborted(ending.signal);
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again");
     },
-    async *callTool(request, context) {
+    async *executeTool(request, context) {
       const { sessionId = "", agent = "", principal = "" } = request.scope ?? {};
       const asker = askerOf(context);
       const isByOwner = asker === undefined || principal === "" || asker === principal;

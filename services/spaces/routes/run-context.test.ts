@@ -2,8 +2,10 @@ import { create, fromBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.ts";
-import { InboxEventSchema, MemberKind, MemoryKind } from "#gen/toolbus/space/v1/space_pb.ts";
+import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
+import { InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
+import { MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
 import { readSubject } from "#runtime/bus/read.ts";
 import { until } from "#runtime/time/until.ts";
 import { textOfEvent } from "../inbox-text.ts";
@@ -35,10 +37,10 @@ describe("what a run of an agent is told", () => {
     await until(async () => (await clients.inbox.listInbox(owner)).events.length === 1);
     const result = { outputJson: '{ "confirmed": true }', isError: false };
     const toolResult = { callId: "tc-abc", tool: "confirmAction", result };
-    await clients.inbox.deliverEvent({
+    await clients.delivery.deliverEvent({
       event: { ...owner, eventId: "tr:tc-abc", event: { case: "toolResult", value: toolResult } },
     });
-    const { events, instructions } = await clients.memory.getRunContext(owner);
+    const { events, instructions } = await clients.contexts.getRunContext(owner);
     expect(events.map(({ text }) => text)).toEqual([
       '[Husam: "Book a hotel in Tokyo"]',
       '[Tool Result: confirmAction] (callId: tc-abc) { "confirmed": true }',
@@ -52,8 +54,8 @@ describe("what a run of an agent is told", () => {
       [owner.sessionId, ""],
       [owner.sessionId, ""],
     ]);
-    await clients.inbox.acknowledgeInbox({ ...owner, eventIds: events.map(({ eventId }) => eventId) });
-    expect((await clients.memory.getRunContext(owner)).events).toEqual([]);
+    await clients.delivery.acknowledgeInbox({ ...owner, eventIds: events.map(({ eventId }) => eventId) });
+    expect((await clients.contexts.getRunContext(owner)).events).toEqual([]);
   });
 
   test("TOOL-12 goals and memories stand in the instructions, keyed, and so does where the agent is", async () => {
@@ -64,24 +66,24 @@ describe("what a run of an agent is told", () => {
       ...owner,
       entries: [entry(MemoryKind.GOAL, "ship", "Ship it\nsoon"), entry(MemoryKind.MEMORY, "color", "blue")],
     });
-    const { instructions, spaceId } = await clients.memory.getRunContext(owner);
+    const { instructions, spaceId } = await clients.contexts.getRunContext(owner);
     expect(spaceId).toBe("told");
     expect(instructions).toContain("You are in the space told");
     expect(instructions).toContain('- "ship": Ship it\n  soon');
     expect(instructions).toContain('- "color": blue');
     await clients.memory.deleteEntries({ ...owner, kind: MemoryKind.GOAL, keys: ["ship"] });
     await clients.spaces.leaveSpace(owner);
-    const later = await clients.memory.getRunContext(owner);
+    const later = await clients.contexts.getRunContext(owner);
     expect(later.instructions).toContain("Call enter_space before");
     expect(later.instructions).not.toContain("Ship it");
-    expect((await clients.memory.getRunContext(owner)).instructions).toBe(later.instructions);
+    expect((await clients.contexts.getRunContext(owner)).instructions).toBe(later.instructions);
   });
 
   test("TOOL-12 a plan with a time comes to the inbox through the bus, once, however many instances there are", async () => {
     const owner = { sessionId: "planned", agent: "planner" };
     const call = async (tool: string, value: object) => {
       const request = { callId: `p-${tool}`, tool, argumentsJson: JSON.stringify(value), scope: owner };
-      for await (const { event } of clients.provider.callTool(request)) {
+      for await (const { event } of clients.provider.executeTool(request)) {
         if (event.case === "result") return JSON.parse(event.value.outputJson);
       }
     };

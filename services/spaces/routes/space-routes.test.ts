@@ -113,7 +113,7 @@ describe("spaces", () => {
   test("TOOL-10 a shown call goes from running to complete, keeps its id and place, and reaches no inbox", async () => {
     const spaceId = await room.openSpace("shown", "doer", "other");
     const record = (status: ToolMessageStatus, more = {}) =>
-      clients.spaces.recordToolMessage({
+      clients.toolMessages.recordToolMessage({
         spaceId,
         sessionId: "shown-doer",
         agent: "doer",
@@ -144,7 +144,7 @@ describe("spaces", () => {
     const spaceId = await room.openSpace("partial", "doer");
     const { nextSequence } = await firstOf(clients.spaces.watchSpace({ spaceId }));
     for (const argumentsJson of ['{"te', '{"text":"h', '{"text":"hi"}']) {
-      await clients.spaces.recordToolMessage({
+      await clients.toolMessages.recordToolMessage({
         ...{ spaceId, sessionId: "partial-doer", agent: "doer" },
         message: { callId: "p1", tool: "say", status: ToolMessageStatus.RUNNING, argumentsJson },
       });

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { ServiceImpl } from "@connectrpc/connect";
+import type { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
 import type { Member } from "#gen/toolbus/space/v1/space_pb.ts";
-import type { SendMessageRequest, SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import type { SendMessageRequest, SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Asker } from "#runtime/failure/session-owner.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
@@ -79,6 +80,21 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
       for await (const event of log.follow(spaceId, from, ends)) yield { event, nextSequence: event.sequence + 1n };
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again from the last sequence");
     },
+    async answerToolCall(request, context) {
+      await membership.space(request.spaceId);
+      const by = personMember(principalOf(context.requestHeader), "");
+      return { message: await answers.answer(request.spaceId, { ...request, by }) };
+    },
+  };
+}
+
+/** How other services show visible calls. */
+export function toolMessageRoutes({
+  membership,
+  messages,
+  sessions,
+}: Pick<SpaceParts, "membership" | "messages" | "sessions">): ServiceImpl<typeof ToolMessageService> {
+  return {
     async recordToolMessage(request, context) {
       const { spaceId } = request;
       const owner = await sessions.ownerFor(request, askerOf(context));
@@ -86,11 +102,6 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
       const tool = request.message ?? refuse("invalid_argument", "message: is required");
       if (tool.callId === "") refuse("invalid_argument", "message.call_id: is required");
       return { message: await messages.recordTool({ spaceId, author: agentMember(owner), tool }) };
-    },
-    async answerToolCall(request, context) {
-      await membership.space(request.spaceId);
-      const by = personMember(principalOf(context.requestHeader), "");
-      return { message: await answers.answer(request.spaceId, { ...request, by }) };
     },
   };
 }

@@ -1,12 +1,12 @@
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
+import { clientFor } from "../../clients.ts";
 import type { SubmitAnswer } from "../answers.ts";
 import type { ReadSession } from "../sessions.ts";
 

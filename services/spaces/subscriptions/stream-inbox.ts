@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { clone, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { appendFenced } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";

@@ -1,19 +1,23 @@
 import { create } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { SubmitToolResultResponseSchema, ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
-import { type InboxEvent, InboxEventSchema, type SpaceEvent } from "#gen/toolbus/space/v1/space_pb.ts";
-import { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
-import { MemoryService } from "#gen/toolbus/spaces/v1/memory_pb.ts";
-import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
-import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
+import { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
+import { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
+import { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
+import type { SpaceEvent } from "#gen/toolbus/space/v1/space_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { SubmitToolResultResponseSchema, ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
+import { clientFor } from "../../clients.ts";
 import { readConfig } from "../config.ts";
 import { openService } from "../service.ts";
 
@@ -80,7 +84,10 @@ export function clientsOn(bus: TestBus, principal?: string) {
     spaces: clientFor(bus, SpaceService, { interceptors }),
     inbox: clientFor(bus, InboxService, { interceptors }),
     memory: clientFor(bus, MemoryService, { interceptors }),
-    provider: clientFor(bus, ToolProviderService, { interceptors, room: "spaces" }),
+    delivery: clientFor(bus, InboxDeliveryService, { interceptors }),
+    contexts: clientFor(bus, RunContextService, { interceptors }),
+    toolMessages: clientFor(bus, ToolMessageService, { interceptors }),
+    provider: clientFor(bus, ToolProviderService, { interceptors, process: "spaces" }),
   };
 }
 

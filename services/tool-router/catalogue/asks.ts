@@ -1,5 +1,5 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import type { Source } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { executorOfCatalogueTool, PROVIDER_BY_KIND } from "../execute/executor.ts";
 import { createNameMatcher, parseReference } from "../names.ts";

@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import type { StoredAgent } from "#gen/toolbus/router/v1/agents_pb.ts";
-import type { Provider, StoredTool } from "#gen/toolbus/router/v1/catalogue_pb.ts";
+import type { StoredAgent } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import type { Provider } from "#gen/toolbus/provider/v1/provider_pb.ts";
+import type { StoredTool } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Documents } from "../documents.ts";

@@ -1,6 +1,6 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
+import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { faultsByContract } from "./contract-faults.ts";
 

@@ -1,8 +1,9 @@
 import { create, equals } from "@bufbuild/protobuf";
 import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { type StoredAgent, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { type StoredAgent, StoredAgentSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
-import { type Provider, type StoredTool, StoredToolSchema } from "#gen/toolbus/router/v1/catalogue_pb.ts";
+import type { Provider } from "#gen/toolbus/provider/v1/provider_pb.ts";
+import { type StoredTool, StoredToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import type { Validator } from "#runtime/schema/validator.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import type { StoredAgent } from "#gen/toolbus/router/v1/agents_pb.ts";
+import type { StoredAgent } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Catalogue } from "./catalogue.ts";

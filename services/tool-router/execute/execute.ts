@@ -1,4 +1,5 @@
-import type { RunBounds, Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { RunBounds } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Answer } from "../answer.ts";
 import type { FlightControl } from "../flights.ts";

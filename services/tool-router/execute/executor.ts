@@ -1,4 +1,4 @@
-import type { Source } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 
 /** Who runs a tool. */

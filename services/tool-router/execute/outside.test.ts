@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { ToolCallState as State, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallState as State, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
@@ -23,7 +23,7 @@ function open() {
   const outside = new Outside({ store, waiters, offers, absence: { follow }, audit: () => {}, clock });
   const createdAt = timestampFromMs(clock.now());
   const facts = { callId: "c", tool: "weigh", executionType: ExecutionType.EXTERNAL, state: State.WAITING, createdAt };
-  const record = create(ToolCallRecordSchema, facts);
+  const record = create(ToolCallSchema, facts);
   records.set("c", record);
   const deadline = { at: clock.now() + 1_500, timeoutMs: 1_500 };
   const answered = outside.execute({ record, isMine: true }, false, deadline, new AbortController().signal);

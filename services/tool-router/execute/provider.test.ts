@@ -1,6 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { type CallToolResponse, CallToolResponseSchema, ScopeSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import {
+  type ExecuteToolResponse,
+  ExecuteToolResponseSchema,
+  ScopeSchema,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -12,15 +16,15 @@ import { createToolSet } from "../tool-set.ts";
 import { decideDeadline } from "./deadline.ts";
 import { createProviderExecution } from "./provider.ts";
 
-const result = create(CallToolResponseSchema, { event: { case: "result", value: { outputJson: '"ok"' } } });
+const result = create(ExecuteToolResponseSchema, { event: { case: "result", value: { outputJson: '"ok"' } } });
 
-type Attempt = (signal: AbortSignal) => AsyncIterable<CallToolResponse>;
+type Attempt = (signal: AbortSignal) => AsyncIterable<ExecuteToolResponse>;
 
 function entryFor(effect: Effect, timeoutMs = 60) {
   const offered = offer("mcp", { files: [] });
   const tools = [
     {
-      $typeName: "toolbus.tool.v1.OfferedTool" as const,
+      $typeName: "toolbus.provider.v1.OfferedTool" as const,
       source: "files",
       tool: tool("read", { effect, timeoutMs }),
     },

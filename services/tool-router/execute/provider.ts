@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
-  CallToolRequestSchema,
-  type CallToolResponse,
-  type RunBounds,
+  ExecuteToolRequestSchema,
+  type ExecuteToolResponse,
   type Scope,
-} from "#gen/toolbus/tool/v1/provider_pb.ts";
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { RunBounds } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -104,7 +104,7 @@ const REFUSALS = new Set([
 async function attempt(client: ProviderClient, call: ProviderCall, control: FlightControl): Promise<Answer> {
   const { source, tool } = call.executor;
   const { config, builtinPolicy } = call.entry.tool;
-  const request = create(CallToolRequestSchema, {
+  const request = create(ExecuteToolRequestSchema, {
     callId: call.callId,
     scope: call.scope,
     allowedTools: call.allowedTools,
@@ -143,7 +143,7 @@ async function resultOf(messages: Messages, control: FlightControl): Promise<Ans
   }
 }
 
-type Messages = AsyncIterator<CallToolResponse, unknown>;
+type Messages = AsyncIterator<ExecuteToolResponse, unknown>;
 
 /** How long a stream may go on after its result. */
 const LEAVING_MS = 1_000;

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { type OfferedTool, OfferedToolSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { type OfferedTool, OfferedToolSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
 import { createOfferJudge, MAX_TOOLS } from "./fitness.ts";

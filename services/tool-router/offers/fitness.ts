@@ -1,4 +1,4 @@
-import type { OfferedTool } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type FaultOfSchema, faultOfToolSchema, type SchemaPlace } from "#runtime/schema/tool-schema.ts";
 import { referenceFrom } from "../names.ts";

@@ -1,4 +1,9 @@
-import type { ListToolsResponse, Scope, Source, WatchToolsResponse } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type {
+  ListProvidedToolsResponse,
+  Scope,
+  WatchProvidedToolsResponse,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import type { Clock } from "#runtime/time/clock.ts";
@@ -121,11 +126,11 @@ export class OfferWatch {
     await clock.delay(startupMs, signal).catch(() => {}); // aborted: nobody asks any more
     if (this.#isSettled) return;
     this.#fail(
-      `did not list its tools within ${startupMs} ms: the first message of WatchTools has to tell them at once`,
+      `did not list its tools within ${startupMs} ms: the first message of WatchProvidedTools has to tell them at once`,
     );
   }
 
-  #take(told: ListToolsResponse | WatchToolsResponse): void {
+  #take(told: ListProvidedToolsResponse | WatchProvidedToolsResponse): void {
     const { tools, faults, told: unfit } = this.#options.judge(told.tools);
     const isAlike = told.alikeInAllScopes && this.ask.sources.length === 0;
     this.#settle({ ...this.#offer, tools, faults, unfit, sources: told.sources, failure: "", isAlike });

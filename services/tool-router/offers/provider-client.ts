@@ -1,11 +1,11 @@
 import type {
-  CallToolRequest,
-  CallToolResponse,
-  ListToolsResponse,
+  ExecuteToolRequest,
+  ExecuteToolResponse,
+  ListProvidedToolsResponse,
   Scope,
-  Source,
-  WatchToolsResponse,
-} from "#gen/toolbus/tool/v1/provider_pb.ts";
+  WatchProvidedToolsResponse,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 
 export interface ListRequest {
   scope: Scope;
@@ -23,9 +23,9 @@ export interface CallOptions {
 export interface ProviderClient {
   /** Where it is: changes when the provider's entry in the catalogue does. */
   readonly address: string;
-  listTools(request: ListRequest, options: CallOptions): Promise<ListToolsResponse>;
-  watchTools(request: ListRequest, options: CallOptions): AsyncIterable<WatchToolsResponse>;
-  callTool(request: CallToolRequest, options: CallOptions): AsyncIterable<CallToolResponse>;
+  listTools(request: ListRequest, options: CallOptions): Promise<ListProvidedToolsResponse>;
+  watchTools(request: ListRequest, options: CallOptions): AsyncIterable<WatchProvidedToolsResponse>;
+  callTool(request: ExecuteToolRequest, options: CallOptions): AsyncIterable<ExecuteToolResponse>;
   /** The scope is over; gives how much was closed. */
   releaseScope(scope: Scope, options: CallOptions): Promise<number>;
 }

@@ -1,6 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { ScopeSchema, type WatchToolsResponse, WatchToolsResponseSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import {
+  ScopeSchema,
+  type WatchProvidedToolsResponse,
+  WatchProvidedToolsResponseSchema,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
@@ -10,10 +14,10 @@ import { createOfferJudge } from "./fitness.ts";
 import type { ProviderClient } from "./provider-client.ts";
 import { ScopeOffers } from "./scope-offers.ts";
 
-type Stream = (signal: AbortSignal) => AsyncIterable<WatchToolsResponse>;
+type Stream = (signal: AbortSignal) => AsyncIterable<WatchProvidedToolsResponse>;
 
 const offering = (...names: string[]) =>
-  create(WatchToolsResponseSchema, { tools: names.map((name) => ({ source: "", tool: { name } })) });
+  create(WatchProvidedToolsResponseSchema, { tools: names.map((name) => ({ source: "", tool: { name } })) });
 
 function providerOf(streams: Stream[]): ProviderClient & { opened: () => number } {
   let opened = 0;
@@ -68,7 +72,7 @@ test("ORCH-6 a provider that hangs or is down is unavailable with its reason, an
   expect(offers.isSettled).toBe(true);
   expect(told).toEqual([
     "down: nobody serves it",
-    "hung: did not list its tools within 5000 ms: the first message of WatchTools has to tell them at once",
+    "hung: did not list its tools within 5000 ms: the first message of WatchProvidedTools has to tell them at once",
   ]);
 });
 

@@ -1,4 +1,4 @@
-import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { CALLER_PROVIDER, type Offer } from "../tool-set.ts";
 import type { JudgeOffer } from "./fitness.ts";

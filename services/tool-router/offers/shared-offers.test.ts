@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import {
-  ListToolsResponseSchema,
+  ListProvidedToolsResponseSchema,
   ScopeSchema,
-  type WatchToolsResponse,
-  WatchToolsResponseSchema,
-} from "#gen/toolbus/tool/v1/provider_pb.ts";
+  type WatchProvidedToolsResponse,
+  WatchProvidedToolsResponseSchema,
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
@@ -22,13 +22,16 @@ function createProvider(address: string, alikeInAllScopes: boolean) {
   let change = Promise.withResolvers<void>();
   const counts = { open: 0, opened: 0, listed: 0 };
   const offer = () => ({ tools: names.map((name) => ({ source: "", tool: { name } })), alikeInAllScopes: isAlike });
-  async function* watchTools(_: unknown, { signal }: { signal: AbortSignal }): AsyncGenerator<WatchToolsResponse> {
+  async function* watchTools(
+    _: unknown,
+    { signal }: { signal: AbortSignal },
+  ): AsyncGenerator<WatchProvidedToolsResponse> {
     counts.open += 1;
     counts.opened += 1;
     try {
       while (!signal.aborted) {
         const changed = change.promise;
-        yield create(WatchToolsResponseSchema, offer());
+        yield create(WatchProvidedToolsResponseSchema, offer());
         await Promise.race([changed, ended(signal)]);
       }
     } finally {
@@ -40,7 +43,7 @@ function createProvider(address: string, alikeInAllScopes: boolean) {
     watchTools,
     async listTools() {
       counts.listed += 1;
-      return create(ListToolsResponseSchema, offer());
+      return create(ListProvidedToolsResponseSchema, offer());
     },
     callTool: () => {
       throw new Error("not asked for");

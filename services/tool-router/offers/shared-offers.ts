@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { ScopeSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { type Ask, OfferWatch, type OfferWatchOptions } from "./offer-watch.ts";
 
 /** An offer that a scope shares with others, until it is disposed. */

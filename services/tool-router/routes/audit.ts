@@ -1,5 +1,5 @@
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import { type AuditFilter, AuditService } from "#gen/toolbus/router/v1/audit_pb.ts";
+import { type AuditFilter, AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
 import type { Calls } from "../call.ts";
@@ -20,7 +20,7 @@ export interface CallRoutes {
 }
 
 export function routeCalls(router: ConnectRouter, { calls, contexts, sessions, ownership, spaces }: CallRoutes): void {
-  router.service(ToolRouterService, {
+  router.service(ToolService, {
     async listTools(request, context) {
       const { signal } = context;
       await ownership.requireSession(request.sessionId, askerOf(context));

@@ -1,6 +1,7 @@
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
-import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { ProviderService } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
+import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -52,7 +53,7 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
       }
     },
   });
-  router.service(CatalogueService, {
+  router.service(ToolCatalogService, {
     async applyTool({ tool }, context) {
       requireFor("to apply a tool", context);
       return { tool: await editor.applyTool(tool!, BY_RPC) };
@@ -66,6 +67,8 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
       await editor.removeTool(name, BY_RPC);
       return {};
     },
+  });
+  router.service(ProviderService, {
     async applyProvider({ provider }, context) {
       requireFor("to apply a provider", context);
       return { provider: await editor.applyProvider(provider!) };

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { type ToolCallRecord, ToolCallService, type WatchNotice } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallService, type WatchNotice } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { placeFromToken, tokenFromPlace } from "#runtime/rpc/page-token.ts";
@@ -74,7 +75,7 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
     async listToolCalls({ sessionId, states, pageSize, pageToken }, context) {
       const asker = askerOf(context);
       await ownership.requireSession(sessionId, asker);
-      const isShown = ({ value }: Stored<ToolCallRecord>) =>
+      const isShown = ({ value }: Stored<ToolCall>) =>
         value.tool !== "" && // a cancellation of a call that never came
         isShownTo(value, asker) &&
         (sessionId === "" || value.sessionId === sessionId) &&

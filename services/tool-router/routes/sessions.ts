@@ -1,5 +1,5 @@
 import type { ConnectRouter } from "@connectrpc/connect";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { placeFromToken, tokenFromPlace } from "#runtime/rpc/page-token.ts";
 import { openEnding } from "#runtime/time/ending.ts";

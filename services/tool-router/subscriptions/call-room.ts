@@ -1,5 +1,5 @@
 import { fromJsonString } from "@bufbuild/protobuf";
-import { ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { removeKey } from "#runtime/bus/key-value.ts";
@@ -30,7 +30,7 @@ export function createCallRoom(bus: Bus): CallRoom {
       const decoder = new TextDecoder();
       for await (const { data, sequence, time } of readSubject(bus, `$KV.${bucket}.>`, { signal })) {
         if (data.length === 0) continue;
-        const record = fromJsonString(ToolCallRecordSchema, decoder.decode(data), { ignoreUnknownFields: true });
+        const record = fromJsonString(ToolCallSchema, decoder.decode(data), { ignoreUnknownFields: true });
         yield { record, revision: sequence, writtenMs: time.getTime() };
       }
     },

@@ -1,11 +1,7 @@
 import { create } from "@bufbuild/protobuf";
-import { type StoredAgent, StoredAgentSchema } from "#gen/toolbus/router/v1/agents_pb.ts";
-import {
-  type Provider,
-  ProviderSchema,
-  type StoredTool,
-  StoredToolSchema,
-} from "#gen/toolbus/router/v1/catalogue_pb.ts";
+import { type StoredAgent, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { type Provider, ProviderSchema } from "#gen/toolbus/provider/v1/provider_pb.ts";
+import { type StoredTool, StoredToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
 import type { Audit } from "../audit.ts";

@@ -1,7 +1,7 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { createInbox, type Msg, type Subscription } from "@nats-io/transport-node";
-import { type ToolCallRecord, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { FIRST_LOOK_MS } from "../duty.ts";
 import { tokenFrom } from "./subject-token.ts";
@@ -24,7 +24,7 @@ const REVISION_BYTES = 8;
 
 export interface Handings extends Disposable {
   /** Whether it could be sent. */
-  hand(record: ToolCallRecord, revision: number): boolean;
+  hand(record: ToolCall, revision: number): boolean;
   /** Calls of the tool may come here. */
   open(tool: string): void;
   close(tool: string): void;
@@ -32,7 +32,7 @@ export interface Handings extends Disposable {
 
 export interface HandingsOptions {
   /** Gives whether a watcher here has it. A revision of 0 is not known. */
-  onHanded(record: ToolCallRecord, revision: number): boolean;
+  onHanded(record: ToolCall, revision: number): boolean;
   /** Nobody has taken a call that was handed from here. */
   onRefused(callId: string): void;
 }
@@ -50,7 +50,7 @@ export function openHandings(bus: Bus, { onHanded, onRefused }: HandingsOptions)
   function receive(message: Msg): void {
     const { data } = message;
     const revision = new DataView(data.buffer, data.byteOffset).getFloat64(0);
-    const record = fromBinary(ToolCallRecordSchema, data.subarray(REVISION_BYTES));
+    const record = fromBinary(ToolCallSchema, data.subarray(REVISION_BYTES));
     if (!canBeHanded(record) || !onHanded(record, revision)) message.respond();
   }
 
@@ -86,16 +86,16 @@ function subjectOf(tool: string): string {
 }
 
 /** G2 */
-export function canBeHanded(record: ToolCallRecord): boolean {
+export function canBeHanded(record: ToolCall): boolean {
   return leftMs(record) > 0;
 }
 
-function leftMs({ createdAt }: ToolCallRecord): number {
+function leftMs({ createdAt }: ToolCall): number {
   return createdAt === undefined ? 0 : timestampMs(createdAt) + FIRST_LOOK_MS - Date.now();
 }
 
-function encoded(record: ToolCallRecord, revision: number): Uint8Array {
-  const body = toBinary(ToolCallRecordSchema, record);
+function encoded(record: ToolCall, revision: number): Uint8Array {
+  const body = toBinary(ToolCallSchema, record);
   const bytes = new Uint8Array(REVISION_BYTES + body.length);
   new DataView(bytes.buffer).setFloat64(0, revision);
   bytes.set(body, REVISION_BYTES);

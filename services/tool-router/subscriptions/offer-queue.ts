@@ -1,6 +1,6 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { Msg } from "@nats-io/transport-node";
-import { type ToolCallRecord, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { appendFenced, lastOf } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
@@ -50,7 +50,7 @@ export function openOfferQueue(bus: Bus, { onOffer, onFault }: OfferQueueOptions
   }, KEEP_MS);
 
   function receive({ reply = "", data, headers }: Msg): void {
-    const record = fromBinary(ToolCallRecordSchema, data);
+    const record = fromBinary(ToolCallSchema, data);
     const info = deliveryInfoFrom(reply, stream);
     if (info.pending > 0) waiting.set(record.tool, performance.now() + WAITING_MS);
     else waiting.delete(record.tool);
@@ -71,7 +71,7 @@ export function openOfferQueue(bus: Bus, { onOffer, onFault }: OfferQueueOptions
       await appendFenced(bus, {
         subject: subjectOf(record),
         expectedLastSequence: 0, // Q1: a conflict says that it stands
-        payload: toBinary(ToolCallRecordSchema, record),
+        payload: toBinary(ToolCallSchema, record),
         ...(standing === "again" && { headers: { [AGAIN]: "1" } }), // Q4
       });
     },
@@ -126,6 +126,6 @@ function queueOf(tool: string) {
   return { consumer: `tool_${token}`, filter: `toolbus.offer.${token}.*`, description: tool.slice(0, 1_024) };
 }
 
-function subjectOf({ tool, callId }: ToolCallRecord): string {
+function subjectOf({ tool, callId }: ToolCall): string {
   return `toolbus.offer.${tokenFrom(tool)}.${callId}`;
 }

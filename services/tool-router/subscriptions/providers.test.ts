@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { expect, test } from "vitest";
-import { ProviderSchema } from "#gen/toolbus/router/v1/catalogue_pb.ts";
-import { ScopeSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { ProviderSchema } from "#gen/toolbus/provider/v1/provider_pb.ts";
+import { ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { createClientTracing } from "#runtime/telemetry/tracing.ts";

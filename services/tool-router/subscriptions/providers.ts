@@ -1,15 +1,15 @@
 import type { Client, Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
-import type { Provider } from "#gen/toolbus/router/v1/catalogue_pb.ts";
-import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { Provider } from "#gen/toolbus/provider/v1/provider_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { clientOver } from "#runtime/rpc/client-over.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
+import { clientFor } from "../../clients.ts";
 import type { FindProvider, ProviderClient } from "../offers/provider-client.ts";
 import { createPulse, type Pulse } from "./pulse.ts";
 
@@ -29,7 +29,7 @@ export function createProviders(
   const interceptors = clientInterceptors({ ...(telemetry && { telemetry }), identity: () => undefined });
 
   function clientAt({ service, url }: Provider): Client<typeof ToolProviderService> {
-    if (service !== "") return clientFor(bus, ToolProviderService, { room: service, interceptors });
+    if (service !== "") return clientFor(bus, ToolProviderService, { process: service, interceptors });
     return clientOver(transportTo(url), ToolProviderService);
   }
 
@@ -65,18 +65,18 @@ function providerClient(
 ): ProviderClient {
   const call: ProviderClient["callTool"] = (request, { signal }) =>
     pulse
-      ? pulse.during((ends) => client.callTool(request, { signal: ends }), signal)
-      : client.callTool(request, { signal });
+      ? pulse.during((ends) => client.executeTool(request, { signal: ends }), signal)
+      : client.executeTool(request, { signal });
   return {
     address,
     async listTools(request, { signal }) {
       try {
-        return await client.listTools(request, { signal });
+        return await client.listProvidedTools(request, { signal });
       } catch (error) {
         throw failureFrom(error);
       }
     },
-    watchTools: (request, options) => translated(client.watchTools(request, options)),
+    watchTools: (request, options) => translated(client.watchProvidedTools(request, options)),
     callTool: (request, options) => translated(call(request, options)),
     async releaseScope(scope, { signal }) {
       try {

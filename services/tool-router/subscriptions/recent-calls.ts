@@ -1,7 +1,7 @@
-import type { ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 
 export interface RecentCall {
-  record: ToolCallRecord;
+  record: ToolCall;
   revision: number;
 }
 
@@ -27,7 +27,7 @@ export class RecentCalls {
     return (this.#calls.get(callId)?.revision ?? 0) >= revision;
   }
 
-  put(record: ToolCallRecord, revision: number): void {
+  put(record: ToolCall, revision: number): void {
     const { callId } = record;
     if (this.isKnown(callId, revision)) return;
     this.#calls.delete(callId); // the youngest stands last

@@ -1,14 +1,14 @@
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { withPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { clientFor } from "../../clients.ts";
 
 export interface SessionRuns extends AsyncDisposable {
   /**

@@ -1,11 +1,12 @@
-import { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
-import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
+import { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
+import { clientFor } from "../../clients.ts";
 import type { Spaces } from "../messages.ts";
 
 const TIMEOUT_MS = 10_000;
@@ -17,12 +18,13 @@ const TIMEOUT_MS = 10_000;
 export function createSpaces(bus: Bus, telemetry?: Pick<Telemetry, "clientTracing">): Spaces {
   const interceptors = clientInterceptors(telemetry ? { telemetry } : {});
   const spaces = clientFor(bus, SpaceService, { interceptors });
-  const inbox = clientFor(bus, InboxService, { interceptors });
+  const toolMessages = clientFor(bus, ToolMessageService, { interceptors });
+  const inbox = clientFor(bus, InboxDeliveryService, { interceptors });
   const options = { timeoutMs: TIMEOUT_MS };
   return {
     activeSpace: async (sessionId, agent) =>
       (await asked(() => spaces.getActiveSpace({ sessionId, agent }, options))).spaceId,
-    recordToolMessage: async (request) => void (await asked(() => spaces.recordToolMessage(request, options))),
+    recordToolMessage: async (request) => void (await asked(() => toolMessages.recordToolMessage(request, options))),
     deliverEvent: async (request) => void (await asked(() => inbox.deliverEvent(request, options))),
   };
 }

@@ -1,5 +1,5 @@
 import { toJsonString } from "@bufbuild/protobuf";
-import { type ToolCallRecord, ToolCallRecordSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { type AppendOutcome, appendFenced, lastOf } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { Documents, Part } from "../documents.ts";
@@ -9,7 +9,7 @@ import { dutyHeader } from "./call-duties.ts";
 import { createDocuments } from "./documents.ts";
 import { type RecentCall, RecentCalls } from "./recent-calls.ts";
 
-const PLACE = { bucket: "toolbus_calls", prefix: "", schema: ToolCallRecordSchema } as const;
+const PLACE = { bucket: "toolbus_calls", prefix: "", schema: ToolCallSchema } as const;
 
 const subjectOf = (callId: string) => `$KV.${PLACE.bucket}.${callId}`;
 
@@ -27,7 +27,7 @@ function partOf({ id, createdAtMs }: { id: string; createdAtMs: number }): Part 
 export class StoredCalls implements Pick<CallStore, "read" | "glance" | "create" | "update" | "list"> {
   readonly recent = new RecentCalls();
   readonly #bus: Bus;
-  readonly #documents: Documents<ToolCallRecord>;
+  readonly #documents: Documents<ToolCall>;
   readonly #onDue: () => void;
 
   /** `onDue` is told that something was written that is due at once. */
@@ -37,22 +37,19 @@ export class StoredCalls implements Pick<CallStore, "read" | "glance" | "create"
     this.#onDue = onDue;
   }
 
-  async read(callId: string): Promise<ToolCallRecord | undefined> {
+  async read(callId: string): Promise<ToolCall | undefined> {
     return (await this.#readFresh(callId))?.record;
   }
 
-  async glance(callId: string): Promise<ToolCallRecord | undefined> {
+  async glance(callId: string): Promise<ToolCall | undefined> {
     return this.recent.get(callId)?.record ?? this.read(callId);
   }
 
-  async create(record: ToolCallRecord): Promise<boolean> {
+  async create(record: ToolCall): Promise<boolean> {
     return (await this.#write(record, undefined)).kind === "appended" || this.#createAnew(record);
   }
 
-  async update(
-    callId: string,
-    decide: (record: ToolCallRecord) => ToolCallRecord | undefined,
-  ): Promise<Updated | undefined> {
+  async update(callId: string, decide: (record: ToolCall) => ToolCall | undefined): Promise<Updated | undefined> {
     for (let guess = this.recent.get(callId); ; guess = undefined) {
       const before = guess ?? (await this.#readFresh(callId));
       if (before === undefined) return undefined;
@@ -69,7 +66,7 @@ export class StoredCalls implements Pick<CallStore, "read" | "glance" | "create"
   }
 
   /** This is what stands of a call, or did. */
-  keep(record: ToolCallRecord, revision: number, json?: string): void {
+  keep(record: ToolCall, revision: number, json?: string): void {
     const characters = json?.length ?? record.argumentsJson.length + (record.result?.outputJson.length ?? 0);
     if (characters <= MAX_TOLD_CHARACTERS) this.recent.put(record, revision);
     else this.recent.forget(record.callId);
@@ -84,18 +81,18 @@ export class StoredCalls implements Pick<CallStore, "read" | "glance" | "create"
   }
 
   /** A record that has left leaves a marker for a while, which is no record. */
-  async #createAnew(record: ToolCallRecord): Promise<boolean> {
+  async #createAnew(record: ToolCall): Promise<boolean> {
     const standing = await lastOf(this.#bus, subjectOf(record.callId));
     if (standing === null || standing.data.length > 0) return false;
     return (await this.#write(record, undefined, standing.seq)).kind === "appended";
   }
 
   async #write(
-    record: ToolCallRecord,
+    record: ToolCall,
     before: RecentCall | undefined,
     expectedLastSequence = before?.revision ?? 0,
   ): Promise<AppendOutcome> {
-    const json = toJsonString(ToolCallRecordSchema, record);
+    const json = toJsonString(ToolCallSchema, record);
     const now = Date.now();
     const duty = decideDuty(record, before?.record, now);
     const outcome = await appendFenced(this.#bus, {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ToolCallState as State } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { ExternalService, takeOnly } from "../testing/external-service.ts";

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
-import { ScopeSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { FindProvider } from "../offers/provider-client.ts";

@@ -4,7 +4,7 @@ import type {
   ToolCallService,
   WatchToolCallsRequestSchema,
   WatchToolCallsResponse,
-} from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+} from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 
 type Calls = Client<typeof ToolCallService>;
 type Handed = WatchToolCallsResponse;

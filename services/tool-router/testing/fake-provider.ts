@@ -1,20 +1,20 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import {
-  type CallToolRequest,
-  type CallToolResponseSchema,
+  type ExecuteToolRequest,
+  type ExecuteToolResponseSchema,
   type OfferedToolSchema,
-  type SourceStatusSchema,
   ToolProviderService,
-} from "#gen/toolbus/tool/v1/provider_pb.ts";
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 
 type Offered = MessageInitShape<typeof OfferedToolSchema>;
 type Status = MessageInitShape<typeof SourceStatusSchema>;
-type Event = MessageInitShape<typeof CallToolResponseSchema>;
+type Event = MessageInitShape<typeof ExecuteToolResponseSchema>;
 
 /** A provider in memory that speaks the whole contract; a test says what it offers and how it answers. */
 export class FakeProvider {
-  readonly calls: CallToolRequest[] = [];
+  readonly calls: ExecuteToolRequest[] = [];
   readonly cancelled: string[] = [];
   /** The scopes that it was told to let go of. */
   readonly released: { sessionId: string; agent: string }[] = [];
@@ -24,7 +24,7 @@ export class FakeProvider {
   isHanging = false;
   /** It tells of the sources that it is asked for, and of no others. */
   isCandid = true;
-  answer: (request: CallToolRequest, signal: AbortSignal) => AsyncIterable<Event> = echo;
+  answer: (request: ExecuteToolRequest, signal: AbortSignal) => AsyncIterable<Event> = echo;
   #changed = Promise.withResolvers<void>();
 
   /** Offers other tools and tells all who watch. */
@@ -37,16 +37,16 @@ export class FakeProvider {
 
   readonly routes = (router: ConnectRouter): void => {
     router.service(ToolProviderService, {
-      listTools: async (request, { signal }) => {
+      listProvidedTools: async (request, { signal }) => {
         if (this.isHanging) await ended(signal);
         return this.#offerFor(request.sources.map(({ name }) => name));
       },
-      watchTools: (request, { signal }) =>
+      watchProvidedTools: (request, { signal }) =>
         this.#watch(
           request.sources.map(({ name }) => name),
           signal,
         ),
-      callTool: (request, { signal }) => this.#call(request, signal),
+      executeTool: (request, { signal }) => this.#call(request, signal),
       releaseScope: ({ scope }) => {
         const { sessionId = "", agent = "" } = scope ?? {};
         this.released.push({ sessionId, agent });
@@ -64,7 +64,7 @@ export class FakeProvider {
     }
   }
 
-  async *#call(request: CallToolRequest, signal: AbortSignal) {
+  async *#call(request: ExecuteToolRequest, signal: AbortSignal) {
     this.calls.push(request);
     signal.addEventListener("abort", () => this.cancelled.push(request.callId), { once: true });
     yield* this.answer(request, signal);
@@ -77,7 +77,7 @@ export class FakeProvider {
   }
 }
 
-async function* echo(request: CallToolRequest): AsyncIterable<Event> {
+async function* echo(request: ExecuteToolRequest): AsyncIterable<Event> {
   yield { event: { case: "progress", value: { progress: 1, total: 2, message: "half" } } };
   yield { event: { case: "result", value: { outputJson: request.argumentsJson } } };
 }

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
 import { type RunSchema, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 
 /** The orchestrator as far as the router needs it: runs that are listed and cancelled. */
 export class FakeRuns {

@@ -1,7 +1,9 @@
 import type { ConnectRouter } from "@connectrpc/connect";
-import type { InboxEvent, ToolMessage } from "#gen/toolbus/space/v1/space_pb.ts";
-import { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
-import { SpaceService } from "#gen/toolbus/spaces/v1/spaces_pb.ts";
+import { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
+import { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
+import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
+import type { ToolMessage } from "#gen/toolbus/space/v1/space_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { FakeProvider } from "./fake-provider.ts";
 
 /** The spaces service as far as the router needs it: active spaces, messages of tools, the inbox, the built-ins. */
@@ -21,12 +23,14 @@ export class FakeSpaces extends FakeProvider {
       getActiveSpace: ({ sessionId, agent }) => ({
         spaceId: this.activeSpaces.get(`${sessionId} ${agent}`) ?? this.activeSpaces.get(sessionId) ?? "",
       }),
+    });
+    router.service(ToolMessageService, {
       recordToolMessage: ({ message }) => {
         this.messages.push(message!);
         return {};
       },
     });
-    router.service(InboxService, {
+    router.service(InboxDeliveryService, {
       deliverEvent: ({ event }) => {
         const duplicate = this.inbox.has(event!.eventId);
         this.inbox.set(event!.eventId, event!);

@@ -1,12 +1,12 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { CallToolResponseSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { ExecuteToolResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { FakeProvider } from "./fake-provider.ts";
 import { openTestRouter } from "./test-router.ts";
 
-export type Event = MessageInitShape<typeof CallToolResponseSchema>;
+export type Event = MessageInitShape<typeof ExecuteToolResponseSchema>;
 
 export function resultEvent(outputJson: string, isError = false): Event {
   return { event: { case: "result", value: { outputJson, isError } } };
@@ -30,8 +30,8 @@ export async function openLiarWorld() {
   suite.use({ [Symbol.asyncDispose]: () => liarService[Symbol.asyncDispose]() });
   honest.tools = [{ source: "shop", tool: { name: "buy" } }];
   liar.tools = [{ source: "lies", tool: { name: "tell" } }];
-  const { catalogue, agents, sessions, router } = suite.clients;
-  for (const name of ["honest", "liar"]) await catalogue.applyProvider({ provider: { name, service: name } });
+  const { providers, agents, sessions, router } = suite.clients;
+  for (const name of ["honest", "liar"]) await providers.applyProvider({ provider: { name, service: name } });
   const sources = [
     { name: "shop", provider: "honest" },
     { name: "lies", provider: "liar" },

@@ -1,5 +1,5 @@
 import type { Client } from "@connectrpc/connect";
-import type { ToolCallService, WatchToolCallsResponse } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import type { ToolCallService, WatchToolCallsResponse } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { delay } from "#runtime/time/delay.ts";
 

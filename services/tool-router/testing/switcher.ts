@@ -52,9 +52,9 @@ export async function openSwitcher(env: Record<string, string> = {}) {
     },
     /** Applies an agent and takes away the provider that it needs. */
     async breakAgent(name: string): Promise<void> {
-      await clients.catalogue.applyProvider({ provider: { name: "gone", service: "mcp-bridge" } });
+      await clients.providers.applyProvider({ provider: { name: "gone", service: "mcp-bridge" } });
       await clients.agents.applyAgent({ agent: { name, sources: [{ name: "x", provider: "gone" }] } });
-      await clients.catalogue.deleteProvider({ name: "gone" });
+      await clients.providers.deleteProvider({ name: "gone" });
     },
     async reaches(sessionId: string, state: SessionState): Promise<void> {
       await until(async () => (await clients.sessions.getSession({ sessionId })).session?.state === state);

@@ -3,22 +3,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
-import { AuditService } from "#gen/toolbus/router/v1/audit_pb.ts";
-import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
+import { ProviderService } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import {
   type CallToolRequestSchema,
   type CallToolResponse,
-  ToolRouterService,
-} from "#gen/toolbus/router/v1/tool_router_pb.ts";
+  ToolService,
+} from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
+import { clientFor } from "../../clients.ts";
 import { readConfig } from "../config.ts";
 import { openService } from "../service.ts";
 import { FakeProvider } from "./fake-provider.ts";
@@ -75,14 +76,15 @@ function serve(bus: TestBus, service: string, routes: (router: ConnectRouter) =>
 }
 
 function clientsOn(bus: TestBus, room = "tool-router") {
-  const router = clientFor(bus, ToolRouterService, { room });
+  const router = clientFor(bus, ToolService, { process: room });
   return {
     router,
-    agents: clientFor(bus, AgentService, { room }),
-    catalogue: clientFor(bus, CatalogueService, { room }),
-    sessions: clientFor(bus, SessionService, { room }),
-    calls: clientFor(bus, ToolCallService, { room }),
-    audit: clientFor(bus, AuditService, { room }),
+    agents: clientFor(bus, AgentService, { process: room }),
+    catalogue: clientFor(bus, ToolCatalogService, { process: room }),
+    providers: clientFor(bus, ProviderService, { process: room }),
+    sessions: clientFor(bus, SessionService, { process: room }),
+    calls: clientFor(bus, ToolCallService, { process: room }),
+    audit: clientFor(bus, AuditService, { process: room }),
     /** A whole call: its events, and its result as a value. */
     async call(request: MessageInitShape<typeof CallToolRequestSchema>, signal?: AbortSignal) {
       const events: CallToolResponse["event"][] = [];

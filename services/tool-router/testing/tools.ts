@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { type Source, SourceSchema } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { type Source, SourceSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createToolSet, type Offer, type ToolEntry } from "../tool-set.ts";
 
@@ -22,7 +22,7 @@ export function offer(provider: string, tools: Record<string, string[]>, more: P
   const declared = new Map<string, Source>(sources.map((name) => [name, create(SourceSchema, { name })]));
   const offered = Object.entries(tools).flatMap(([source, names]) =>
     names.map((name) => ({
-      $typeName: "toolbus.tool.v1.OfferedTool" as const,
+      $typeName: "toolbus.provider.v1.OfferedTool" as const,
       source,
       tool: tool(name, { executionType: ExecutionType.MCP }),
     })),

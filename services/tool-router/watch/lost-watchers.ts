@@ -1,5 +1,5 @@
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { ToolCallState as State, type ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallState as State, type ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { outcomeUnknown } from "../answer.ts";
@@ -25,11 +25,11 @@ export interface LostWatchers {
    * Looks whether the watcher that took the call is still there, with the time to come back. If not, the call is handed on
    * when it may be repeated; else nobody knows what came of it, and that is its result (TOOL-6, LOOP-14).
    */
-  check(taken: ToolCallRecord, signal: AbortSignal): Promise<"watcher lives" | "decided">;
+  check(taken: ToolCall, signal: AbortSignal): Promise<"watcher lives" | "decided">;
 }
 
 export function createLostWatchers({ store, offers, presence, audit, clock }: LostWatcherParts): LostWatchers {
-  async function decide(taken: ToolCallRecord): Promise<void> {
+  async function decide(taken: ToolCall): Promise<void> {
     const updated = await store.update(taken.callId, (record) => {
       const isSame = isOpen(record) && record.taken && record.deliveryId === taken.deliveryId;
       return isSame ? afterLossOf(record) : undefined;
@@ -55,7 +55,7 @@ export function createLostWatchers({ store, offers, presence, audit, clock }: Lo
   };
 }
 
-function afterLossOf(record: ToolCallRecord): ToolCallRecord {
+function afterLossOf(record: ToolCall): ToolCall {
   const mayRepeat = record.effect === Effect.PURE || record.effect === Effect.IDEMPOTENT;
   if (mayRepeat) return { ...record, taken: false, deliveryId: "", watcherPrincipal: "" };
   const result = outcomeUnknown("the service that had taken the call was lost during it");

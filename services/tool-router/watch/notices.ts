@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { type WatchNotice, WatchNoticeSchema } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { type WatchNotice, WatchNoticeSchema } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ExecutionType, ExecutionTypeSchema, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { nearest } from "../advice.ts";
 import { executorOfCatalogueTool } from "../execute/executor.ts";

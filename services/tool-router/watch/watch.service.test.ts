@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ToolCallState } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { answerAtOnce, ExternalService, neither, takeAndAnswer, takeOnly } from "../testing/external-service.ts";
 import { openShop, type Shop } from "../testing/shop.ts";

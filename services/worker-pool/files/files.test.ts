@@ -2,8 +2,8 @@ import { symlink, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import type { OfferedTool } from "#gen/toolbus/tool/v1/provider_pb.ts";
-import { WorkerState } from "#gen/toolbus/worker/v1/workers_pb.ts";
+import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { eventually, HEAD, openTestWorkers, uvCache } from "../workers.fixture.ts";
 
@@ -21,7 +21,7 @@ describe("files", () => {
       "plain.py": FUNCTION,
       "_private.py": FUNCTION,
     });
-    const { tools, sources } = await workers.provider.listTools({});
+    const { tools, sources } = await workers.provider.listProvidedTools({});
     expect(ofFiles(tools).map(({ source, tool }) => `${source}/${tool?.name}`)).toEqual(["good/f", "windows/f"]);
     const reasons = new Map(sources.map(({ source, available, reason }) => [source, available ? "" : reason]));
     expect([...reasons.keys()]).toEqual(["good", "malformed", "plain", "windows"]);
@@ -49,7 +49,7 @@ def f(a: int, b: str = "x"):
     """
 `,
     });
-    const { tools } = await workers.provider.listTools({});
+    const { tools } = await workers.provider.listProvidedTools({});
     expect(tools[0]?.tool?.description).toBe("Does it.");
     expect(JSON.parse(tools[0]?.tool?.inputSchemaJson ?? "")).toEqual({
       type: "object",
@@ -68,7 +68,7 @@ def f(seconds: float):
 `;
     await using workers = await openTestWorkers({ "tool.py": version(1) });
     const watching = new AbortController();
-    const changes = workers.provider.watchTools({}, { signal: watching.signal })[Symbol.asyncIterator]();
+    const changes = workers.provider.watchProvidedTools({}, { signal: watching.signal })[Symbol.asyncIterator]();
     expect(ofFiles((await changes.next()).value?.tools)).toHaveLength(1);
     const started = workers.call("tool.f", { seconds: 1.5 });
     await eventually(async () => (await workers.service.listWorkers({})).workers[0]?.callsInFlight === 1);
@@ -90,7 +90,7 @@ def f(seconds: float):
   test("a source names a file of the directory, and nothing outside of it", async () => {
     await using workers = await openTestWorkers({ "tool.py": HEAD + FUNCTION });
     await symlink("/etc/hostname", join(workers.directory, "outside.py"));
-    await eventually(async () => (await workers.provider.listTools({})).sources.length === 2);
+    await eventually(async () => (await workers.provider.listProvidedTools({})).sources.length === 2);
     const sources = [
       { name: "mine", config: { file: "tool.py" } },
       { name: "tool" },
@@ -100,7 +100,7 @@ def f(seconds: float):
       { name: "odd", config: { fil: "tool.py" } },
       { name: "poor", config: { file: "tool.py", secrets: ["KEY"] } },
     ];
-    const offered = await workers.provider.listTools({ sources });
+    const offered = await workers.provider.listProvidedTools({ sources });
     expect(offered.tools.map(({ source }) => source)).toEqual(["mine", "tool"]);
     expect(offered.sources.map(({ reason }) => reason)).toEqual([
       "",

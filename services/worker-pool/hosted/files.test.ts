@@ -24,13 +24,15 @@ afterAll(() => pool[Symbol.asyncDispose]());
 const write = (name: string, text: string) => writeFile(join(hosted, name), text);
 
 const status = async (source: string) =>
-  (await pool.provider.listTools({})).sources.find((one) => one.source === source);
+  (await pool.provider.listProvidedTools({})).sources.find((one) => one.source === source);
 
 const offered = (source: string) =>
   until(async () => (await status(source))?.available, { timeoutMs: 30_000, what: `${source} to be offered` });
 
 const toolsOf = async (source: string) =>
-  (await pool.provider.listTools({})).tools.filter((one) => one.source === source).map(({ tool }) => tool?.name);
+  (await pool.provider.listProvidedTools({})).tools
+    .filter((one) => one.source === source)
+    .map(({ tool }) => tool?.name);
 
 const call = (tool: string, args: object = {}) => pool.call({ source: { name: "good" }, tool, args });
 
@@ -97,7 +99,7 @@ describe("files of the directory", () => {
     const names: string[][] = [];
     const leaving = new AbortController();
     const watching = (async () => {
-      for await (const { tools } of pool.provider.watchTools({}, { signal: leaving.signal }))
+      for await (const { tools } of pool.provider.watchProvidedTools({}, { signal: leaving.signal }))
         names.push(tools.map(({ tool }) => tool?.name ?? ""));
     })().catch(() => {}); // left below
     await write("parts/word.ts", 'export const word = "new";');

@@ -1,4 +1,4 @@
-import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Answer, CallListener } from "../worker/worker.ts";
 import type { Ask } from "./messages.ts";
 import type { RunShare, Used } from "./run-share.ts";

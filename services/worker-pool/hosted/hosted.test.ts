@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { WorkerService, WorkerState } from "#gen/toolbus/worker/v1/workers_pb.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
+import { WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
+import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
+import { clientFor } from "../../clients.ts";
 import { type CallInput, openPoolOnBus, type PoolOnBus } from "../testing/pool-on-bus.ts";
 
 /** Threads start slowly on a machine that does much else. */
@@ -71,7 +72,7 @@ afterAll(() => pool[Symbol.asyncDispose]());
 const write = (name: string, text: string) => writeFile(join(hosted, name), text);
 
 const status = async (source: string) =>
-  (await pool.provider.listTools({})).sources.find((one) => one.source === source);
+  (await pool.provider.listProvidedTools({})).sources.find((one) => one.source === source);
 
 const offered = (source: string, isAvailable: boolean) =>
   until(async () => (await status(source))?.available === isAvailable, {
@@ -90,7 +91,7 @@ const failureOf = (called: Promise<unknown>) =>
 
 describe("a hosted module", () => {
   test("WORK-12 its tools are offered as they describe themselves, and called like any other", async () => {
-    const { tools } = await pool.provider.listTools({});
+    const { tools } = await pool.provider.listProvidedTools({});
     const add = tools.find(({ source, tool }) => source === "good" && tool?.name === "add")?.tool;
     expect(add).toMatchObject({
       description: "Adds",
@@ -157,7 +158,7 @@ describe("a hosted module", () => {
     expect(JSON.stringify((await call("environment")).value)).not.toMatch(/hush-hush|other!|TOOLBUS|NATS/);
     const missing = { name: "mine", config: { file: "good.ts", secrets: ["ABSENT"] } };
     expect((await failureOf(call("given", {}, { source: missing }))).rawMessage).toContain("TOOLBUS_SECRET_ABSENT");
-    const listed = await pool.provider.listTools({ sources: [source, missing, { name: "nowhere" }] });
+    const listed = await pool.provider.listProvidedTools({ sources: [source, missing, { name: "nowhere" }] });
     expect(listed.sources.map(({ available }) => available)).toEqual([true, false, false]);
   });
 
@@ -166,7 +167,7 @@ describe("a hosted module", () => {
     const seen: string[] = [];
     const leaving = new AbortController();
     const watching = (async () => {
-      for await (const { log } of logs.watchLogs({ source: "good" }, { signal: leaving.signal }))
+      for await (const { log } of logs.watchWorkerLogs({ source: "good" }, { signal: leaving.signal }))
         seen.push(log?.message ?? "");
     })().catch(() => {}); // left below
     await until(async () => (await call("add", { a: 1 })) && (await call("tells")) && seen.includes("one"), {

@@ -2,10 +2,10 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { type CreateRunRequest, RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { type CallToolRequest, ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
 import { RunSchema, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type CreateRunRequest, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { type CallToolRequest, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { until } from "#runtime/time/until.ts";
 import { openPoolOnBus, type PoolOnBus } from "../testing/pool-on-bus.ts";
@@ -47,7 +47,7 @@ beforeAll(async () => {
   await serveOnNats(pool.bus, {
     service: "tool-router",
     routes: (router) => {
-      router.service(ToolRouterService, {
+      router.service(ToolService, {
         async *callTool(request) {
           calls.push(request);
           yield { event: { case: "result", value: { outputJson: "1", usage, calls: 1 } } };
@@ -72,7 +72,7 @@ beforeAll(async () => {
     },
   });
   const offered = async () =>
-    (await pool.provider.listTools({})).sources.some((one) => one.source === "share" && one.available);
+    (await pool.provider.listProvidedTools({})).sources.some((one) => one.source === "share" && one.available);
   await until(offered, { timeoutMs: 20_000, what: "the module to be offered" });
 });
 afterAll(() => pool[Symbol.asyncDispose]());

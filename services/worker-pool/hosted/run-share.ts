@@ -1,4 +1,4 @@
-import type { RunBounds } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { RunBounds } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
 import type { ModelUsage } from "#gen/toolbus/tool/v1/tool_pb.ts";
 
 /*

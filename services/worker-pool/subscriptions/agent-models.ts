@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { Client } from "@connectrpc/connect";
-import type { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import type { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
+import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Role, type Run, RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import type { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import type { AskingCall } from "../hosted/host.ts";
 import type { Ask } from "../hosted/messages.ts";
 import { addUsage, limitsOfRun } from "../hosted/run-share.ts";

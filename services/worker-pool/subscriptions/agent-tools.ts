@@ -1,7 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
-import type { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
-import type { Scope } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { AskingCall } from "../hosted/host.ts";
 import type { Ask } from "../hosted/messages.ts";
@@ -10,9 +10,9 @@ import type { Answer } from "../worker/worker.ts";
 
 /** The agent's tools by way of the router, under the agent's policy. */
 export class AgentTools {
-  readonly #router: Client<typeof ToolRouterService>;
+  readonly #router: Client<typeof ToolService>;
 
-  constructor(router: Client<typeof ToolRouterService>) {
+  constructor(router: Client<typeof ToolService>) {
     this.#router = router;
   }
 

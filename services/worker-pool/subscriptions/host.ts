@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
-import { RunService } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { LOCAL_PRINCIPAL, withPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
+import { clientFor } from "../../clients.ts";
 import type { AskingCall, Host } from "../hosted/host.ts";
 import type { Ask } from "../hosted/messages.ts";
 import type { Answer } from "../worker/worker.ts";
@@ -18,7 +18,7 @@ import { AgentTools } from "./agent-tools.ts";
 /** The tools and models of the agent, on behalf of the principal whose session called. */
 export function createHost(bus: Bus, telemetry: Pick<Telemetry, "clientTracing">): Host {
   const interceptors = clientInterceptors({ telemetry });
-  const tools = new AgentTools(clientFor(bus, ToolRouterService, { interceptors }));
+  const tools = new AgentTools(clientFor(bus, ToolService, { interceptors }));
   const sessions = clientFor(bus, SessionService, { interceptors });
   const models = new AgentModels(clientFor(bus, RunService, { interceptors }), sessions);
 

@@ -5,15 +5,15 @@ import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protob
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
 import {
-  CallToolRequestSchema,
-  type CallToolResponse,
-  RunBoundsSchema,
+  ExecuteToolRequestSchema,
+  type ExecuteToolResponse,
   ToolProviderService,
-} from "#gen/toolbus/tool/v1/provider_pb.ts";
+} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { RunBoundsSchema } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
+import { clientFor } from "../../clients.ts";
 import { readConfig } from "../config.ts";
 import { openService } from "../service.ts";
 
@@ -21,7 +21,7 @@ export interface Outcome {
   /** The result, or the text of the tool's error. */
   value: unknown;
   isError: boolean;
-  events: CallToolResponse["event"][];
+  events: ExecuteToolResponse["event"][];
 }
 
 export interface CallInput {
@@ -70,7 +70,7 @@ export async function openPoolOnBus(
   const logger = createLogger({ name: "worker-pool", level: "silent" });
   const signal = new AbortController().signal;
   stack.use(await openService(config, { name: "worker-pool", instance: "one", logger, telemetry, signal }));
-  const provider = clientFor(bus, ToolProviderService, { room: "worker-pool" });
+  const provider = clientFor(bus, ToolProviderService, { process: "worker-pool" });
   const owned = stack.move();
   return {
     bus,
@@ -80,15 +80,20 @@ export async function openPoolOnBus(
       const rest = { ...more, ...(bounds && { bounds: create(RunBoundsSchema, bounds) }) };
       const argumentsJson = JSON.stringify(args);
       const deadline = timeoutMs === undefined ? undefined : timestampFromMs(Date.now() + timeoutMs);
-      const request = create(CallToolRequestSchema, { ...rest, callId, argumentsJson, ...(deadline && { deadline }) });
-      const events = provider.callTool(request, signal ? { signal } : {});
+      const request = create(ExecuteToolRequestSchema, {
+        ...rest,
+        callId,
+        argumentsJson,
+        ...(deadline && { deadline }),
+      });
+      const events = provider.executeTool(request, signal ? { signal } : {});
       return outcomeFrom(await Array.fromAsync(events, ({ event }) => event));
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 
-function outcomeFrom(events: CallToolResponse["event"][]): Outcome {
+function outcomeFrom(events: ExecuteToolResponse["event"][]): Outcome {
   const results = events.flatMap((event) => (event.case === "result" ? [event.value] : []));
   const [result] = results;
   if (results.length !== 1 || !result) throw new Error(`${results.length} results instead of one`);

@@ -1,5 +1,5 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { readSubject } from "#runtime/bus/read.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Verdict } from "../../harness/nats-proxy.ts";

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { toJson } from "@bufbuild/protobuf";
-import { RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { RunHistory, Seen } from "./history/history.ts";
 import { allFaults, allPoints, nameOf } from "./points.ts";
 import type { TrialOutcome } from "./trial.ts";

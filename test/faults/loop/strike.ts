@@ -1,5 +1,5 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import { SessionWakeSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Verdict } from "../../harness/nats-proxy.ts";

@@ -5,7 +5,7 @@
  * S2  What is seen on the wire may be lost to a fault before it is seen: what matters is learned from watchers, too.
  */
 
-import type { RunEvent } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Verdict } from "../../harness/nats-proxy.ts";
 import type { FaultyService } from "../faulty-service.ts";

@@ -1,5 +1,5 @@
 import type { Client } from "@connectrpc/connect";
-import type { RunService, WatchRunResponse } from "#gen/toolbus/orchestrator/v1/run_service_pb.ts";
+import type { RunService, WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";

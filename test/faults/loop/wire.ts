@@ -1,7 +1,7 @@
 /** What can be seen of runs on the wire between a process and the broker. */
 
 import { fromBinary } from "@bufbuild/protobuf";
-import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { NatsFrame } from "../../harness/nats-frames.ts";
 import type { Verdict } from "../../harness/nats-proxy.ts";
 
@@ -24,7 +24,7 @@ export function createWireEyes(onMoment: (moment: WireMoment) => Verdict | Promi
   return {
     look({ subject, reply, payload }, direction) {
       if (direction === "up") {
-        if (subject.endsWith(".ToolRouterService.ListTools")) return onMoment({ kind: "listing", request: payload });
+        if (subject.endsWith(".ToolService.ListTools")) return onMoment({ kind: "listing", request: payload });
         if (!runLog.test(subject) || reply === "") return "pass";
         const event = fromBinary(RunEventSchema, payload);
         eventsByReply.set(reply, event);
@@ -41,6 +41,6 @@ export function createWireEyes(onMoment: (moment: WireMoment) => Verdict | Promi
 
 /** Which run's call, if any, is brought to a router. */
 export function callBrought({ subject, payload }: NatsFrame, direction: "up" | "down"): string | undefined {
-  if (direction !== "down" || !subject.endsWith(".ToolRouterService.CallTool")) return undefined;
+  if (direction !== "down" || !subject.endsWith(".ToolService.CallTool")) return undefined;
   return /run_[0-9a-z]{21}/.exec(payload.toString("latin1"))?.[0];
 }

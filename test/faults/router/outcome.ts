@@ -1,4 +1,4 @@
-import { ToolCallState as State, type ToolCallRecord } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallState as State, type ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { persist } from "../persist.ts";
 import type { RouterHistory, StandingRecord } from "./history.ts";
@@ -44,13 +44,13 @@ export async function readOutcome(world: World, witness: Witness): Promise<Route
   return { calls, strikes: witness.strikes, endedStreams: witness.endedStreams };
 }
 
-function standingFrom({ state, result, resolvedLate }: ToolCallRecord): StandingRecord {
+function standingFrom({ state, result, resolvedLate }: ToolCall): StandingRecord {
   const { outputJson = "null", isError = false } = result ?? {};
   return { state: states[state] ?? "open", outputJson, isError, isLate: resolvedLate };
 }
 
-async function readRecords({ clients }: World): Promise<Map<string, ToolCallRecord>> {
-  const records = new Map<string, ToolCallRecord>();
+async function readRecords({ clients }: World): Promise<Map<string, ToolCall>> {
+  const records = new Map<string, ToolCall>();
   let pageToken = "";
   do {
     const request = { pageSize, pageToken };

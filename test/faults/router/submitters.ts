@@ -1,9 +1,9 @@
 /** Ten others, each on a connection of its own: they say results of calls that watchers have executed, until they are heard. */
 import { type Client, ConnectError } from "@connectrpc/connect";
-import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
+import { clientFor } from "../../../services/clients.ts";
 import { isPassing, persist } from "../persist.ts";
 import { type Login, peers, type SubmitOrder, type SubmitterWord } from "./setting.ts";
 

@@ -1,9 +1,9 @@
 /** Ten services outside, each on a connection of its own: they take calls and execute them; others say what came of it. */
 import type { Client } from "@connectrpc/connect";
-import { ToolCallService, type WatchToolCallsResponse } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
+import { ToolCallService, type WatchToolCallsResponse } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { clientFor } from "../../../services/clients.ts";
 import { persist } from "../persist.ts";
 import { type CallArguments, type Login, peers, tools, type WatcherWord } from "./setting.ts";
 

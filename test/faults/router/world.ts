@@ -1,13 +1,13 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { ToolCallService } from "#gen/toolbus/router/v1/tool_calls_pb.ts";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
-import { InboxService } from "#gen/toolbus/spaces/v1/inbox_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { type Bus, openBus } from "#runtime/bus/bus.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { until } from "#runtime/time/until.ts";
+import { clientFor } from "../../../services/clients.ts";
 import { openTestServer, type TestServer } from "../../harness/bus.ts";
 import { writeFiles } from "../../harness/write-files.ts";
 import { type FaultyService, openFaultyService } from "../faulty-service.ts";
@@ -77,7 +77,7 @@ function notYet(): undefined {}
 
 function clientsOn(bus: Bus) {
   return {
-    router: clientFor(bus, ToolRouterService),
+    router: clientFor(bus, ToolService),
     sessions: clientFor(bus, SessionService),
     calls: clientFor(bus, ToolCallService),
     inbox: clientFor(bus, InboxService),

@@ -4,18 +4,18 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Client } from "@connectrpc/connect";
 import { pino } from "pino";
-import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_servers_pb.ts";
-import { AgentService } from "#gen/toolbus/router/v1/agents_pb.ts";
-import { CatalogueService } from "#gen/toolbus/router/v1/catalogue_pb.ts";
-import { SessionService } from "#gen/toolbus/router/v1/sessions_pb.ts";
-import { ToolRouterService } from "#gen/toolbus/router/v1/tool_router_pb.ts";
-import { ToolProviderService } from "#gen/toolbus/tool/v1/provider_pb.ts";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import { ProviderService } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { type Bus, openBus } from "#runtime/bus/bus.ts";
-import { clientFor } from "#runtime/rpc/client.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openSuite, type Suite } from "../../../cli/suite/suite.ts";
+import { clientFor } from "../../../services/clients.ts";
 import { openProbes, type Probes } from "./alive.ts";
 
 export interface WorldOptions {
@@ -32,7 +32,7 @@ export interface World extends AsyncDisposable {
   readonly probes: Probes;
   readonly agents: readonly string[];
   readonly sessions: Client<typeof SessionService>;
-  readonly router: Client<typeof ToolRouterService>;
+  readonly router: Client<typeof ToolService>;
   readonly bridge: Client<typeof McpServerService>;
 }
 
@@ -72,8 +72,8 @@ export async function openWorld({ agents: count, mcpAgents }: WorldOptions): Pro
   const bus = stack.use(await openBus({ ...suite.nats, name: "faults" }));
   stack.use(await serveWhose(bus));
   const agents = Array.from({ length: count }, (_, index) => `agent-${index + 1}`);
-  const [catalogue, agentService] = [clientFor(bus, CatalogueService), clientFor(bus, AgentService)];
-  await catalogue.applyProvider({ provider: { name: PROVIDER, service: PROVIDER } });
+  const [providers, agentService] = [clientFor(bus, ProviderService), clientFor(bus, AgentService)];
+  await providers.applyProvider({ provider: { name: PROVIDER, service: PROVIDER } });
   for (const [index, name] of agents.entries()) {
     const mcp = { provider: "mcp", config: { command: process.execPath, args: [server, name] } };
     const source = {
@@ -91,7 +91,7 @@ export async function openWorld({ agents: count, mcpAgents }: WorldOptions): Pro
     endings: () => endings,
     agents,
     sessions: clientFor(bus, SessionService),
-    router: clientFor(bus, ToolRouterService),
+    router: clientFor(bus, ToolService),
     bridge: clientFor(bus, McpServerService),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
@@ -114,12 +114,12 @@ function serveWhose(bus: Parameters<typeof serveOnNats>[0]): Promise<AsyncDispos
     interceptors: serverInterceptors({ logger }),
     routes: (connect) =>
       connect.service(ToolProviderService, {
-        listTools: ({ sources }) => offer(sources),
-        async *watchTools({ sources }, { signal }) {
+        listProvidedTools: ({ sources }) => offer(sources),
+        async *watchProvidedTools({ sources }, { signal }) {
           yield offer(sources);
           await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
         },
-        async *callTool({ scope, source, argumentsJson }, { signal }) {
+        async *executeTool({ scope, source, argumentsJson }, { signal }) {
           const { nonce, delayMs } = JSON.parse(argumentsJson) as { nonce: string; delayMs: number };
           await delay(delayMs, signal);
           const isOwn = source?.config?.agent === scope?.agent;

@@ -1,12 +1,6 @@
 import { create, equals } from "@bufbuild/protobuf";
-import {
-  type Item,
-  ItemSchema,
-  type RunDelta,
-  type RunEvent,
-  RunEventSchema,
-  type TurnCommitted,
-} from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunDelta, type RunEvent, RunEventSchema, type TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type Item, ItemSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { textLeftOpen } from "./check-drafts.ts";
 import type { PromptMessage, RunHistory, Seen, Violation, Watched } from "./history.ts";
 

@@ -1,14 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import {
-  type Item,
-  ItemSchema,
-  RunDeltaSchema,
-  type RunEvent,
-  RunEventSchema,
-  RunResetSchema,
-  RunStatus,
-} from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunDeltaSchema, type RunEvent, RunEventSchema, RunResetSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type Item, ItemSchema, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { checkHistory } from "./check.ts";
 import type { RunHistory, Seen, Watched } from "./history.ts";
 

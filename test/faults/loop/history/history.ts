@@ -1,4 +1,4 @@
-import type { RunDelta, RunEvent, RunReset } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { RunDelta, RunEvent, RunReset } from "#gen/toolbus/run/v1/run_event_pb.ts";
 
 /** What a tool promises about its effect (LOOP-14). */
 export type EffectClass = "pure" | "idempotent" | "at_most_once";

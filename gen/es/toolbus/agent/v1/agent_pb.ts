@@ -226,7 +226,7 @@ export type AgentSource = Message<"toolbus.agent.v1.AgentSource"> & {
   name: string;
 
   /**
-   * Name of the provider in the catalogue, for example `mcp` or `worker`.
+   * Name of the provider in the catalog, for example `mcp` or `worker`.
    *
    * @generated from field: string provider = 2;
    */

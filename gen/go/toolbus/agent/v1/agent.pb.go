@@ -358,7 +358,7 @@ type AgentSource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name within the agent, the `server` of `@server/tool`.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Name of the provider in the catalogue, for example `mcp` or `worker`.
+	// Name of the provider in the catalog, for example `mcp` or `worker`.
 	Provider string `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`
 	// What the provider needs to reach the source, in the provider's own form.
 	Config        *structpb.Struct `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`

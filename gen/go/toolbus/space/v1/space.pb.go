@@ -140,63 +140,6 @@ func (ToolMessageStatus) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_space_v1_space_proto_rawDescGZIP(), []int{1}
 }
 
-// What kind of memory an entry is.
-type MemoryKind int32
-
-const (
-	// Not set.
-	MemoryKind_MEMORY_KIND_UNSPECIFIED MemoryKind = 0
-	// What the agent wants to reach.
-	MemoryKind_MEMORY_KIND_GOAL MemoryKind = 1
-	// What the agent wants to remember.
-	MemoryKind_MEMORY_KIND_MEMORY MemoryKind = 2
-	// What the agent means to do, perhaps at a time.
-	MemoryKind_MEMORY_KIND_PLAN MemoryKind = 3
-)
-
-// Enum value maps for MemoryKind.
-var (
-	MemoryKind_name = map[int32]string{
-		0: "MEMORY_KIND_UNSPECIFIED",
-		1: "MEMORY_KIND_GOAL",
-		2: "MEMORY_KIND_MEMORY",
-		3: "MEMORY_KIND_PLAN",
-	}
-	MemoryKind_value = map[string]int32{
-		"MEMORY_KIND_UNSPECIFIED": 0,
-		"MEMORY_KIND_GOAL":        1,
-		"MEMORY_KIND_MEMORY":      2,
-		"MEMORY_KIND_PLAN":        3,
-	}
-)
-
-func (x MemoryKind) Enum() *MemoryKind {
-	p := new(MemoryKind)
-	*p = x
-	return p
-}
-
-func (x MemoryKind) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (MemoryKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_toolbus_space_v1_space_proto_enumTypes[2].Descriptor()
-}
-
-func (MemoryKind) Type() protoreflect.EnumType {
-	return &file_toolbus_space_v1_space_proto_enumTypes[2]
-}
-
-func (x MemoryKind) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use MemoryKind.Descriptor instead.
-func (MemoryKind) EnumDescriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_proto_rawDescGZIP(), []int{2}
-}
-
 // Who takes part in a space.
 type Member struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -829,513 +772,6 @@ func (*SpaceEvent_MemberLeft) isSpaceEvent_Event() {}
 
 func (*SpaceEvent_ToolRequiresAction) isSpaceEvent_Event() {}
 
-// What waits for an agent's next run.
-type InboxEvent struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unique id; delivering the same id again has no effect. `tr:<callId>` for the result of a call.
-	EventId string `protobuf:"bytes,1,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
-	// The session.
-	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The agent that it is for.
-	Agent string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
-	// When it happened.
-	Time *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
-	// Position in the session's inbox.
-	Sequence uint64 `protobuf:"varint,5,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// What it is.
-	//
-	// Types that are valid to be assigned to Event:
-	//
-	//	*InboxEvent_ToolResult
-	//	*InboxEvent_Message
-	//	*InboxEvent_Plan
-	Event isInboxEvent_Event `protobuf_oneof:"event"`
-	// The event as the agent's run reads it, on one line; written by the service when the event is read:
-	// `[Tool Result: name] (callId: id) json`, `[Name: "text"]`, `[Plan: key] "text"`.
-	Text          string `protobuf:"bytes,9,opt,name=text,proto3" json:"text,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *InboxEvent) Reset() {
-	*x = InboxEvent{}
-	mi := &file_toolbus_space_v1_space_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *InboxEvent) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*InboxEvent) ProtoMessage() {}
-
-func (x *InboxEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use InboxEvent.ProtoReflect.Descriptor instead.
-func (*InboxEvent) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *InboxEvent) GetEventId() string {
-	if x != nil {
-		return x.EventId
-	}
-	return ""
-}
-
-func (x *InboxEvent) GetSessionId() string {
-	if x != nil {
-		return x.SessionId
-	}
-	return ""
-}
-
-func (x *InboxEvent) GetAgent() string {
-	if x != nil {
-		return x.Agent
-	}
-	return ""
-}
-
-func (x *InboxEvent) GetTime() *timestamppb.Timestamp {
-	if x != nil {
-		return x.Time
-	}
-	return nil
-}
-
-func (x *InboxEvent) GetSequence() uint64 {
-	if x != nil {
-		return x.Sequence
-	}
-	return 0
-}
-
-func (x *InboxEvent) GetEvent() isInboxEvent_Event {
-	if x != nil {
-		return x.Event
-	}
-	return nil
-}
-
-func (x *InboxEvent) GetToolResult() *InboxToolResult {
-	if x != nil {
-		if x, ok := x.Event.(*InboxEvent_ToolResult); ok {
-			return x.ToolResult
-		}
-	}
-	return nil
-}
-
-func (x *InboxEvent) GetMessage() *InboxMessage {
-	if x != nil {
-		if x, ok := x.Event.(*InboxEvent_Message); ok {
-			return x.Message
-		}
-	}
-	return nil
-}
-
-func (x *InboxEvent) GetPlan() *InboxPlan {
-	if x != nil {
-		if x, ok := x.Event.(*InboxEvent_Plan); ok {
-			return x.Plan
-		}
-	}
-	return nil
-}
-
-func (x *InboxEvent) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
-}
-
-type isInboxEvent_Event interface {
-	isInboxEvent_Event()
-}
-
-type InboxEvent_ToolResult struct {
-	// A result that came after its call was answered.
-	ToolResult *InboxToolResult `protobuf:"bytes,6,opt,name=tool_result,json=toolResult,proto3,oneof"`
-}
-
-type InboxEvent_Message struct {
-	// What a person or another agent said.
-	Message *InboxMessage `protobuf:"bytes,7,opt,name=message,proto3,oneof"`
-}
-
-type InboxEvent_Plan struct {
-	// A plan whose time has come.
-	Plan *InboxPlan `protobuf:"bytes,8,opt,name=plan,proto3,oneof"`
-}
-
-func (*InboxEvent_ToolResult) isInboxEvent_Event() {}
-
-func (*InboxEvent_Message) isInboxEvent_Event() {}
-
-func (*InboxEvent_Plan) isInboxEvent_Event() {}
-
-// A result that came after its call was answered.
-type InboxToolResult struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call.
-	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The tool's name.
-	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
-	// The result.
-	Result        *v1.ToolResult `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *InboxToolResult) Reset() {
-	*x = InboxToolResult{}
-	mi := &file_toolbus_space_v1_space_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *InboxToolResult) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*InboxToolResult) ProtoMessage() {}
-
-func (x *InboxToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use InboxToolResult.ProtoReflect.Descriptor instead.
-func (*InboxToolResult) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *InboxToolResult) GetCallId() string {
-	if x != nil {
-		return x.CallId
-	}
-	return ""
-}
-
-func (x *InboxToolResult) GetTool() string {
-	if x != nil {
-		return x.Tool
-	}
-	return ""
-}
-
-func (x *InboxToolResult) GetResult() *v1.ToolResult {
-	if x != nil {
-		return x.Result
-	}
-	return nil
-}
-
-// What a person or another agent said.
-type InboxMessage struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The space; empty for input given to the session itself.
-	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
-	// The author's name.
-	Author string `protobuf:"bytes,2,opt,name=author,proto3" json:"author,omitempty"`
-	// The text.
-	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
-	// What the author is; what a person says begins anew the count of runs that start by themselves.
-	AuthorKind    MemberKind `protobuf:"varint,4,opt,name=author_kind,json=authorKind,proto3,enum=toolbus.space.v1.MemberKind" json:"author_kind,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *InboxMessage) Reset() {
-	*x = InboxMessage{}
-	mi := &file_toolbus_space_v1_space_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *InboxMessage) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*InboxMessage) ProtoMessage() {}
-
-func (x *InboxMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use InboxMessage.ProtoReflect.Descriptor instead.
-func (*InboxMessage) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *InboxMessage) GetSpaceId() string {
-	if x != nil {
-		return x.SpaceId
-	}
-	return ""
-}
-
-func (x *InboxMessage) GetAuthor() string {
-	if x != nil {
-		return x.Author
-	}
-	return ""
-}
-
-func (x *InboxMessage) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
-}
-
-func (x *InboxMessage) GetAuthorKind() MemberKind {
-	if x != nil {
-		return x.AuthorKind
-	}
-	return MemberKind_MEMBER_KIND_UNSPECIFIED
-}
-
-// A plan whose time has come.
-type InboxPlan struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The plan's key.
-	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// The plan's text.
-	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *InboxPlan) Reset() {
-	*x = InboxPlan{}
-	mi := &file_toolbus_space_v1_space_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *InboxPlan) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*InboxPlan) ProtoMessage() {}
-
-func (x *InboxPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use InboxPlan.ProtoReflect.Descriptor instead.
-func (*InboxPlan) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *InboxPlan) GetKey() string {
-	if x != nil {
-		return x.Key
-	}
-	return ""
-}
-
-func (x *InboxPlan) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
-}
-
-// One entry of an agent's memory.
-type MemoryEntry struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// What kind it is.
-	Kind MemoryKind `protobuf:"varint,1,opt,name=kind,proto3,enum=toolbus.space.v1.MemoryKind" json:"kind,omitempty"`
-	// Key, unique within the kind.
-	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// The text.
-	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
-	// For a plan: when it wakes the agent; absent means never.
-	DueAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=due_at,json=dueAt,proto3" json:"due_at,omitempty"`
-	// For a plan: when it woke the agent, which it does once; written by the service. Setting the plan again with another
-	// text or time lets it wake the agent again.
-	WokeAt        *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=woke_at,json=wokeAt,proto3" json:"woke_at,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *MemoryEntry) Reset() {
-	*x = MemoryEntry{}
-	mi := &file_toolbus_space_v1_space_proto_msgTypes[10]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *MemoryEntry) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*MemoryEntry) ProtoMessage() {}
-
-func (x *MemoryEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_proto_msgTypes[10]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use MemoryEntry.ProtoReflect.Descriptor instead.
-func (*MemoryEntry) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_proto_rawDescGZIP(), []int{10}
-}
-
-func (x *MemoryEntry) GetKind() MemoryKind {
-	if x != nil {
-		return x.Kind
-	}
-	return MemoryKind_MEMORY_KIND_UNSPECIFIED
-}
-
-func (x *MemoryEntry) GetKey() string {
-	if x != nil {
-		return x.Key
-	}
-	return ""
-}
-
-func (x *MemoryEntry) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
-}
-
-func (x *MemoryEntry) GetDueAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.DueAt
-	}
-	return nil
-}
-
-func (x *MemoryEntry) GetWokeAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.WokeAt
-	}
-	return nil
-}
-
-// All that is stored of one agent's memory in a session.
-type MemoryRecord struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The entries, by kind and key.
-	Entries []*MemoryEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
-	// Plans whose time has come, on their way to the inbox.
-	DueEvents []*InboxEvent `protobuf:"bytes,2,rep,name=due_events,json=dueEvents,proto3" json:"due_events,omitempty"`
-	// The session.
-	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The agent.
-	Agent         string `protobuf:"bytes,4,opt,name=agent,proto3" json:"agent,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *MemoryRecord) Reset() {
-	*x = MemoryRecord{}
-	mi := &file_toolbus_space_v1_space_proto_msgTypes[11]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *MemoryRecord) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*MemoryRecord) ProtoMessage() {}
-
-func (x *MemoryRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_space_v1_space_proto_msgTypes[11]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use MemoryRecord.ProtoReflect.Descriptor instead.
-func (*MemoryRecord) Descriptor() ([]byte, []int) {
-	return file_toolbus_space_v1_space_proto_rawDescGZIP(), []int{11}
-}
-
-func (x *MemoryRecord) GetEntries() []*MemoryEntry {
-	if x != nil {
-		return x.Entries
-	}
-	return nil
-}
-
-func (x *MemoryRecord) GetDueEvents() []*InboxEvent {
-	if x != nil {
-		return x.DueEvents
-	}
-	return nil
-}
-
-func (x *MemoryRecord) GetSessionId() string {
-	if x != nil {
-		return x.SessionId
-	}
-	return ""
-}
-
-func (x *MemoryRecord) GetAgent() string {
-	if x != nil {
-		return x.Agent
-	}
-	return ""
-}
-
 var File_toolbus_space_v1_space_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_space_proto_rawDesc = "" +
@@ -1388,49 +824,7 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\vmember_left\x18\b \x01(\v2\x18.toolbus.space.v1.MemberH\x00R\n" +
 	"memberLeft\x12R\n" +
 	"\x14tool_requires_action\x18\t \x01(\v2\x1e.toolbus.space.v1.SpaceMessageH\x00R\x12toolRequiresActionB\a\n" +
-	"\x05event\"\x86\x03\n" +
-	"\n" +
-	"InboxEvent\x12%\n" +
-	"\bevent_id\x18\x01 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\aeventId\x12\x1d\n" +
-	"\n" +
-	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n" +
-	"\x05agent\x18\x03 \x01(\tR\x05agent\x12.\n" +
-	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1a\n" +
-	"\bsequence\x18\x05 \x01(\x04R\bsequence\x12D\n" +
-	"\vtool_result\x18\x06 \x01(\v2!.toolbus.space.v1.InboxToolResultH\x00R\n" +
-	"toolResult\x12:\n" +
-	"\amessage\x18\a \x01(\v2\x1e.toolbus.space.v1.InboxMessageH\x00R\amessage\x121\n" +
-	"\x04plan\x18\b \x01(\v2\x1b.toolbus.space.v1.InboxPlanH\x00R\x04plan\x12\x12\n" +
-	"\x04text\x18\t \x01(\tR\x04textB\a\n" +
-	"\x05event\"s\n" +
-	"\x0fInboxToolResult\x12\x17\n" +
-	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
-	"\x04tool\x18\x02 \x01(\tR\x04tool\x123\n" +
-	"\x06result\x18\x03 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\"\x94\x01\n" +
-	"\fInboxMessage\x12\x19\n" +
-	"\bspace_id\x18\x01 \x01(\tR\aspaceId\x12\x16\n" +
-	"\x06author\x18\x02 \x01(\tR\x06author\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\x12=\n" +
-	"\vauthor_kind\x18\x04 \x01(\x0e2\x1c.toolbus.space.v1.MemberKindR\n" +
-	"authorKind\"1\n" +
-	"\tInboxPlan\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\xee\x01\n" +
-	"\vMemoryEntry\x12:\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x1c.toolbus.space.v1.MemoryKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\x1c\n" +
-	"\x03key\x18\x02 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x03key\x12\x1d\n" +
-	"\x04text\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x04text\x121\n" +
-	"\x06due_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05dueAt\x123\n" +
-	"\awoke_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x06wokeAt\"\xb9\x01\n" +
-	"\fMemoryRecord\x127\n" +
-	"\aentries\x18\x01 \x03(\v2\x1d.toolbus.space.v1.MemoryEntryR\aentries\x12;\n" +
-	"\n" +
-	"due_events\x18\x02 \x03(\v2\x1c.toolbus.space.v1.InboxEventR\tdueEvents\x12\x1d\n" +
-	"\n" +
-	"session_id\x18\x03 \x01(\tR\tsessionId\x12\x14\n" +
-	"\x05agent\x18\x04 \x01(\tR\x05agent*X\n" +
+	"\x05event*X\n" +
 	"\n" +
 	"MemberKind\x12\x1b\n" +
 	"\x17MEMBER_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -1441,13 +835,7 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\x1bTOOL_MESSAGE_STATUS_RUNNING\x10\x01\x12'\n" +
 	"#TOOL_MESSAGE_STATUS_REQUIRES_ACTION\x10\x02\x12 \n" +
 	"\x1cTOOL_MESSAGE_STATUS_COMPLETE\x10\x03\x12\x1d\n" +
-	"\x19TOOL_MESSAGE_STATUS_ERROR\x10\x04*m\n" +
-	"\n" +
-	"MemoryKind\x12\x1b\n" +
-	"\x17MEMORY_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
-	"\x10MEMORY_KIND_GOAL\x10\x01\x12\x16\n" +
-	"\x12MEMORY_KIND_MEMORY\x10\x02\x12\x14\n" +
-	"\x10MEMORY_KIND_PLAN\x10\x03B\xb1\x01\n" +
+	"\x19TOOL_MESSAGE_STATUS_ERROR\x10\x04B\xb1\x01\n" +
 	"\x14com.toolbus.space.v1B\n" +
 	"SpaceProtoP\x01Z+toolbus.dev/gen/go/toolbus/space/v1;spacev1\xa2\x02\x03TSX\xaa\x02\x10Toolbus.Space.V1\xca\x02\x10Toolbus\\Space\\V1\xe2\x02\x1cToolbus\\Space\\V1\\GPBMetadata\xea\x02\x12Toolbus::Space::V1b\x06proto3"
 
@@ -1463,61 +851,43 @@ func file_toolbus_space_v1_space_proto_rawDescGZIP() []byte {
 	return file_toolbus_space_v1_space_proto_rawDescData
 }
 
-var file_toolbus_space_v1_space_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_toolbus_space_v1_space_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_toolbus_space_v1_space_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_toolbus_space_v1_space_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_toolbus_space_v1_space_proto_goTypes = []any{
 	(MemberKind)(0),               // 0: toolbus.space.v1.MemberKind
 	(ToolMessageStatus)(0),        // 1: toolbus.space.v1.ToolMessageStatus
-	(MemoryKind)(0),               // 2: toolbus.space.v1.MemoryKind
-	(*Member)(nil),                // 3: toolbus.space.v1.Member
-	(*Space)(nil),                 // 4: toolbus.space.v1.Space
-	(*ToolMessage)(nil),           // 5: toolbus.space.v1.ToolMessage
-	(*TextMessage)(nil),           // 6: toolbus.space.v1.TextMessage
-	(*SpaceMessage)(nil),          // 7: toolbus.space.v1.SpaceMessage
-	(*SpaceEvent)(nil),            // 8: toolbus.space.v1.SpaceEvent
-	(*InboxEvent)(nil),            // 9: toolbus.space.v1.InboxEvent
-	(*InboxToolResult)(nil),       // 10: toolbus.space.v1.InboxToolResult
-	(*InboxMessage)(nil),          // 11: toolbus.space.v1.InboxMessage
-	(*InboxPlan)(nil),             // 12: toolbus.space.v1.InboxPlan
-	(*MemoryEntry)(nil),           // 13: toolbus.space.v1.MemoryEntry
-	(*MemoryRecord)(nil),          // 14: toolbus.space.v1.MemoryRecord
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*v1.ToolResult)(nil),         // 16: toolbus.tool.v1.ToolResult
+	(*Member)(nil),                // 2: toolbus.space.v1.Member
+	(*Space)(nil),                 // 3: toolbus.space.v1.Space
+	(*ToolMessage)(nil),           // 4: toolbus.space.v1.ToolMessage
+	(*TextMessage)(nil),           // 5: toolbus.space.v1.TextMessage
+	(*SpaceMessage)(nil),          // 6: toolbus.space.v1.SpaceMessage
+	(*SpaceEvent)(nil),            // 7: toolbus.space.v1.SpaceEvent
+	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*v1.ToolResult)(nil),         // 9: toolbus.tool.v1.ToolResult
 }
 var file_toolbus_space_v1_space_proto_depIdxs = []int32{
 	0,  // 0: toolbus.space.v1.Member.kind:type_name -> toolbus.space.v1.MemberKind
-	3,  // 1: toolbus.space.v1.Space.members:type_name -> toolbus.space.v1.Member
-	15, // 2: toolbus.space.v1.Space.created_at:type_name -> google.protobuf.Timestamp
+	2,  // 1: toolbus.space.v1.Space.members:type_name -> toolbus.space.v1.Member
+	8,  // 2: toolbus.space.v1.Space.created_at:type_name -> google.protobuf.Timestamp
 	1,  // 3: toolbus.space.v1.ToolMessage.status:type_name -> toolbus.space.v1.ToolMessageStatus
-	16, // 4: toolbus.space.v1.ToolMessage.result:type_name -> toolbus.tool.v1.ToolResult
-	3,  // 5: toolbus.space.v1.SpaceMessage.author:type_name -> toolbus.space.v1.Member
-	15, // 6: toolbus.space.v1.SpaceMessage.time:type_name -> google.protobuf.Timestamp
-	6,  // 7: toolbus.space.v1.SpaceMessage.text:type_name -> toolbus.space.v1.TextMessage
-	5,  // 8: toolbus.space.v1.SpaceMessage.tool:type_name -> toolbus.space.v1.ToolMessage
-	7,  // 9: toolbus.space.v1.SpaceEvent.message_posted:type_name -> toolbus.space.v1.SpaceMessage
-	7,  // 10: toolbus.space.v1.SpaceEvent.tool_started:type_name -> toolbus.space.v1.SpaceMessage
-	7,  // 11: toolbus.space.v1.SpaceEvent.tool_streaming:type_name -> toolbus.space.v1.SpaceMessage
-	7,  // 12: toolbus.space.v1.SpaceEvent.tool_done:type_name -> toolbus.space.v1.SpaceMessage
-	7,  // 13: toolbus.space.v1.SpaceEvent.tool_error:type_name -> toolbus.space.v1.SpaceMessage
-	3,  // 14: toolbus.space.v1.SpaceEvent.member_joined:type_name -> toolbus.space.v1.Member
-	3,  // 15: toolbus.space.v1.SpaceEvent.member_left:type_name -> toolbus.space.v1.Member
-	7,  // 16: toolbus.space.v1.SpaceEvent.tool_requires_action:type_name -> toolbus.space.v1.SpaceMessage
-	15, // 17: toolbus.space.v1.InboxEvent.time:type_name -> google.protobuf.Timestamp
-	10, // 18: toolbus.space.v1.InboxEvent.tool_result:type_name -> toolbus.space.v1.InboxToolResult
-	11, // 19: toolbus.space.v1.InboxEvent.message:type_name -> toolbus.space.v1.InboxMessage
-	12, // 20: toolbus.space.v1.InboxEvent.plan:type_name -> toolbus.space.v1.InboxPlan
-	16, // 21: toolbus.space.v1.InboxToolResult.result:type_name -> toolbus.tool.v1.ToolResult
-	0,  // 22: toolbus.space.v1.InboxMessage.author_kind:type_name -> toolbus.space.v1.MemberKind
-	2,  // 23: toolbus.space.v1.MemoryEntry.kind:type_name -> toolbus.space.v1.MemoryKind
-	15, // 24: toolbus.space.v1.MemoryEntry.due_at:type_name -> google.protobuf.Timestamp
-	15, // 25: toolbus.space.v1.MemoryEntry.woke_at:type_name -> google.protobuf.Timestamp
-	13, // 26: toolbus.space.v1.MemoryRecord.entries:type_name -> toolbus.space.v1.MemoryEntry
-	9,  // 27: toolbus.space.v1.MemoryRecord.due_events:type_name -> toolbus.space.v1.InboxEvent
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	9,  // 4: toolbus.space.v1.ToolMessage.result:type_name -> toolbus.tool.v1.ToolResult
+	2,  // 5: toolbus.space.v1.SpaceMessage.author:type_name -> toolbus.space.v1.Member
+	8,  // 6: toolbus.space.v1.SpaceMessage.time:type_name -> google.protobuf.Timestamp
+	5,  // 7: toolbus.space.v1.SpaceMessage.text:type_name -> toolbus.space.v1.TextMessage
+	4,  // 8: toolbus.space.v1.SpaceMessage.tool:type_name -> toolbus.space.v1.ToolMessage
+	6,  // 9: toolbus.space.v1.SpaceEvent.message_posted:type_name -> toolbus.space.v1.SpaceMessage
+	6,  // 10: toolbus.space.v1.SpaceEvent.tool_started:type_name -> toolbus.space.v1.SpaceMessage
+	6,  // 11: toolbus.space.v1.SpaceEvent.tool_streaming:type_name -> toolbus.space.v1.SpaceMessage
+	6,  // 12: toolbus.space.v1.SpaceEvent.tool_done:type_name -> toolbus.space.v1.SpaceMessage
+	6,  // 13: toolbus.space.v1.SpaceEvent.tool_error:type_name -> toolbus.space.v1.SpaceMessage
+	2,  // 14: toolbus.space.v1.SpaceEvent.member_joined:type_name -> toolbus.space.v1.Member
+	2,  // 15: toolbus.space.v1.SpaceEvent.member_left:type_name -> toolbus.space.v1.Member
+	6,  // 16: toolbus.space.v1.SpaceEvent.tool_requires_action:type_name -> toolbus.space.v1.SpaceMessage
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_space_v1_space_proto_init() }
@@ -1539,18 +909,13 @@ func file_toolbus_space_v1_space_proto_init() {
 		(*SpaceEvent_MemberLeft)(nil),
 		(*SpaceEvent_ToolRequiresAction)(nil),
 	}
-	file_toolbus_space_v1_space_proto_msgTypes[6].OneofWrappers = []any{
-		(*InboxEvent_ToolResult)(nil),
-		(*InboxEvent_Message)(nil),
-		(*InboxEvent_Plan)(nil),
-	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_space_v1_space_proto_rawDesc), len(file_toolbus_space_v1_space_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   12,
+			NumEnums:      2,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

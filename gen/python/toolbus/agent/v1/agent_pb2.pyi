@@ -224,7 +224,7 @@ class AgentSource(_message.Message):
     name: _builtins.str
     """Name within the agent, the `server` of `@server/tool`."""
     provider: _builtins.str
-    """Name of the provider in the catalogue, for example `mcp` or `worker`."""
+    """Name of the provider in the catalog, for example `mcp` or `worker`."""
     @_builtins.property
     def config(self) -> _struct_pb2.Struct:
         """What the provider needs to reach the source, in the provider's own form."""

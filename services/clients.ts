@@ -1,0 +1,15 @@
+import type { DescService } from "@bufbuild/protobuf";
+import type { Client } from "@connectrpc/connect";
+import { type BusClientOptions, clientOnBus } from "#runtime/rpc/client.ts";
+import { processOf } from "./processes.ts";
+
+export interface ClientForOptions extends Partial<BusClientOptions> {}
+
+/** A client of a service, on the bus, at the process that serves it unless another is named. */
+export function clientFor<S extends DescService>(
+  bus: Parameters<typeof clientOnBus>[0],
+  service: S,
+  options: ClientForOptions = {},
+): Client<S> {
+  return clientOnBus(bus, service, { ...options, process: options.process ?? processOf(service) });
+}
