@@ -4,9 +4,11 @@ import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
 import { type CommandOptions, observeCommand, projectRoot } from "../gen/command.ts";
 import { generateFresh } from "../gen/generate.ts";
 import { fetchProtovalidate } from "../gen/protovalidate.ts";
-import { breakagesOf } from "../gen/release.ts";
 import { readTree, stalenessOf } from "../gen/tree.ts";
 import { goIsMissing, versions } from "../gen/versions.ts";
+import { breakagesOf, changedDefaultsOf, tightenedRulesOf } from "../release/breakages.ts";
+import { importsOfInternal } from "../release/internal.ts";
+import { versionFaults } from "../release/version.ts";
 import { faultsInLockFile } from "./lock-file.ts";
 import { faultsInTexts } from "./text-rules.ts";
 
@@ -17,6 +19,9 @@ export interface Check {
   /** Every fault found, as lines to print; none when the check passes. Throws when it cannot be judged. */
   readonly run: (root: string) => Promise<readonly string[]>;
 }
+
+const orNextVersion =
+  "or put the change into a next version of the package (v2) and release it: npm run contract:release -- --breaking; proto/README.md says when that may be";
 
 export const checks: readonly Check[] = [
   {
@@ -33,8 +38,28 @@ export const checks: readonly Check[] = [
   { name: "contract is formatted (buf format)", mend: "npm run format", run: contractFormatFaults },
   {
     name: "contract breaks no client of its last release (buf breaking)",
-    mend: "bring back what is gone (a field goes with `reserved`, in a next version of its package), or release the breakage on purpose: npm run contract:release -- --breaking",
+    mend: `bring back what is gone, ${orNextVersion}`,
     run: breakagesOf,
+  },
+  {
+    name: "contract refuses nothing that its last release took (protovalidate)",
+    mend: `loosen the rules that it names, ${orNextVersion}`,
+    run: tightenedRulesOf,
+  },
+  {
+    name: "contract says the same defaults as its last release",
+    mend: `say each default in the words of the release, ${orNextVersion}`,
+    run: changedDefaultsOf,
+  },
+  {
+    name: "public contract imports nothing internal",
+    mend: "move what both need into a public package, or what imports it into an internal one",
+    run: importsOfInternal,
+  },
+  {
+    name: "released contract has the version that its changelog tells of",
+    mend: "release by npm run contract:release -- --version x.y.z, which writes image, version and changelog together",
+    run: versionFaults,
   },
   { name: "generated code is fresh", mend: "npm run gen, and commit gen/", run: staleFiles },
   {

@@ -1,11 +1,10 @@
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { projectRoot } from "./command.ts";
-import { breakagesBetween, breakagesOf, releaseContract, releasedImage } from "./release.ts";
+import { generateFresh } from "./generate.ts";
+import { messageOf, openWorkspace, protoFile } from "./testing/workspace.ts";
 import { readTree, stalenessOf, writeTree } from "./tree.ts";
 import { versions } from "./versions.ts";
 
@@ -23,75 +22,6 @@ async function write(path: string, content: string | Uint8Array): Promise<void> 
   await mkdir(dirname(join(folder, path)), { recursive: true });
   await writeFile(join(folder, path), content);
 }
-
-const protoOf = (fields: string) => `syntax = "proto3";
-
-// Greetings.
-package toolbus.greeting.v1;
-
-// A greeting.
-message Greeting {
-${fields}}
-`;
-const textField = "  // What is said.\n  string text = 1;\n";
-const toneField = "  // How it is said.\n  string tone = 2;\n";
-const greetingPath = "proto/toolbus/greeting/v1/greeting.proto";
-
-/** The project's buf.yaml over a contract of one message; protovalidate's schema counts as fetched, so Go is not asked. */
-async function writeWorkspace(fields: string): Promise<void> {
-  await cp(join(projectRoot, "buf.yaml"), join(folder, "buf.yaml"));
-  await write(".gen/protovalidate/version", versions.protovalidate);
-  await write(".gen/protovalidate/buf/validate/validate.proto", 'syntax = "proto3";\npackage buf.validate;\n');
-  await write(greetingPath, protoOf(fields));
-}
-
-describe("the released contract", () => {
-  test("a field that is deleted breaks it, by name", async () => {
-    await writeWorkspace(textField + toneField);
-    await releaseContract(folder);
-    expect(await breakagesOf(folder)).toEqual([]);
-    await write(greetingPath, protoOf(textField));
-    expect((await breakagesOf(folder)).join("\n")).toMatch(
-      /field "2" with name "tone" on message "Greeting" was deleted/,
-    );
-  });
-
-  test("a field that is renamed or gets another type breaks it; one that is added does not", async () => {
-    await writeWorkspace(textField);
-    await releaseContract(folder);
-    await write(greetingPath, protoOf(textField + toneField));
-    expect(await breakagesOf(folder)).toEqual([]);
-    await write(greetingPath, protoOf(textField.replace("string text", "string words")));
-    expect((await breakagesOf(folder)).join("\n")).toMatch(/changed name from "text" to "words"/);
-    await write(greetingPath, protoOf(textField.replace("string text", "int32 text")));
-    expect((await breakagesOf(folder)).join("\n")).toMatch(/changed type from "string" to "int32"/);
-  });
-
-  test("a file that is deleted breaks it", async () => {
-    await writeWorkspace(textField);
-    await releaseContract(folder);
-    await rm(join(folder, greetingPath));
-    await write("proto/toolbus/farewell/v1/farewell.proto", protoOf(textField).replace("greeting", "farewell"));
-    expect((await breakagesOf(folder)).join("\n")).toMatch(/Previously present file .*greeting.proto/);
-  });
-
-  test("without an image the comparison fails instead of finding nothing", async () => {
-    await writeWorkspace(textField);
-    await expect(breakagesOf(folder)).rejects.toThrow(/no contract has been released/);
-  });
-
-  test("the image in the tree holds its imports and catches the deletion of a field", async () => {
-    const image = fromBinary(FileDescriptorSetSchema, await readFile(join(projectRoot, releasedImage)));
-    expect(image.file.map((file) => file.name)).toContain("buf/validate/validate.proto");
-    const message = image.file
-      .find((file) => file.name === "toolbus/tool/v1/tool.proto")
-      ?.messageType.find((candidate) => candidate.name === "Tool");
-    expect(message?.field.shift()?.name).toBe("name");
-    await write("changed.binpb", toBinary(FileDescriptorSetSchema, image));
-    const breakages = await breakagesBetween(projectRoot, join(folder, "changed.binpb"));
-    expect(breakages.join("\n")).toMatch(/with name "name" on message "Tool" was deleted/);
-  });
-});
 
 describe("generated code", () => {
   const treeOf = (files: Record<string, string>) =>
@@ -121,11 +51,31 @@ describe("generated code", () => {
   test("what the generated code needs is pinned to what generates it", async () => {
     const read = (path: string) => readFile(join(projectRoot, path), "utf8");
     const [goModule, plugins, python] = await Promise.all(
-      ["gen/go/go.mod", "buf.gen.yaml", "gen/python/pyproject.toml"].map(read),
+      ["gen/go/go.mod", "tools/gen/go.gen.yaml", "gen/python/pyproject.toml"].map(read),
     );
     const pinOf = (text: string | undefined, pattern: RegExp) => pattern.exec(text ?? "")?.[1] ?? `no ${pattern}`;
     expect(pinOf(plugins, /cmd\/protoc-gen-go@(v\S+?)\]/)).toBe(pinOf(goModule, /golang\.org\/protobuf (v\S+)/));
     expect(pinOf(plugins, /protoc-gen-connect-go@(v\S+?)\]/)).toBe(pinOf(goModule, /connectrpc\.com\/connect (v\S+)/));
     expect(pinOf(python, /grpcio>=([\d.]+)/)).toBe(versions.grpcioTools);
+  });
+
+  test("what is internal is generated for the suite's own services, and in no published stub", {
+    timeout: 60_000,
+  }, async () => {
+    await using workspace = await openWorkspace();
+    const { root } = workspace;
+    const field = "  // What is said.\n  string text = 1;\n";
+    const greeting = "toolbus/greeting/v1/greeting";
+    const delivery = "toolbus/internal/greeting/v1/delivery";
+    await workspace.write(`proto/${greeting}.proto`, protoFile("toolbus.greeting.v1", messageOf("Greeting", field)));
+    const publicOnly = [...(await generateFresh(root)).keys()];
+    expect(publicOnly).toEqual(
+      expect.arrayContaining([`es/${greeting}_pb.ts`, `go/${greeting}.pb.go`, `python/${greeting}_pb2.py`]),
+    );
+    const internal = messageOf("Delivery", field.replace("string", "toolbus.greeting.v1.Greeting"));
+    const text = protoFile("toolbus.internal.greeting.v1", internal, [`${greeting}.proto`]);
+    await workspace.write(`proto/${delivery}.proto`, text);
+    const withInternal = [...(await generateFresh(root)).keys()];
+    expect(withInternal.filter((path) => !publicOnly.includes(path))).toEqual([`es/${delivery}_pb.ts`]);
   });
 });

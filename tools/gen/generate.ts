@@ -14,11 +14,17 @@ export async function generateFresh(root: string): Promise<Tree> {
   try {
     await runCommand("go", ["version"], { cwd: root, whenMissing: goIsMissing });
     const buf = runCommand("buf", ["generate", "--output", workFolder], { cwd: root });
-    const template = join(projectRoot, "tools", "gen", "grpc.gen.yaml");
-    const grpc = runCommand("buf", ["generate", "--template", template, "--output", workFolder], { cwd: projectRoot });
-    await Promise.all([buf, grpc, generatePython(root, workFolder)]);
+    const generate = (name: string, cwd: string) =>
+      runCommand("buf", ["generate", "--template", templateOf(name), "--output", workFolder], { cwd });
+    const go = generate("go.gen.yaml", root);
+    const grpc = generate("grpc.gen.yaml", projectRoot);
+    await Promise.all([buf, go, grpc, generatePython(root, workFolder)]);
     return await readTree(join(workFolder, "gen"));
   } finally {
     await rm(workFolder, { recursive: true, force: true });
   }
+}
+
+function templateOf(name: string): string {
+  return join(projectRoot, "tools", "gen", name);
 }

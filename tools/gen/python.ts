@@ -15,7 +15,10 @@ export async function generatePython(root: string, workFolder: string): Promise<
   const descriptors = join(workFolder, "descriptors.binpb");
   const output = join(workFolder, "gen", "python");
   await mkdir(output, { recursive: true });
-  await runCommand("buf", ["build", "proto", "--as-file-descriptor-set", "-o", descriptors], { cwd: root });
+  const isPublic = ["--exclude-path", join("proto", "toolbus", "internal")];
+  await runCommand("buf", ["build", "proto", ...isPublic, "--as-file-descriptor-set", "-o", descriptors], {
+    cwd: root,
+  });
   const files = fromBinary(FileDescriptorSetSchema, await readFile(descriptors)).file.filter(isNotBundled);
   const withServices = files.filter((file) => file.service.length > 0);
   const protoc = await protocOfPython(descriptors, root);

@@ -1,5 +1,5 @@
 /**
- * The pinned parts of the generator that no lock file holds. The Go plugins are pinned in buf.gen.yaml,
+ * The pinned parts of the generator that no lock file holds. The Go plugins are pinned in tools/gen/go.gen.yaml,
  * what the generated Go code needs in gen/go/go.mod, what the generated Python code needs in gen/python/pyproject.toml.
  */
 export const versions = {
