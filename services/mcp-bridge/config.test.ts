@@ -15,6 +15,11 @@ test("the environment that servers inherit is an allow-list, and secrets are rea
   expect([...config.secrets]).toEqual([["KEY", "k"]]);
 });
 
+test("ORCH-6 a server has 5 s to start, unless the environment says otherwise", () => {
+  expect(readConfig({}).startupTimeoutMs).toBe(5_000);
+  expect(readConfig({ TOOLBUS_MCP_STARTUP_TIMEOUT: "8s" }).startupTimeoutMs).toBe(8_000);
+});
+
 test("every fault of the configuration is named", () => {
   const env = { TOOLBUS_MCP_IDLE_TIMEOUT: "soon", TOOLBUS_MCP_MAX_MESSAGE_BYTES: "1" };
   expect(() => readConfig(env)).toThrow(/TOOLBUS_MCP_IDLE_TIMEOUT.*TOOLBUS_MCP_MAX_MESSAGE_BYTES/);

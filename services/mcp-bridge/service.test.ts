@@ -10,6 +10,7 @@ import { until } from "#runtime/time/until.ts";
 import type { TestBus } from "../../test/harness/bus.ts";
 import { isAlive } from "../../test/harness/processes.ts";
 import { type Bridge, call, oddSource, openBridge, openTwoBridges, scope, type TwoBridges } from "./bridge.fixture.ts";
+import { openSessionServer } from "./session-server.fixture.ts";
 
 let bridges: TwoBridges;
 let bus: TestBus;
@@ -51,6 +52,27 @@ describe("the provider", () => {
     expect(steps.progress.length).toBeGreaterThan(0);
     await left.servers.closeConnections(scope);
     await rm(directory, { recursive: true });
+  });
+
+  test("ORCH-6 TOOL-14 a server over stdio and one over HTTP are sources beside each other", async () => {
+    await using remote = await openSessionServer();
+    const everything = {
+      name: "near",
+      config: { transport: "stdio", command: process.execPath, args: [modulePath("server-everything")] },
+    };
+    const sources = [everything, { name: "far", config: { transport: "http", url: remote.url } }];
+    const listed = await left.provider.listProvidedTools({ scope, sources });
+    expect(listed.sources).toMatchObject([
+      { source: "near", available: true },
+      { source: "far", available: true },
+    ]);
+    const echoes = listed.tools.filter(({ tool }) => tool?.name === "echo").map(({ source }) => source);
+    expect(echoes.toSorted()).toEqual(["far", "near"]);
+    expect((await call(left, sources[0]!, "echo", { message: "by stdio" })).output).toBe("Echo: by stdio");
+    expect((await call(right, sources[1]!, "echo", { text: "by HTTP" })).output).toBe("by HTTP");
+    expect(remote.sessions.executed).toBe(1);
+    await left.servers.closeConnections(scope);
+    expect(remote.sessions.count, "its session has been ended").toBe(0);
   });
 
   test("ORCH-6 a server that fails or hangs delays and hides no other", async () => {

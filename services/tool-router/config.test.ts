@@ -17,6 +17,11 @@ test("the environment is read whole: providers, allowed addresses, secrets", () 
   expect(config.secrets.get("KEY")).toBe("s3cret");
 });
 
+test("ORCH-1 calls in flight get 5 s at a switch, unless the environment says otherwise", () => {
+  expect(readConfig({}).switchDrainMs).toBe(5_000);
+  expect(readConfig({ TOOLBUS_SWITCH_DRAIN: "8s" }).switchDrainMs).toBe(8_000);
+});
+
 test("what cannot be understood is refused by the name of its variable, all at once", () => {
   const env = { TOOLBUS_PROVIDERS: "acme", TOOLBUS_GATEWAY_ALLOW: "inside", TOOLBUS_PROVIDER_STARTUP: "soon" };
   for (const name of Object.keys(env)) expect(() => readConfig(env)).toThrow(name);

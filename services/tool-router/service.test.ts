@@ -79,6 +79,20 @@ describe("the tool router on the bus", () => {
     expect(output).toEqual({ error: 'Tool "@files/read_file" refuses its arguments: arguments.path: must be string' });
   });
 
+  test("CTR-3 arguments that do not fit reach no caller", async () => {
+    const sessionId = await suite.openSession();
+    const inputSchemaJson = '{"type":"object","properties":{"seat":{"type":"integer"}},"required":["seat"]}';
+    suite.caller.tools = [{ tool: { name: "myapp_book", inputSchemaJson, executionType: ExecutionType.CALLER } }];
+    const book = (argumentsJson: string) => suite.clients.call({ sessionId, name: "myapp_book", argumentsJson });
+    const before = suite.caller.calls.length;
+    expect((await book('{"seat":"window"}')).output).toEqual({
+      error: 'Tool "myapp_book" refuses its arguments: arguments.seat: must be integer',
+    });
+    expect((await book('{"seat":7}')).isError).toBe(false);
+    expect(suite.caller.calls.slice(before).map((call) => call.argumentsJson)).toEqual(['{"seat":7}']);
+    suite.caller.tools = [];
+  });
+
   test("a request that breaks the contract is refused on the bus with the field's name, and reaches no provider", async () => {
     const sessionId = await suite.openSession();
     const refusal = await suite.clients.call({ sessionId, name: "read", callId: "no id" }).catch(String);

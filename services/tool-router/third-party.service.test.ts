@@ -4,6 +4,7 @@ import type { AddressInfo, Server } from "node:net";
 import { fileURLToPath } from "node:url";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { until } from "#runtime/time/until.ts";
@@ -105,3 +106,16 @@ test("KIND-2 LOOP-14 a call at an http URL whose provider freezes ends within se
   expect(told).toEqual(["progress", expect.stringMatching(/outcome_unknown: provider .*frozen.*fallen silent/)]);
   expect(performance.now() - startedAt).toBeLessThan(25_000); // its own time is 30 s
 }, 60_000);
+
+test("KIND-3 a tool of the catalog whose kind is a provider's own is called there, by the name of its type", async () => {
+  const maker = new FakeProvider();
+  suite.use(await serveOnNats(suite.bus, { service: "maker-service", routes: maker.routes, drainTimeoutMs: 1 }));
+  await suite.clients.providers.applyProvider({ provider: { name: "maker", service: "maker-service" } });
+  const tool = { name: "build", executionType: ExecutionType.CUSTOM, customType: "maker:house" };
+  await suite.clients.catalogue.applyTool({ tool });
+  await suite.clients.agents.applyAgent({ agent: { name: "builder", tools: { use: ["build"] } } });
+  const sessionId = await suite.openSession("builder");
+  const { output } = await suite.clients.call({ sessionId, name: "build", argumentsJson: '{"rooms":3}' });
+  expect(output).toEqual({ rooms: 3 });
+  expect(maker.calls).toMatchObject([{ tool: "house", scope: { sessionId, agent: "builder" } }]);
+});

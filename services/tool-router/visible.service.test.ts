@@ -61,6 +61,17 @@ describe("calls that a space shows, of every kind, on the bus", () => {
     expect(shown("weather").at(-1)?.result?.outputJson).toBe('{"weather":"fine"}');
   });
 
+  test("TOOL-11 outside a space a gateway tool that is visible asks no server", async () => {
+    await suite.clients.sessions.createSession({ agent: "all", sessionId: "outside" });
+    const before = server.seen.length;
+    const { output } = await suite.clients.call({ sessionId: "outside", name: "fetchWeather", callId: "unseen" });
+    expect(output).toEqual({
+      error: 'Tool "fetchWeather" is visible but you are not in a space. Call enter_space first.',
+    });
+    expect(server.seen.length).toBe(before);
+    expect(shown("unseen")).toEqual([]);
+  });
+
   test("TOOL-10 one that fails turns its message to an error", async () => {
     expect((await call("fetchLost", "lost")).output).toEqual({ error: "HTTP 410: gone" });
     await until(() => suite.spaces.statusesOf("lost").includes(Status.ERROR));

@@ -22,6 +22,10 @@ def crash(how: str = "exit"):
         time.sleep(60)
     os._exit(3)
 
+def spin():
+    while True:
+        pass
+
 def allocate(count: int):
     return len(bytearray(count))
 
@@ -189,6 +193,15 @@ describe("bounds", () => {
     const pid = await processOf(workers);
     expect((await workers.call("tool.allocate", { count: 2 ** 30 })).result).toEqual({ error: "MemoryError" });
     expect(await processOf(workers)).toBe(pid);
+  }, 60_000);
+
+  test("WORK-10 a worker's processor time is limited: one that uses it up ends, and the next call starts another", async () => {
+    await using workers = await openTestWorkers({ "tool.py": TOOL }, { TOOLBUS_WORKER_PROCESSOR_SECONDS: "2" });
+    const pid = await processOf(workers);
+    const failure = await failureOf(workers.call("tool.spin"));
+    expect(failure).toMatchObject({ code: "unavailable", reason: "WORKER_CRASHED" });
+    expect(failure.message).toMatch(/SIGXCPU|SIGKILL/);
+    expect(await processOf(workers)).not.toBe(pid);
   }, 60_000);
 
   test("arguments over the limit are refused before they reach the worker", async () => {

@@ -1,73 +1,99 @@
 /**
- * That each requirement of kinds, tools, orchestration and the loop, and each point and scenario of the specifications that they
- * come from, has a test that says so in its name. What is skipped or looks at nothing is no such test.
+ * That each requirement is either shown by tests or said to be open, part by part. The data stand in `proofs/`, a file a family;
+ * here they are held to the tree. A test that is renamed, moved or taken away is named below with the requirement that cites it.
  */
 
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { sourceFilesBelow } from "../architecture/source-files.ts";
-import { orchestrationScenarios, toolSystemScenarios } from "./scenarios.ts";
-import { declaredTests, isSkipped, looksAtSomething } from "./test-titles.ts";
+import { projectRoot, sourceFilesBelow } from "../architecture/source-files.ts";
+import type { Citation, Part } from "./proofs/proof.ts";
+import { entries, proofs } from "./proofs/proofs.ts";
+import { requirementIds, requirementPattern } from "./proofs/requirements.ts";
+import { specifications } from "./proofs/specifications.ts";
+import { type DeclaredTest, declaredTests, isSkipped, looksAtSomething, readTestFile } from "./test-titles.ts";
 
-const ownPath = "test/contract/proofs.test.ts";
-
-/** All other tests of the project. */
-const tests = ["services", "test", "runtime", "cli"]
+const testFiles = ["services", "test", "runtime", "cli", "tools", "examples"]
   .flatMap(sourceFilesBelow)
-  .filter(({ path }) => path.endsWith(".test.ts") && path !== ownPath);
-const declared = tests.flatMap(declaredTests).filter(looksAtSomething);
+  .filter(({ path }) => path.endsWith(".test.ts"));
+const declared = testFiles.flatMap(declaredTests);
 
-const idsUpTo = (name: string, last: number) => Array.from({ length: last }, (_, index) => `${name}-${index + 1}`);
-const ids = [
-  ...idsUpTo("KIND", 4),
-  ...idsUpTo("TOOL", 13),
-  ...[...idsUpTo("ORCH", 5), "ORCH-9", "ORCH-11"],
-  ...idsUpTo("LOOP", 17),
-];
+const nameOf = ({ group, title }: DeclaredTest) => `${group} ${title}`.trim();
 
-/** What the specification asks for, and the name of the test that shows it. */
-const points: [string, string][] = [
-  ["kinds: function, MCP and internal tools in one turn", "LOOP-5 KIND-1 calls for the client and calls for the suite"],
-  ["a result has its call's id, its output, is_error", "LOOP-7 a result has its call's id, its output"],
-  ["tool_choice auto, required, none", "LOOP-2 %s is handed to the model, in the first turn"],
-  ["tool_choice of one tool", "LOOP-2 a forced tool is forced once, under any of its names"],
-  ["allowed_tools: callable and visible", "LOOP-3 the filter leaves all tools visible and lets only some be called"],
-  ["the loop ends without calls", "LOOP-1 the model produces no tool calls"],
-  ["the loop ends at max_turns", "LOOP-1 max_turns is reached"],
-  ["the loop ends when it is cancelled", "LOOP-15 it is cancelled"],
-  ["the loop ends with an unrecoverable error", "LOOP-1 an error is unrecoverable"],
-  ["function calls park the run", "LOOP-5 LOOP-16 parks until its outputs are there"],
-  ["function calls complete it in single-turn mode", "LOOP-6 is completed in single-turn mode"],
-  ["the follow-up is an input of function_call_output", "LOOP-5 LOOP-6 input answers a call of an earlier run once"],
-  ["MCP over stdio and HTTP", "ORCH-6 lists and calls, with progress, logs and the headers of its configuration"],
-  ["internal tools: register, get, list, initialize, shutdown", "LOOP-9 tools are registered, found, listed"],
-  ["a duplicate name is refused", "LOOP-9 a duplicate name is refused with both names"],
-  ["results are validated", "LOOP-8 that are no JSON, or not what was promised, are errors of their call"],
-  ["provider:tool_type", "KIND-3 a custom kind of a known provider is good"],
-  ["options of the loop: limits, time, retries", "LOOP-12 after model_retries the run fails"],
-  ["open question: parallel calls", "LOOP-4 calls of one turn run in parallel, within a bound"],
-  ["open question: discovery of MCP servers", "ORCH-7 tools are discovered anew for each turn"],
-  [
-    "open question: tools that are loaded without recompiling",
-    "WORK-12 its tools are offered as they describe themselves",
-  ],
-  ["open question: streams of intermediate results", "LOOP-10 what a tool tells meanwhile streams to the client"],
-];
+/** What is wrong with a citation, or nothing. */
+function faultOf({ file, words }: Citation): string | undefined {
+  if (!existsSync(join(projectRoot, file))) {
+    const [moved] = declared.filter((one) => nameOf(one).includes(words));
+    return `${file} is not there${moved === undefined ? "" : `; "${words}" stands in ${moved.file}`}`;
+  }
+  const text = readTestFile(file);
+  const tests = declaredTests(text);
+  const [found, another] = tests.filter((one) => nameOf(one).includes(words));
+  if (found === undefined) return `${file} declares no test "${words}"; ${closest(words, tests)}`;
+  if (another !== undefined) return `${file} declares more than one test "${words}": cite more of its title`;
+  if (!looksAtSomething(found)) return `${file}: "${nameOf(found)}" looks at nothing`;
+  return isSkipped(text) ? `${file} skips tests` : undefined;
+}
+
+/** The title that shares most words, for who has to mend the citation. */
+function closest(words: string, tests: readonly DeclaredTest[]): string {
+  const wanted = new Set(words.split(/\W+/));
+  const shared = (one: DeclaredTest) =>
+    nameOf(one)
+      .split(/\W+/)
+      .filter((word) => wanted.has(word)).length;
+  const [best] = [...tests].sort((one, other) => shared(other) - shared(one));
+  return best === undefined ? "it declares none" : `the closest is "${nameOf(best)}"`;
+}
+
+function faultsOf(part: Part): string[] {
+  if (part.kind === "open") {
+    const isSentence = /^[A-Z`].{10,}[^.]\.$/.test(part.missing);
+    return isSentence ? [] : [`"${part.claim}" is open: say in one sentence what is missing`];
+  }
+  if (part.citations.length === 0) return [`"${part.claim}" is shown by no test: cite one, or list it as open`];
+  return part.citations.flatMap((citation) => faultOf(citation) ?? []);
+}
 
 describe("what is required", () => {
-  test("stands in tests that were found, of which none is skipped", () => {
-    expect(tests.length).toBeGreaterThan(100);
+  test("is the list of requirements, each once", () => {
+    expect(entries.map(([id]) => id).toSorted()).toEqual(requirementIds.toSorted());
+  });
+
+  test.each(entries)("%s: each part is shown by tests that look at something, or is open by name", (_, parts) => {
+    expect(parts.length).toBeGreaterThan(0);
+    const claims = parts.map(({ claim }) => claim);
+    expect(claims).toEqual([...new Set(claims)]);
+    expect(parts.flatMap(faultsOf)).toEqual([]);
+  });
+
+  test("is named by titles of tests only as it is listed here", () => {
     expect(declared.length).toBeGreaterThan(1_000);
-    expect(tests.filter(isSkipped).map(({ path }) => path)).toEqual([]);
+    const faults = declared.flatMap((one) =>
+      (nameOf(one).match(requirementPattern) ?? []).flatMap((id) => {
+        if (!requirementIds.includes(id)) return [`${one.file}: "${nameOf(one)}" names ${id}, which is no requirement`];
+        const isOpen = proofs[id]?.every(({ kind }) => kind === "open") ?? false;
+        return isOpen ? [`${one.file}: "${nameOf(one)}" names ${id}, of which everything is listed as open`] : [];
+      }),
+    );
+    expect(faults).toEqual([]);
   });
 
-  test("each id is cited by the name of a test", () => {
-    const isCited = (id: string) =>
-      declared.some(({ group, title }) => new RegExp(`\\b${id}\\b`).test(`${group} ${title}`));
-    expect(ids.filter((id) => !isCited(id))).toEqual([]);
+  test("is tested by tests of which none is skipped", () => {
+    expect(testFiles.length).toBeGreaterThan(100);
+    expect(testFiles.filter(isSkipped).map(({ path }) => path)).toEqual([]);
+    expect(declared.filter((one) => !looksAtSomething(one)).map(nameOf)).toEqual([]);
   });
+});
 
-  test.each([...points, ...toolSystemScenarios, ...orchestrationScenarios])("%s: shown by a test", (_, ...names) => {
-    const isShown = (name: string) => declared.some(({ title }) => title.includes(name));
-    expect(names.filter((name) => !isShown(name))).toEqual([]);
+describe.each(Object.entries(specifications))("%s", (_, scenarios) => {
+  test.each(Object.entries(scenarios))("%s: stands in parts of requirements", (_scenario, references) => {
+    expect(references.length).toBeGreaterThan(0);
+    const faults = references.flatMap((reference) => {
+      const [, id = "", words = ""] = /^(\S+) (.+)$/.exec(reference) ?? [];
+      const found = (proofs[id] ?? []).filter(({ claim }) => claim.includes(words));
+      return found.length === 1 ? [] : [`${found.length} parts of ${id || "no requirement"} are about "${words}"`];
+    });
+    expect(faults).toEqual([]);
   });
 });

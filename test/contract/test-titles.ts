@@ -1,17 +1,38 @@
-import type { SourceFile } from "../architecture/source-files.ts";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { projectRoot } from "../architecture/source-files.ts";
 
 /** A test as it is declared: its title as it is written, that of the group in which it stands, and what it does. */
 export interface DeclaredTest {
+  readonly file: string;
   readonly title: string;
   readonly group: string;
   readonly body: string;
+}
+
+interface TestFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+export function readTestFile(path: string): TestFile {
+  return { path, text: readFileSync(join(projectRoot, path), "utf8") };
 }
 
 /** `test("…", …)`, `it("…", …)`, `describe("…", …)`, and the second bracket of their `.each(…)("…", …)`. */
 const declaration =
   /(\b(?:test|it|describe)|\)|\]|`)\(\s*(["`])((?:(?!\2)[^\n\\]|\\.)+)\2,\s*(?:\{[^}]*\},\s*)?(?:async\s*)?\(/g;
 
-export function declaredTests({ text }: SourceFile): DeclaredTest[] {
+/** `def test_…(self):` of a unittest, and its class. */
+const pythonDeclaration = /^(?:class (\w+)\(|\s+(?:async )?def (test_\w+)\()/gm;
+
+/** The checks of `npm run check`, which run as the tests do. */
+const checkDeclaration = /\bname: "([^"]+)"/g;
+
+export function declaredTests(file: TestFile): DeclaredTest[] {
+  if (file.path.endsWith(".py")) return declaredInPython(file);
+  if (!file.path.endsWith(".test.ts")) return declaredChecks(file);
+  const { path, text } = file;
   const found = [...text.matchAll(declaration)];
   let group = "";
   return found.flatMap(({ index, 3: written = "" }, at) => {
@@ -20,18 +41,38 @@ export function declaredTests({ text }: SourceFile): DeclaredTest[] {
       group = title;
       return [];
     }
-    return [{ title, group, body: text.slice(index, found[at + 1]?.index ?? text.length) }];
+    return [{ file: path, title, group, body: text.slice(index, found[at + 1]?.index ?? text.length) }];
   });
 }
 
-/** A test that awaits and expects nothing cannot fail. */
-export function looksAtSomething({ body }: DeclaredTest): boolean {
-  return /\bawait\b|expect|assert/.test(body);
+function declaredInPython({ path, text }: TestFile): DeclaredTest[] {
+  const found = [...text.matchAll(pythonDeclaration)];
+  let group = "";
+  return found.flatMap(({ index, 1: className, 2: title }, at) => {
+    if (className !== undefined) group = className;
+    if (title === undefined) return [];
+    return [{ file: path, title, group, body: text.slice(index, found[at + 1]?.index ?? text.length) }];
+  });
 }
 
-/** Whether the file has tests that never run, or keep others from running. */
-export function isSkipped({ text }: SourceFile): boolean {
-  return /\b(?:describe|test|it)\.(?:skip|todo|only)\b/.test(text);
+function declaredChecks({ path, text }: TestFile): DeclaredTest[] {
+  return [...text.matchAll(checkDeclaration)].map(({ 1: title = "" }) => ({
+    file: path,
+    title,
+    group: "",
+    body: "run",
+  }));
+}
+
+/** A test that neither expects anything nor waits for a condition cannot fail; a check's `run` tells its faults. */
+export function looksAtSomething({ body }: DeclaredTest): boolean {
+  return /\bawait\b|expect|assert|^run$/.test(body);
+}
+
+/** Whether the file has tests that never run, run under a condition, or keep others from running. */
+export function isSkipped({ path, text }: TestFile): boolean {
+  if (path.endsWith(".py")) return /@unittest\.(?:skip|expectedFailure)|\bskipTest\(|\bSkipTest\b/.test(text);
+  return /\b(?:describe|test|it)(?:\.\w+)*\.(?:skip|skipIf|runIf|todo|only|fails)\b|\bcontext\.skip\(/.test(text);
 }
 
 /** By the word with which the line begins on which the declaration stands. */

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type CreateRunRequestSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
@@ -121,6 +122,19 @@ describe("ORCH-1 after a switch", () => {
       [next, "right"],
       [parked, "left"],
     ]);
+  });
+
+  it("the tools of the session's caller stay, and are the other agent's too", async () => {
+    const sessionId = await openSession("left");
+    const declaration = { callerId: "app", tools: [{ name: "notify" }] };
+    await clientOf(CallerService).declareTools({ sessionId, declaration });
+    const ofCaller = async () => {
+      const { agent, tools } = await clientOf(ToolService).listTools({ sessionId });
+      return [agent, ...tools.map(({ modelName }) => modelName).filter((name) => name.startsWith("app_"))];
+    };
+    expect(await ofCaller()).toEqual(["left", "app_notify"]);
+    await clientOf(SessionService).switchAgent({ sessionId, agent: "right" });
+    expect(await ofCaller()).toEqual(["right", "app_notify"]);
   });
 
   it("a run in the middle of a call keeps its result and ends as cancelled by itself", async () => {

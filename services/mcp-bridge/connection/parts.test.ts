@@ -80,6 +80,23 @@ describe("health", () => {
   });
 });
 
+test("ORCH-8 an answer that takes longer than a second is yellow, with its latency and the reason", async () => {
+  const clock = createManualClock();
+  const over = new AbortController();
+  const findings: HealthFinding[] = [];
+  const watching = watchHealth({
+    healthCheck: { $typeName: "toolbus.mcp.v1.HealthCheck", intervalMs: 1_000, timeoutMs: 5_000 },
+    check: (signal) => clock.delay(1_200, signal),
+    onFinding: (finding) => findings.push(finding),
+    signal: over.signal,
+    clock,
+  });
+  for (let step = 0; step < 200 && findings.length === 0; step++) await clock.advance(10);
+  expect(findings[0]).toMatchObject({ health: Health.YELLOW, latencyMs: 1_200, reason: "answered after 1200 ms" });
+  over.abort();
+  await watching;
+});
+
 describe("calls", () => {
   const result = (outputJson: string) => create(ToolResultSchema, { outputJson });
 

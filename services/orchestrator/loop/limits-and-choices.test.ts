@@ -115,6 +115,17 @@ describe("limits of a run, and what its model may and must call", () => {
     expect(run.asked[0]?.tools?.map(({ name }) => name)).toEqual(["double", "fail"]);
   });
 
+  test("LOOP-3 an entry may be a reference", async () => {
+    const [read, write] = ["read", "write"].map(
+      (name): FakeTool => ({ name: `files__${name}`, reference: `@files/${name}`, answer: () => name }),
+    );
+    const calls = [{ name: "files__read" }, { name: "files__write" }];
+    const options = { allowedTools: ["@files/read"] };
+    const run = await openRun({ turns: [{ calls }, { text: "done" }], tools: [read!, write!], options });
+    await run.work();
+    expect(run.router.executed).toEqual(["files__read"]);
+  });
+
   test("LOOP-3 a tool of the client that is not allowed is not handed to it", async () => {
     const options = { allowedTools: ["double"], functionTools: [{ name: "ask" }] };
     const run = await openRun({ turns: [{ calls: [{ name: "ask" }] }, { text: "done" }], options });

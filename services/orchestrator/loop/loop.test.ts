@@ -51,6 +51,28 @@ describe("the loop", () => {
     expect(finished).toEqual(["1", "0", "3", "2"]);
   });
 
+  test("LOOP-4 eight calls run at once unless the limits say otherwise", async () => {
+    const [all, open] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let begun = 0;
+    const gate: FakeTool = {
+      name: "gate",
+      answer: async () => {
+        begun += 1;
+        if (begun === 8) all.resolve();
+        await open.promise;
+        return begun;
+      },
+    };
+    const calls = Array.from({ length: 12 }, () => ({ name: "gate" }));
+    const run = await openRun({ turns: [{ calls }, { text: "done" }], tools: [gate] });
+    const working = run.work();
+    await all.promise;
+    open.resolve();
+    await working;
+    expect(run.router.mostRunning).toBe(8);
+    expect(begun).toBe(12);
+  });
+
   test("LOOP-4 without parallel_tool_calls they run one after the other", async () => {
     const calls = [double(1), double(2), double(3)];
     const run = await openRun({ turns: [{ calls }, { text: "done" }], options: { parallelToolCalls: false } });
@@ -168,6 +190,14 @@ describe("the loop", () => {
     expect(run.deltas.map(({ delta }) => (delta.case === "text" ? delta.value : "")).join("")).toBe(
       "one two three four",
     );
+  });
+
+  test("LOOP-10 the arguments of a call stream as the model writes them", async () => {
+    const run = await openRun({ turns: [{ calls: [double(12_345_678, "d")] }, { text: "done" }] });
+    await run.work();
+    const pieces = run.deltas.flatMap(({ delta }) => (delta.case === "arguments" ? [delta.value] : []));
+    expect(new Set(pieces.map(({ callId, name }) => `${callId} ${name}`))).toEqual(new Set(["d double"]));
+    expect(JSON.parse(pieces.map(({ text }) => text).join(""))).toEqual({ value: 12_345_678 });
   });
 
   test("LOOP-13 after a takeover the calls without a result are dispatched again under their ids, recovering", async () => {

@@ -34,7 +34,17 @@ describe("the input of a run", () => {
   });
 
   test("LOOP-13 that only looks odd is taken: the prompt is made of it so that providers take it", () => {
-    check([said(Role.ASSISTANT, ""), said(Role.SYSTEM, "Be brief."), call("call 1"), hello, said(Role.SYSTEM, "Hm.")]);
-    check([call("a", "a name with blanks", '{"half":'), call("b"), output("b"), output("of an earlier run"), hello]);
+    expect(() =>
+      check([
+        said(Role.ASSISTANT, ""),
+        said(Role.SYSTEM, "Be brief."),
+        call("call 1"),
+        hello,
+        said(Role.SYSTEM, "Hm."),
+      ]),
+    ).not.toThrow();
+    expect(() =>
+      check([call("a", "a name with blanks", '{"half":'), call("b"), output("b"), output("of an earlier run"), hello]),
+    ).not.toThrow();
   });
 });

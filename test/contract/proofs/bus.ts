@@ -1,0 +1,150 @@
+import { open, type Proofs, shown, testsOf } from "./proof.ts";
+
+const checks = testsOf("tools/check/checks.ts");
+const methods = testsOf("test/contract/methods.test.ts");
+const doors = testsOf("test/architecture/doors.test.ts");
+const unary = testsOf("runtime/rpc/nats/unary.test.ts");
+const stream = testsOf("runtime/rpc/nats/stream.test.ts");
+const streamEnds = testsOf("runtime/rpc/nats/stream-ends.test.ts");
+const flow = testsOf("runtime/rpc/nats/flow.test.ts");
+const deadPeer = testsOf("runtime/rpc/nats/dead-peer.test.ts");
+const microService = testsOf("runtime/rpc/nats/micro-service.test.ts");
+const peer = testsOf("test/contract/independent-peer.test.ts");
+const peerServer = testsOf("test/contract/independent-peer-server.test.ts");
+const peerFailures = testsOf("test/contract/independent-peer-failures.test.ts");
+const pairs = testsOf("test/system/pairs.test.ts");
+const gateway = testsOf("services/gateway/gateway.test.ts");
+const http = testsOf("runtime/rpc/http/peers.test.ts");
+const clients = testsOf("test/system/clients.test.ts");
+const restarts = testsOf("test/system/restarts.test.ts");
+const busTests = testsOf("runtime/bus/bus.test.ts");
+const up = testsOf("test/system/up.test.ts");
+const compose = testsOf("test/system/compose.test.ts");
+const cluster = testsOf("test/system/cluster.test.ts");
+const clusterRun = testsOf("test/system/cluster-run.test.ts");
+
+export const bus: Proofs = {
+  "BUS-1": [
+    shown(
+      "the contract is linted, formatted and breaks no client of its release",
+      checks("contract is linted (buf lint)", "contract is formatted (buf format)", "contract breaks no client of its"),
+    ),
+    shown(
+      "nor does a rule get tighter or a documented default change",
+      checks("contract refuses nothing that its last release took", "contract says the same defaults"),
+    ),
+    shown("the public contract imports nothing internal", checks("public contract imports nothing internal")),
+    shown("stubs are generated, committed and proven fresh", checks("generated code is fresh")),
+    shown(
+      "services share nothing but the contract, whose every method is served",
+      doors("a service calls another over the bus and never imports it"),
+      methods("every method of the contract is served"),
+    ),
+    open(
+      "what is internal is offered to nobody outside",
+      "No test holds the gateway, reflection and the published stubs to be free of toolbus.internal.",
+    ),
+    open("every refusal carries a reason of one enum", "No test walks the code for reasons outside of one enum."),
+    open("every method declares who may call it", "Methods declare no rule yet."),
+  ],
+  "BUS-2": [
+    shown(
+      "the generated client and handler, unchanged, unary and streaming",
+      unary("the generated client reaches the generated handler"),
+      stream("a server stream gives its messages in order", "a client stream is read", "a two-way stream answers"),
+    ),
+    shown(
+      "deadlines, cancellation, metadata and typed errors",
+      unary(
+        "a timeout becomes the handler's deadline",
+        "a caller that aborts aborts the handler's signal",
+        "metadata travels both ways",
+        "an error keeps its code",
+      ),
+      streamEnds("a deadline ends a stream on both sides"),
+    ),
+    shown(
+      "back-pressure, and payloads over the server's limit",
+      flow("credits hold back a server whose reader is slow", "carries %i bytes there and back over a max_payload"),
+    ),
+    shown(
+      "peers by the document alone agree, in both directions and in failures",
+      peer("makes calls of all four shapes"),
+      peerServer("makes calls of all four shapes"),
+      peerFailures("sets a deadline, which the handler has too"),
+    ),
+    shown(
+      "a peer that dies or freezes is noticed",
+      deadPeer(
+        "a server that is killed in mid-stream",
+        "a client that is killed in mid-stream aborts the handler within 3 s, with",
+      ),
+    ),
+    shown(
+      "two of a service share its work, and only what one held fails when it is killed",
+      pairs("share the calls: each serves at least a quarter", "what fails with one of them is what it held"),
+    ),
+  ],
+  "BUS-3": [
+    shown(
+      "Connect, gRPC and gRPC-Web on one port, streaming included",
+      gateway("calls a service with metadata both ways", "streams, and its leaving reaches the service"),
+      http("reads a server's stream", "grpc-js calls it"),
+    ),
+    shown(
+      "server reflection and health",
+      gateway("reflection lists the services", "health tells which services somebody serves"),
+    ),
+    shown(
+      "buf curl by reflection, a Python gRPC client by generated stubs",
+      clients("buf curl lists tools, calls one", "a Python gRPC client lists tools"),
+    ),
+    open(
+      "a Go client and a browser's by generated stubs",
+      "The Go client is an example that CI runs; no test names it, and none runs a browser.",
+    ),
+  ],
+  "BUS-4": [
+    shown(
+      "each service, and all at once, is killed in a running suite, which is whole again within 2 s",
+      restarts(
+        "it starts again, the suite is whole within two seconds",
+        "all of them at once",
+        "nats-server: it is started",
+      ),
+    ),
+    shown("services start in any order, before NATS too", restarts("each waits for what it needs")),
+    shown(
+      "what is stored outlives a kill of the server",
+      busTests("stores keep what was written across a kill of the server"),
+    ),
+  ],
+  "BUS-5": [
+    shown(
+      "$SRV tells services, instances, methods and what their calls took",
+      microService("nats tools see a service with its instances"),
+      peerFailures("finds our server among the micro services"),
+    ),
+  ],
+  "BUS-6": [
+    shown(
+      "one command starts everything, NATS beside it, and leaves nothing behind",
+      up("starts everything, says where it is", "that is killed takes everything with it"),
+    ),
+    open("everything in one process", "`up` starts a process for each service."),
+    shown("the same services run as a process each", up("beside `up` shares its work, on a server that runs already")),
+    shown(
+      "they run against a cluster of three, of which a node is killed",
+      clusterRun("a run through the gateway ends well though the node"),
+      cluster("every stream and every bucket has a copy on each of the three nodes"),
+    ),
+    shown(
+      "docker-compose.yml is read: services, variables, files, three nodes of NATS",
+      compose(
+        "runs every service, and nothing else but NATS",
+        "has three NATS nodes that differ in name and store only",
+      ),
+    ),
+    open("docker-compose.yml starts and answers", "No Docker engine runs it in the tests."),
+  ],
+};

@@ -1,0 +1,145 @@
+import { open, type Proofs, shown, testsOf } from "./proof.ts";
+
+const relay = testsOf("services/caller-relay/service.test.ts");
+const reconnecting = testsOf("services/caller-relay/reconnecting.test.ts");
+const delivery = testsOf("services/caller-relay/delivery.test.ts");
+const declaration = testsOf("services/caller-relay/declaration.test.ts");
+const death = testsOf("services/caller-relay/death.test.ts");
+const callerDeath = testsOf("test/system/caller-death.test.ts");
+const router = testsOf("services/tool-router/service.test.ts");
+const execution = testsOf("services/tool-router/execute/provider.test.ts");
+const runs = testsOf("test/system/runs.test.ts");
+const demo = testsOf("test/system/demo.test.ts");
+
+const noDoor = "The MCP door with session_message and caller_tool_response is not built.";
+const noAgentClient = "The agent's side over a socket (toolbus agent-client) is not built.";
+
+export const ctr: Proofs = {
+  "CTR-1": [
+    shown(
+      "a declaration by RPC replaces the one before, an empty one clears it, and who watches the tools is told",
+      relay("a declaration replaces the one before"),
+    ),
+    shown(
+      "the next listing and the next call of the session's agent see it",
+      router("what a caller declares is seen by the next listing"),
+    ),
+    open("a declaration in the context of session_message, or at its top level", noDoor),
+  ],
+  "CTR-2": [
+    shown(
+      "the agent sees <caller_id>_<name> with description and schema, in its own session only",
+      declaration("gives each tool the name <caller_id>_<name>", "a missing one means any object"),
+      relay("the tools are offered with prefix, schema and time"),
+    ),
+    shown("it is an ordinary tool of the router, which a run calls", demo("sends a value through all five kinds")),
+    shown(
+      "a name that does not fit or collides is refused with both names",
+      declaration(
+        "the caller %j with the tool %j is refused with both names",
+        "two tools of one name are refused",
+        "what is accepted can be called",
+      ),
+    ),
+    open("it is a native MCP tool of the agent", noAgentClient),
+  ],
+  "CTR-3": [
+    shown(
+      "the request has type, id, session, un-prefixed tool, arguments and end; its id is the call's",
+      relay("a call reaches the caller with its id, its session, the bare name"),
+    ),
+    shown(
+      "arguments are validated before anything is emitted",
+      router("CTR-3 arguments that do not fit reach no caller"),
+    ),
+    open("the request as an event of the session_message stream", noDoor),
+  ],
+  "CTR-4": [
+    shown(
+      "an answer by RPC: an error wins and is a tool error, null is a valid result",
+      relay("an error wins and is a tool error"),
+    ),
+    shown(
+      "exactly one answer wins, the next is told so in the words of the requirement",
+      relay("of ten answers at once one wins"),
+    ),
+    shown(
+      "the answer to a cancelled request is refused likewise, through the whole suite",
+      runs("is told which of its requests is cancelled"),
+    ),
+    open("caller_tool_response as an MCP tool", noDoor),
+  ],
+  "CTR-5": [
+    shown(
+      "a stranger can neither answer, attach nor declare; the request stays open and the owner's answer counts",
+      relay("a stranger can neither answer, attach nor declare", "sessions that are unknown or closed take no caller"),
+    ),
+  ],
+  "CTR-6": [
+    shown(
+      "after 60 s, or the tool's own time, the agent is told tool and time",
+      delivery("ends after its time with an error that names tool and time"),
+      relay("without an answer the agent is told tool and time"),
+    ),
+    shown("the router grants a caller its 60 s", execution("the tool's own time wins, and the run's deadline caps it")),
+    open(
+      "no hop on the way gives up earlier",
+      "No test lets a call wait the whole 60 s through gateway, router and relay on a real clock.",
+    ),
+    shown(
+      "the first answer after the time is late and goes to the inbox, the next one is refused",
+      relay("the first late answer goes to the inbox", "an agent's side that gives up at the deadline"),
+      delivery("an answer that comes while the trace is being written waits for it"),
+    ),
+  ],
+  "CTR-7": [
+    shown(
+      "a stream that is closed ends its open requests within 1 s, with an error that is no timeout",
+      reconnecting("a caller that goes away ends its requests with an error that is no timeout"),
+    ),
+    shown(
+      "a caller whose process is killed, at the gateway: within 1 s likewise",
+      callerDeath("a caller whose process is killed ends its requests within a second"),
+    ),
+    open(
+      "a caller whose cable was cut is noticed within 3 s",
+      "The gateway asks no silent connection whether it lives, and no test cuts a cable.",
+    ),
+    shown(
+      "an instance of the relay that dies takes no request with it in silence",
+      death("its callers are told, calls without grace end at once"),
+    ),
+    shown(
+      "without a grace, which is the default, nothing waits; with one nothing waits longer than that",
+      delivery("without a grace ends with its stream"),
+      reconnecting("when the grace is over, the requests end with the connection error"),
+    ),
+    shown(
+      "who comes back within the grace gets the open requests again under their ids, and those made meanwhile",
+      reconnecting("a caller that comes back within the grace gets its open requests again"),
+      delivery("is sent again, the same, to a caller that comes back in the last moment"),
+    ),
+    shown(
+      "a call with no caller attached fails at once",
+      reconnecting("a call without an attached caller fails at once"),
+    ),
+  ],
+  "CTR-8": [
+    shown(
+      "200 calls of one session are in flight at once, and a slow one delays no other",
+      relay("two hundred calls of a session are in flight at once"),
+    ),
+  ],
+  "CTR-9": [
+    open("newline-delimited JSON-RPC over a unix socket, caller_tools_config on connecting", noAgentClient),
+    open("the seed's bare frame, the error codes, and a connection that survives bad frames", noAgentClient),
+  ],
+  "CTR-10": [
+    open("an MCP stdio server that serves at once, registers what is declared and sends list_changed", noAgentClient),
+    open("it validates, and passes many calls at a time over the socket", noAgentClient),
+  ],
+  "CTR-11": [
+    open("session_message and caller_tool_response for clients of any MCP revision", noDoor),
+    open("the request travels as a notification of its own method on the open call", noDoor),
+  ],
+};

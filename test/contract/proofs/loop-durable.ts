@@ -1,0 +1,185 @@
+import { open, type Proofs, shown, testsOf } from "./proof.ts";
+
+const service = testsOf("services/orchestrator/service.test.ts");
+const takeover = testsOf("services/orchestrator/takeover.test.ts");
+const watching = testsOf("services/orchestrator/watching.test.ts");
+const watcher = testsOf("services/orchestrator/run/watch.test.ts");
+const resume = testsOf("services/orchestrator/resume.test.ts");
+const cursor = testsOf("services/orchestrator/run/delta-cursor.test.ts");
+const fold = testsOf("services/orchestrator/run/fold.test.ts");
+const loopTests = testsOf("services/orchestrator/loop/loop.test.ts");
+const toolSystem = testsOf("services/orchestrator/loop/tool-system.test.ts");
+const effects = testsOf("services/orchestrator/loop/effects.test.ts");
+const requiresAction = testsOf("services/orchestrator/loop/requires-action.test.ts");
+const cancelling = testsOf("services/orchestrator/cancelling.test.ts");
+const openai = testsOf("services/orchestrator/model/openai-compatible.test.ts");
+const faulty = testsOf("services/orchestrator/model/faulty-provider.test.ts");
+const packages = testsOf("services/orchestrator/model/package-models.test.ts");
+const failover = testsOf("test/system/watch-failover.test.ts");
+const faults = testsOf("test/faults/loop.test.ts");
+const clusterRun = testsOf("test/system/cluster-run.test.ts");
+const cluster = testsOf("test/system/cluster.test.ts");
+const streaming = testsOf("test/system/tool-streaming.test.ts");
+const suiteRuns = testsOf("test/system/runs.test.ts");
+const record = testsOf("services/tool-router/record.test.ts");
+const repeated = testsOf("services/tool-router/repeated.service.test.ts");
+const execution = testsOf("services/tool-router/execute/provider.test.ts");
+const mcpTools = testsOf("services/mcp-bridge/tools/tools.test.ts");
+const workerCancelling = testsOf("services/worker-pool/cancelling.test.ts");
+const worker = testsOf("services/orchestrator/session/worker.test.ts");
+const subAgents = testsOf("services/orchestrator/sub-agents/sub-agents.test.ts");
+const childLimits = testsOf("services/orchestrator/sub-agents/child-limits.test.ts");
+const history = testsOf("services/orchestrator/session/history.test.ts");
+const creation = testsOf("services/orchestrator/run/creation.test.ts");
+
+const noResponses = "POST /v1/responses is not built.";
+
+/** What a run is for those who watch it, and what remains of it when processes die. */
+export const loopDurable: Proofs = {
+  "LOOP-10": [
+    shown(
+      "text deltas, progress of tools and results stream",
+      loopTests("deltas are numbered from 0 within an attempt and make up the text"),
+      toolSystem("what a tool tells meanwhile streams to the client"),
+      service("goes from the input over a call to the final answer"),
+    ),
+    shown(
+      "arguments stream as they are written, to who watches the space",
+      streaming("is told as started, then streaming with growing arguments"),
+    ),
+    shown(
+      "arguments stream to who watches the run",
+      loopTests("the arguments of a call stream as the model writes them"),
+    ),
+    shown(
+      "events are contiguous from 0, with one terminal event, which requires_action is not",
+      watching("starts at any sequence, shows each event once"),
+      fold("several processes that write at random leave a log with contiguous sequences"),
+      service("that is parked ends when its time is over"),
+    ),
+    shown(
+      "deltas carry a cursor: who resumes gets the text so far or a reset",
+      resume("gets the text so far on any replica", "gets the text that is stored while nobody works on the run"),
+      cursor("what is shown is a prefix of the attempt", "a gap is told, and the snapshot that answers it"),
+      watcher("in mid-turn is reset when another attempt has begun"),
+    ),
+    shown(
+      "a lost stream is resumed at any sequence, on any replica, and misses nothing",
+      failover("a watch through the gateway outlives every orchestrator"),
+      takeover("in the middle of its answer, watchers are reset"),
+    ),
+  ],
+  "LOOP-11": [
+    shown(
+      "a provider package plugs in by configuration",
+      packages("plug in by configuration: a module of the operator's", "a model of specification %s runs the loop"),
+      openai("is asked with tools, options and results"),
+    ),
+    shown(
+      "errors are retried with backoff and jitter, Retry-After is obeyed",
+      faulty("Retry-After is obeyed as seconds and as a date", "pauses without a word of the provider grow and vary"),
+    ),
+    shown("a stalled stream is cut by a watchdog", openai("a stream that stalls is cut, its connection closed")),
+  ],
+  "LOOP-13": [
+    shown(
+      "accepted means stored: a creator that dies in between, and a repeated creation, make one run",
+      service(
+        "is created once for a key, however often",
+        "after the append and before the queue",
+        "after the wake-up and before the append",
+      ),
+    ),
+    shown(
+      "by kill -9 in the middle of a call another process finishes the run from its log",
+      takeover("by kill -9 in the middle of a call"),
+    ),
+    shown(
+      "a process that was thought dead cannot write",
+      takeover("one that was frozen and thought dead writes nothing"),
+      fold("several processes that write at random"),
+    ),
+    shown(
+      "processes are killed, frozen and cut off at named points: no run is lost, none ends twice",
+      faults("struck at its points, no run is lost, none ends twice"),
+    ),
+    shown(
+      "the broker, or a node of its cluster, dies: runs go on",
+      takeover("runs go on after its return, and their watchers miss nothing"),
+      clusterRun("a run through the gateway ends well though the node that leads its log is killed"),
+      cluster("the node that leads is killed under fenced appends"),
+    ),
+  ],
+  "LOOP-14": [
+    shown(
+      "MCP annotations map onto effects, unknown is at_most_once",
+      mcpTools("with the hints %j has the effect %i"),
+      effects("an attempt that may have begun is told as outcome_unknown"),
+    ),
+    shown(
+      "a pure or idempotent call is repeated after a crash, under its id",
+      loopTests("after a takeover the calls without a result are dispatched again"),
+      execution("a lost call is repeated if its effect may be"),
+    ),
+    shown(
+      "an at-most-once call of unknown outcome is told as outcome_unknown and never repeated",
+      repeated("a call that was started by a router which is gone has an unknown outcome"),
+      record("only what must not happen twice is recorded"),
+      faults("struck at its points, no run is lost, none ends twice"),
+    ),
+  ],
+  "LOOP-15": [
+    shown(
+      "reaches the model's socket",
+      faulty("cancelling reaches the model's socket, before its answer and in the middle of it"),
+    ),
+    shown("reaches the worker", workerCancelling("a caller that cancels ends the function")),
+    shown("reaches the MCP server, through the whole suite", suiteRuns("reaches the MCP server that works for it")),
+    shown("reaches the caller, through the whole suite", suiteRuns("is told which of its requests is cancelled")),
+    shown(
+      "nothing is appended afterwards",
+      cancelling("reaches the model's request and the call in flight, and nothing follows it"),
+      fold("several processes that write at random"),
+      effects("a process that was frozen with a call in its hand cannot make it"),
+    ),
+  ],
+  "LOOP-16": [
+    shown("a parked run is put down by its process", worker("a run that has parked is put down")),
+    shown(
+      "what services hold of sessions at rest has a bound",
+      testsOf("services/tool-router/contexts.test.ts")("sessions at rest hold no more streams than there is room for"),
+      testsOf("services/tool-router/run-bounds.test.ts")("are forgotten when many other runs called since"),
+    ),
+    open(
+      "no service's memory grows with parked runs",
+      "The measurement of parked runs is run by a test which does not hold its numbers to a bound.",
+    ),
+    shown(
+      "a wake-up starts it anywhere",
+      requiresAction("goes on with outputs that come days later, on another process"),
+      service("parks until its outputs are there", "that is parked ends when its time is over"),
+    ),
+  ],
+  "LOOP-17": [
+    shown(
+      "an agent is a tool of another, in use, listed, explained and called through the whole suite",
+      suiteRuns("of an agent calls another one, which is a tool like any other"),
+      subAgents("is called, runs in a session of its own, and what it used counts"),
+    ),
+    shown(
+      "its limits lie inside its parent's",
+      childLimits("are its own, inside what is left to the run that calls"),
+      subAgents("eight times in one turn uses no more than what was left", "only as deep as the first one allows"),
+    ),
+    shown("it is cancelled with its parent", subAgents("is cancelled with the run that called it")),
+  ],
+  "LOOP-18": [
+    shown(
+      "a run goes on from a named earlier one of its session and agent, which previous_response_id needs",
+      history("goes on from the run that was named, without those after it"),
+      creation("a run continues only one of its own session and agent"),
+    ),
+    open("tools, tool_choice, allowed_tools, function_call_output and stream over HTTP", noResponses),
+    open("responses are stored, retrievable and cancellable", noResponses),
+  ],
+};

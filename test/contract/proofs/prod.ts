@@ -1,0 +1,54 @@
+import { open, type Proofs, shown, testsOf } from "./proof.ts";
+
+const compose = testsOf("test/system/compose.test.ts");
+const up = testsOf("test/system/up.test.ts");
+const gatewayAgain = testsOf("test/system/gateway-again.test.ts");
+const refusals = testsOf("test/system/cli-refusals.test.ts");
+const policy = testsOf("services/tool-router/policy.test.ts");
+const cli = testsOf("test/system/cli.test.ts");
+const operations = testsOf("test/contract/operations.test.ts");
+
+export const prod: Proofs = {
+  "PROD-1": [
+    open("a packed tarball runs under npx in an empty folder", "The package is private and packs nothing."),
+    open("Python and Go packages", "There are generated stubs, no packages."),
+    shown(
+      "an image and a compose file of many hold what they need, as far as reading them shows",
+      compose("copies everything that the command and the services import", "runs every service, and nothing else"),
+    ),
+    open("the image is built and run", "No Docker engine is there in the tests."),
+    open("a compose file of one node, and a chart", "Neither is there."),
+  ],
+  "PROD-2": [
+    open("init, dev, doctor, chat and completion", "The command has none of them."),
+    shown(
+      "the CLI says where it looked and how to start the suite",
+      refusals("where nothing answers: says so and how to start"),
+    ),
+    open("the CLI finds the running suite by itself", "It knows its default address and TOOLBUS_URL."),
+  ],
+  "PROD-3": [
+    shown(
+      "`up` leaves no process behind, ended or killed, and its address and store serve the next one",
+      up("starts everything, says where it is", "that is killed takes everything with it"),
+      gatewayAgain("a gateway that took a free port and died is back"),
+    ),
+    open("no file is left by what was started for a moment", "No test looks at what remains on disk."),
+  ],
+  "PROD-4": [
+    shown(
+      "fs_read, fs_write and shell_exec are an agent's only where its file names them",
+      policy("what touches this machine is in use by its very name alone"),
+    ),
+    open("the agent's file alone chooses them", "Each needs an entry of the catalogue with its policy beside it."),
+  ],
+  "PROD-5": [
+    shown(
+      "every variable stands in docs/operations.md with its default",
+      operations("reads exactly the variables of its table", "has the defaults of its table"),
+    ),
+    open("every field of agents and tools is in a generated reference and a JSON Schema", "Neither is generated."),
+    shown("the examples of agents apply as they stand", cli("applies the example %s as it stands")),
+    open("every command of README and tutorial is run by CI", "Nothing runs them."),
+  ],
+};

@@ -1,0 +1,98 @@
+import { open, type Proofs, shown, testsOf } from "./proof.ts";
+
+const gateway = testsOf("services/gateway/gateway.test.ts");
+const hostGuard = testsOf("services/gateway/host-guard.test.ts");
+const keys = testsOf("test/system/keys.test.ts");
+const operators = testsOf("test/system/operators.test.ts");
+const workers = testsOf("services/worker-pool/calls.test.ts");
+const hosted = testsOf("services/worker-pool/hosted/hosted.test.ts");
+const shell = testsOf("services/worker-pool/builtins/shell-exec.test.ts");
+const stdio = testsOf("services/mcp-bridge/stdio.test.ts");
+const mcpConfig = testsOf("services/mcp-bridge/config.test.ts");
+const logger = testsOf("runtime/lifecycle/logger.test.ts");
+const failure = testsOf("runtime/failure/connect.test.ts");
+const validator = testsOf("runtime/schema/validator.test.ts");
+const patterns = testsOf("runtime/schema/patterns.test.ts");
+const bus = testsOf("runtime/bus/bus.test.ts");
+const up = testsOf("test/system/up.test.ts");
+const checks = testsOf("tools/check/checks.ts");
+
+export const sec: Proofs = {
+  "SEC-1": [
+    shown(
+      "a request without a key is refused where keys are set, and a principal that a client claims is dropped",
+      gateway("a request without a key is refused", "calls a service with metadata both ways"),
+    ),
+    shown(
+      "without keys the gateway listens on loopback only, and answers no name of another host",
+      gateway("without keys the gateway refuses to listen beyond this machine"),
+      hostGuard("a request for %s gets %i from a gateway without keys"),
+    ),
+    open("a JWT proves who calls", "Only API keys are built."),
+    open("each service and each third party has a credential of its own on the bus", "All share one."),
+    open("absence of a principal is no privilege", "Who names nobody is `local`, which operates by default."),
+    open("whoever starts the suite gets a key without asking", "`up` gives out none."),
+  ],
+  "SEC-2": [
+    shown(
+      "what belongs to a session is its owner's alone, method by method",
+      keys("is refused to everybody but the owner", "is open to the owner"),
+    ),
+    shown(
+      "what all sessions use is changed by operators alone",
+      operators("is refused to a key that is no operator's"),
+    ),
+    open("every method declares its rule, enforced in one place", "Rules stand in the handlers of the services."),
+    open("agents, spaces and external tools are granted to principals", "There are no grants."),
+  ],
+  "SEC-3": [
+    shown(
+      "workers, hosted modules, commands and MCP servers see what their entry gives them, no environment of a service",
+      workers("a tool gets the secrets that its entry names and no others"),
+      hosted("it is given the config and the secrets of its source's entry"),
+      shell("the environment is bare"),
+      stdio("its environment is what is allowed and what its configuration says"),
+      mcpConfig("the environment that servers inherit is an allow-list"),
+    ),
+    open("a tool's process cannot reach the bus", "No test lets one try; a process has the machine's network."),
+    open("it runs confined where the machine can", "Nothing confines it."),
+  ],
+  "SEC-4": [
+    open("definitions can be pinned", "There are no pins."),
+    open("of any other tool a change is an audit event", "Nothing compares definitions."),
+  ],
+  "SEC-5": [
+    shown(
+      "schemas and patterns that take too long are cut off",
+      validator("have their time, and are said to be too slow"),
+      patterns("that backtracks without end keeps nobody waiting"),
+    ),
+    shown(
+      "requests and stores have bounds",
+      gateway("a request over the limit is refused"),
+      bus("cannot grow without bound"),
+    ),
+    open("nothing is read before the key is checked", "No test sends a body without a key."),
+    open("another principal's p99 stays within three times its own", "Nothing measures it."),
+  ],
+  "SEC-6": [open("each principal has its share, and a refusal says which is used up", "There are no shares.")],
+  "SEC-7": [
+    shown(
+      "errors and logs hold no secrets",
+      workers("a tool gets the secrets that its entry names and no others"),
+      logger("secrets never stand in a log"),
+      mcpConfig("a missing one is named, and none is shown"),
+      failure("leaks nothing of what was not written for the caller"),
+      up("on a server that runs already, whose password no line tells"),
+    ),
+    open("terminals and pages are sent no control characters", "Nothing takes them out."),
+  ],
+  "SEC-8": [
+    shown("npm packages are locked for every platform", checks("lock file holds every package of every platform")),
+    open(
+      "everything installed is locked with hashes",
+      "Programs that are fetched (uv, nats-server) are pinned by version, without a hash.",
+    ),
+    open("SECURITY.md says what is defended and what is not", "There is none."),
+  ],
+};
