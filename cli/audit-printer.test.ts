@@ -8,7 +8,7 @@ import { linesOfExplanation } from "./commands/explain.ts";
 
 it("ORCH-11 a decision is a line: when, what, where, about whom, why", () => {
   const event = create(AuditEventSchema, {
-    time: timestampFromMs(0),
+    createTime: timestampFromMs(0),
     service: "tool-router",
     kind: AuditKind.BLOCKED,
     agent: "reader",

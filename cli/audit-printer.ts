@@ -13,7 +13,7 @@ const troubles: ReadonlySet<AuditKind> = new Set([
 export function textOfAuditEvent(event: AuditEvent): string {
   const { kind, service, agent, sessionId, tool, rule, message } = event;
   const name = nameOfValue(AuditKindSchema, kind).padEnd(11);
-  const time = event.time === undefined ? "" : timestampDate(event.time).toISOString();
+  const time = event.createTime === undefined ? "" : timestampDate(event.createTime).toISOString();
   const subject = [agent && `agent ${agent}`, sessionId && `session ${sessionId}`, tool && `tool ${tool}`];
   const why = message.includes(rule) ? message : [rule, message].filter((part) => part !== "").join(": ");
   return [

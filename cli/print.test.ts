@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { RunStatus, RunStatusSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { nameOfValue, oneLine, printTable } from "./print.ts";
 
 afterEach(() => void vi.restoreAllMocks());
@@ -33,6 +33,6 @@ test("text of many lines fits into a cell", () => {
 });
 
 test("a value of the contract is told in words, one that it does not know by its number", () => {
-  expect(nameOfValue(RunStatusSchema, RunStatus.REQUIRES_ACTION)).toBe("requires action");
-  expect(nameOfValue(RunStatusSchema, 99)).toBe("99");
+  expect(nameOfValue(RunStateSchema, RunState.REQUIRES_ACTION)).toBe("requires action");
+  expect(nameOfValue(RunStateSchema, 99)).toBe("99");
 });

@@ -40,7 +40,7 @@ export function progressText({ progress, total, message }: ToolProgress): string
   return `${total > 0 ? `${progress}/${total}` : progress} ${message}`.trim();
 }
 
-/** A value of the contract's enumerations in words: RUN_STATUS_REQUIRES_ACTION is `requires action`. */
+/** A value of the contract's enumerations in words: RUN_STATE_REQUIRES_ACTION is `requires action`. */
 export function nameOfValue(schema: DescEnum, value: number): string {
   return (schema.value[value]?.localName ?? String(value)).toLowerCase().replaceAll("_", " ");
 }

@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, createRouterTransport } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import type { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Connection } from "./connection.ts";
 import { followRun } from "./run-follower.ts";
@@ -14,7 +14,7 @@ const log: Body[] = [
   { case: "accepted", value: {} },
   { case: "parked", value: {} },
   { case: "callFinished", value: { callId: "a" } },
-  { case: "ended", value: { status: RunStatus.COMPLETED } },
+  { case: "ended", value: { state: RunState.COMPLETED } },
 ];
 
 function follow({ staysWhileParked = false, breaks = false } = {}) {
@@ -33,16 +33,16 @@ function follow({ staysWhileParked = false, breaks = false } = {}) {
   const connection = { url: "", client: ((service) => createClient(service, transport)) as Connection["client"] };
   const show = ({ update }: { update: { case?: string | undefined; value?: unknown } }) =>
     void seen.push((update.value as { event: { case: string } }).event.case);
-  return followRun(connection, "r", { printer: { show }, staysWhileParked }).then((status) => ({ status, seen }));
+  return followRun(connection, "r", { printer: { show }, staysWhileParked }).then((state) => ({ state, seen }));
 }
 
 const whole = log.map((event) => event.case);
 
 test("LOOP-10 a run that has waited is followed to its end, also over a stream that breaks", async () => {
-  expect(await follow({ staysWhileParked: true })).toEqual({ status: RunStatus.COMPLETED, seen: whole });
-  expect(await follow({ staysWhileParked: true, breaks: true })).toEqual({ status: RunStatus.COMPLETED, seen: whole });
+  expect(await follow({ staysWhileParked: true })).toEqual({ state: RunState.COMPLETED, seen: whole });
+  expect(await follow({ staysWhileParked: true, breaks: true })).toEqual({ state: RunState.COMPLETED, seen: whole });
 });
 
 test("LOOP-5 who started a run is told that it waits, and leaves it", async () => {
-  expect(await follow()).toEqual({ status: RunStatus.REQUIRES_ACTION, seen: whole.slice(0, 2) });
+  expect(await follow()).toEqual({ state: RunState.REQUIRES_ACTION, seen: whole.slice(0, 2) });
 });

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { resumed } from "#runtime/rpc/resumed.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -18,14 +18,14 @@ export interface FollowOptions {
  * Follows a run to its end and tells how it ended; `REQUIRES_ACTION` when it waits for outputs and nobody stays for them. A
  * stream that breaks is opened again behind the last stored event, until that fails for `patienceMs`.
  */
-export async function followRun(connection: Connection, runId: string, options: FollowOptions): Promise<RunStatus> {
+export async function followRun(connection: Connection, runId: string, options: FollowOptions): Promise<RunState> {
   const { printer, patienceMs = 15_000, staysWhileParked = false } = options;
   const runs = connection.client(RunService);
   using leaving = openEnding(options.signal); // leaving a stream does not end it: the other side learns of it by the signal
   const { signal } = leaving;
   let fromSequence = 0;
-  let status: RunStatus = RunStatus.UNSPECIFIED;
-  const hasEnded = () => status !== RunStatus.UNSPECIFIED;
+  let state: RunState = RunState.UNSPECIFIED;
+  const hasEnded = () => state !== RunState.UNSPECIFIED;
 
   async function* open() {
     try {
@@ -42,10 +42,10 @@ export async function followRun(connection: Connection, runId: string, options: 
       const { update } = response;
       if (update.case !== "event") continue;
       fromSequence = update.value.sequence + 1;
-      if (update.value.event.case === "ended") status = update.value.event.value.status;
-      if (update.value.event.case === "parked" && !staysWhileParked) return RunStatus.REQUIRES_ACTION;
+      if (update.value.event.case === "ended") state = update.value.event.value.state;
+      if (update.value.event.case === "parked" && !staysWhileParked) return RunState.REQUIRES_ACTION;
     }
-    return status;
+    return state;
   } finally {
     leaving.end();
   }

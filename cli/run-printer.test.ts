@@ -64,9 +64,9 @@ describe("a run for people", () => {
   });
 
   test.each([
-    [{ status: "RUN_STATUS_COMPLETED", reason: "final_answer" }, "completed (final_answer)\n"],
-    [{ status: "RUN_STATUS_FAILED", reason: "model", error: "it broke" }, "failed (model): it broke\n"],
-    [{ status: "RUN_STATUS_CANCELLED" }, "cancelled\n"],
+    [{ state: "RUN_STATE_COMPLETED", reason: "final_answer" }, "completed (final_answer)\n"],
+    [{ state: "RUN_STATE_FAILED", reason: "model", error: "it broke" }, "failed (model): it broke\n"],
+    [{ state: "RUN_STATE_CANCELED" }, "canceled\n"],
   ])("the end %j is told as %j", (end, text) => {
     expect(written(createRunPrinter, ended(end))).toBe(text);
   });
@@ -87,8 +87,8 @@ describe("a run for people", () => {
 });
 
 test("a run for programs is a line of the contract's JSON for each update", () => {
-  const lines = written(createJsonRunPrinter, delta("Hi"), ended({ status: "RUN_STATUS_COMPLETED" }))
+  const lines = written(createJsonRunPrinter, delta("Hi"), ended({ state: "RUN_STATE_COMPLETED" }))
     .trim()
     .split("\n");
-  expect(lines.map((line) => JSON.parse(line))).toEqual([delta("Hi"), ended({ status: "RUN_STATUS_COMPLETED" })]);
+  expect(lines.map((line) => JSON.parse(line))).toEqual([delta("Hi"), ended({ state: "RUN_STATE_COMPLETED" })]);
 });

@@ -1,6 +1,6 @@
 import { toJson } from "@bufbuild/protobuf";
 import type { AnswerDropped, RunDelta, RunEnded, RunEvent, RunReset } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type Item, RunStatus, RunStatusSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { colors, nameOfValue, oneLine, progressText } from "./print.ts";
 
@@ -85,9 +85,9 @@ export function whyDropped({ brokeOff }: AnswerDropped): string {
   return brokeOff ? "broke off," : "went against tool_choice, or held nothing,";
 }
 
-export function endingText({ status, reason, error }: Pick<RunEnded, "status" | "reason" | "error">): string {
-  const name = nameOfValue(RunStatusSchema, status);
-  const colour = status === RunStatus.COMPLETED ? colors.green : colors.red;
+export function endingText({ state, reason, error }: Pick<RunEnded, "state" | "reason" | "error">): string {
+  const name = nameOfValue(RunStateSchema, state);
+  const colour = state === RunState.COMPLETED ? colors.green : colors.red;
   return `${colour(name)}${reason === "" ? "" : ` (${reason})`}${error === "" ? "" : `: ${error}`}`;
 }
 

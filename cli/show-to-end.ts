@@ -1,4 +1,4 @@
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Connection } from "./connection.ts";
 import { exitCodes } from "./fault.ts";
 import { type FollowOptions, followRun } from "./run-follower.ts";
@@ -23,5 +23,5 @@ export async function showToEnd(
     onUpdate?.(update);
   };
   const status = await followRun(connection, runId, { ...options, printer: { show } });
-  if (status !== RunStatus.COMPLETED) process.exitCode = exitCodes.failure;
+  if (status !== RunState.COMPLETED) process.exitCode = exitCodes.failure;
 }

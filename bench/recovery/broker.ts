@@ -50,7 +50,7 @@ function watchShown(world: World, runId: string): { shown: ReadonlyMap<number, n
       try {
         for await (const { update } of world.runs.watchRun({ runId, fromSequence: shown.size })) {
           if (update.case !== "event") continue;
-          shown.set(update.value.sequence, Number(update.value.time?.nanos ?? 0));
+          shown.set(update.value.sequence, Number(update.value.createTime?.nanos ?? 0));
           hasEnded = update.value.event.case === "ended";
         }
       } catch (error) {
@@ -75,7 +75,7 @@ async function eventsOf({ bus }: World, runId: string) {
   const events: { sequence: number; writtenAt: number; atMs: number }[] = [];
   for await (const { data, time } of readSubject(bus, `toolbus.run.${runId}`)) {
     const event = fromBinary(RunEventSchema, data);
-    events.push({ sequence: event.sequence, writtenAt: event.time?.nanos ?? 0, atMs: time.getTime() });
+    events.push({ sequence: event.sequence, writtenAt: event.createTime?.nanos ?? 0, atMs: time.getTime() });
   }
   return events;
 }

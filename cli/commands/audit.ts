@@ -59,7 +59,7 @@ function filterFrom({ agent = "", session = "", run = "", tool = "", service = "
     tool,
     service,
     kinds: kind,
-    ...(since && { since: timestampFromDate(since) }),
+    ...(since && { startTime: timestampFromDate(since) }),
   });
 }
 

@@ -51,7 +51,7 @@ async function listCalls(
     nameOfValue(ToolCallStateSchema, call.state),
     call.taken ? "taken" : "",
     call.sessionId,
-    call.createdAt === undefined ? "" : timestampDate(call.createdAt).toISOString(),
+    call.createTime === undefined ? "" : timestampDate(call.createTime).toISOString(),
     oneLine(call.argumentsJson),
   ]);
   printTable(["ID", "TOOL", "STATE", "BY A WATCHER", "SESSION", "SINCE", "ARGUMENTS"], rows);

@@ -2,14 +2,7 @@ import { create, toJson } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import {
-  type FunctionCall,
-  ItemSchema,
-  Role,
-  type Run,
-  RunStatus,
-  RunStatusSchema,
-} from "#gen/toolbus/run/v1/run_pb.ts";
+import { type FunctionCall, ItemSchema, Role, type Run, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import {
   CancelRunResponseSchema,
   ForkRunResponseSchema,
@@ -28,8 +21,8 @@ import { showToEnd } from "../show-to-end.ts";
 import { startOnce } from "../start-once.ts";
 import { watchRun } from "./watch.ts";
 
-const statusNames = Object.values(RunStatus).filter((value) => typeof value === "number" && value !== 0);
-const words = (status: number) => nameOfValue(RunStatusSchema, status).replaceAll(" ", "-");
+const stateNames = Object.values(RunState).filter((value) => typeof value === "number" && value !== 0);
+const words = (state: number) => nameOfValue(RunStateSchema, state).replaceAll(" ", "-");
 
 export function addRunsCommand(program: Command): void {
   const runs = program.command("runs").description("List, show, watch, answer, cancel, replay or fork runs");
@@ -37,7 +30,7 @@ export function addRunsCommand(program: Command): void {
     .command("list", { isDefault: true })
     .description("List runs, latest first")
     .option("-s, --session <id>", "only of this session")
-    .addOption(new Option("--status <status...>", "only in these states").choices(statusNames.map(words)))
+    .addOption(new Option("--state <state...>", "only in these states").choices(stateNames.map(words)))
     .option("-n, --limit <n>", "at most so many", wholeNumber, 20)
     .action(listRuns);
   runs.command("show").description("Show where a run stands").argument("<id>").action(showRun);
@@ -75,21 +68,21 @@ export function addRunsCommand(program: Command): void {
 }
 
 async function listRuns(
-  options: { session?: string; status?: string[]; limit: number },
+  options: { session?: string; state?: string[]; limit: number },
   command: Command,
 ): Promise<void> {
   const global = globalOptionsOf(command);
-  const statuses = statusNames.filter((status) => options.status?.includes(words(Number(status)))) as RunStatus[];
-  const request = { sessionId: options.session ?? "", statuses, pageSize: Math.min(1_000, options.limit) };
+  const states = stateNames.filter((state) => options.state?.includes(words(Number(state)))) as RunState[];
+  const request = { sessionId: options.session ?? "", states, pageSize: Math.min(1_000, options.limit) };
   const response = await openConnection(global).client(RunService).listRuns(request);
   if (global.json) return printMessage(ListRunsResponseSchema, response);
   const rows = response.runs.map((run) => [
     run.id,
     run.agent,
-    words(run.status),
+    words(run.state),
     run.reason,
     String(run.turns),
-    run.createdAt === undefined ? "" : timestampDate(run.createdAt).toISOString(),
+    run.createTime === undefined ? "" : timestampDate(run.createTime).toISOString(),
     oneLine(run.outputText || run.error),
   ]);
   printTable(["RUN", "AGENT", "STATUS", "REASON", "TURNS", "ACCEPTED", "SAYS"], rows);
@@ -142,7 +135,7 @@ async function cancelRun(runId: string, { reason }: { reason: string }, command:
   const global = globalOptionsOf(command);
   const response = await openConnection(global).client(RunService).cancelRun({ runId, reason });
   if (global.json) return printMessage(CancelRunResponseSchema, response);
-  printLine(`${runId} ${words(response.run?.status ?? 0)}`);
+  printLine(`${runId} ${words(response.run?.state ?? 0)}`);
 }
 
 async function replayRun(runId: string, options: { at?: number; whole?: boolean }, command: Command): Promise<void> {

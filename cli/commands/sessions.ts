@@ -103,7 +103,7 @@ function lineOf(session: Session): string {
   return `${colors.cyan(stateOf(session))} ${agent} (revision ${session.agentRevision})`;
 }
 
-function openedAt({ createdAt }: Session): string {
+function openedAt({ createTime: createdAt }: Session): string {
   return createdAt === undefined ? "" : timestampDate(createdAt).toISOString();
 }
 

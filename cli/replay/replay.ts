@@ -2,7 +2,7 @@
 
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type Item, RunStatusSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { nameOfValue } from "../print.ts";
 import { whyDropped } from "../run-printer.ts";
 
@@ -111,8 +111,8 @@ function stepFromEvent({ sequence, event }: RunEvent, atMs: number, openCalls: O
       return { sequence, atMs, kind: "turn", turn, attempt, model, finishReason, ...said, usage: used };
     }
     case "ended": {
-      const { status, reason, error } = event.value;
-      return { sequence, atMs, kind: "end", status: nameOfValue(RunStatusSchema, status), reason, error };
+      const { state: status, reason, error } = event.value;
+      return { sequence, atMs, kind: "end", status: nameOfValue(RunStateSchema, status), reason, error };
     }
     default:
       return event.case === undefined ? undefined : note(event.case);
@@ -145,6 +145,6 @@ export function textOfItem({ item }: Item): string {
   }
 }
 
-function msOf({ time }: RunEvent): number {
+function msOf({ createTime: time }: RunEvent): number {
   return time === undefined ? 0 : timestampMs(time);
 }

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { Command, Option } from "commander";
-import { ItemSchema, Role, type Run, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ItemSchema, Role, type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
@@ -138,7 +138,7 @@ function report(run: Run | undefined, value: string): boolean {
     printLine(`${isGood ? colors.green("✓") : colors.red("✗")} ${title} (${tool}) ${finding}`);
     return isGood;
   });
-  const isComplete = run?.status === RunStatus.COMPLETED && run.outputText.includes(value);
+  const isComplete = run?.state === RunState.COMPLETED && run.outputText.includes(value);
   if (!isComplete) printLine(colors.red(`✗ the run: ${run?.reason} ${run?.error}`));
   return isComplete && answered.every(Boolean);
 }

@@ -1,7 +1,7 @@
 // Starts the three providers and a suite of its own, and lets an agent use all of them: `npx node examples/providers/main.ts`.
 
 import { fileURLToPath } from "node:url";
-import { Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { openConnection } from "../../cli/connection.ts";
 import { printLine, printNote } from "../../cli/print.ts";
@@ -30,4 +30,4 @@ const status = await followRun(connection, run?.id ?? "", { printer });
 const { run: ended } = await connection.client(RunService).getRun({ runId: run?.id ?? "" });
 const isRight = ended?.outputText.includes("25 primes below 100") && ended.outputText.includes("3 words");
 printLine(isRight ? "\nall three answered" : "\nsomething is missing");
-if (status !== RunStatus.COMPLETED || !isRight) process.exitCode = 1;
+if (status !== RunState.COMPLETED || !isRight) process.exitCode = 1;

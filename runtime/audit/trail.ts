@@ -81,7 +81,7 @@ export function openAuditTrail(bus: Bus, service: string, options: AuditTrailOpt
   return {
     record(init) {
       const message = (init.message ?? "").slice(0, MAX_MESSAGE_CHARACTERS);
-      const event = create(AuditEventSchema, { ...init, message, service, time: timestampFromMs(Date.now()) });
+      const event = create(AuditEventSchema, { ...init, message, service, createTime: timestampFromMs(Date.now()) });
       if (unstored < MAX_UNSTORED) gather(event);
       else options.onLost?.(event, new Error(`${MAX_UNSTORED} events wait to be stored`));
     },

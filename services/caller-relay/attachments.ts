@@ -114,7 +114,7 @@ function createAttachment(sessionId: string): Attachment {
       };
     },
     cancel(requestId, reason) {
-      if (!takeBack(requestId)) tell({ case: "cancelled", value: { requestId, reason } });
+      if (!takeBack(requestId)) tell({ case: "canceled", value: { requestId, reason } });
     },
     async *news() {
       while (isOpen) {

@@ -185,7 +185,7 @@ describe("a call that is held", () => {
     givingUp.abort("enough");
     await expect(given).rejects.toBe("enough");
     expect((await attachment.news().next()).value).toEqual({
-      case: "cancelled",
+      case: "canceled",
       value: { requestId: "given up", reason: "enough" },
     });
     expect(relay.answer("given up", "1")).toEqual({ kind: "unknown" });
@@ -217,7 +217,7 @@ describe("a call that is held", () => {
       if (by === "by who made it") givingUp.abort("enough");
       await given;
       const { value } = await attachment.news().next();
-      expect(value).toMatchObject({ case: "cancelled", value: { requestId: "r" } });
+      expect(value).toMatchObject({ case: "canceled", value: { requestId: "r" } });
       expect([relay.answer("r", "1"), relay.lateById.size]).toEqual([{ kind: "unknown" }, 0]);
     },
   );

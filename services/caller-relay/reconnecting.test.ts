@@ -37,7 +37,7 @@ describe("a caller that goes away, and one that comes back", () => {
   test("CTR-7 a caller that comes back within the grace gets its open requests again, and those made meanwhile", async () => {
     const first = await app.openCaller("s11", 5_000);
     const before = app.call("s11", "app_ask", "before");
-    const { expiresAt } = await first.next();
+    const { expireTime: expiresAt } = await first.next();
     first.close();
     await until(async () => !(await app.relay.getDeclaration({ sessionId: "s11" })).attached);
     const meanwhile = app.call("s11", "app_ask", "meanwhile");
@@ -45,7 +45,7 @@ describe("a caller that goes away, and one that comes back", () => {
     const second = await app.attach("s11", 5_000);
     const again = [await second.next(), await second.next()].toSorted((a, b) => a.requestId.localeCompare(b.requestId));
     expect(again.map(({ requestId }) => requestId)).toEqual(["before", "meanwhile"]);
-    expect(again[0]?.expiresAt).toEqual(expiresAt);
+    expect(again[0]?.expireTime).toEqual(expiresAt);
     await app.answer("s11", "before", 1);
     await app.answer("s11", "meanwhile", 2);
     expect([(await before).value, (await meanwhile).value]).toEqual([1, 2]);

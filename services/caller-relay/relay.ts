@@ -90,7 +90,7 @@ export function heldCall(
       sessionId,
       tool: tool.name,
       argumentsJson: request.argumentsJson || "{}",
-      expiresAt: timestampFromMs(expiresAtMs),
+      expireTime: timestampFromMs(expiresAtMs),
     }),
     agent: request.scope?.agent ?? "",
     tool: request.tool,

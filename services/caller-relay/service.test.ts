@@ -71,7 +71,7 @@ describe("caller-relay on the bus", () => {
     const request = await caller.next();
     expect(request).toMatchObject({ type: "caller_tool_request", requestId: "call-3", sessionId: "s3", tool: "ask" });
     expect(JSON.parse(request.argumentsJson)).toEqual({ question: 7 });
-    expect(timestampMs(request.expiresAt!)).toBe(clock.now() + 60_000);
+    expect(timestampMs(request.expireTime!)).toBe(clock.now() + 60_000);
     expect(await app.answer("s3", "call-3", 8)).toMatchObject({ late: false });
     expect(await result).toEqual({ isError: false, value: 8 });
     caller.close();

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AuditKindSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { Health, McpServerSchema, McpServerStatusSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { HealthState, McpServerSchema, McpServerStatusSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { createConnectionAudit } from "./connection-audit.ts";
 
 test("ORCH-11 a connection is built, away with its reason, back, and torn down; each is told once", () => {
@@ -9,7 +9,7 @@ test("ORCH-11 a connection is built, away with its reason, back, and torn down; 
   const note = createConnectionAudit(({ kind, tool, agent, sessionId, message }) =>
     told.push([AuditKindSchema.value[kind ?? 0]?.localName, tool, agent, sessionId, message]),
   );
-  let health: Health = Health.UNSPECIFIED;
+  let health: HealthState = HealthState.UNSPECIFIED;
   let [reason, isClosed] = ["", false];
   const connection = {
     server: create(McpServerSchema, { name: "files" }),
@@ -19,14 +19,14 @@ test("ORCH-11 a connection is built, away with its reason, back, and torn down; 
     },
     status: () => create(McpServerStatusSchema, { health, reason, tools: 3 }),
   };
-  const changes: [Health, string][] = [
-    [Health.UNSPECIFIED, ""],
-    [Health.GREEN, ""],
-    [Health.YELLOW, "it answered after 1200 ms"],
-    [Health.GREEN, ""],
-    [Health.RED, "it exited with 1"],
-    [Health.RED, "it exited with 1"],
-    [Health.GREEN, ""],
+  const changes: [HealthState, string][] = [
+    [HealthState.UNSPECIFIED, ""],
+    [HealthState.GREEN, ""],
+    [HealthState.YELLOW, "it answered after 1200 ms"],
+    [HealthState.GREEN, ""],
+    [HealthState.RED, "it exited with 1"],
+    [HealthState.RED, "it exited with 1"],
+    [HealthState.GREEN, ""],
   ];
   for ([health, reason] of changes) note(connection);
   isClosed = true;

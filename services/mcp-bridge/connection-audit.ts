@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { Health } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Connection } from "./connection/connection.ts";
 
 export type Audit = (event: MessageInitShape<typeof AuditEventSchema>) => void;
@@ -41,7 +41,7 @@ function isUp({ kind }: Finding): boolean {
 function findingOf(connection: Audited, wasTold: boolean): Finding | undefined {
   if (connection.isClosed) return { kind: AuditKind.TORN_DOWN, message: "the connection was closed" };
   const { health, reason, tools } = connection.status();
-  if (health === Health.UNSPECIFIED) return undefined;
-  if (health === Health.RED) return { kind: AuditKind.UNAVAILABLE, message: reason };
+  if (health === HealthState.UNSPECIFIED) return undefined;
+  if (health === HealthState.RED) return { kind: AuditKind.UNAVAILABLE, message: reason };
   return { kind: wasTold ? AuditKind.AVAILABLE : AuditKind.BUILT, message: `connected, ${tools} tools` };
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Health } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import type { TestBus } from "../../test/harness/bus.ts";
@@ -32,7 +32,7 @@ describe("connections", () => {
   test("ORCH-8 their health is told, whichever instance holds them", async () => {
     const of = { sessionId: "s-health", agent: "a1" };
     const over = new AbortController();
-    const lights: [string, Health][] = [];
+    const lights: [string, HealthState][] = [];
     const watching = (async () => {
       for await (const { status } of left.servers.watchHealth({ sessionId: of.sessionId }, { signal: over.signal })) {
         if (status) lights.push([status.name, status.health]);
@@ -40,8 +40,8 @@ describe("connections", () => {
     })();
     await call(right, oddSource("healthy"), "echo", { text: "x" }, { scope: of });
     await right.provider.listProvidedTools({ scope: of, sources: [oddSource("ill", ["crash"])] });
-    await until(() => lights.some(([name, health]) => name === "healthy" && health === Health.GREEN));
-    await until(() => lights.some(([name, health]) => name === "ill" && health === Health.RED));
+    await until(() => lights.some(([name, health]) => name === "healthy" && health === HealthState.GREEN));
+    await until(() => lights.some(([name, health]) => name === "ill" && health === HealthState.RED));
     over.abort();
     await expect(watching).rejects.toMatchObject({ code: Code.Canceled });
   });

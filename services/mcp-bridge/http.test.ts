@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Health } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Connection } from "./connection/connection.ts";
 import { callThrough, openConnection } from "./connection.fixture.ts";
@@ -93,10 +93,10 @@ describe("a server over streamable HTTP with sessions, of another SDK", () => {
     });
     await connection.settled(noSignal);
     await server[Symbol.asyncDispose]();
-    await until(() => connection.status().health === Health.RED);
+    await until(() => connection.status().health === HealthState.RED);
     expect(connection.offer().status.available).toBe(false);
     await using back = await openSessionServer({ port });
-    await until(() => connection.status().health === Health.GREEN, { timeoutMs: 15_000 });
+    await until(() => connection.status().health === HealthState.GREEN, { timeoutMs: 15_000 });
     expect((await callThrough(connection, "echo", { text: "back" })).output).toBe("back");
     expect(back.sessions.executed).toBe(1);
   });
@@ -141,8 +141,8 @@ describe("a server that speaks 2026-07-28 only", () => {
       healthCheck: { intervalMs: 10, timeoutMs: 2_000 },
     });
     await connection.settled(noSignal);
-    const first = connection.status().checkedAt;
-    await until(() => connection.status().checkedAt?.nanos !== first?.nanos);
-    expect(connection.status()).toMatchObject({ health: Health.GREEN, reason: "" });
+    const first = connection.status().checkTime;
+    await until(() => connection.status().checkTime?.nanos !== first?.nanos);
+    expect(connection.status()).toMatchObject({ health: HealthState.GREEN, reason: "" });
   });
 });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Health } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
@@ -183,7 +183,7 @@ describe("servers that every agent can use", () => {
     const { servers, connections } = await left.servers.listServers({});
     expect(servers).toMatchObject([{ name, command: config.command }]);
     expect(connections.find((connection) => connection.name === name)).toMatchObject({
-      health: Health.GREEN,
+      health: HealthState.GREEN,
       ...scope,
     });
     await right.servers.deleteServer({ name });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Health } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { callThrough, oddServerIn, openConnection } from "./connection.fixture.ts";
 
 const noSignal = new AbortController().signal;
@@ -12,7 +12,7 @@ describe("a server over stdio that does not start as it should", () => {
       available: false,
       reason: "it was not initialised within 500 ms",
     });
-    expect(connection.status().health).toBe(Health.RED);
+    expect(connection.status().health).toBe(HealthState.RED);
   });
 
   test("ORCH-6 one that initialises and never lists is unavailable likewise", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Health } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { isAlive } from "../../test/harness/processes.ts";
@@ -23,7 +23,7 @@ describe("a server over stdio", () => {
     expect(connection.offer().status).toMatchObject({ source: "odd", available: true, reason: "" });
     expect(toolsOf(connection)).toContain("echo");
     expect(connection.status()).toMatchObject({
-      health: Health.GREEN,
+      health: HealthState.GREEN,
       protocolVersion: "2025-06-18",
       instance: "test",
     });
@@ -176,16 +176,16 @@ describe("a server over stdio", () => {
 
   test("ORCH-8 with a check, the light shows that the server answers", async () => {
     await using connection = openConnection({ ...oddServerIn(), healthCheck: { intervalMs: 20, timeoutMs: 2_000 } });
-    await until(() => connection.status().checkedAt !== undefined && connection.status().health === Health.GREEN);
+    await until(() => connection.status().checkTime !== undefined && connection.status().health === HealthState.GREEN);
     expect(connection.status().reason).toBe("");
   });
 
   test("ORCH-8 a server that misses two checks is red, and is connected to again", async () => {
     await using connection = openConnection({ ...oddServerIn("mute"), healthCheck: { intervalMs: 10, timeoutMs: 50 } });
     const before = (await callThrough(connection, "pids")).output;
-    const lights = new Set<Health>();
+    const lights = new Set<HealthState>();
     const note = () => lights.add(connection.status().health);
-    await until(() => note() && lights.has(Health.YELLOW) && lights.has(Health.RED), { intervalMs: 1 });
+    await until(() => note() && lights.has(HealthState.YELLOW) && lights.has(HealthState.RED), { intervalMs: 1 });
     await until(async () => {
       const told = await callThrough(connection, "pids").catch(() => undefined); // it may go just then
       return told && JSON.stringify(told.output) !== JSON.stringify(before);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { asking, openScriptedWorld, type ScriptedWorld } from "./scripted-world.fixture.ts";
 
@@ -18,7 +18,7 @@ describe("cancelling", () => {
     });
     for (const run of [silent, waiting]) {
       const { run: cancelled } = await world.runs.cancelRun({ runId: run.id, reason: "enough" });
-      expect(cancelled).toMatchObject({ status: RunStatus.CANCELLED, reason: "cancelled" });
+      expect(cancelled).toMatchObject({ state: RunState.CANCELED, reason: "cancelled" });
     }
     await until(() => world.router.aborted.some((callId) => callId.startsWith(waiting.id)), {
       what: "the call's abort",
@@ -30,7 +30,7 @@ describe("cancelling", () => {
       { event: { case: "ended" } },
     ]);
     await expect(world.runs.cancelRun({ runId: waiting.id })).resolves.toMatchObject({
-      run: { status: RunStatus.CANCELLED },
+      run: { state: RunState.CANCELED },
     });
   });
 
@@ -42,12 +42,12 @@ describe("cancelling", () => {
       if (update.case === "delta" && update.value.delta.case === "text") shown.push(update.value.delta.value);
       if (shown.length === 3) await world.runs.cancelRun({ runId: run.id });
     }
-    const { outputText, items } = await world.becomes(run, RunStatus.CANCELLED);
+    const { outputText, items } = await world.becomes(run, RunState.CANCELED);
     expect(outputText).toBe(shown.join(""));
     expect(outputText).toMatch(/^once/);
     expect(items.at(-1)?.item.value).toMatchObject({ text: outputText, incomplete: true });
     const next = await world.start({ sessionId: run.sessionId }, "go on");
-    await world.becomes(next, RunStatus.COMPLETED);
+    await world.becomes(next, RunState.COMPLETED);
   });
 
   test("LOOP-15 a run that waits in its queue is cancelled there, and the next one gets its turn", async () => {
@@ -58,10 +58,10 @@ describe("cancelling", () => {
       await world.start({ sessionId: "asker-a" }, "second", { options: asking }),
       await world.start({ sessionId: "asker-a" }, "third", { options: asking }),
     ]);
-    await world.becomes(first!, RunStatus.REQUIRES_ACTION);
+    await world.becomes(first!, RunState.REQUIRES_ACTION);
     await world.runs.cancelRun({ runId: second!.id });
     await world.runs.cancelRun({ runId: first!.id });
-    await world.becomes(third!, RunStatus.REQUIRES_ACTION);
-    expect(await world.becomes(second!, RunStatus.CANCELLED)).toMatchObject({ turns: 0 });
+    await world.becomes(third!, RunState.REQUIRES_ACTION);
+    expect(await world.becomes(second!, RunState.CANCELED)).toMatchObject({ turns: 0 });
   });
 });

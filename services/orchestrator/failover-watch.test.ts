@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { ModelSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { createFakeRouter } from "./loop/fake-router.fixture.ts";
 import { begin, openProvider } from "./model/chat-server.fixture.ts";
 import { followRun, openWorld, userItem } from "./orchestrator.fixture.ts";
@@ -41,6 +41,6 @@ test("LOOP-10 LOOP-11 words of a model that fails in the middle are taken back b
   }
   expect(takenBack).toBe("half a sen");
   const { run: standing } = await world.runs.getRun({ runId: run!.id });
-  expect(standing).toMatchObject({ status: RunStatus.COMPLETED, outputText: "a whole sentence" });
+  expect(standing).toMatchObject({ state: RunState.COMPLETED, outputText: "a whole sentence" });
   expect(JSON.stringify(standing?.items.map(({ item }) => item.value))).not.toContain("half");
 });

@@ -1,6 +1,6 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter } from "./loop/fake-router.fixture.ts";
@@ -45,8 +45,8 @@ async function start(agent: string, functionTools: object[]) {
 }
 
 const view = async (runId: string) => (await world.runs.getRun({ runId })).run!;
-const comesTo = (runId: string, status: RunStatus) =>
-  until(async () => (await view(runId)).status === status, { what: `the status ${status}`, timeoutMs: 60_000 });
+const comesTo = (runId: string, status: RunState) =>
+  until(async () => (await view(runId)).state === status, { what: `the status ${status}`, timeoutMs: 60_000 });
 const resultsOf = async (runId: string) =>
   (await view(runId)).items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value] : []));
 const failureOf = (call: Promise<unknown>) =>
@@ -112,7 +112,7 @@ describe("tools of a run's client", () => {
 
   test("LOOP-5 LOOP-7 are not asked with arguments that do not fit: the model is told, as by any other tool, and the run goes on", async () => {
     const runId = await start("unfit", [weather]);
-    await comesTo(runId, RunStatus.REQUIRES_ACTION);
+    await comesTo(runId, RunState.REQUIRES_ACTION);
     const [unfit, double] = await resultsOf(runId);
     expect(unfit?.result).toMatchObject({
       isError: true,
@@ -122,13 +122,13 @@ describe("tools of a run's client", () => {
     expect((await view(runId)).requiredCalls.map(({ callId }) => callId)).toEqual(["c"]);
     expect(await failureOf(submit(runId, { a: { degrees: 1 } }))).toMatchObject({ reason: "CALL_ALREADY_RESOLVED" });
     await submit(runId, { c: { degrees: 3.5 } });
-    await comesTo(runId, RunStatus.COMPLETED);
+    await comesTo(runId, RunState.COMPLETED);
     expect(await view(runId)).toMatchObject({ outputText: "3.5" });
   });
 
   test("LOOP-5 LOOP-8 answer what they promise: outputs that are not are refused by all their calls, and the others may come again", async () => {
     const runId = await start("both", [weather]);
-    await comesTo(runId, RunStatus.REQUIRES_ACTION);
+    await comesTo(runId, RunState.REQUIRES_ACTION);
     const failure = await failureOf(submit(runId, { a: { degrees: "mild" }, b: 7 }));
     expect(failure).toMatchObject({ code: "invalid_argument", reason: "OUTPUT_UNFIT" });
     expect(failure.metadata).toEqual({ call_id: "a", call_ids: "a b" });
@@ -140,7 +140,7 @@ describe("tools of a run's client", () => {
     await submit(runId, { a: { degrees: 1 } });
     const error = { callId: "b", result: { outputJson: '"no station"', isError: true } };
     await world.runs.submitOutputs({ runId, outputs: [error] });
-    await comesTo(runId, RunStatus.COMPLETED);
+    await comesTo(runId, RunState.COMPLETED);
     expect((await resultsOf(runId)).map(({ result }) => result?.outputJson)).toEqual([
       '{"degrees":1}',
       '{"error":"no station"}',

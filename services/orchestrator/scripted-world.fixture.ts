@@ -1,7 +1,7 @@
 /** A bus with two orchestrators, a router with a tool that doubles and one that waits, and scripts that use them. */
 
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type Run, type RunStatus, RunStatusSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Run, type RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter, type FakeRouter } from "./loop/fake-router.fixture.ts";
 import { follow, openWorld, userItem, type World } from "./orchestrator.fixture.ts";
@@ -11,8 +11,8 @@ export interface ScriptedWorld extends World {
   /** Calls of `gate` wait until the test lets them go. */
   gateOf(name: string): PromiseWithResolvers<unknown>;
   start(sessionOrAgent: { sessionId?: string; agent?: string }, text: string, more?: object): Promise<Run>;
-  statusOf(run: Run): Promise<RunStatus>;
-  becomes(run: Run, status: RunStatus): Promise<Run>;
+  statusOf(run: Run): Promise<RunState>;
+  becomes(run: Run, status: RunState): Promise<Run>;
   eventsOf(run: Run, fromSequence?: number): Promise<RunEvent[]>;
 }
 
@@ -35,7 +35,7 @@ export async function openScriptedWorld(): Promise<ScriptedWorld> {
   await world.openOrchestrator("two");
   await writeScripts(world);
   const standing = async ({ id }: Run) => (await world.runs.getRun({ runId: id })).run!;
-  const statusOf = async (run: Run) => (await standing(run)).status;
+  const statusOf = async (run: Run) => (await standing(run)).state;
   return {
     ...world,
     router,
@@ -44,7 +44,7 @@ export async function openScriptedWorld(): Promise<ScriptedWorld> {
     start: async (sessionOrAgent, text, more = {}) =>
       (await world.runs.createRun({ ...sessionOrAgent, input: [userItem(text)], ...more })).run!,
     async becomes(run, status) {
-      const what = `status ${RunStatusSchema.value[status]?.name}`;
+      const what = `status ${RunStateSchema.value[status]?.name}`;
       await until(async () => (await statusOf(run)) === status, { what });
       return standing(run);
     },

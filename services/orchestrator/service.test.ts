@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { userItem } from "./orchestrator.fixture.ts";
@@ -26,7 +26,7 @@ describe("a run", () => {
       "turnCommitted",
       "ended",
     ]);
-    expect(await world.becomes(run, RunStatus.COMPLETED)).toMatchObject({
+    expect(await world.becomes(run, RunState.COMPLETED)).toMatchObject({
       reason: "final_answer",
       turns: 2,
       outputText: "It is 42.",
@@ -40,7 +40,7 @@ describe("a run", () => {
     await world.eventsOf(answers[0]!.run!);
     expect((await world.runs.createRun(creation)).run).toMatchObject({
       id: answers[0]!.run!.id,
-      status: RunStatus.COMPLETED,
+      state: RunState.COMPLETED,
     });
     expect((await world.runs.listRuns({ sessionId: "echo-keyed" })).runs).toHaveLength(1);
   });
@@ -56,11 +56,11 @@ describe("a run", () => {
     const second = await world.start({ sessionId: "waiter-queue" }, "second");
     world.gateOf("second").resolve("two");
     await until(() => world.router.executed.includes("gate"), { what: "the first run's call" });
-    expect(await world.statusOf(second)).toBe(RunStatus.QUEUED);
+    expect(await world.statusOf(second)).toBe(RunState.QUEUED);
     world.gateOf("queue").resolve("one");
     await world.eventsOf(second);
-    expect(await world.becomes(first, RunStatus.COMPLETED)).toMatchObject({ outputText: "one it is" });
-    expect(await world.becomes(second, RunStatus.COMPLETED)).toMatchObject({ outputText: "two it is" });
+    expect(await world.becomes(first, RunState.COMPLETED)).toMatchObject({ outputText: "one it is" });
+    expect(await world.becomes(second, RunState.COMPLETED)).toMatchObject({ outputText: "two it is" });
   });
 
   test("LOOP-1 LOOP-16 that is parked ends when its time is over, though nobody comes", async () => {
@@ -75,7 +75,7 @@ describe("a run", () => {
       "claimed",
       "ended",
     ]);
-    expect(await world.becomes(run, RunStatus.INCOMPLETE)).toMatchObject({ reason: "deadline" });
+    expect(await world.becomes(run, RunState.INCOMPLETE)).toMatchObject({ reason: "deadline" });
     const { state } = await world.bus.manager.streams.info("TOOLBUS_TIMERS");
     expect(state.messages).toBe(0);
   });
@@ -83,36 +83,36 @@ describe("a run", () => {
   test("LOOP-12 LOOP-16 that waits for its turn ends when its time is over, whatever the run before it does", async () => {
     const parked = await world.start({ sessionId: "asker-behind" }, "hi", { options: asking });
     const working = await world.start({ sessionId: "waiter-behind" }, "behind");
-    await world.becomes(parked, RunStatus.REQUIRES_ACTION);
-    await world.becomes(working, RunStatus.IN_PROGRESS);
+    await world.becomes(parked, RunState.REQUIRES_ACTION);
+    await world.becomes(working, RunState.IN_PROGRESS);
     for (const before of [parked, working]) {
       const { sessionId } = before;
       const queued = await world.start({ sessionId }, "quick", { options: { limits: { deadlineMs: 1_000 } } });
-      expect(await world.becomes(queued, RunStatus.INCOMPLETE)).toMatchObject({ reason: "deadline", turns: 0 });
+      expect(await world.becomes(queued, RunState.INCOMPLETE)).toMatchObject({ reason: "deadline", turns: 0 });
       expect((await world.eventsOf(queued)).map(({ event }) => event.case)).toEqual(["accepted", "ended"]);
     }
-    expect(await world.statusOf(parked)).toBe(RunStatus.REQUIRES_ACTION);
-    expect(await world.statusOf(working)).toBe(RunStatus.IN_PROGRESS);
+    expect(await world.statusOf(parked)).toBe(RunState.REQUIRES_ACTION);
+    expect(await world.statusOf(working)).toBe(RunState.IN_PROGRESS);
     world.gateOf("behind").resolve("done");
     await world.runs.cancelRun({ runId: parked.id });
-    await world.becomes(working, RunStatus.COMPLETED);
+    await world.becomes(working, RunState.COMPLETED);
   });
 
   test("LOOP-5 LOOP-16 parks until its outputs are there, and further input of the session waits", async () => {
     const run = await world.start({ sessionId: "asker-parked" }, "hi", { options: asking });
     const next = await world.start({ sessionId: "asker-parked" }, "hi again", { options: asking });
-    const parked = await world.becomes(run, RunStatus.REQUIRES_ACTION);
+    const parked = await world.becomes(run, RunState.REQUIRES_ACTION);
     expect(parked.requiredCalls).toMatchObject([{ callId: "who", name: "ask" }]);
-    expect(await world.statusOf(next)).toBe(RunStatus.QUEUED);
+    expect(await world.statusOf(next)).toBe(RunState.QUEUED);
     await world.runs.submitOutputs({ runId: run.id, outputs: [{ callId: "who", result: { outputJson: '"Ada"' } }] });
-    expect(await world.becomes(run, RunStatus.COMPLETED)).toMatchObject({ outputText: "Hello Ada" });
-    await world.becomes(next, RunStatus.REQUIRES_ACTION);
+    expect(await world.becomes(run, RunState.COMPLETED)).toMatchObject({ outputText: "Hello Ada" });
+    await world.becomes(next, RunState.REQUIRES_ACTION);
     await world.runs.cancelRun({ runId: next.id });
   });
 
   test("LOOP-5 of two clients that answer the same call one wins", async () => {
     const run = await world.start({ agent: "asker" }, "hi", { options: asking });
-    await world.becomes(run, RunStatus.REQUIRES_ACTION);
+    await world.becomes(run, RunState.REQUIRES_ACTION);
     const submit = (name: string) =>
       world.runs.submitOutputs({ runId: run.id, outputs: [{ callId: "who", result: { outputJson: `"${name}"` } }] });
     const outcomes = await Promise.allSettled(["Ada", "Bob", "Cleo"].map(submit));

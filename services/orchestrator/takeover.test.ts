@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter } from "./loop/fake-router.fixture.ts";
 import { follow, followRun, openWorld, userItem, type World } from "./orchestrator.fixture.ts";
@@ -77,7 +77,7 @@ describe("when an orchestrator dies", { timeout: 60_000 }, () => {
     ]);
     expect(router.executed.filter((name) => name === "gate")).toHaveLength(1);
     const { run } = await world.runs.getRun({ runId });
-    expect(run).toMatchObject({ status: RunStatus.COMPLETED, outputText: "saved at last" });
+    expect(run).toMatchObject({ state: RunState.COMPLETED, outputText: "saved at last" });
   });
 
   test("LOOP-13 one that was frozen and thought dead writes nothing when it comes back", async () => {
@@ -140,7 +140,7 @@ describe("when the broker dies", { timeout: 60_000 }, () => {
     const { run } = await until(
       async () => {
         const answer = await world.runs.getRun({ runId }).catch(() => undefined); // the bus is on its way back
-        return answer?.run?.status === RunStatus.COMPLETED ? answer : undefined;
+        return answer?.run?.state === RunState.COMPLETED ? answer : undefined;
       },
       { timeoutMs: 15_000, what: "the run to end" },
     );

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { asking, openScriptedWorld, type ScriptedWorld } from "./scripted-world.fixture.ts";
 
 let world: ScriptedWorld;
@@ -18,23 +18,23 @@ describe("what is too large for a log", () => {
     );
     expect(performance.now() - startedAtMs).toBeLessThan(5_000);
     const run = await world.start({ sessionId: "echo-large" }, "y".repeat(500_000));
-    await world.becomes(run, RunStatus.COMPLETED);
+    await world.becomes(run, RunState.COMPLETED);
   });
 
   test("fails the run when it is a turn", async () => {
     await world.writeScript("shouter", { turns: [{ text: "x".repeat(1_100_000) }] });
     const run = await world.start({ agent: "shouter" }, "x");
-    const failed = await world.becomes(run, RunStatus.FAILED);
+    const failed = await world.becomes(run, RunState.FAILED);
     expect(failed).toMatchObject({ reason: "turn_too_large", error: expect.stringContaining(tooLarge) });
   });
 
   test("is refused when it is a client's output, which may be given again", async () => {
     const run = await world.start({ agent: "asker" }, "hi", { options: asking });
-    await world.becomes(run, RunStatus.REQUIRES_ACTION);
+    await world.becomes(run, RunState.REQUIRES_ACTION);
     const submit = (name: string) =>
       world.runs.submitOutputs({ runId: run.id, outputs: [{ callId: "who", result: { outputJson: `"${name}"` } }] });
     await expect(submit("x".repeat(1_100_000))).rejects.toThrow(tooLarge);
     await submit("Ada");
-    await world.becomes(run, RunStatus.COMPLETED);
+    await world.becomes(run, RunState.COMPLETED);
   });
 });

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { openScriptedWorld, type ScriptedWorld } from "./scripted-world.fixture.ts";
 
@@ -25,7 +25,7 @@ describe("watching", () => {
       [0, 1, 2, 3].map(async (number) => {
         let text = "";
         let seen = 0;
-        await until(async () => number === 0 || (await world.statusOf(run)) !== RunStatus.QUEUED);
+        await until(async () => number === 0 || (await world.statusOf(run)) !== RunState.QUEUED);
         for await (const { update } of world.runs.watchRun({ runId: run.id, includeDeltas: true })) {
           if (update.case === "reset") text = update.value.text;
           if (update.case === "delta" && update.value.delta.case === "text") text += update.value.delta.value;
@@ -51,7 +51,7 @@ describe("listing", () => {
     expect(first.runs.map(({ id }) => id)).toEqual([runs[2], runs[1]]);
     const second = await world.runs.listRuns({ sessionId: "echo-list", pageSize: 2, pageToken: first.nextPageToken });
     expect(second.runs.map(({ id }) => id)).toEqual([runs[0]]);
-    expect((await world.runs.listRuns({ sessionId: "echo-list", statuses: [RunStatus.FAILED] })).runs).toEqual([]);
+    expect((await world.runs.listRuns({ sessionId: "echo-list", states: [RunState.FAILED] })).runs).toEqual([]);
     const all = (await world.runs.listRuns({})).runs.map(({ id }) => id);
     expect(all.indexOf(runs[2]!)).toBeLessThan(all.indexOf(runs[0]!));
     const inPages: string[] = [];

@@ -1,10 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import {
-  type Member,
-  type SpaceMessage,
-  ToolMessageSchema,
-  ToolMessageStatus,
-} from "#gen/toolbus/space/v1/space_pb.ts";
+import { type Member, type SpaceMessage, ToolMessageSchema, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Membership } from "./membership.ts";
@@ -40,9 +35,9 @@ export function createAnswers({ messages, membership, submit }: AnswersParts): A
   return {
     async answer(spaceId, { by, ...answer }) {
       const shown = (await messages.findTool(spaceId, answer.callId)) ?? refuseUnknown(spaceId, answer.callId);
-      const { status } = toolOf(shown);
+      const { state: status } = toolOf(shown);
       if (isFinal(status)) refuseAnswered(answer.callId);
-      if (status !== ToolMessageStatus.REQUIRES_ACTION) {
+      if (status !== ToolMessageState.REQUIRES_ACTION) {
         refuse("failed_precondition", `call ${answer.callId} waits for nobody: it is ${wordOf(status)}`);
       }
       refuseNonJson(answer);
@@ -52,7 +47,7 @@ export function createAnswers({ messages, membership, submit }: AnswersParts): A
       const author = shown.author ?? refuse("internal", `message ${shown.id} has no author`);
       const tool = create(ToolMessageSchema, {
         callId: answer.callId,
-        status: result.isError ? ToolMessageStatus.ERROR : ToolMessageStatus.COMPLETE,
+        state: result.isError ? ToolMessageState.ERROR : ToolMessageState.COMPLETE,
         result,
       });
       return messages.recordTool({ spaceId, author, tool });

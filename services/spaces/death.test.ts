@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
-import { ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
@@ -126,7 +126,7 @@ describe("instances that are killed", () => {
     const owner = { sessionId: "asleep", agent: "planner" };
     const dueMs = Date.now() + 3_000;
     const dueAt = { seconds: BigInt(Math.ceil(dueMs / 1_000)), nanos: 0 };
-    const entries = ["kept", "dropped"].map((key) => ({ kind: MemoryKind.PLAN, key, text: key, dueAt }));
+    const entries = ["kept", "dropped"].map((key) => ({ kind: MemoryKind.PLAN, key, text: key, dueTime: dueAt }));
     await persist(() => clients.memory.setEntries({ ...owner, entries }));
     await persist(() => clients.memory.deleteEntries({ ...owner, kind: MemoryKind.PLAN, keys: ["dropped"] }));
     await Promise.all(processes.map((process) => process.kill()));
@@ -142,10 +142,10 @@ describe("instances that are killed", () => {
   test("TOOL-10 while instances die, a shown call goes its way once, whoever tells it and however often", async () => {
     const spaceId = "shown";
     await persist(() => clients.spaces.createSpace({ spaceId }));
-    const statuses = [ToolMessageStatus.RUNNING, ToolMessageStatus.REQUIRES_ACTION, ToolMessageStatus.COMPLETE];
+    const states = [ToolMessageState.RUNNING, ToolMessageState.REQUIRES_ACTION, ToolMessageState.COMPLETE];
     const tell = async (callId: string) => {
-      for (const status of statuses) {
-        const message = { callId, tool: "ask", status, argumentsJson: "{}" };
+      for (const state of states) {
+        const message = { callId, tool: "ask", state, argumentsJson: "{}" };
         const request = { spaceId, sessionId: "shown", agent: "a", message };
         await Promise.all([1, 2].map(() => persist(() => clients.toolMessages.recordToolMessage(request))));
       }
@@ -157,7 +157,7 @@ describe("instances that are killed", () => {
     for await (const { event } of clients.spaces.watchSpace({ spaceId, fromSequence: 1n })) {
       if (event?.event.case?.startsWith("tool") && "id" in event.event.value) {
         kindsByCall.get(event.event.value.id)?.push(event.event.case);
-        if (++count === ids.length * statuses.length) break;
+        if (++count === ids.length * states.length) break;
       }
     }
     for (const kinds of kindsByCall.values()) expect(kinds).toEqual(["toolStarted", "toolRequiresAction", "toolDone"]);

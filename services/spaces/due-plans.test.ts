@@ -13,7 +13,7 @@ import { createMemoryTable } from "./testing/memory-table.ts";
 
 const owner = { sessionId: "s", agent: "a" };
 const plan = (key: string, dueMs: number, text = key) =>
-  create(MemoryEntrySchema, { kind: MemoryKind.PLAN, key, text, dueAt: timestampFromMs(dueMs) });
+  create(MemoryEntrySchema, { kind: MemoryKind.PLAN, key, text, dueTime: timestampFromMs(dueMs) });
 
 /** Plans with an inbox that takes each event once and dies where it is told to. */
 function createWorld() {
@@ -52,7 +52,7 @@ describe("plans with a time", () => {
     await world.clock.advance(60_000);
     expect(world.texts()).toEqual(["call"]);
     const [call, later] = await world.memory.list(owner, MemoryKind.PLAN);
-    expect([call?.wokeAt !== undefined, later?.wokeAt]).toEqual([true, undefined]);
+    expect([call?.wakeTime !== undefined, later?.wakeTime]).toEqual([true, undefined]);
     expect((await world.records.read("s.a"))?.dueEvents).toEqual([]);
   });
 

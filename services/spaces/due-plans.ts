@@ -51,12 +51,12 @@ function withDue(record: MemoryRecord, nowMs: number): MemoryRecord | undefined 
   const wokeAt = timestampFromMs(nowMs);
   return {
     ...record,
-    entries: record.entries.map((entry) => (isDue(entry) ? { ...entry, wokeAt } : entry)),
+    entries: record.entries.map((entry) => (isDue(entry) ? { ...entry, wakeTime: wokeAt } : entry)),
     dueEvents: [...record.dueEvents, ...due.map((entry) => eventFrom(record, entry))],
   };
 }
 
-function eventFrom({ sessionId, agent }: Owner, { key, text, dueAt }: MemoryEntry): InboxEvent {
+function eventFrom({ sessionId, agent }: Owner, { key, text, dueTime: dueAt }: MemoryEntry): InboxEvent {
   const eventId = `plan:${randomUUID()}`; // the same plan may be set again, for the same time too
   const time = dueAt && { time: dueAt };
   return create(InboxEventSchema, {

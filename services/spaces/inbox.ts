@@ -125,7 +125,7 @@ function addressed(given: InboxEvent, clock: Clock): InboxEvent {
   if (!token.test(given.agent)) refuse("invalid_argument", "event.agent: names no agent");
   if (given.event.case === undefined) refuse("invalid_argument", "event.event: is not set");
   const event = clone(InboxEventSchema, given);
-  event.time ??= timestampFromMs(clock.now());
+  event.createTime ??= timestampFromMs(clock.now());
   event.text = "";
   return event;
 }

@@ -90,7 +90,7 @@ export function createMembership({ spaces, activeSpaces, log, clock }: Membershi
     join,
     part,
     async createSpace(id, title) {
-      const space = create(SpaceSchema, { id, title, createdAt: timestampFromMs(clock.now()) });
+      const space = create(SpaceSchema, { id, title, createTime: timestampFromMs(clock.now()) });
       return (await spaces.change(id, (current) => (current ? undefined : space))) ?? space;
     },
     async enter(spaceId, agent) {

@@ -67,30 +67,31 @@ function nameOf({ kind, key }: MemoryEntry): string {
 }
 
 /** A plan that is set again as it stands has not been changed: it does not wake the agent once more. */
-function replacement(current: MemoryEntry | undefined, { kind, key, text, dueAt }: MemoryEntry): MemoryEntry {
-  if (current && current.text === text && dueMs(current) === dueMs({ dueAt })) return current;
-  return create(MemoryEntrySchema, { kind, key, text, ...(dueAt && { dueAt }) });
+function replacement(current: MemoryEntry | undefined, { kind, key, text, dueTime }: MemoryEntry): MemoryEntry {
+  if (current && current.text === text && dueMs(current) === dueMs({ dueTime })) return current;
+  return create(MemoryEntrySchema, { kind, key, text, ...(dueTime && { dueTime }) });
 }
 
-function dueMs({ dueAt }: Pick<MemoryEntry, "dueAt">): number | undefined {
-  return dueAt && timestampMs(dueAt);
+function dueMs({ dueTime }: Pick<MemoryEntry, "dueTime">): number | undefined {
+  return dueTime && timestampMs(dueTime);
 }
 
 /** When a plan is to wake the agent; undefined for every other entry, and once it has done so. */
-export function dueMsOf({ kind, dueAt, wokeAt }: MemoryEntry): number | undefined {
-  return kind === MemoryKind.PLAN && wokeAt === undefined ? dueMs({ dueAt }) : undefined;
+export function dueMsOf({ kind, dueTime, wakeTime }: MemoryEntry): number | undefined {
+  return kind === MemoryKind.PLAN && wakeTime === undefined ? dueMs({ dueTime }) : undefined;
 }
 
 function refuseUnfit(entry: MemoryEntry): void {
   refuseUnknownKind(entry.kind);
   if (entry.key === "") refuse("invalid_argument", "entries.key: must not be empty");
-  if (entry.dueAt && entry.kind !== MemoryKind.PLAN) {
+  if (entry.dueTime && entry.kind !== MemoryKind.PLAN) {
     refuse("invalid_argument", `entry "${entry.key}" has a time, which only plans may have`);
   }
-  if (entry.dueAt && !isTime(entry.dueAt)) refuse("invalid_argument", `entry "${entry.key}" has a time that is none`);
+  if (entry.dueTime && !isTime(entry.dueTime))
+    refuse("invalid_argument", `entry "${entry.key}" has a time that is none`);
 }
 
-function isTime(time: NonNullable<MemoryEntry["dueAt"]>): boolean {
+function isTime(time: NonNullable<MemoryEntry["dueTime"]>): boolean {
   const ms = timestampMs(time);
   return Number.isSafeInteger(ms) && timestampFromMs(ms).seconds === time.seconds;
 }

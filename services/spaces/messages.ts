@@ -39,7 +39,7 @@ export interface MessagesParts {
 
 export function createMessages({ log, clock, fitted }: MessagesParts): Messages {
   const drafted = (spaceId: string, id: string, author: Member) =>
-    create(SpaceMessageSchema, { id, spaceId, author, time: timestampFromMs(clock.now()) });
+    create(SpaceMessageSchema, { id, spaceId, author, createTime: timestampFromMs(clock.now()) });
 
   return {
     async send({ spaceId, author, text, messageId }) {

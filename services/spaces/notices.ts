@@ -12,7 +12,7 @@ export function createNotices({ membership, inbox }: { membership: Membership; i
   return {
     async deliver({ event }: SpaceEvent): Promise<void> {
       if (event.case !== "messagePosted" || event.value.content.case !== "text") return;
-      const { id, spaceId, author, time, content } = event.value;
+      const { id, spaceId, author, createTime: time, content } = event.value;
       const text = content.value.text;
       for (const agent of await membership.recipients(spaceId, author)) {
         const notice: InboxEvent = create(InboxEventSchema, {

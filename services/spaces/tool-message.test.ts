@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import {
   type SpaceMessage,
   SpaceMessageSchema,
-  ToolMessageStatus as Status,
+  ToolMessageState as Status,
   type ToolMessage,
   ToolMessageSchema,
 } from "#gen/toolbus/space/v1/space_pb.ts";
@@ -13,7 +13,7 @@ import { decideToolMessage, idOfToolMessage, isFinal, toolOf } from "./tool-mess
 
 const draft = () => create(SpaceMessageSchema, { id: idOfToolMessage("c"), spaceId: "s" });
 const tool = (status: Status, more: { argumentsJson?: string; draft?: boolean } = {}) =>
-  create(ToolMessageSchema, { callId: "c", tool: "ask", status, ...more });
+  create(ToolMessageSchema, { callId: "c", tool: "ask", state: status, ...more });
 
 /** Shows one update after another, as a log would. */
 function show(updates: readonly ToolMessage[]): { shown: SpaceMessage | undefined; events: string[] } {
@@ -37,7 +37,7 @@ describe("a tool call that is shown", () => {
       tool(Status.COMPLETE),
     ]);
     expect(events).toEqual(["toolStarted", "toolStreaming", "toolRequiresAction", "toolDone"]);
-    expect(shown && toolOf(shown)).toMatchObject({ status: Status.COMPLETE, argumentsJson: "{}" });
+    expect(shown && toolOf(shown)).toMatchObject({ state: Status.COMPLETE, argumentsJson: "{}" });
   });
 
   test("TOOL-10 shows an error where it failed", () => {
@@ -58,18 +58,18 @@ describe("a tool call that is shown", () => {
       tool(Status.COMPLETE),
     ]);
     expect(events).toEqual(["toolStarted", "toolStreaming", "toolDone"]);
-    expect(shown && toolOf(shown)).toMatchObject({ status: Status.COMPLETE, ...whole });
+    expect(shown && toolOf(shown)).toMatchObject({ state: Status.COMPLETE, ...whole });
   });
 
   test("TOOL-10 a draft that has ended stays so, also one that is told of for the first time", () => {
     for (const before of [[tool(Status.RUNNING, written)], []]) {
       const { shown } = show([...before, tool(Status.ERROR, written), tool(Status.RUNNING, written)]);
-      expect(shown && toolOf(shown).status).toBe(Status.ERROR);
+      expect(shown && toolOf(shown).state).toBe(Status.ERROR);
     }
   });
 
   test("a call without a status is refused", () => {
-    expect(() => decideToolMessage(undefined, tool(Status.UNSPECIFIED), draft)).toThrow(/status/);
+    expect(() => decideToolMessage(undefined, tool(Status.UNSPECIFIED), draft)).toThrow(/state/);
   });
 
   const status = fc.constantFrom(Status.RUNNING, Status.REQUIRES_ACTION, Status.COMPLETE, Status.ERROR);
@@ -78,7 +78,7 @@ describe("a tool call that is shown", () => {
     fc.assert(
       fc.property(fc.array(status, { minLength: 1, maxLength: 8 }), (statuses) => {
         const { shown, events } = show(statuses.map((each) => tool(each)));
-        const last = shown && toolOf(shown).status;
+        const last = shown && toolOf(shown).state;
         expect(last).toBe(statuses.find(isFinal) ?? Math.max(...(statuses as number[])));
         expect(new Set(events).size).toBe(events.length);
       }),

@@ -6,7 +6,7 @@ import {
   SpaceMessageSchema,
   type ToolMessage,
   ToolMessageSchema,
-  ToolMessageStatus,
+  ToolMessageState,
 } from "#gen/toolbus/space/v1/space_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 
@@ -15,8 +15,8 @@ export function idOfToolMessage(callId: string): string {
   return `tool:${callId}`;
 }
 
-export function isFinal(status: ToolMessageStatus): boolean {
-  return status === ToolMessageStatus.COMPLETE || status === ToolMessageStatus.ERROR;
+export function isFinal(status: ToolMessageState): boolean {
+  return status === ToolMessageState.COMPLETE || status === ToolMessageState.ERROR;
 }
 
 export type ToolMessageDecision = { kind: "append"; event: SpaceEvent } | { kind: "same"; message: SpaceMessage };
@@ -36,7 +36,7 @@ export function decideToolMessage(
   if (before && shown && !isAhead(before, after)) return { kind: "same", message: shown };
   const message = shown ? clone(SpaceMessageSchema, shown) : draft();
   message.content = { case: "tool", value: after };
-  const event = eventFrom(before?.status, after.status, message);
+  const event = eventFrom(before?.state, after.state, message);
   return { kind: "append", event: create(SpaceEventSchema, { event }) };
 }
 
@@ -58,39 +58,39 @@ function merged(before: ToolMessage, update: ToolMessage): ToolMessage {
 
 /** A call that still runs may show more of its arguments. One that is made has left its draft behind. */
 function isAhead(before: ToolMessage, after: ToolMessage): boolean {
-  if (isFinal(before.status) || (after.draft && !before.draft)) return false;
+  if (isFinal(before.state) || (after.draft && !before.draft)) return false;
   if (before.draft && !after.draft) return true;
-  if (before.status !== after.status) return after.status > before.status;
-  return after.status === ToolMessageStatus.RUNNING && before.argumentsJson !== after.argumentsJson;
+  if (before.state !== after.state) return after.state > before.state;
+  return after.state === ToolMessageState.RUNNING && before.argumentsJson !== after.argumentsJson;
 }
 
 type EventOfTool = Extract<SpaceEvent["event"], { case: `tool${string}` }>;
 
-function eventFrom(before: ToolMessageStatus | undefined, after: ToolMessageStatus, value: SpaceMessage): EventOfTool {
+function eventFrom(before: ToolMessageState | undefined, after: ToolMessageState, value: SpaceMessage): EventOfTool {
   switch (after) {
-    case ToolMessageStatus.RUNNING:
+    case ToolMessageState.RUNNING:
       return before === undefined ? { case: "toolStarted", value } : { case: "toolStreaming", value };
-    case ToolMessageStatus.REQUIRES_ACTION:
+    case ToolMessageState.REQUIRES_ACTION:
       return { case: "toolRequiresAction", value };
-    case ToolMessageStatus.COMPLETE:
+    case ToolMessageState.COMPLETE:
       return { case: "toolDone", value };
-    case ToolMessageStatus.ERROR:
+    case ToolMessageState.ERROR:
       return { case: "toolError", value };
     default:
-      return refuse("invalid_argument", "message.status is not set");
+      return refuse("invalid_argument", "message.state is not set");
   }
 }
 
 /** As a model or a person reads it. */
-export function wordOf(status: ToolMessageStatus): string {
+export function wordOf(status: ToolMessageState): string {
   switch (status) {
-    case ToolMessageStatus.RUNNING:
+    case ToolMessageState.RUNNING:
       return "running";
-    case ToolMessageStatus.REQUIRES_ACTION:
+    case ToolMessageState.REQUIRES_ACTION:
       return "requires_action";
-    case ToolMessageStatus.COMPLETE:
+    case ToolMessageState.COMPLETE:
       return "complete";
-    case ToolMessageStatus.ERROR:
+    case ToolMessageState.ERROR:
       return "error";
     default:
       return "unknown";

@@ -9,11 +9,11 @@ export function spaceForModel(space: Space) {
 }
 
 export function messageForModel(message: SpaceMessage) {
-  const { author, time, content } = message;
+  const { author, createTime: time, content } = message;
   const head = { author: author?.name ?? "", ...(time && { time: timestampDate(time).toISOString() }) };
   if (content.case === "text") return { ...head, text: content.value.text };
   if (content.case !== "tool") return head;
-  const { tool, status, argumentsJson, result } = content.value;
+  const { tool, state: status, argumentsJson, result } = content.value;
   return {
     ...head,
     tool,
@@ -23,7 +23,7 @@ export function messageForModel(message: SpaceMessage) {
   };
 }
 
-export function planForModel({ key, text, dueAt, wokeAt }: MemoryEntry) {
+export function planForModel({ key, text, dueTime: dueAt, wakeTime: wokeAt }: MemoryEntry) {
   return {
     ...{ key, text },
     ...(dueAt && { at: timestampDate(dueAt).toISOString() }),

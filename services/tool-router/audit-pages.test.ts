@@ -51,7 +51,7 @@ test("ORCH-11 pages hold every event that fits, once, the latest first", async (
 
 test("ORCH-11 events since a time, and no look at those before it", async () => {
   const trail = trailOf(10_000);
-  const filter = filterOf({ since: timestampFromMs(9_990_000), agent: "odd" });
+  const filter = filterOf({ startTime: timestampFromMs(9_990_000), agent: "odd" });
   expect((await allPages(trail, filter, 100)).sequences).toEqual([9_999, 9_997, 9_995, 9_993, 9_991]);
   expect(trail.read()).toBeLessThan(20);
   const watched = await Array.fromAsync(watchFrom(trail, { filter, fromSequence: 9_996 }, signal));

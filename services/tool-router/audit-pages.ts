@@ -63,7 +63,7 @@ export async function* watchFrom(
 }
 
 async function firstWanted(audit: AuditReader, filter: AuditFilter | undefined, signal: AbortSignal): Promise<number> {
-  return filter?.since === undefined ? 0 : audit.sequenceSince(timestampDate(filter.since), signal);
+  return filter?.startTime === undefined ? 0 : audit.sequenceSince(timestampDate(filter.startTime), signal);
 }
 
 function isWanted(event: AuditEvent, filter: AuditFilter | undefined): boolean {

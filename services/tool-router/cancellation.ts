@@ -45,7 +45,7 @@ export function createCancellation({ store, running, offers, audit, clock }: Can
   async function bury(callId: string, result: Answer, by: string): Promise<boolean> {
     const createdAt = timestampFromMs(clock.now());
     const facts = { callId, principal: by, canceledBy: [by], canceled: true };
-    const tombstone = { ...facts, state: State.RESOLVED, result, createdAt };
+    const tombstone = { ...facts, state: State.RESOLVED, result, createTime: createdAt };
     return store.create(create(ToolCallSchema, tombstone));
   }
 

@@ -9,13 +9,13 @@ import { decideDuty, handedLookAt, nextLookAt } from "./duty.ts";
 const { EXTERNAL, SPACE } = ExecutionType;
 const now = 1_000_000;
 const record = (more: MessageInitShape<typeof ToolCallSchema>) =>
-  create(ToolCallSchema, { callId: "c", createdAt: timestampFromMs(now), ...more });
+  create(ToolCallSchema, { callId: "c", createTime: timestampFromMs(now), ...more });
 
 const waitsUntil = timestampFromMs(now + 30_000);
 const expiresAt = timestampFromMs(now + 90_000);
-const waiting = record({ state: State.WAITING, executionType: EXTERNAL, waitsUntil });
+const waiting = record({ state: State.WAITING, executionType: EXTERNAL, waitExpireTime: waitsUntil });
 const pending = record({ state: State.PENDING, executionType: EXTERNAL });
-const asked = record({ state: State.WAITING, executionType: SPACE, waitsUntil });
+const asked = record({ state: State.WAITING, executionType: SPACE, waitExpireTime: waitsUntil });
 const started = record({ state: State.STARTED, executionType: EXTERNAL });
 
 test("a call for services is looked at soon after it was created, since its router may have died before it offered it", () => {
@@ -33,7 +33,7 @@ test("W4 a call that a watcher has and has not taken is looked at each second, a
 test("TOOL-5 a wait is looked at after its end, an open call at its expiry, one without either never", () => {
   expect(decideDuty(asked, undefined, now)).toEqual({ kind: "look", at: now + 31_000 });
   const unanswered = { ...asked, state: State.PENDING };
-  expect(decideDuty({ ...unanswered, expiresAt }, asked, now)).toEqual({ kind: "look", at: now + 90_000 });
+  expect(decideDuty({ ...unanswered, expireTime: expiresAt }, asked, now)).toEqual({ kind: "look", at: now + 90_000 });
   expect(decideDuty(unanswered, asked, now)).toEqual({ kind: "none" });
   expect(nextLookAt(pending, now)).toBeUndefined();
 });
@@ -48,7 +48,7 @@ test("TOOL-6 a call for services whose wait is over is looked at soon: it may ne
 });
 
 test("LOOP-14 a taken call is looked at again and again, more seldom the older it is", () => {
-  const taken = { ...waiting, taken: true, deliveryId: "w.1", waitsUntil: timestampFromMs(now + 3_600_000) };
+  const taken = { ...waiting, taken: true, deliveryId: "w.1", waitExpireTime: timestampFromMs(now + 3_600_000) };
   expect(decideDuty(taken, waiting, now)).toEqual({ kind: "look", at: now + 1_000 });
   expect(nextLookAt(taken, now)).toBe(now + 2_000);
   expect(nextLookAt(taken, now + 40_000)).toBe(now + 50_000);

@@ -34,7 +34,7 @@ export function decideDuty(record: ToolCall, before: ToolCall | undefined, now: 
 export function nextLookAt(record: ToolCall, now: number): number | undefined {
   const due = dueAt(record);
   if (!record.taken) return due;
-  const ageMs = now - (record.createdAt === undefined ? now : timestampMs(record.createdAt));
+  const ageMs = now - (record.createTime === undefined ? now : timestampMs(record.createTime));
   const soon = now + Math.min(Math.max(ageMs / 4, SHORTEST_LOOK_MS), LONGEST_LOOK_MS);
   return due === undefined ? soon : Math.min(due, soon);
 }
@@ -53,16 +53,16 @@ export function isExternal({ executionType }: ToolCall): boolean {
   return executionType === ExecutionType.EXTERNAL;
 }
 
-export function hasExpired({ expiresAt }: ToolCall, now: number): boolean {
+export function hasExpired({ expireTime: expiresAt }: ToolCall, now: number): boolean {
   return expiresAt !== undefined && timestampMs(expiresAt) <= now;
 }
 
 /** Whether its caller's time is over and nobody said so. */
-export function isForsaken({ state, waitsUntil }: ToolCall, now: number): boolean {
+export function isForsaken({ state, waitExpireTime: waitsUntil }: ToolCall, now: number): boolean {
   return state === State.WAITING && waitsUntil !== undefined && timestampMs(waitsUntil) + BACKSTOP_MS <= now;
 }
 
-function dueAt({ state, waitsUntil, expiresAt }: ToolCall): number | undefined {
+function dueAt({ state, waitExpireTime: waitsUntil, expireTime: expiresAt }: ToolCall): number | undefined {
   const ends = [];
   if (state === State.WAITING && waitsUntil !== undefined) ends.push(timestampMs(waitsUntil) + BACKSTOP_MS);
   if (expiresAt !== undefined) ends.push(timestampMs(expiresAt));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { ToolMessageStatus as Status } from "#gen/toolbus/space/v1/space_pb.ts";
+import { ToolMessageState as Status } from "#gen/toolbus/space/v1/space_pb.ts";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { ExternalService, neither, takeOnly } from "./testing/external-service.ts";

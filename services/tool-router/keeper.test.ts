@@ -49,7 +49,7 @@ function open() {
     put(more: MessageInitShape<typeof ToolCallSchema>) {
       const facts = { callId: "c", tool: "weigh", executionType: ExecutionType.EXTERNAL, state: State.WAITING };
       const createdAt = timestampFromMs(clock.now());
-      records.set("c", create(ToolCallSchema, { ...facts, createdAt, ...more }));
+      records.set("c", create(ToolCallSchema, { ...facts, createTime: createdAt, ...more }));
     },
     at: (ms: number) => timestampFromMs(clock.now() + ms),
   };
@@ -58,7 +58,7 @@ function open() {
 describe("what is due about a call", () => {
   test("TOOL-5 a wait that nobody ended is ended, and a call at its expiry takes no results any more", async () => {
     const { keeper, put, at, clock, records, audited } = open();
-    put({ waitsUntil: at(1_000), expiresAt: at(10_000) });
+    put({ waitExpireTime: at(1_000), expireTime: at(10_000) });
     expect(await keeper.look("c", signal)).toBe(clock.now() + 2_000);
     await clock.advance(2_000);
     expect(await keeper.look("c", signal)).toBeUndefined();
@@ -71,7 +71,7 @@ describe("what is due about a call", () => {
 
   test("TOOL-5 the answer that comes at the moment of the expiry wins or loses whole", async () => {
     const { keeper, put, at, clock, records, store } = open();
-    put({ state: State.PENDING, expiresAt: at(1_000) });
+    put({ state: State.PENDING, expireTime: at(1_000) });
     await clock.advance(1_000);
     const answering = store.update("c", (record) =>
       record.state === State.PENDING ? { ...record, state: State.RESOLVED, result: success(1) } : undefined,

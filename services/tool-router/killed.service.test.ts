@@ -105,7 +105,7 @@ describe("calls whose router is killed", () => {
       argumentsJson: "{}",
       state: "TOOL_CALL_STATE_PENDING",
       executionType: "EXECUTION_TYPE_EXTERNAL",
-      createdAt: new Date().toISOString(),
+      createTime: new Date().toISOString(),
     };
     const fields = headers();
     fields.set("Toolbus-Duty", String(Date.now() + 200));
@@ -127,8 +127,8 @@ describe("calls whose router is killed", () => {
       argumentsJson: "{}",
       state: "TOOL_CALL_STATE_WAITING",
       executionType: "EXECUTION_TYPE_EXTERNAL",
-      createdAt: new Date(beginning).toISOString(),
-      waitsUntil: new Date(beginning + 20_000).toISOString(),
+      createTime: new Date(beginning).toISOString(),
+      waitExpireTime: new Date(beginning + 20_000).toISOString(),
     };
     const fields = headers();
     fields.set("Toolbus-Duty", String(Date.now()));

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { DeliverEventRequestSchema } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
 import type { RecordToolMessageRequestSchema } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
-import { ToolMessageStatus as Status, type ToolMessageSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import { ToolMessageState as Status, type ToolMessageSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Failure, type FailureCode, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
@@ -82,7 +82,7 @@ export function openMessages(spaces: Spaces, clock: Clock, onFault: OnFault): Me
   }
 
   function recordResult(call: Shown, answer: Answer): Promise<void> {
-    return record(call, { status: answer.isError ? Status.ERROR : Status.COMPLETE, result: answer });
+    return record(call, { state: answer.isError ? Status.ERROR : Status.COMPLETE, result: answer });
   }
 
   function inBackground(what: string, action: () => Promise<void>): void {
@@ -91,7 +91,7 @@ export function openMessages(spaces: Spaces, clock: Clock, onFault: OnFault): Me
   }
 
   return {
-    show: (call, status) => record(call, { status: STATUSES[status] }),
+    show: (call, status) => record(call, { state: STATUSES[status] }),
     showResult(call, answer) {
       if (call.spaceId === "") return;
       inBackground(`the message of call ${call.callId}`, () => recordResult(call, answer));

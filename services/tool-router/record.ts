@@ -55,7 +55,7 @@ export type Begun =
   | { kind: "open"; record: ToolCall; isMine: boolean }
   | { kind: "resolved"; answer: Answer };
 
-export type CallFacts = Omit<MessageInitShape<typeof ToolCallSchema>, "$typeName" | "state" | "createdAt">;
+export type CallFacts = Omit<MessageInitShape<typeof ToolCallSchema>, "$typeName" | "state" | "createTime">;
 
 /** How long a router waits for news between two looks at whether the holder of a call still lives. */
 const HOLDER_CHECK_MS = 1_000;
@@ -81,7 +81,7 @@ export class Records {
   ): Promise<Begun> {
     const state = firstState(entry);
     if (state === undefined) return { kind: "unrecorded" };
-    const record = create(ToolCallSchema, { ...facts, state, createdAt: timestampFromMs(now) });
+    const record = create(ToolCallSchema, { ...facts, state, createTime: timestampFromMs(now) });
     if (await this.#create(record)) {
       return state === State.STARTED ? { kind: "begun" } : { kind: "open", record, isMine: true };
     }
@@ -177,11 +177,11 @@ export function timesOf(
   { executor, tool }: ToolEntry,
   { at }: Deadline,
   now: number,
-): Pick<CallFacts, "waitsUntil" | "expiresAt"> {
+): Pick<CallFacts, "waitExpireTime" | "expireTime"> {
   if (executor.kind !== "outside") return {};
   return {
-    ...(!tool.isAsync && { waitsUntil: timestampFromMs(Math.ceil(at)) }),
-    ...(tool.expiresMs > 0 && { expiresAt: timestampFromMs(now + tool.expiresMs) }),
+    ...(!tool.isAsync && { waitExpireTime: timestampFromMs(Math.ceil(at)) }),
+    ...(tool.expiresMs > 0 && { expireTime: timestampFromMs(now + tool.expiresMs) }),
   };
 }
 

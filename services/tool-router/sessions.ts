@@ -57,7 +57,7 @@ export class Sessions {
     const { agent, principal } = request;
     const id = request.sessionId || randomUUID();
     const createdAt = timestampFromMs(clock.now());
-    const session = create(SessionSchema, { id, agent, principal, createdAt, state: SessionState.ACTIVE });
+    const session = create(SessionSchema, { id, agent, principal, createTime: createdAt, state: SessionState.ACTIVE });
     if ((await documents.create(id, session)) !== undefined) return this.told(session);
     const standing = await this.#stored(id);
     const isSame = standing.agent === agent && standing.principal === principal;

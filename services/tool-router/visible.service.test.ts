@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ToolMessageStatus as Status } from "#gen/toolbus/space/v1/space_pb.ts";
+import { ToolMessageState as Status } from "#gen/toolbus/space/v1/space_pb.ts";
 import { ExecutionType as Kind } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { ExternalService } from "./testing/external-service.ts";

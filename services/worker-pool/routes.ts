@@ -63,7 +63,7 @@ function currentTraceId(): string {
 function responseFromLine(line: LogLine): WatchWorkerLogsResponse {
   const { timeMs, source, callId, traceId, level, message, fieldsJson } = line;
   return create(WatchWorkerLogsResponseSchema, {
-    time: timestampFromMs(timeMs),
+    createTime: timestampFromMs(timeMs),
     source,
     function: line.function,
     callId,

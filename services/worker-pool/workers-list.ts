@@ -43,7 +43,7 @@ function moduleFrom(module: ModuleFile) {
     functions: tools.map(({ name }) => name),
     callsTotal: BigInt(callsTotal),
     callsInFlight: thread?.callsInFlight ?? 0,
-    ...(thread && { startedAt: timestampFromMs(thread.startedAtMs) }),
+    ...(thread && { startTime: timestampFromMs(thread.startedAtMs) }),
   };
 }
 
@@ -55,7 +55,7 @@ function workersAt({ state, workers }: Place) {
   if (state.kind === "starting") return [{ state: WorkerState.STARTING }, ...processes];
   if (state.kind !== "backed_off") return processes;
   const { reason, retryAtMs } = state;
-  return [{ state: WorkerState.BACKED_OFF, reason, retryAt: timestampFromMs(retryAtMs) }, ...processes];
+  return [{ state: WorkerState.BACKED_OFF, reason, retryTime: timestampFromMs(retryAtMs) }, ...processes];
 }
 
 function processFrom(worker: Worker, state: WorkerState) {
@@ -63,7 +63,7 @@ function processFrom(worker: Worker, state: WorkerState) {
     state,
     processId: worker.pid,
     callsInFlight: worker.callsInFlight,
-    startedAt: timestampFromMs(worker.startedAtMs),
-    lastUsedAt: timestampFromMs(worker.lastUsedAtMs),
+    startTime: timestampFromMs(worker.startedAtMs),
+    lastUseTime: timestampFromMs(worker.lastUsedAtMs),
   };
 }

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ListAgentsResponseSchema, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunResponseSchema, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ExplainToolResponseSchema, ListToolsResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
@@ -85,7 +85,7 @@ describe("runs", () => {
       update.case === "event" ? [update.value.event] : [],
     );
     expect(events[0]?.case).toBe("accepted");
-    expect(events.at(-1)).toMatchObject({ case: "ended", value: { status: RunStatus.COMPLETED } });
+    expect(events.at(-1)).toMatchObject({ case: "ended", value: { state: RunState.COMPLETED } });
     expect(exitCode).toBe(0);
   });
 

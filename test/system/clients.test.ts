@@ -46,7 +46,7 @@ describe("BUS-3 clients that are not ours", () => {
     const { run } = accepted as { run: { id: string } };
     const updates = await bufCurl("toolbus.run.v1.RunService/WatchRun", { runId: run.id });
     expect(updates[0]).toMatchObject({ event: { accepted: {} } });
-    expect(updates.at(-1)).toMatchObject({ event: { ended: { status: "RUN_STATUS_COMPLETED" } } });
+    expect(updates.at(-1)).toMatchObject({ event: { ended: { state: "RUN_STATE_COMPLETED" } } });
   });
 
   it("a Python gRPC client lists tools, calls one, and watches a run, by the generated stubs", async () => {
@@ -55,6 +55,6 @@ describe("BUS-3 clients that are not ours", () => {
     const { stdout } = await execute(await findUv(), ["run", client, "hello snake"], { env });
     expect(stdout).toContain("everything__echo");
     expect(stdout).toContain("qr answered: hello snake");
-    expect(stdout).toMatch(/RUN_STATUS_COMPLETED.*hello snake/);
+    expect(stdout).toMatch(/RUN_STATE_COMPLETED.*hello snake/);
   });
 });

@@ -3,7 +3,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService, type WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { followRun } from "../../cli/run-follower.ts";
 import { openCluster } from "../harness/cluster.ts";
@@ -47,7 +47,7 @@ it("BUS-6 LOOP-13 a run through the gateway ends well though the node that leads
   const status = await followRun(suite.connection, run?.id ?? "", { printer: { show }, patienceMs: 30_000, signal });
   watching.abort(); // a stream that is left open would hold up the gateway's end
 
-  expect(status).toBe(RunStatus.COMPLETED);
+  expect(status).toBe(RunState.COMPLETED);
   const death = await killed;
   expect(death?.leader).toMatch(/^nats-\d$/);
   expect(await leaderOfRuns()).not.toBe(death?.leader);

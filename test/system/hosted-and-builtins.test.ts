@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type Run, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
@@ -108,7 +108,7 @@ it("ORCH-9 WORK-12 an agent's run reads a file, runs a command and calls a hoste
     what: "the tools to be described",
   });
   const run = await runToEnd(suite.connection, { agent: "clerk", text: "note.txt" });
-  expect(run.status).toBe(RunStatus.COMPLETED);
+  expect(run.state).toBe(RunState.COMPLETED);
   expect(run.outputText).toBe("the note, note.txt\n, in short: the note");
   const brief = outputOf(run, "brief");
   expect(brief).toMatchObject({ found: "fs_read", missing: null });
@@ -120,7 +120,7 @@ it("ORCH-9 WORK-12 an agent's run reads a file, runs a command and calls a hoste
 it("LOOP-3 WORK-12 what a hosted tool calls is bound by what its run allows", async () => {
   const options = { allowedTools: ["busy"] };
   const run = await runToEnd(suite.connection, { agent: "spender", text: "go", options });
-  expect(run.status).toBe(RunStatus.COMPLETED);
+  expect(run.state).toBe(RunState.COMPLETED);
   expect(outputOf(run, "busy")).toEqual(Array(3).fill('tool "fs_read" is not in the allowed_tools list'));
 });
 
@@ -130,14 +130,14 @@ it("LOOP-1 WORK-12 what a hosted tool calls counts in its run's max_tool_calls, 
     text: "go",
     options: { limits: { maxToolCalls: 3 } },
   });
-  expect(run).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "max_tool_calls", turns: 1 });
+  expect(run).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_tool_calls", turns: 1 });
   expect(outputOf(run, "busy")).toEqual(["the note", "the note", expect.stringContaining("max_tool_calls")]);
   const wide = await runToEnd(suite.connection, {
     agent: "spender",
     text: "go",
     options: { limits: { maxToolCalls: 8 } },
   });
-  expect(wide).toMatchObject({ status: RunStatus.COMPLETED, turns: 3 });
+  expect(wide).toMatchObject({ state: RunState.COMPLETED, turns: 3 });
 });
 
 it("TOOL-1 what a catalogue's entry leaves out is as the worker pool describes it", async () => {

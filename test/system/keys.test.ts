@@ -2,7 +2,7 @@
 
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
@@ -69,7 +69,7 @@ const outputs = [{ callId: "asked", result: { outputJson: "1" } }];
 async function parkedRun(idempotencyKey: string): Promise<string> {
   const { runs } = clients.alice;
   const { run } = await runs.createRun({ sessionId, input, options, idempotencyKey });
-  const look = async () => (await runs.getRun({ runId: run!.id })).run?.status === RunStatus.REQUIRES_ACTION;
+  const look = async () => (await runs.getRun({ runId: run!.id })).run?.state === RunState.REQUIRES_ACTION;
   await until(look, { ...patience, what: "the run to wait for its client" });
   return run!.id;
 }

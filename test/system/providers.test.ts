@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
-import { Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
@@ -76,14 +76,14 @@ async function run(agent: string, onProgress: (callId: string) => void = () => {
     results.set(callId, { output: result?.outputJson ?? "", isError: result?.isError ?? false });
   }
   const { run: ended } = await runs.getRun({ runId: created!.id });
-  return { status: ended?.status, text: ended?.outputText, results, sessionId: ended?.sessionId ?? "" };
+  return { status: ended?.state, text: ended?.outputText, results, sessionId: ended?.sessionId ?? "" };
 }
 
 describe("KIND-2 providers in Python, Go and TypeScript that are no part of the suite", () => {
   it("give an agent tools with results and errors", async () => {
     const { status, text, results } = await run("visitor");
     expect([status, text]).toEqual([
-      RunStatus.COMPLETED,
+      RunState.COMPLETED,
       'There are 25 primes below 100, and 3 words in "three words here".',
     ]);
     expect([...results.values()].filter(({ isError }) => isError).map(({ output }) => JSON.parse(output))).toEqual(
@@ -122,7 +122,7 @@ describe("KIND-2 providers in Python, Go and TypeScript that are no part of the 
         if (callId === "call_1_1") killed ??= running.get(name)?.kill();
       });
       expect(killed).toBeDefined();
-      expect(status).toBe(RunStatus.COMPLETED);
+      expect(status).toBe(RunState.COMPLETED);
       expect(results.get("call_1_1")).toMatchObject({
         isError: true,
         output: expect.stringContaining("outcome_unknown"),
@@ -151,7 +151,7 @@ describe("KIND-2 providers in Python, Go and TypeScript that are no part of the 
 
       await start(name);
       await areAllThere();
-      expect((await run("visitor")).status).toBe(RunStatus.COMPLETED);
+      expect((await run("visitor")).status).toBe(RunState.COMPLETED);
     },
   );
 });

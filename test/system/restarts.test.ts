@@ -2,7 +2,7 @@
 // the suite is whole when the router offers all of them, and a run started then must end well.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
@@ -152,7 +152,7 @@ async function wholeAfter(connection: Connection, lastReady: LastReady): Promise
 async function expectRunEndsWell(connection: Connection, text: string): Promise<void> {
   const run = await runToEnd(connection, { agent: "whole", text });
   const outputText = `I heard ${text}, Echo: ${text} and ${text}.`;
-  expect(run).toMatchObject({ status: RunStatus.COMPLETED, error: "", outputText });
+  expect(run).toMatchObject({ state: RunState.COMPLETED, error: "", outputText });
 }
 
 /** The same order every time, which nobody chose. */

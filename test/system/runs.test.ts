@@ -7,10 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
-import { ItemSchema, Role, type Run, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ItemSchema, Role, type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
-import { ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -59,7 +59,7 @@ function said(text: string) {
 const look = async ({ id }: Pick<Run, "id">): Promise<Run> => (await clientOf(RunService).getRun({ runId: id })).run!;
 
 async function ended(run: Pick<Run, "id">): Promise<Run> {
-  const isOver = ({ status }: Run) => status > RunStatus.REQUIRES_ACTION;
+  const isOver = ({ state: status }: Run) => status > RunState.REQUIRES_ACTION;
   await until(async () => isOver(await look(run)), { what: "the run to end" });
   return look(run);
 }
@@ -68,13 +68,13 @@ async function ended(run: Pick<Run, "id">): Promise<Run> {
 async function openQuestions(): Promise<number> {
   const { messages } = await clientOf(SpaceService).listMessages({ spaceId: "lounge" });
   const tools = messages.flatMap(({ content }) => (content.case === "tool" ? [content.value] : []));
-  return tools.filter(({ status }) => status === ToolMessageStatus.REQUIRES_ACTION).length;
+  return tools.filter(({ state: status }) => status === ToolMessageState.REQUIRES_ACTION).length;
 }
 
 describe("a run", () => {
   it("TOOL-12 that skips ends completed, without another word", async () => {
     expect(await ended(await start("quiet", "hello"))).toMatchObject({
-      status: RunStatus.COMPLETED,
+      state: RunState.COMPLETED,
       reason: "skipped",
       turns: 1,
     });
@@ -109,9 +109,9 @@ describe("a run", () => {
     };
     await until(async () => (await openQuestions()) > 0, { what: "the question to be shown" });
     const { run } = await clientOf(RunService).cancelRun({ runId: chief.id, reason: "enough" });
-    expect(run?.status).toBe(RunStatus.CANCELLED);
-    await until(async () => ((await child())?.status ?? 0) > RunStatus.REQUIRES_ACTION, { what: "the child to end" });
-    expect(await child()).toMatchObject({ status: RunStatus.CANCELLED });
+    expect(run?.state).toBe(RunState.CANCELED);
+    await until(async () => ((await child())?.state ?? 0) > RunState.REQUIRES_ACTION, { what: "the child to end" });
+    expect(await child()).toMatchObject({ state: RunState.CANCELED });
     await until(async () => (await openQuestions()) === 0, { what: "the question to be withdrawn" });
   });
 });
@@ -137,7 +137,7 @@ describe("a cancelled run", () => {
       return false;
     };
     await until(told, { what: "the server to be told" });
-    expect(await look(run)).toMatchObject({ status: RunStatus.CANCELLED });
+    expect(await look(run)).toMatchObject({ state: RunState.CANCELED });
   });
 });
 
@@ -165,14 +165,14 @@ describe("the caller of a cancelled run", () => {
             requestId = event.value.requestId;
             if (end === "cancel") await clientOf(RunService).cancelRun({ runId: run!.id, reason: "enough" });
           }
-          if (event.case !== "cancelled") continue;
+          if (event.case !== "canceled") continue;
           expect(event.value.requestId).toBe(requestId);
           break;
         }
       } finally {
         leaving.abort();
       }
-      expect(told).toEqual(["attached", "request", "cancelled"]);
+      expect(told).toEqual(["attached", "request", "canceled"]);
       const answer = relay.respond({ sessionId, requestId, resultJson: "1" });
       await expect(answer).rejects.toThrow(`request ${requestId} not found or already resolved`);
     },
@@ -184,7 +184,7 @@ describe("toolbus runs", () => {
     const run = await ended(await start("boss", "show me"));
     const listed = await toolbus("runs", "list", "--session", run.sessionId);
     expect(listed.stdout).toMatch(new RegExp(`${run.id} +boss +completed +final_answer +2 `));
-    const none = await toolbus("--json", "runs", "list", "--session", run.sessionId, "--status", "failed");
+    const none = await toolbus("--json", "runs", "list", "--session", run.sessionId, "--state", "failed");
     expect(JSON.parse(none.stdout)).toEqual({});
     const shown = await toolbus("runs", "show", run.id);
     expect(shown.stdout).toContain("completed (final_answer)");
@@ -230,7 +230,7 @@ describe("toolbus runs", () => {
   it("cancels one", async () => {
     const chief = await start("chief", "x");
     await until(async () => (await look(chief)).turns > 0, { what: "the first turn" });
-    expect((await toolbus("runs", "cancel", chief.id, "--reason", "enough")).stdout).toBe(`${chief.id} cancelled\n`);
+    expect((await toolbus("runs", "cancel", chief.id, "--reason", "enough")).stdout).toBe(`${chief.id} canceled\n`);
     const done = await ended(await start("helper", "x"));
     expect((await toolbus("runs", "cancel", done.id)).stderr).toContain("has ended");
   });

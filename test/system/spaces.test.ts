@@ -2,13 +2,13 @@
 
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
 import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
-import { ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
@@ -52,7 +52,7 @@ async function openSession(sessionId: string, { isInSpace = true } = {}) {
     async heard(count: number) {
       const runs = connection.client(RunService);
       const ended = await until(async () => {
-        const listed = await runs.listRuns({ sessionId, statuses: [RunStatus.COMPLETED] });
+        const listed = await runs.listRuns({ sessionId, states: [RunState.COMPLETED] });
         return listed.runs.length >= count && listed.runs;
       }, patient);
       const whole = await Promise.all(ended.map(({ id }) => runs.getRun({ runId: id })));
@@ -77,7 +77,7 @@ describe("tools that people see", () => {
     const { value } = await session.call("confirmAction", { question: "Confirm booking?" });
     expect(value).toMatchObject({ status: "pending", pendingToolCallId: expect.any(String) });
     const callId: string = value.pendingToolCallId;
-    expect(await session.shown()).toMatchObject([{ callId, status: ToolMessageStatus.REQUIRES_ACTION }]);
+    expect(await session.shown()).toMatchObject([{ callId, state: ToolMessageState.REQUIRES_ACTION }]);
     const answer = (resultJson: string) => session.spaces.answerToolCall({ spaceId: "cycle15", callId, resultJson });
     await expect(answer('{"confirmed":"perhaps"}')).rejects.toThrow(/invalid_argument.*is refused/);
     const answers = await Promise.allSettled(["true", "false"].map((yes) => answer(`{"confirmed":${yes}}`)));
@@ -86,7 +86,7 @@ describe("tools that people see", () => {
     expect(await session.heard(1)).toEqual([
       `I heard: [Tool Result: confirmAction] (callId: ${callId}) {"confirmed":${winner}}`,
     ]);
-    await until(async () => (await session.shown())[0]?.status === ToolMessageStatus.COMPLETE, patient);
+    await until(async () => (await session.shown())[0]?.state === ToolMessageState.COMPLETE, patient);
   }, 90_000);
 
   it("TOOL-9 an answer after the time is told to the agent as an error first, and comes to its inbox", async () => {
@@ -103,7 +103,7 @@ describe("tools that people see", () => {
       success: true,
       args: { points: [1, 2] },
     });
-    await until(async () => (await session.shown())[0]?.status === ToolMessageStatus.COMPLETE, patient);
+    await until(async () => (await session.shown())[0]?.state === ToolMessageState.COMPLETE, patient);
     expect(await session.shown()).toMatchObject([{ tool: "displayChart", argumentsJson: '{"points":[1,2]}' }]);
   });
 });
@@ -129,7 +129,12 @@ describe("what agents hear", () => {
 
   it("TOOL-12 a plan whose time has come wakes the agent, through every room", async () => {
     const session = await openSession("planned");
-    const entry = { kind: MemoryKind.PLAN, key: "call", text: "Call Tokyo", dueAt: timestampFromMs(Date.now() + 500) };
+    const entry = {
+      kind: MemoryKind.PLAN,
+      key: "call",
+      text: "Call Tokyo",
+      dueTime: timestampFromMs(Date.now() + 500),
+    };
     await suite.connection.client(MemoryService).setEntries({ ...session.owner, entries: [entry] });
     expect(await session.heard(1)).toEqual(['I heard: [Plan: call] "Call Tokyo"']);
   }, 90_000);
@@ -192,7 +197,7 @@ describe("spaces killed and started again in mid-work", () => {
     expect(heard.toSorted()).toEqual(callIds.map(line).toSorted());
     await until(async () => {
       const shown = await session.shown().catch(() => []);
-      return shown.length > 0 && shown.every(({ status }) => status === ToolMessageStatus.COMPLETE);
+      return shown.length > 0 && shown.every(({ state: status }) => status === ToolMessageState.COMPLETE);
     }, patient);
   }, 180_000);
 });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
-import { ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type CreateRunRequestSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
@@ -107,14 +107,14 @@ describe("ORCH-1 after a switch", () => {
     await until(async () => {
       const run = await runOf(parked);
       if (run?.error) throw new Error(run.error);
-      return run?.status === RunStatus.REQUIRES_ACTION;
+      return run?.state === RunState.REQUIRES_ACTION;
     });
     await clientOf(SessionService).switchAgent({ sessionId, agent: "right" });
-    expect(await runOf(parked)).toMatchObject({ status: RunStatus.CANCELLED, reason: "agent_switched" });
+    expect(await runOf(parked)).toMatchObject({ state: RunState.CANCELED, reason: "agent_switched" });
     const next = await startRun(sessionId);
     const ended = await until(async () => {
       const run = await runOf(next);
-      return run?.status === RunStatus.COMPLETED && run;
+      return run?.state === RunState.COMPLETED && run;
     });
     expect(ended).toMatchObject({ agent: "right", outputText: "I am the right one." });
     const { runs } = await clientOf(RunService).listRuns({ sessionId });
@@ -144,7 +144,7 @@ describe("ORCH-1 after a switch", () => {
     await clientOf(SessionService).switchAgent({ sessionId, agent: "right", drainTimeoutMs: 30_000 });
     const ended = await until(async () => {
       const run = await runOf(running);
-      return run?.status === RunStatus.CANCELLED && run;
+      return run?.state === RunState.CANCELED && run;
     });
     expect(ended).toMatchObject({ reason: "agent_switched", turns: 1 });
     const results = ended.items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value.result] : []));

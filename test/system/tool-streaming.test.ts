@@ -1,10 +1,10 @@
 // What people see of a call while the model still writes it, with every room as a process.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
-import { type SpaceEvent, type ToolMessage, ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import { type SpaceEvent, type ToolMessage, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { fixturesIn } from "../harness/fixtures.ts";
@@ -36,7 +36,7 @@ async function start(agent: string, id: string) {
   const input = [{ item: { case: "message" as const, value: { role: Role.USER, text: "draw" } } }];
   const { run } = await runs.createRun({ sessionId, input });
   const runId = run?.id ?? "";
-  const isUnderWay = (status: RunStatus) => status === RunStatus.QUEUED || status === RunStatus.IN_PROGRESS;
+  const isUnderWay = (status: RunState) => status === RunState.QUEUED || status === RunState.IN_PROGRESS;
   return {
     runId,
     /** The updates up to the one that is looked for. */
@@ -54,7 +54,7 @@ async function start(agent: string, id: string) {
     async ended() {
       return until(async () => {
         const { run } = await runs.getRun({ runId }).catch(() => ({ run: undefined })); // it may be starting again
-        return run !== undefined && !isUnderWay(run.status) && run;
+        return run !== undefined && !isUnderWay(run.state) && run;
       }, patient);
     },
     async standing() {
@@ -64,8 +64,7 @@ async function start(agent: string, id: string) {
   };
 }
 
-const isOver = ({ tool }: Shown) =>
-  tool.status === ToolMessageStatus.COMPLETE || tool.status === ToolMessageStatus.ERROR;
+const isOver = ({ tool }: Shown) => tool.state === ToolMessageState.COMPLETE || tool.state === ToolMessageState.ERROR;
 
 describe("a call of a visible tool, while the model writes it", { timeout: 120_000 }, () => {
   it("TOOL-10 is told as started, then streaming with growing arguments, then done, all under one id", async () => {
@@ -91,7 +90,7 @@ describe("a call of a visible tool, while the model writes it", { timeout: 120_0
     expect(seen.at(-1)?.event).toBe("toolError");
     expect(seen.at(-1)?.tool.result?.outputJson).toMatch(/title/);
     await started.ended();
-    expect((await started.standing()).map(({ status }) => status)).toEqual([ToolMessageStatus.ERROR]);
+    expect((await started.standing()).map(({ state: status }) => status)).toEqual([ToolMessageState.ERROR]);
   });
 
   it("TOOL-10 LOOP-15 of a run that is cancelled ends as an error", async () => {
@@ -100,7 +99,7 @@ describe("a call of a visible tool, while the model writes it", { timeout: 120_0
     await suite.connection.client(RunService).cancelRun({ runId: started.runId });
     expect((await started.watch(isOver)).at(-1)?.event).toBe("toolError");
     await started.ended();
-    expect((await started.standing()).map(({ status }) => status)).toEqual([ToolMessageStatus.ERROR]);
+    expect((await started.standing()).map(({ state: status }) => status)).toEqual([ToolMessageState.ERROR]);
   });
 
   it("TOOL-10 LOOP-13 by a process that is killed ends as an error; the next process shows its own, and nothing stays running", async () => {
@@ -109,10 +108,10 @@ describe("a call of a visible tool, while the model writes it", { timeout: 120_0
     const orchestrator = suite.services.find(({ room }) => room === "orchestrator");
     if (orchestrator === undefined) throw new Error("there is no orchestrator");
     signalProcess(orchestrator, "SIGKILL");
-    expect(await started.ended()).toMatchObject({ status: RunStatus.COMPLETED, outputText: "drawn" });
-    expect((await started.standing()).map(({ status }) => status)).toEqual([
-      ToolMessageStatus.ERROR,
-      ToolMessageStatus.COMPLETE,
+    expect(await started.ended()).toMatchObject({ state: RunState.COMPLETED, outputText: "drawn" });
+    expect((await started.standing()).map(({ state: status }) => status)).toEqual([
+      ToolMessageState.ERROR,
+      ToolMessageState.COMPLETE,
     ]);
   });
 });

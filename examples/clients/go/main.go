@@ -64,8 +64,8 @@ func run(ctx context.Context, text string) error {
 	if err != nil {
 		return fmt.Errorf("watch a run: %w", err)
 	}
-	fmt.Printf("the run ended: %s: %s\n", ended.GetStatus(), ended.GetOutputText())
-	if ended.GetStatus() != runv1.RunStatus_RUN_STATUS_COMPLETED || !strings.Contains(ended.GetOutputText(), text) {
+	fmt.Printf("the run ended: %s: %s\n", ended.GetState(), ended.GetOutputText())
+	if ended.GetState() != runv1.RunState_RUN_STATE_COMPLETED || !strings.Contains(ended.GetOutputText(), text) {
 		return fmt.Errorf("the run did not complete with %q", text)
 	}
 	return nil

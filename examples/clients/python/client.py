@@ -56,8 +56,8 @@ def main(text: str) -> int:
             print(f"{update.event.sequence:3} {update.event.WhichOneof('event')}")
             if update.event.WhichOneof("event") == "ended":
                 ended = update.event.ended
-        print(f"the run ended: {run_pb2.RunStatus.Name(ended.status)}: {ended.output_text}")
-        return 0 if ended.status == run_pb2.RUN_STATUS_COMPLETED and text in ended.output_text else 1
+        print(f"the run ended: {run_pb2.RunState.Name(ended.state)}: {ended.output_text}")
+        return 0 if ended.state == run_pb2.RUN_STATE_COMPLETED and text in ended.output_text else 1
 
 
 if __name__ == "__main__":

@@ -65,6 +65,6 @@ function requestFrom(request: ExecuteToolRequest) {
     sessionId: request.scope?.sessionId ?? "",
     tool: request.tool,
     argumentsJson: request.argumentsJson,
-    ...(request.deadline && { expiresAt: request.deadline }),
+    ...(request.deadline && { expireTime: request.deadline }),
   });
 }

@@ -106,6 +106,6 @@ function forwarded(request: CallerToolRequest) {
     scope: { sessionId: request.sessionId },
     tool: request.tool,
     argumentsJson: request.argumentsJson,
-    ...(request.expiresAt && { deadline: timestampFromMs(timestampMs(request.expiresAt)) }),
+    ...(request.expireTime && { deadline: timestampFromMs(timestampMs(request.expireTime)) }),
   };
 }

@@ -157,7 +157,7 @@ async function attach(relay: Clients["relay"], sessionId: string, reconnectGrace
     },
     async cancelled() {
       const { value } = await iterator.next();
-      if (value?.event.case !== "cancelled") throw new Error(`${value?.event.case ?? "the end"} came`);
+      if (value?.event.case !== "canceled") throw new Error(`${value?.event.case ?? "the end"} came`);
       return value.event.value;
     },
     failure: () =>

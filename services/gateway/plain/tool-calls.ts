@@ -123,7 +123,7 @@ function eventsFrom({ call, deliveryId, withdrawn, notices }: WatchToolCallsResp
 }
 
 function callData(call: ToolCall, deliveryId: string): object {
-  const { callId, runId, sessionId, agent, tool, argumentsJson, expiresAt } = call;
+  const { callId, runId, sessionId, agent, tool, argumentsJson, expireTime: expiresAt } = call;
   return {
     callId,
     deliveryId,

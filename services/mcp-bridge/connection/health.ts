@@ -1,11 +1,11 @@
-import { Health, type HealthCheck } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { type HealthCheck, HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Clock, systemClock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 
 /** What the checks of one link have found. */
 export interface HealthFinding {
-  health: Health;
+  health: HealthState;
   latencyMs: number;
   /** Why it is not green. */
   reason: string;
@@ -17,9 +17,9 @@ const DEFAULT_INTERVAL_MS = 30_000;
 const DEFAULT_TIMEOUT_MS = 5_000;
 
 /** Green: answered within a second. Yellow: slower, or one miss. Red: two misses in a row. */
-export function decideHealth(misses: number, latencyMs: number): Health {
-  if (misses >= 2) return Health.RED;
-  return misses === 1 || latencyMs > GREEN_MS ? Health.YELLOW : Health.GREEN;
+export function decideHealth(misses: number, latencyMs: number): HealthState {
+  if (misses >= 2) return HealthState.RED;
+  return misses === 1 || latencyMs > GREEN_MS ? HealthState.YELLOW : HealthState.GREEN;
 }
 
 export interface HealthWatchOptions {

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { Health, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { HealthState, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool, ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { type Backoff, createBackoff } from "#runtime/time/backoff.ts";
@@ -222,7 +222,7 @@ export class LinkKeeper implements AsyncDisposable {
     const isNews = phase.finding?.health !== finding.health || phase.finding.reason !== finding.reason;
     phase.finding = finding;
     if (isNews) this.#current.tell();
-    if (finding.health === Health.RED && !this.#options.isBusy()) {
+    if (finding.health === HealthState.RED && !this.#options.isBusy()) {
       this.leave(phase, { kind: "unreachable", text: finding.reason });
     }
   }

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { Health } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
@@ -43,10 +43,10 @@ describe("refreshing", () => {
 
 describe("health", () => {
   test.for([
-    [0, 10, Health.GREEN],
-    [0, 1_001, Health.YELLOW],
-    [1, 10, Health.YELLOW],
-    [2, 10, Health.RED],
+    [0, 10, HealthState.GREEN],
+    [0, 1_001, HealthState.YELLOW],
+    [1, 10, HealthState.YELLOW],
+    [2, 10, HealthState.RED],
   ] as const)("ORCH-8 with %i misses and %i ms is %i", ([misses, latencyMs, health]) => {
     expect(decideHealth(misses, latencyMs)).toBe(health);
   });
@@ -69,12 +69,15 @@ describe("health", () => {
       for (let step = 0; step < 1_000 && findings.length < count; step++) await clock.advance(10);
       return findings[count - 1];
     };
-    expect(await found(1)).toMatchObject({ health: Health.GREEN, reason: "" });
+    expect(await found(1)).toMatchObject({ health: HealthState.GREEN, reason: "" });
     isThere = false;
-    expect(await found(2)).toMatchObject({ health: Health.YELLOW, reason: "no answer within 100 ms" });
-    expect(await found(3)).toMatchObject({ health: Health.RED, reason: "2 checks missed: no answer within 100 ms" });
+    expect(await found(2)).toMatchObject({ health: HealthState.YELLOW, reason: "no answer within 100 ms" });
+    expect(await found(3)).toMatchObject({
+      health: HealthState.RED,
+      reason: "2 checks missed: no answer within 100 ms",
+    });
     isThere = true;
-    expect(await found(4)).toMatchObject({ health: Health.GREEN, reason: "" });
+    expect(await found(4)).toMatchObject({ health: HealthState.GREEN, reason: "" });
     over.abort();
     await watching;
   });
@@ -92,7 +95,7 @@ test("ORCH-8 an answer that takes longer than a second is yellow, with its laten
     clock,
   });
   for (let step = 0; step < 200 && findings.length === 0; step++) await clock.advance(10);
-  expect(findings[0]).toMatchObject({ health: Health.YELLOW, latencyMs: 1_200, reason: "answered after 1200 ms" });
+  expect(findings[0]).toMatchObject({ health: HealthState.YELLOW, latencyMs: 1_200, reason: "answered after 1200 ms" });
   over.abort();
   await watching;
 });

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
-  Health,
+  HealthState,
   type McpServer,
   type McpServerStatus,
   McpServerStatusSchema,
@@ -64,11 +64,11 @@ export function statusFromPhase(
     tools: ready?.tools.size ?? 0,
     protocolVersion: ready?.link.protocolVersion ?? "",
     instance: about.instance,
-    checkedAt: timestampFromMs(finding?.checkedAtMs ?? about.changedAtMs),
+    checkTime: timestampFromMs(finding?.checkedAtMs ?? about.changedAtMs),
   });
 }
 
-function healthOf(phase: Phase): Health {
-  if (phase.kind === "ready") return Health.GREEN;
-  return isSettled(phase) ? Health.RED : Health.UNSPECIFIED;
+function healthOf(phase: Phase): HealthState {
+  if (phase.kind === "ready") return HealthState.GREEN;
+  return isSettled(phase) ? HealthState.RED : HealthState.UNSPECIFIED;
 }

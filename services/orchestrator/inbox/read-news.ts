@@ -1,6 +1,6 @@
 import type { Clock } from "#runtime/time/clock.ts";
 import { patiently } from "../loop/patiently.ts";
-import type { RunState } from "../run/fold.ts";
+import type { FoldedRun } from "../run/fold.ts";
 import type { Log } from "../session/worker-options.ts";
 import type { Inbox, Told } from "./inbox.ts";
 import type { News } from "./take-news.ts";
@@ -19,7 +19,7 @@ const nothing: Told = { instructions: "", events: [] };
  */
 export async function readNews(
   options: NewsOptions,
-  state: RunState,
+  state: FoldedRun,
   signal: AbortSignal,
 ): Promise<Omit<News, "takenEventIds">> {
   const { inbox, logger } = options;
@@ -44,6 +44,6 @@ export async function readNews(
 }
 
 /** Whether there is nothing else that the run could be about. */
-export function needsNews({ accepted, inbox, turns }: RunState): boolean {
+export function needsNews({ accepted, inbox, turns }: FoldedRun): boolean {
   return accepted.input.length === 0 && accepted.fork === undefined && inbox === undefined && turns.length === 0;
 }

@@ -2,7 +2,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
-import { type Run, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { readAuditBackwards } from "#runtime/audit/trail.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter } from "../loop/fake-router.fixture.ts";
@@ -38,7 +38,7 @@ async function deliver(heard: Omit<Heard, "agent">): Promise<void> {
 const runsOf = async (sessionId: string) => (await world.runs.listRuns({ sessionId })).runs;
 
 async function ended(sessionId: string, count: number): Promise<Run[]> {
-  const isEnded = ({ status }: Run) => status === RunStatus.COMPLETED;
+  const isEnded = ({ state: status }: Run) => status === RunState.COMPLETED;
   await until(async () => (await runsOf(sessionId)).filter(isEnded).length >= count, { what: `${count} runs to end` });
   return runsOf(sessionId);
 }
@@ -84,8 +84,7 @@ describe("a session that is woken by its inbox", () => {
   test("LOOP-5 LOOP-16 a parked session starts nothing; what came meanwhile is taken up when the run has ended", async () => {
     const options = { functionTools: [{ name: "ask" }] };
     const { run } = await world.runs.createRun({ sessionId: "asker-session", input: [userItem("go")], options });
-    const isParked = async () =>
-      (await world.runs.getRun({ runId: run!.id })).run?.status === RunStatus.REQUIRES_ACTION;
+    const isParked = async () => (await world.runs.getRun({ runId: run!.id })).run?.state === RunState.REQUIRES_ACTION;
     await until(isParked, { what: "the run to park" });
     await deliver({ sessionId: "asker-session", eventId: "tr:p", text: "news" });
     await quiet();

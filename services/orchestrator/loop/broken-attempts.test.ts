@@ -2,7 +2,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Stream
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { ModelSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeModel } from "../model/fake-model.fixture.ts";
@@ -77,7 +77,7 @@ describe("a model that does not stop talking", () => {
     const run = await open(model);
     await run.work();
     expect(await run.view()).toMatchObject({
-      status: RunStatus.FAILED,
+      state: RunState.FAILED,
       reason: "turn_too_large",
       error: expect.stringMatching(/the model's turn takes at least 10\d{5} bytes, over the limit of 1048576/),
     });
@@ -109,7 +109,7 @@ describe("what an attempt used that broke off", () => {
       const models = rowOf(first, second);
       const run = await open(first, { limits: { maxTokens: 100n, modelRetries }, context: { models } });
       await run.work();
-      expect(await run.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "max_tokens", turns: 0 });
+      expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_tokens", turns: 0 });
       expect(first.asked).toHaveLength(1);
       expect(second.asked).toHaveLength(0);
       expect(droppedOf(run)).toMatchObject([{ turn: 1, attempt: 1, model: "m", brokeOff: true }]);
@@ -131,14 +131,14 @@ describe("what an attempt used that broke off", () => {
     await expect(run.work()).rejects.toThrow("killed");
     run.log.append = append;
     await run.work("heir");
-    expect(await run.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "max_tokens" });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_tokens" });
     expect(droppedOf(run).map(({ attempt }) => attempt)).toEqual([1, 1_025]);
   });
 
   test("LOOP-12 counts when the run's deadline cuts it", async () => {
     const run = await open(createTalker({ pausesAfter: 4 }), { limits: { deadlineMs: 200 } });
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "deadline" });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "deadline" });
     expect((await run.view()).usage?.outputTokens).toBe(4n * 1_024n);
   });
 
@@ -160,7 +160,7 @@ describe("what an attempt used that broke off", () => {
     };
     await cancelRun(options, "r", { principal: "local", reason: "", signal: new AbortController().signal });
     await working;
-    expect(await run.view()).toMatchObject({ status: RunStatus.CANCELLED });
+    expect(await run.view()).toMatchObject({ state: RunState.CANCELED });
     expect((await run.view()).usage?.outputTokens).toBe(4n * 1_024n);
   });
 

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { RunBoundsSchema } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
-import type { RunState } from "../run/fold.ts";
+import type { FoldedRun } from "../run/fold.ts";
 import type { Spent } from "../run/spent.ts";
 import type { RunLimits } from "./limits.ts";
 
@@ -30,7 +30,7 @@ export function faultOfBudget(spent: Spent, budget: Budget): string | undefined 
  * them use is over the limit by no more than each exceeds its own share, which is its answer in flight.
  */
 export function boundsOfCall(
-  state: RunState,
+  state: FoldedRun,
   limits: RunLimits,
   { index, sharers }: { index: number; sharers?: number | undefined },
 ): MessageInitShape<typeof RunBoundsSchema> {

@@ -2,7 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createFakeModel } from "../model/fake-model.fixture.ts";
@@ -25,7 +25,7 @@ describe("budgets", () => {
   test("LOOP-1 LOOP-12 max_cost ends the run as soon as the log shows that it is used up", async () => {
     const run = await openRun({ turns: [], model: createCaller("double"), agent, limits: { maxCost: 0.15 } });
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "max_cost", turns: 3 });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_cost", turns: 3 });
     expect((await run.view()).usage?.cost).toBeCloseTo(0.18);
   });
 

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Item, ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createFakeModel, textOfPrompt } from "../model/fake-model.fixture.ts";
 import { openCalls } from "../run/fold.ts";
@@ -44,7 +44,7 @@ describe("a conversation that outgrows its model's window", () => {
   test("LOOP-1 is summarised as often as needed: no request is over the window, each is valid, and the input stays", async () => {
     const run = await openLong(30);
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED, outputText: "done", turns: 31 });
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "done", turns: 31 });
     expect(compactions(run).length).toBeGreaterThan(3);
     for (const call of run.asked) {
       expect(faultsOfPrompt(call.prompt)).toEqual([]);

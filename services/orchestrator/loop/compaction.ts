@@ -12,7 +12,7 @@ import { AnswerTooLarge, ModelInterrupted, takeAttempt } from "../model/attempt.
 import { callOptionsFromModelOptions } from "../model/call-options.ts";
 import type { ClaimedRun } from "../run/claim.ts";
 import { conversationFromState } from "../run/conversation.ts";
-import type { RunState, Turn } from "../run/fold.ts";
+import type { FoldedRun, Turn } from "../run/fold.ts";
 import { itemsFromTurns } from "../run/view.ts";
 import { askModels } from "./ask-models.ts";
 import { type BrokenAttempts, createBrokenAttempts } from "./broken-attempts.ts";
@@ -52,7 +52,7 @@ export async function compactIfFull(run: ClaimedRun, context: LoopContext, signa
   return true;
 }
 
-export function decideCompaction(state: RunState, history: readonly Item[], window: number): Compaction | undefined {
+export function decideCompaction(state: FoldedRun, history: readonly Item[], window: number): Compaction | undefined {
   if (window === 0) return undefined;
   const { opening, turns, continuesEarlier } = conversationFromState(state);
   const before = continuesEarlier ? [...history, ...opening] : opening;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
@@ -42,7 +42,7 @@ describe("what a call does to the world", () => {
       expect.stringMatching(/^outcome_unknown: tool "pay" may have been executed/),
       expect.stringMatching(/^outcome_unknown: tool "unsaid" may have been executed/),
     ]);
-    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED });
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED });
   });
 
   test("LOOP-14 what was never sent, or was refused, is told as not called", async () => {
@@ -145,7 +145,7 @@ describe("cancelling", () => {
     await working;
     expect(run.router.cancelled).toEqual(["r_h"]);
     expect(lastEvents).toEqual(["cancelRequested"]);
-    expect(run.events().at(-1)?.event).toMatchObject({ case: "ended", value: { status: RunStatus.CANCELLED } });
+    expect(run.events().at(-1)?.event).toMatchObject({ case: "ended", value: { state: RunState.CANCELED } });
     expect(run.router.aborted).toEqual(["r_h"]);
   });
 
@@ -186,7 +186,7 @@ describe("cancelling", () => {
     };
     expect(await run.work("heir", { signal: new AbortController().signal })).toBe("ended");
     expect(run.router.cancelled).toEqual(["r_h"]);
-    expect(await run.view()).toMatchObject({ status: RunStatus.CANCELLED, reason: "cancelled" });
+    expect(await run.view()).toMatchObject({ state: RunState.CANCELED, reason: "cancelled" });
   });
 
   test("LOOP-5 LOOP-15 a parked run is cancelled without anybody working on it, and takes no output any more", async () => {
@@ -197,6 +197,6 @@ describe("cancelling", () => {
     expect(await run.work()).toBe("parked");
     expect((await cancelling(run)).phase.kind).toBe("ended");
     await expect(run.answer("q", { outputJson: "1" })).rejects.toThrow("run r has ended");
-    expect(await run.view()).toMatchObject({ status: RunStatus.CANCELLED, outputText: "Wait.", requiredCalls: [] });
+    expect(await run.view()).toMatchObject({ state: RunState.CANCELED, outputText: "Wait.", requiredCalls: [] });
   });
 });

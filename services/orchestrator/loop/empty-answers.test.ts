@@ -1,6 +1,6 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { describe, expect, test } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { createFakeModel, type Said } from "../model/fake-model.fixture.ts";
 import { openRun } from "./loop-run.fixture.ts";
 
@@ -15,8 +15,8 @@ async function runOf(...answers: Said[]) {
   const model = createFakeModel("quiet", (_, count) => answers[count - 1] ?? { text: "unasked" });
   const run = await openRun({ turns: [], model, limits: { modelRetries: 1, modelStallMs: 5_000 } });
   await run.work();
-  const { status, reason, error, outputText, usage } = await run.view();
-  return { status, reason, error, outputText, inputTokens: usage?.inputTokens, asked: model.asked.length };
+  const { state, reason, error, outputText, usage } = await run.view();
+  return { state, reason, error, outputText, inputTokens: usage?.inputTokens, asked: model.asked.length };
 }
 
 const calling: Said = { calls: [{ id: "a", name: "double", input: '{"value":1}' }] };
@@ -33,7 +33,7 @@ describe("an answer without words and calls", () => {
     ["for an error", ended("error")],
   ])("LOOP-1 LOOP-11 %s is asked for once more, and counts", async (_, said) => {
     expect(await runOf(said, { text: "here" })).toEqual({
-      status: RunStatus.COMPLETED,
+      state: RunState.COMPLETED,
       reason: "final_answer",
       error: "",
       outputText: "here",
@@ -47,12 +47,12 @@ describe("an answer without words and calls", () => {
     ["other", 'the model answered without words and calls, twice (it ended with "other")'],
     ["tool-calls", 'the model announced calls and made none, twice (it ended with "tool-calls")'],
   ])("LOOP-1 twice, ended with %s, fails the run and says so", async (reason, error) => {
-    const failed = { status: RunStatus.FAILED, reason: "empty_answer", error, asked: 2 };
+    const failed = { state: RunState.FAILED, reason: "empty_answer", error, asked: 2 };
     expect(await runOf(ended(reason), ended(reason))).toMatchObject(failed);
   });
 
   test("LOOP-1 ended with an error fails the run as any error of the model", async () => {
-    const failed = { status: RunStatus.FAILED, reason: "model_error", asked: 2 };
+    const failed = { state: RunState.FAILED, reason: "model_error", asked: 2 };
     expect(await runOf(ended("error"), ended("error"))).toMatchObject(failed);
   });
 
@@ -62,14 +62,14 @@ describe("an answer without words and calls", () => {
   ])(
     "LOOP-1 that was cut off (%s) ends the run with that reason, and is not asked for again",
     async (finish, reason) => {
-      expect(await runOf(ended(finish))).toMatchObject({ status: RunStatus.INCOMPLETE, reason, asked: 1 });
+      expect(await runOf(ended(finish))).toMatchObject({ state: RunState.INCOMPLETE, reason, asked: 1 });
     },
   );
 
   test("LOOP-1 is the end of a run whose calls are done, if it is meant", async () => {
-    const completed = { status: RunStatus.COMPLETED, reason: "final_answer", outputText: "", asked: 3 };
+    const completed = { state: RunState.COMPLETED, reason: "final_answer", outputText: "", asked: 3 };
     expect(await runOf(calling, ended("stop"), ended("stop"))).toMatchObject(completed);
-    const failed = { status: RunStatus.FAILED, reason: "empty_answer", asked: 3 };
+    const failed = { state: RunState.FAILED, reason: "empty_answer", asked: 3 };
     expect(await runOf(calling, ended("other"), ended("other"))).toMatchObject(failed);
   });
 });

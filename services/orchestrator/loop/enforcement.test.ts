@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createFakeModel } from "../model/fake-model.fixture.ts";
 import type { FakeTool } from "./fake-router.fixture.ts";
@@ -29,7 +29,7 @@ describe("budgets of a run", () => {
   test("LOOP-12 once the model's answer has used them up, its calls are told so, and nothing begins", async () => {
     const run = await openRun({ turns: [], model: calling("double"), limits: { maxTokens: BigInt(tokensOfTurn) } });
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "max_tokens", turns: 1 });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_tokens", turns: 1 });
     expect(run.router.executed).toEqual([]);
     expect(await outputs(run)).toEqual([error("the run's tokens (max_tokens) are used up")]);
     expect(run.refused).toEqual(["double: the run's tokens (max_tokens) are used up"]);
@@ -64,7 +64,7 @@ describe("budgets of a run", () => {
       limits: { maxToolCalls: 5 },
     });
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "max_tool_calls", turns: 2 });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_tool_calls", turns: 2 });
     expect(run.router.executed).toEqual(["busy", "busy"]);
   });
 });
@@ -157,8 +157,8 @@ describe("for any model, limits and crashes", () => {
           run.log.append = append;
           if (outcome === "ended") break;
         }
-        if ((await run.view()).endedAt === undefined) await run.work("heir");
-        const { status, turns: taken } = await run.view();
+        if ((await run.view()).endTime === undefined) await run.work("heir");
+        const { state: status, turns: taken } = await run.view();
         const inFlight = parallel ? 2 : 1;
         const { requests, executed } = run.router;
         expect(taken).toBeLessThanOrEqual(maxTurns);
@@ -169,7 +169,7 @@ describe("for any model, limits and crashes", () => {
         expect(executed.length + onBehalf).toBeLessThanOrEqual(maxToolCalls + inTurn * busyCalls);
         const spent = executed.filter((name) => name === "big").length * 60 + taken * tokensOfTurn;
         expect(spent).toBeLessThan(maxTokens + tokensOfTurn + Math.max(inFlight, crashes.length > 0 ? 4 : 0) * 60);
-        expect([RunStatus.COMPLETED, RunStatus.INCOMPLETE]).toContain(status);
+        expect([RunState.COMPLETED, RunState.INCOMPLETE]).toContain(status);
         for (const { bounds } of requests) {
           expect(bounds!.call).toBeLessThanOrEqual(maxToolCalls);
           expect(bounds!.turn).toBeLessThanOrEqual(maxTurns);

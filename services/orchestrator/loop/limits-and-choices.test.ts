@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { createFakeModel } from "../model/fake-model.fixture.ts";
 import type { FakeTool } from "./fake-router.fixture.ts";
 import { double, openRun } from "./loop-run.fixture.ts";
@@ -9,7 +9,7 @@ describe("limits of a run, and what its model may and must call", () => {
     const turns = Array.from({ length: 12 }, () => ({ calls: [double(1)] }));
     const run = await openRun({ turns });
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "max_turns", turns: 10 });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_turns", turns: 10 });
     expect(await run.results()).toHaveLength(10);
     const short = await openRun({ turns, limits: { maxTurns: 2 } });
     await short.work();
@@ -20,7 +20,7 @@ describe("limits of a run, and what its model may and must call", () => {
     const turns = [{ calls: [double(1)] }, { calls: [double(2), double(3)] }, { text: "never" }];
     const run = await openRun({ turns, limits: { maxToolCalls: 2 } });
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "max_tool_calls", turns: 2 });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_tool_calls", turns: 2 });
     expect(run.router.executed).toHaveLength(2);
     expect((await run.results()).at(-1)?.result).toMatchObject({ isError: true });
   });
@@ -28,7 +28,7 @@ describe("limits of a run, and what its model may and must call", () => {
   test("LOOP-1 a deadline cuts the model's request and a call in flight", async () => {
     const silent = await openRun({ turns: [{ text: "late", delayMs: 60_000 }], limits: { deadlineMs: 30 } });
     await silent.work();
-    expect(await silent.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "deadline", turns: 0 });
+    expect(await silent.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "deadline", turns: 0 });
     const hang: FakeTool = { name: "hang", answer: () => new Promise(() => {}) };
     const hanging = await openRun({
       turns: [{ calls: [{ name: "hang" }] }],
@@ -36,7 +36,7 @@ describe("limits of a run, and what its model may and must call", () => {
       limits: { deadlineMs: 30 },
     });
     await hanging.work();
-    expect(await hanging.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "deadline", turns: 1 });
+    expect(await hanging.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "deadline", turns: 1 });
     expect(hanging.router.aborted).toHaveLength(1);
   });
 
@@ -44,7 +44,7 @@ describe("limits of a run, and what its model may and must call", () => {
     const run = await openRun({ turns: [{ text: "It was a dark and", finishReason: "length" }] });
     await run.work();
     expect(await run.view()).toMatchObject({
-      status: RunStatus.INCOMPLETE,
+      state: RunState.INCOMPLETE,
       reason: "max_output_tokens",
       outputText: "It was a dark and",
     });
@@ -53,7 +53,7 @@ describe("limits of a run, and what its model may and must call", () => {
   test("LOOP-1 an error of the model that no retry mends fails the run and says why", async () => {
     const run = await openRun({ turns: [{ calls: [double(1)] }] });
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.FAILED, reason: "model_error" });
+    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: "model_error" });
     expect((await run.view()).error).toContain("ran out");
   });
 
@@ -62,7 +62,7 @@ describe("limits of a run, and what its model may and must call", () => {
     const run = await openRun({ turns: [{ calls: [double(1)] }, { text: "done" }], options });
     await run.work();
     expect(run.asked.map(({ toolChoice }) => toolChoice?.type)).toEqual(["required", "auto"]);
-    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED });
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED });
   });
 
   test("LOOP-2 a model that does not obey is asked once more, then the run fails", async () => {
@@ -70,7 +70,7 @@ describe("limits of a run, and what its model may and must call", () => {
     const run = await openRun({ turns: [{ text: "I will not" }], options });
     await run.work();
     expect(run.asked.map(({ toolChoice }) => toolChoice)).toEqual(Array(2).fill({ type: "tool", toolName: "double" }));
-    expect(await run.view()).toMatchObject({ status: RunStatus.FAILED, reason: "tool_choice_unmet", turns: 0 });
+    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: "tool_choice_unmet", turns: 0 });
   });
 
   test("LOOP-2 LOOP-12 an answer that does not obey is no part of the run, but was paid for: its usage counts", async () => {
@@ -89,7 +89,7 @@ describe("limits of a run, and what its model may and must call", () => {
     expect((await run.view()).usage?.cost).toBeCloseTo(0.12);
     const short = await openRun({ ...setting, model: stubborn(), limits: { maxTokens: 15n } });
     expect(await short.work()).toBe("ended");
-    expect(await short.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "max_tokens", turns: 0 });
+    expect(await short.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_tokens", turns: 0 });
     expect(short.asked).toHaveLength(1);
   });
 

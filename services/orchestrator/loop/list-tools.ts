@@ -1,4 +1,4 @@
-import type { RunState } from "../run/fold.ts";
+import type { FoldedRun } from "../run/fold.ts";
 import { AgentSwitched } from "./agent-switched.ts";
 import type { LoopContext } from "./context.ts";
 import { patiently } from "./patiently.ts";
@@ -8,7 +8,7 @@ import { createToolTable, type ToolTable } from "./tool-table.ts";
  * The tools as they are now: they may change from turn to turn. A router that is away is waited for. Throws `AgentSwitched` when
  * the session has another agent by now.
  */
-export async function listTools(state: RunState, context: LoopContext, signal: AbortSignal): Promise<ToolTable> {
+export async function listTools(state: FoldedRun, context: LoopContext, signal: AbortSignal): Promise<ToolTable> {
   const { router, clock } = context;
   const { sessionId, agent, options, principal } = state.accepted;
   const patience = { clock, signal, reason: "tools_unavailable", what: "the tools cannot be listed" };

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { FunctionCallOutputSchema, RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { FunctionCallOutputSchema, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { submitOutputs } from "../run/answers.ts";
@@ -13,7 +13,7 @@ describe("the loop", () => {
     const run = await openRun({ turns: [{ calls: [double(4)] }, { text: "It is {{result.0}}." }] });
     expect(await run.work()).toBe("ended");
     expect(await run.view()).toMatchObject({
-      status: RunStatus.COMPLETED,
+      state: RunState.COMPLETED,
       reason: "final_answer",
       outputText: "It is 8.",
     });
@@ -89,7 +89,7 @@ describe("the loop", () => {
     });
     expect(await run.work()).toBe("parked");
     const parked = await run.view();
-    expect(parked).toMatchObject({ status: RunStatus.REQUIRES_ACTION });
+    expect(parked).toMatchObject({ state: RunState.REQUIRES_ACTION });
     expect(parked.requiredCalls.map(({ callId }) => callId)).toEqual(["q1", "q2"]);
     expect(run.router.executed).toEqual(["double"]);
 
@@ -111,7 +111,7 @@ describe("the loop", () => {
   test("LOOP-6 a single turn returns the calls and executes nothing", async () => {
     const run = await openRun({ turns: [{ calls: [double(1)] }], options: { mode: RunMode.SINGLE_TURN } });
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED, reason: "single_turn", turns: 1 });
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, reason: "single_turn", turns: 1 });
     expect(run.router.requests).toEqual([]);
   });
 
@@ -141,14 +141,14 @@ describe("the loop", () => {
     expect(whole?.isError).toBe(false);
     expect(tooLarge?.isError).toBe(true);
     expect(tooLarge?.outputJson).toMatch(/the call's result takes 12\d{5} bytes, over the limit of 1048576/);
-    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED });
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED });
   });
 
   test("a turn that no log takes fails the run with the sizes, and the model is asked once", async () => {
     const run = await openRun({ turns: [{ text: "x".repeat(1_100_000) }] });
     expect(await run.work()).toBe("ended");
     expect(await run.view()).toMatchObject({
-      status: RunStatus.FAILED,
+      state: RunState.FAILED,
       reason: "turn_too_large",
       error: expect.stringMatching(/the model's turn takes at least 11\d{5} bytes, over the limit of 1048576/),
     });
@@ -165,7 +165,7 @@ describe("the loop", () => {
     const limits = { modelStallMs: 2 ** 32 - 1, deadlineMs: 2 ** 32 - 1, modelRetries: 0 };
     const run = await openRun({ turns: [{ text: "in time", delayMs: 20 }], limits });
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED, outputText: "in time" });
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "in time" });
   });
 
   test("a run whose log was removed under way is given up instead of being written for ever", async () => {

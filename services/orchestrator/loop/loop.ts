@@ -18,13 +18,13 @@
 
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { RunReset } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { takeNews } from "../inbox/take-news.ts";
 import { buryCalls } from "../run/cancellation.ts";
 import { type ClaimedRun, Superseded } from "../run/claim.ts";
-import { openCallCount, openCalls, type RunState } from "../run/fold.ts";
+import { type FoldedRun, openCallCount, openCalls } from "../run/fold.ts";
 import { plus } from "../run/spent.ts";
 import { isTooLarge } from "../run/too-large.ts";
 import { outputTextFromState } from "../run/view.ts";
@@ -79,10 +79,10 @@ export async function runLoop(run: ClaimedRun, given: LoopContext): Promise<Loop
       if (error instanceof Superseded || context.signal.aborted) throw error;
       if (context.handover.aborted || deadline.signal.aborted) continue;
       if (error instanceof AgentSwitched) {
-        return end(run, context, { status: RunStatus.CANCELLED, reason: AGENT_SWITCHED, error: error.message });
+        return end(run, context, { state: RunState.CANCELED, reason: AGENT_SWITCHED, error: error.message });
       }
       if (!(error instanceof RunFailed)) throw error;
-      return end(run, context, { status: RunStatus.FAILED, reason: error.reason, error: error.message });
+      return end(run, context, { state: RunState.FAILED, reason: error.reason, error: error.message });
     }
   }
 }
@@ -198,10 +198,10 @@ function listening(context: LoopContext): Listening {
   return { ...context, setDeltas, told: () => last?.snapshot() };
 }
 
-async function end(run: ClaimedRun, context: Listening, { status, reason, error = "" }: Stop): Promise<LoopOutcome> {
+async function end(run: ClaimedRun, context: Listening, { state, reason, error = "" }: Stop): Promise<LoopOutcome> {
   if (run.state.cancel === undefined) await run.arrived;
   await endDraftsOfRun(reason, run, context, context.signal);
-  const ending = (state: RunState) => ({ status, reason, error, outputText: outputTextFromState(state) });
+  const ending = (folded: FoldedRun) => ({ state, reason, error, outputText: outputTextFromState(folded) });
   await run.end(ending, context.told());
   return "ended";
 }

@@ -2,13 +2,13 @@ import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { type Item, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { begunByUser, promptFromItems, promptFromTurns } from "../model/prompt.ts";
 import { conversationFromState } from "../run/conversation.ts";
-import type { RunState } from "../run/fold.ts";
+import type { FoldedRun } from "../run/fold.ts";
 import { itemsFromTurns, openingItems } from "../run/view.ts";
 import type { LoopContext } from "./context.ts";
 
 /** What the model is asked with: the fold of the log, behind the instructions. */
 export function promptOfRun(
-  state: RunState,
+  state: FoldedRun,
   { agent, news, history }: Pick<LoopContext, "agent" | "news" | "history">,
 ): LanguageModelV4Prompt {
   const own = state.accepted.options?.instructions || agent.instructions;
@@ -24,7 +24,7 @@ export function promptOfRun(
 }
 
 interface Opening {
-  readonly state: Pick<RunState, "inbox" | "compaction">;
+  readonly state: Pick<FoldedRun, "inbox" | "compaction">;
   readonly instructions: string;
   readonly prompt: LanguageModelV4Prompt;
 }
@@ -33,7 +33,7 @@ const openingByHistory = new WeakMap<readonly Item[], Opening>();
 
 /** What stands before the first turn is the same for all turns between two compactions: it is put into words once. */
 function promptOfOpening(
-  state: RunState,
+  state: FoldedRun,
   history: readonly Item[],
   instructions: string,
   items: readonly Item[],
@@ -50,7 +50,7 @@ function promptOfOpening(
 const callIdsByHistory = new WeakMap<readonly Item[], ReadonlySet<string>>();
 
 /** The ids that calls have in the prompt before a run's first turn: no call of the run may have one of them. */
-export function callIdsBefore(state: RunState, history: readonly Item[]): ReadonlySet<string> {
+export function callIdsBefore(state: FoldedRun, history: readonly Item[]): ReadonlySet<string> {
   const known = callIdsByHistory.get(history);
   if (known !== undefined) return known;
   const prompt = promptFromItems("", [...history, ...openingItems(state)]);

@@ -2,7 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
-import { foldEvent, openCalls, type RunState } from "../run/fold.ts";
+import { type FoldedRun, foldEvent, openCalls } from "../run/fold.ts";
 import type { EventBody } from "../run/journal.ts";
 import { callIdsOfTurn, takenCallIds } from "./call-ids.ts";
 import { callIdsBefore } from "./prompt-of-run.ts";
@@ -61,7 +61,7 @@ export const steps: fc.Arbitrary<Step[]> = fc.array(
 /** The run that comes of the steps, with a history before it; cut off after any event it is a log, too. */
 export function runFromSteps(runSteps: readonly Step[], input: readonly Item[], history: readonly Item[]) {
   const events: RunEvent[] = [];
-  let state: RunState | undefined;
+  let state: FoldedRun | undefined;
   const add = (event: EventBody) => {
     events.push(create(RunEventSchema, { runId: "r", sequence: events.length, event }));
     state = foldEvent(state, events.at(-1)!);
@@ -75,7 +75,7 @@ export function runFromSteps(runSteps: readonly Step[], input: readonly Item[], 
   return { state: current, events };
 }
 
-function eventFromStep(step: Step, state: RunState, history: readonly Item[]): EventBody | undefined {
+function eventFromStep(step: Step, state: FoldedRun, history: readonly Item[]): EventBody | undefined {
   const open = openCalls(state);
   switch (step.kind) {
     case "turn":
@@ -100,7 +100,7 @@ function eventFromStep(step: Step, state: RunState, history: readonly Item[]): E
   }
 }
 
-function turnFromParts(parts: readonly Part[], state: RunState, history: readonly Item[]): EventBody {
+function turnFromParts(parts: readonly Part[], state: FoldedRun, history: readonly Item[]): EventBody {
   const inRun = takenCallIds(state.turns);
   const before = callIdsBefore(state, history);
   const modelIds = parts.flatMap((said) => (said.kind === "call" ? [said.id] : []));

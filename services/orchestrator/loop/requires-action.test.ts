@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import type { FakeTool } from "./fake-router.fixture.ts";
@@ -18,7 +18,7 @@ describe("a run that needs its client", () => {
     await clock.advance(10 * 24 * 3_600_000);
     await run.answer("q", json("Ada"));
     expect(await run.work("a process of another week")).toBe("ended");
-    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED, outputText: "Hello Ada" });
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "Hello Ada" });
   });
 
   test("LOOP-5 does not park for outputs that came while its own calls ran", async () => {

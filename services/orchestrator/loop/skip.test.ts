@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ExecutionType, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { FakeTool } from "./fake-router.fixture.ts";
 import { double, openRun, tools } from "./loop-run.fixture.ts";
@@ -12,8 +12,8 @@ test("TOOL-12 skip ends the run completed, reason skipped, and the model is not 
   const turns = [{ text: "Not for me.", calls: [{ name: "skip" }, double(2)] }, { text: "never" }];
   const run = await openRun({ turns, tools: [...tools, skip] });
   expect(await run.work()).toBe("ended");
-  const { status, reason, turns: taken } = await run.view();
-  expect({ status, reason, taken }).toEqual({ status: RunStatus.COMPLETED, reason: "skipped", taken: 1 });
+  const { state, reason, turns: taken } = await run.view();
+  expect({ state, reason, taken }).toEqual({ state: RunState.COMPLETED, reason: "skipped", taken: 1 });
   expect(run.router.executed).toEqual(["skip", "double"]);
 });
 
@@ -21,7 +21,7 @@ test("TOOL-12 skip waits for no output of the client", async () => {
   const turns = [{ calls: [{ name: "ask" }, { name: "skip" }] }];
   const run = await openRun({ turns, tools: [skip], options: { functionTools: [{ name: "ask" }] } });
   expect(await run.work()).toBe("ended");
-  expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED, reason: "skipped", requiredCalls: [] });
+  expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, reason: "skipped", requiredCalls: [] });
 });
 
 test("TOOL-12 ORCH-2 allowed_tools does not narrow the built-ins", async () => {

@@ -2,33 +2,33 @@
  * When a run is over. Each condition looks at the run before the next step and says how it ends, or nothing (LOOP-1).
  */
 
-import { RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { needsNews } from "../inbox/read-news.ts";
 import { endOfCancelled } from "../run/cancellation.ts";
-import { openCallCount, openCalls, type RunState } from "../run/fold.ts";
+import { type FoldedRun, openCallCount, openCalls } from "../run/fold.ts";
 import { isFunctionToolCall } from "../run/view.ts";
 import type { RunLimits } from "./limits.ts";
 
 export interface Stop {
-  readonly status: RunStatus;
+  readonly state: RunState;
   readonly reason: string;
   readonly error?: string;
 }
 
-export type StopCondition = (state: RunState, limits: RunLimits, nowMs: number) => Stop | undefined;
+export type StopCondition = (state: FoldedRun, limits: RunLimits, nowMs: number) => Stop | undefined;
 
 export const cancelled: StopCondition = (state) => (state.cancel === undefined ? undefined : endOfCancelled(state));
 
 /** News started the run and another one took them. */
 export const nothingToSay: StopCondition = (state) =>
-  needsNews(state) ? { status: RunStatus.COMPLETED, reason: "no_news" } : undefined;
+  needsNews(state) ? { state: RunState.COMPLETED, reason: "no_news" } : undefined;
 
 export const deadlinePassed: StopCondition = ({ acceptedAtMs }, { deadlineMs }, nowMs) =>
-  nowMs >= acceptedAtMs + deadlineMs ? { status: RunStatus.INCOMPLETE, reason: "deadline" } : undefined;
+  nowMs >= acceptedAtMs + deadlineMs ? { state: RunState.INCOMPLETE, reason: "deadline" } : undefined;
 
 export const singleTurnTaken: StopCondition = ({ accepted, turns }) =>
   accepted.options?.mode === RunMode.SINGLE_TURN && turns.length > 0
-    ? { status: RunStatus.COMPLETED, reason: "single_turn" }
+    ? { state: RunState.COMPLETED, reason: "single_turn" }
     : undefined;
 
 /** A last turn without calls is the answer, whole or cut off. */
@@ -37,8 +37,8 @@ export const answered: StopCondition = ({ turns }) => {
   if (last === undefined || last.calls.length > 0) return undefined;
   const cutOff = reasonsOfCutOff.get(last.committed.finishReason);
   return cutOff === undefined
-    ? { status: RunStatus.COMPLETED, reason: "final_answer" }
-    : { status: RunStatus.INCOMPLETE, reason: cutOff };
+    ? { state: RunState.COMPLETED, reason: "final_answer" }
+    : { state: RunState.INCOMPLETE, reason: cutOff };
 };
 
 const reasonsOfCutOff = new Map([
@@ -49,10 +49,10 @@ const reasonsOfCutOff = new Map([
 /** TOOL-12: a built-in said so. Calls of the same turn that run here are waited for, those of the client are not. */
 export const skipped: StopCondition = (state) => {
   const isDone = () => openCalls(state).every((call) => isFunctionToolCall(state, call));
-  return hasSkipped(state) && isDone() ? { status: RunStatus.COMPLETED, reason: "skipped" } : undefined;
+  return hasSkipped(state) && isDone() ? { state: RunState.COMPLETED, reason: "skipped" } : undefined;
 };
 
-export function hasSkipped({ turns }: RunState): boolean {
+export function hasSkipped({ turns }: FoldedRun): boolean {
   return (
     turns
       .at(-1)
@@ -64,23 +64,23 @@ export function hasSkipped({ turns }: RunState): boolean {
 /** The calls over the limit were refused: the run ends with the results of the others. */
 export const toolCallsExceeded: StopCondition = (state, { maxToolCalls }) =>
   openCallCount(state) === 0 && state.callCount > maxToolCalls
-    ? { status: RunStatus.INCOMPLETE, reason: "max_tool_calls" }
+    ? { state: RunState.INCOMPLETE, reason: "max_tool_calls" }
     : undefined;
 
 export const turnsUsedUp: StopCondition = (state, { maxTurns }) =>
   openCallCount(state) === 0 && state.turns.length >= maxTurns
-    ? { status: RunStatus.INCOMPLETE, reason: "max_turns" }
+    ? { state: RunState.INCOMPLETE, reason: "max_turns" }
     : undefined;
 
 export const tokensUsedUp: StopCondition = (state, { maxTokens }) => {
   const { inputTokens, outputTokens } = state.spent;
   const isOver = openCallCount(state) === 0 && Number(inputTokens + outputTokens) >= maxTokens;
-  return isOver ? { status: RunStatus.INCOMPLETE, reason: "max_tokens" } : undefined;
+  return isOver ? { state: RunState.INCOMPLETE, reason: "max_tokens" } : undefined;
 };
 
 export const costUsedUp: StopCondition = (state, { maxCost }) =>
   openCallCount(state) === 0 && state.spent.cost >= maxCost
-    ? { status: RunStatus.INCOMPLETE, reason: "max_cost" }
+    ? { state: RunState.INCOMPLETE, reason: "max_cost" }
     : undefined;
 
 const stopConditions: readonly StopCondition[] = [
@@ -97,7 +97,7 @@ const stopConditions: readonly StopCondition[] = [
 ];
 
 /** The first condition that holds. */
-export function decideStop(state: RunState, limits: RunLimits, nowMs: number): Stop | undefined {
+export function decideStop(state: FoldedRun, limits: RunLimits, nowMs: number): Stop | undefined {
   for (const condition of stopConditions) {
     const stop = condition(state, limits, nowMs);
     if (stop !== undefined) return stop;

@@ -5,7 +5,7 @@
  */
 
 import { describe, expect, test } from "vitest";
-import { RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import type { FakeTool } from "./fake-router.fixture.ts";
 import { double, openRun, tools } from "./loop-run.fixture.ts";
@@ -71,13 +71,13 @@ describe("spec 04, the agentic loop ends when", () => {
   test("LOOP-1 the model produces no tool calls", async () => {
     const run = await openRun({ turns: [{ text: "the answer" }] });
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED, outputText: "the answer", turns: 1 });
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "the answer", turns: 1 });
   });
 
   test("LOOP-1 max_turns is reached", async () => {
     const run = await openRun({ turns: [{ calls: [double(1)] }, { calls: [double(2)] }], limits: { maxTurns: 2 } });
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "max_turns" });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_turns" });
   });
 
   test("LOOP-15 it is cancelled", async () => {
@@ -92,7 +92,7 @@ describe("spec 04, the agentic loop ends when", () => {
   test("LOOP-1 an error is unrecoverable", async () => {
     const run = await openRun({ turns: [{ calls: [double(1)] }] }); // the script runs out
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.FAILED, reason: "model_error" });
+    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: "model_error" });
   });
 });
 
@@ -101,8 +101,8 @@ describe("spec 04, function calling", () => {
     const options = { mode: RunMode.SINGLE_TURN, functionTools: [{ name: "mine" }] };
     const first = await openRun({ turns: [{ calls: [{ name: "mine", id: "m" }] }], options });
     await first.work();
-    const { status, items } = await first.view();
-    expect(status).toBe(RunStatus.COMPLETED);
+    const { state: status, items } = await first.view();
+    expect(status).toBe(RunState.COMPLETED);
     const output = {
       item: { case: "functionCallOutput" as const, value: { callId: "m", result: { outputJson: "42" } } },
     };

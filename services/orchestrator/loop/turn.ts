@@ -15,7 +15,7 @@ import type { Ending } from "#runtime/time/ending.ts";
 import { type Answer, AnswerTooLarge, type SpokenPart, takeAttempt, type Used } from "../model/attempt.ts";
 import { callOptionsFromModelOptions } from "../model/call-options.ts";
 import type { ClaimedRun } from "../run/claim.ts";
-import type { RunState } from "../run/fold.ts";
+import type { FoldedRun } from "../run/fold.ts";
 import { type CallDrafts, openCallDrafts } from "../showing/call-drafts.ts";
 import { flawOfAnswer, mayStayEmpty } from "./answer-flaws.ts";
 import { askModels } from "./ask-models.ts";
@@ -39,7 +39,7 @@ import type { ToolTable } from "./tool-table.ts";
 const attemptsOfClaim = 1_024;
 
 /** T2. */
-export function firstAttemptOfClaim({ claimsInTurn }: Pick<RunState, "claimsInTurn">): number {
+export function firstAttemptOfClaim({ claimsInTurn }: Pick<FoldedRun, "claimsInTurn">): number {
   return (claimsInTurn - 1) * attemptsOfClaim + 1;
 }
 
@@ -117,7 +117,7 @@ export async function takeTurn(
 
 interface Question {
   model: AgentModel;
-  state: RunState;
+  state: FoldedRun;
   table: ToolTable;
   turn: number;
   deltas: DeltaWriter;
@@ -155,7 +155,7 @@ async function ask(context: LoopContext, question: Question) {
 }
 
 /** T3. `what` is asked for, once more after each answer that was dropped in its turn. */
-export function keyOfRequest({ runId, droppedInTurn }: RunState, { failovers }: ModelRow, what: string): string {
+export function keyOfRequest({ runId, droppedInTurn }: FoldedRun, { failovers }: ModelRow, what: string): string {
   const place = failovers === 0 ? "" : `-${failovers + 1}`;
   return `${runId}-${what}-${droppedInTurn + 1}${place}`;
 }
@@ -163,7 +163,7 @@ export function keyOfRequest({ runId, droppedInTurn }: RunState, { failovers }: 
 type TakenIds = Pick<ReadonlySet<string>, "has">;
 
 /** The ids that no call of an attempt at the next turn can have: those of calls, and of drafts of other attempts (D4). */
-function takenIds({ history }: LoopContext, attempt: number): (state: RunState) => TakenIds {
+function takenIds({ history }: LoopContext, attempt: number): (state: FoldedRun) => TakenIds {
   return (state) => {
     const inRun = takenCallIds(state.turns);
     const before = callIdsBefore(state, history);

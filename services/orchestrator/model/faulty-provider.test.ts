@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openRun } from "../loop/loop-run.fixture.ts";
 import { begin, frame, openProvider, stream } from "./chat-server.fixture.ts";
 import { createModelSource } from "./model-source.ts";
@@ -69,7 +69,7 @@ describe("a provider that misbehaves", () => {
   ])("LOOP-11 that %s is asked again, and nothing of the attempt is in the log", async (_, answer) => {
     const run = await openHttpRun([answer, whole], { modelStallMs: 400, modelRetries: 2 });
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED, outputText: "whole", turns: 1 });
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "whole", turns: 1 });
     expect(run.retries).toHaveLength(1);
     expect(run.provider.asked).toHaveLength(2);
     expect(run.events().find(({ event }) => event.case === "turnCommitted")?.event.value).toMatchObject({ attempt: 2 });
@@ -110,7 +110,7 @@ describe("a provider that misbehaves", () => {
   ])("LOOP-1 what a provider refuses for good (%s) fails the run with its words, at once", async (_, answer, words) => {
     const run = await openHttpRun([answer]);
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.FAILED, reason: "model_error", error: words });
+    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: "model_error", error: words });
     expect(run.provider.asked).toHaveLength(1);
   });
 
@@ -118,7 +118,7 @@ describe("a provider that misbehaves", () => {
     const run = await openHttpRun([status(429, { "retry-after": "86400" })]);
     await run.work();
     const error = "no (the provider asks to wait 86400 s, and 600 s are the most)";
-    expect(await run.view()).toMatchObject({ status: RunStatus.FAILED, reason: "model_error", error });
+    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: "model_error", error });
     expect(run.retries).toEqual([]);
     expect(run.provider.asked).toHaveLength(1);
   });
@@ -126,7 +126,7 @@ describe("a provider that misbehaves", () => {
   test("LOOP-1 LOOP-11 the run's deadline ends the patience with a provider", async () => {
     const run = await openHttpRun([status(429, { "retry-after": "600" })], { deadlineMs: 300 });
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.INCOMPLETE, reason: "deadline" });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "deadline" });
   });
 
   test.each([
@@ -185,7 +185,7 @@ describe("a provider that misbehaves", () => {
     ];
     const run = await openHttpRun([stream([{ tool_calls: calls }], "tool_calls"), whole]);
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED, outputText: "whole" });
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "whole" });
     expect((await run.results()).map(({ result }) => result?.isError)).toEqual([true, true]);
   });
 });

@@ -1,6 +1,6 @@
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { describe, expect, test } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openRun } from "../loop/loop-run.fixture.ts";
 import { openProvider, stream } from "./chat-server.fixture.ts";
 import { createFakeModel } from "./fake-model.fixture.ts";
@@ -31,7 +31,7 @@ const call = (toolCallId: string, toolName: string, input: string): LanguageMode
 
 async function outcome(run: Run) {
   await run.work();
-  expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED, outputText: "mended", turns: 2 });
+  expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "mended", turns: 2 });
   const results = await run.results();
   return results.map(({ result }) => (result?.isError ? JSON.parse(result.outputJson).error : result?.outputJson));
 }

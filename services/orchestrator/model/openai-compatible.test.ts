@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { AgentSchema, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createFakeRouter } from "../loop/fake-router.fixture.ts";
 import { limitsFrom } from "../loop/limits.ts";
@@ -70,7 +70,7 @@ describe("a model behind the chat completions API", () => {
     ]);
     const { run, committed } = await takeRun(provider.url);
     expect(run).toMatchObject({
-      status: RunStatus.COMPLETED,
+      state: RunState.COMPLETED,
       outputText: "42",
       usage: { inputTokens: 14n, outputTokens: 6n },
     });
@@ -131,7 +131,7 @@ describe("a model behind the chat completions API", () => {
     };
     const failing = await openProvider([refuse(500), refuse(503), refuse(500)]);
     const { run } = await takeRun(failing.url, { modelRetries: 1 });
-    expect(run).toMatchObject({ status: RunStatus.FAILED, reason: "model_error", error: "no: 503" });
+    expect(run).toMatchObject({ state: RunState.FAILED, reason: "model_error", error: "no: 503" });
     const refusing = await openProvider([refuse(401)]);
     expect((await takeRun(refusing.url)).run).toMatchObject({ reason: "model_error", error: "no: 401" });
     expect(refusing.asked).toHaveLength(1);

@@ -6,7 +6,7 @@ import { createOpenAI } from "@ai-sdk/openai";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openRun } from "../loop/loop-run.fixture.ts";
 import { openProvider } from "./chat-server.fixture.ts";
 
@@ -23,7 +23,7 @@ async function askedOf(answers: Event[][], open: (baseURL: string) => LanguageMo
   const agent = { model: { provider: "@ai-sdk/openai", model: "gpt", ...(options && { options }) } };
   const run = await openRun({ turns: [], model: open(provider.url), agent, limits: { modelRetries: 0 } });
   await run.work();
-  expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED, outputText: "It is 42." });
+  expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "It is 42." });
   return provider.asked.map(({ body }) => body);
 }
 

@@ -14,7 +14,7 @@ import type { Clock } from "#runtime/time/clock.ts";
 import type { Beginnings } from "../session/beginnings.ts";
 import { enqueue, type SessionQueues } from "../session/queue.ts";
 import type { WakeQueue } from "../session/wake.ts";
-import type { RunState } from "./fold.ts";
+import type { FoldedRun } from "./fold.ts";
 import { createJournal, openJournal, type RunLog } from "./journal.ts";
 
 export interface RunKeys {
@@ -39,7 +39,7 @@ export async function acceptRun(
   options: AcceptanceOptions,
   accepted: RunAccepted,
   { isFirst = false }: { isFirst?: boolean } = {},
-): Promise<RunState> {
+): Promise<FoldedRun> {
   const { log, queues, wakes, keys, clock } = options;
   const { sessionId, idempotencyKey } = accepted;
   const freshId = newRunId(clock.now());
@@ -65,7 +65,7 @@ export async function findAccepted(
   { log, queues, keys, clock }: AcceptanceOptions,
   sessionId: string,
   key: string,
-): Promise<RunState | undefined> {
+): Promise<FoldedRun | undefined> {
   const runId = await keys.find(sessionId, key);
   if (runId === undefined) return undefined;
   const [first, { state }] = await Promise.all([log.first(runId), openJournal(log, runId, clock)]);

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { FunctionCallOutputSchema, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { FunctionCallOutputSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { submitOutputs } from "./answers.ts";
 import { foldLog, isRunnable } from "./fold.ts";
@@ -69,10 +69,10 @@ describe("outputs of a client", () => {
 
   test("LOOP-5 that are all there leave a run that waits for its turn, and asks for nothing", async () => {
     const { answer } = await openParked(["a", "b"]);
-    expect(runFromState(await answer(["a"]))).toMatchObject({ status: RunStatus.REQUIRES_ACTION });
+    expect(runFromState(await answer(["a"]))).toMatchObject({ state: RunState.REQUIRES_ACTION });
     const answered = runFromState(await answer(["b"]));
     expect(answered.requiredCalls).toEqual([]);
-    expect(answered.status).toBe(RunStatus.QUEUED);
+    expect(answered.state).toBe(RunState.QUEUED);
   });
 
   test("LOOP-8 that are not JSON are refused by the call's id, none of the request is stored, and they may come again", async () => {
@@ -162,7 +162,7 @@ describe("outputs of one request", () => {
       reason: "CALL_ALREADY_RESOLVED",
       metadata: { call_id: "b" },
     });
-    await journal.append(() => ({ case: "ended", value: { status: RunStatus.COMPLETED } }));
+    await journal.append(() => ({ case: "ended", value: { state: RunState.COMPLETED } }));
     wakes.length = 0;
     expect((await submit({ a: "1", b: "2" })).phase.kind).toBe("ended");
     expect(wakes).toEqual([]);
@@ -199,7 +199,7 @@ describe("outputs of one request", () => {
       if (event.event.case === "callFinished" && event.event.value.callId === "b") {
         log.append = append;
         await journal.append(() => ({ case: "cancelRequested", value: { principal: "ada", reason: "enough" } }));
-        await journal.append(() => ({ case: "ended", value: { status: RunStatus.CANCELLED } }));
+        await journal.append(() => ({ case: "ended", value: { state: RunState.CANCELED } }));
       }
       return append(event, position);
     };

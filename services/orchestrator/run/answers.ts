@@ -13,7 +13,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { WakeQueue } from "../session/wake.ts";
-import { openCallCount, type RunState } from "./fold.ts";
+import { type FoldedRun, openCallCount } from "./fold.ts";
 import { openJournal, type RunJournal, type RunLog } from "./journal.ts";
 import { checkedOutputs, isTaken } from "./outputs.ts";
 
@@ -28,7 +28,7 @@ export async function submitOutputs(
   runId: string,
   outputs: readonly FunctionCallOutput[],
   asker?: Asker,
-): Promise<RunState> {
+): Promise<FoldedRun> {
   const journal = await openExisting(options, runId, asker);
   const bodies = checkedOutputs(options.log, journal.state ?? notFound(runId), outputs); // O1, O3
   const wake = announcer(options, journal);

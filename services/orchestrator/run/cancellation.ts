@@ -13,7 +13,7 @@
  * C4  A process that was telling what the model says is left a moment to end the run itself: the log gets what it told last.
  */
 
-import { RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Asker } from "#runtime/failure/session-owner.ts";
 import { until } from "#runtime/time/until.ts";
@@ -22,7 +22,7 @@ import { errorResult } from "../loop/refusal.ts";
 import { endDrafts, openDrafts, type ShowingParts } from "../showing/showing.ts";
 import { type AnswerOptions, announcer, notFound, openExisting } from "./answers.ts";
 import { routerCallId } from "./call-id.ts";
-import { openCallCount, openCalls, type RunState } from "./fold.ts";
+import { type FoldedRun, openCallCount, openCalls } from "./fold.ts";
 import type { RunJournal } from "./journal.ts";
 import { isFunctionToolCall, outputTextFromState } from "./view.ts";
 
@@ -42,10 +42,10 @@ export async function cancelRun(
   options: CancelOptions,
   runId: string,
   by: { asker?: Asker; principal: string; reason: string; signal: AbortSignal },
-): Promise<RunState> {
+): Promise<FoldedRun> {
   const journal = await openExisting(options, runId, by.asker);
   const { phase, accepted } = journal.state ?? notFound(runId);
-  if (phase.kind === "ended" && phase.ended.status !== RunStatus.CANCELLED) {
+  if (phase.kind === "ended" && phase.ended.state !== RunState.CANCELED) {
     refuse("failed_precondition", `run ${runId} has ended`, { reason: "RUN_ENDED" });
   }
   const { principal, reason } = by;
@@ -86,7 +86,7 @@ async function endOfHolder(journal: RunJournal): Promise<void> {
 }
 
 /** C2. Throws what the router fails with. */
-export async function buryCalls(router: CallGrave, state: RunState, signal: AbortSignal): Promise<void> {
+export async function buryCalls(router: CallGrave, state: FoldedRun, signal: AbortSignal): Promise<void> {
   const { runId, accepted, cancel } = state;
   if (accepted.options?.mode === RunMode.SINGLE_TURN || state.phase.kind === "ended") return; // nothing is ever dispatched
   const { principal } = accepted;
@@ -97,7 +97,7 @@ export async function buryCalls(router: CallGrave, state: RunState, signal: Abor
   );
 }
 
-export function endOfCancelled(state: RunState) {
+export function endOfCancelled(state: FoldedRun) {
   const reason = state.cancel?.reason === AGENT_SWITCHED ? AGENT_SWITCHED : "cancelled";
-  return { status: RunStatus.CANCELLED, reason, outputText: outputTextFromState(state) };
+  return { state: RunState.CANCELED, reason, outputText: outputTextFromState(state) };
 }

@@ -13,7 +13,7 @@
 
 import type { RunReset } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { lastCheckpoint } from "./draft.ts";
-import type { RunState } from "./fold.ts";
+import type { FoldedRun } from "./fold.ts";
 import type { EventBody, RunJournal } from "./journal.ts";
 import { isTooLarge } from "./too-large.ts";
 
@@ -29,15 +29,15 @@ export class Superseded extends Error {
 const maxErrorCharacters = 4_000;
 
 type RunEnd = Extract<EventBody, { case: "ended" }>["value"];
-type DecideClaimed = (state: RunState) => EventBody | undefined;
+type DecideClaimed = (state: FoldedRun) => EventBody | undefined;
 
 export interface ClaimedRun {
   readonly epoch: number;
-  readonly state: RunState;
+  readonly state: FoldedRun;
   /** L2: rejects when what is on its way cannot be stored. */
   readonly arrived: Promise<void>;
   /** Reads what others wrote; throws `Superseded`. */
-  refresh(): Promise<RunState>;
+  refresh(): Promise<FoldedRun>;
   /** Like the journal's, under the claim; throws `Superseded`. */
   append(decide: DecideClaimed): Promise<void>;
   /** L2: the same, but resolves as soon as the state has the event. */
@@ -47,7 +47,7 @@ export interface ClaimedRun {
   /** Stores what a model has used, also for a run whose cancellation was asked for (L1); throws `Superseded`. */
   spend(body: Extract<EventBody, { case: "answerDropped" }>): Promise<void>;
   /** Ends the run, also one whose cancellation was asked for; with what was told of its turn so far (L3). */
-  end(body: RunEnd | ((state: RunState) => RunEnd), told?: RunReset): Promise<void>;
+  end(body: RunEnd | ((state: FoldedRun) => RunEnd), told?: RunReset): Promise<void>;
 }
 
 /** Claims the run as it stands in the journal; undefined when it was claimed or changed by another meanwhile. */
@@ -66,16 +66,16 @@ export async function claimRun(journal: RunJournal, instance: string): Promise<C
 
 function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
   const arrivals = openArrivals();
-  const ours = (state: RunState | undefined) => stateUnder(epoch, state);
+  const ours = (state: FoldedRun | undefined) => stateUnder(epoch, state);
 
-  function going(state: RunState | undefined): RunState {
+  function going(state: FoldedRun | undefined): FoldedRun {
     const current = ours(state);
     if (current.cancel !== undefined) throw new Superseded("the run is to be cancelled"); // L1
     arrivals.throwIfLost();
     return current;
   }
 
-  const append = async (decide: (state: RunState | undefined) => EventBody | undefined) => {
+  const append = async (decide: (state: FoldedRun | undefined) => EventBody | undefined) => {
     await journal.append(decide, { epoch });
   };
 
@@ -120,7 +120,7 @@ function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
 }
 
 /** The state if the run is still worked on under this claim. */
-function stateUnder(epoch: number, state: RunState | undefined): RunState {
+function stateUnder(epoch: number, state: FoldedRun | undefined): FoldedRun {
   if (state === undefined) throw new Superseded("the log is gone");
   if (state.claim?.epoch !== epoch) throw new Superseded(`epoch ${state.claim?.epoch} took over from epoch ${epoch}`);
   if (state.phase.kind === "ended") throw new Superseded("the run has ended"); // L1

@@ -9,7 +9,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { resultInWords } from "../model/prompt-parts.ts";
-import type { RunState, Turn } from "./fold.ts";
+import type { FoldedRun, Turn } from "./fold.ts";
 import { openingItems } from "./view.ts";
 
 export interface Conversation {
@@ -20,7 +20,7 @@ export interface Conversation {
   readonly continuesEarlier: boolean;
 }
 
-export function conversationFromState(state: RunState): Conversation {
+export function conversationFromState(state: FoldedRun): Conversation {
   const { compaction, turns } = state;
   if (compaction === undefined) return { opening: openingItems(state), turns, continuesEarlier: true };
   const kept = turns.filter(({ sequence }) => sequence >= compaction.beforeSequence); // V2
@@ -32,7 +32,7 @@ export function conversationFromState(state: RunState): Conversation {
 }
 
 /** An output that answers a call of an earlier run is told in words once a summary stands for the call. */
-function givenAfterSummary({ accepted, inbox }: RunState): Item[] {
+function givenAfterSummary({ accepted, inbox }: FoldedRun): Item[] {
   const input = accepted.input.map((item) => {
     if (item.item.case !== "functionCallOutput") return item;
     const { callId, result } = item.item.value;

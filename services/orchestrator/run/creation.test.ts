@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { type Item, ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunRequestSchema, ForkRunRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
@@ -81,7 +81,7 @@ test("a fork has the agent, the options and the point of the other run, and need
     options: { instructions: "Be brief." },
   };
   await journal.append(() => ({ case: "accepted", value: accepted }));
-  await journal.append(() => ({ case: "ended", value: { status: RunStatus.FAILED } }));
+  await journal.append(() => ({ case: "ended", value: { state: RunState.FAILED } }));
   const fork = (atSequence: number, input: Item[] = []) =>
     forkRun(options, create(ForkRunRequestSchema, { runId: "r", atSequence, input }), by);
   expect((await fork(1)).accepted).toMatchObject({

@@ -11,7 +11,7 @@ import { createToolTable, faultsOfOptions } from "../loop/tool-table.ts";
 import type { Agents } from "../session/turn-loop.ts";
 import { type AcceptanceOptions, acceptRun, findAccepted } from "./acceptance.ts";
 import { refuseAwaitedCalls } from "./awaited-calls.ts";
-import { foldLog, type RunState } from "./fold.ts";
+import { type FoldedRun, foldLog } from "./fold.ts";
 import { faultsOfFunctionTools } from "./function-tools.ts";
 import { refuseEmptyInput, refuseUnfitInput, refuseUnknownCalls } from "./input.ts";
 import { refuseOther, sessionOfKey } from "./repetition.ts";
@@ -39,7 +39,7 @@ interface Creator {
 }
 
 /** Checks what can be checked before a model is asked, and accepts the run. */
-export async function createRun(options: CreationOptions, request: CreateRunRequest, by: Creator): Promise<RunState> {
+export async function createRun(options: CreationOptions, request: CreateRunRequest, by: Creator): Promise<FoldedRun> {
   const { input, idempotencyKey, previousRunId } = request;
   const repeated = await findRepeated(options, request, by);
   if (repeated !== undefined) return repeated;
@@ -73,7 +73,7 @@ async function findRepeated(
   options: CreationOptions,
   request: CreateRunRequest,
   { principal, asker }: Creator,
-): Promise<RunState | undefined> {
+): Promise<FoldedRun | undefined> {
   const { idempotencyKey } = request;
   if (idempotencyKey === "") return undefined;
   const state = await findAccepted(options, sessionOf(request, principal), idempotencyKey);

@@ -3,7 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { claimRun, Superseded } from "./claim.ts";
 import { foldLog, isRunnable, openCalls } from "./fold.ts";
@@ -48,7 +48,7 @@ describe("the fold of a log", () => {
   });
 
   test("LOOP-10 refuses a gap, a repetition, an event after the end, and a log that does not begin with accepted", () => {
-    const ended: EventBody = { case: "ended", value: { status: RunStatus.COMPLETED } };
+    const ended: EventBody = { case: "ended", value: { state: RunState.COMPLETED } };
     const [first, second] = logFrom([accepted, turn(1, [])]);
     expect(() => foldLog([first!, first!])).toThrow("sequence 0 stands where 1 belongs");
     expect(() => foldLog([second!])).toThrow("sequence 1 stands where 0 belongs");
@@ -126,7 +126,7 @@ function createProcess(log: ReturnType<typeof createMemoryRunLog>, instance: str
       if (deed === "finish") await run?.append((state) => openCalls(state).map(({ callId }) => finished(callId))[0]);
       if (deed === "park")
         await run?.append((state) => (openCalls(state).length > 0 ? { case: "parked", value: {} } : undefined));
-      if (deed === "end") await run?.end({ status: RunStatus.COMPLETED });
+      if (deed === "end") await run?.end({ state: RunState.COMPLETED });
     } catch (error) {
       if (!(error instanceof Superseded)) throw error;
       run = undefined;

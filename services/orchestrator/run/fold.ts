@@ -57,7 +57,7 @@ export interface Claim {
   readonly instance: string;
 }
 
-export interface RunState {
+export interface FoldedRun {
   readonly runId: string;
   /** How many events the log has, which is the sequence of the next one. */
   readonly eventCount: number;
@@ -93,13 +93,13 @@ export interface RunState {
 }
 
 /** The state after all events; undefined for a log without any. Throws `data_loss` for a log that breaks F1 to F3. */
-export function foldLog(events: Iterable<RunEvent>): RunState | undefined {
-  let state: RunState | undefined;
+export function foldLog(events: Iterable<RunEvent>): FoldedRun | undefined {
+  let state: FoldedRun | undefined;
   for (const event of events) state = foldEvent(state, event);
   return state;
 }
 
-export function foldEvent(state: RunState | undefined, event: RunEvent): RunState {
+export function foldEvent(state: FoldedRun | undefined, event: RunEvent): FoldedRun {
   const expected = state?.eventCount ?? 0;
   if (event.sequence !== expected) broken(event, `sequence ${event.sequence} stands where ${expected} belongs`); // F1
   if (state === undefined) return stateFromAccepted(event);
@@ -107,7 +107,7 @@ export function foldEvent(state: RunState | undefined, event: RunEvent): RunStat
   return { ...state, ...changeFromEvent(state, event), eventCount: expected + 1 };
 }
 
-function stateFromAccepted(event: RunEvent): RunState {
+function stateFromAccepted(event: RunEvent): FoldedRun {
   if (event.event.case !== "accepted") broken(event, `the log begins with ${event.event.case}`); // F1
   return {
     runId: event.runId,
@@ -134,7 +134,7 @@ function stateFromAccepted(event: RunEvent): RunState {
   };
 }
 
-function changeFromEvent(state: RunState, { event, ...envelope }: RunEvent): Partial<RunState> {
+function changeFromEvent(state: FoldedRun, { event, ...envelope }: RunEvent): Partial<FoldedRun> {
   switch (event.case) {
     case "claimed": {
       const { epoch, instance } = event.value;
@@ -198,7 +198,7 @@ function turnFromCommitted(committed: TurnCommitted, sequence: number): Turn {
   return { sequence, committed, calls, resultsByCallId: noResults };
 }
 
-function heavier({ weight }: RunState, { items = 0, checkpoints = 0 }: Partial<LogWeight>): LogWeight {
+function heavier({ weight }: FoldedRun, { items = 0, checkpoints = 0 }: Partial<LogWeight>): LogWeight {
   return { items: weight.items + items, checkpoints: weight.checkpoints + checkpoints };
 }
 
@@ -210,24 +210,24 @@ function withResult(turns: readonly Turn[], callId: string, result: ToolResult |
 }
 
 /** The calls of the last turn that have no result. */
-export function openCalls(state: RunState): FunctionCall[] {
+export function openCalls(state: FoldedRun): FunctionCall[] {
   const turn = state.turns.at(-1);
   return turn === undefined ? [] : turn.calls.filter((call) => !turn.resultsByCallId.has(call.callId));
 }
 
 /** How many they are. */
-export function openCallCount({ turns }: RunState): number {
+export function openCallCount({ turns }: FoldedRun): number {
   const turn = turns.at(-1);
   return turn === undefined ? 0 : idsOf(turn.calls).size - turn.resultsByCallId.size;
 }
 
-export function isOpenCall({ turns }: RunState, callId: string): boolean {
+export function isOpenCall({ turns }: FoldedRun, callId: string): boolean {
   const turn = turns.at(-1);
   return turn !== undefined && idsOf(turn.calls).has(callId) && !turn.resultsByCallId.has(callId);
 }
 
 /** Whether there is something that a process can do for the run at that time. */
-export function isRunnable(state: RunState, nowMs: number): boolean {
+export function isRunnable(state: FoldedRun, nowMs: number): boolean {
   const { phase, cancel } = state;
   if (phase.kind !== "parked") return phase.kind !== "ended";
   return cancel !== undefined || nowMs >= phase.untilMs || openCallCount(state) === 0;
@@ -237,8 +237,8 @@ function deadlineMsOf({ deadline }: RunParked): number {
   return deadline === undefined ? Number.POSITIVE_INFINITY : timestampMs(deadline);
 }
 
-function timeMsOf(event: Pick<RunEvent, "time">): number {
-  return event.time === undefined ? 0 : timestampMs(event.time);
+function timeMsOf(event: Pick<RunEvent, "createTime">): number {
+  return event.createTime === undefined ? 0 : timestampMs(event.createTime);
 }
 
 function broken(event: Pick<RunEvent, "runId">, what: string): never {

@@ -7,7 +7,7 @@ import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { acceptRun, findAccepted } from "./acceptance.ts";
 import { notFound } from "./answers.ts";
 import type { CreationOptions } from "./creation.ts";
-import { foldLog, type RunState } from "./fold.ts";
+import { type FoldedRun, foldLog } from "./fold.ts";
 import { refuseUnfitInput, refuseUnknownCalls } from "./input.ts";
 import { refuseOther, sessionOfKey } from "./repetition.ts";
 
@@ -19,7 +19,7 @@ export async function forkRun(
   options: CreationOptions,
   { runId, atSequence, input, idempotencyKey }: ForkRunRequest,
   by: { signal: AbortSignal; principal: string; asker: Asker },
-): Promise<RunState> {
+): Promise<FoldedRun> {
   const events = (await options.log.read(runId, 0)).map(({ event }) => event);
   const last = events.at(-1)?.sequence ?? notFound(runId);
   const state = foldLog(events) ?? notFound(runId);
@@ -51,7 +51,7 @@ export async function forkRun(
 }
 
 /** LOOP-2: `required` and a forced tool are done with once a turn that met them is behind the fork. */
-function optionsAt({ accepted: { options }, turns }: RunState, atSequence: number): RunOptions | undefined {
+function optionsAt({ accepted: { options }, turns }: FoldedRun, atSequence: number): RunOptions | undefined {
   const choice = options?.toolChoice?.choice;
   const isOnce = choice?.case === "forcedTool" || (choice?.case === "mode" && choice.value === "required");
   if (options === undefined || !isOnce || !turns.some(({ sequence }) => sequence <= atSequence)) return options;

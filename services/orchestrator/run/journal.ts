@@ -17,7 +17,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { foldEvent, type RunState } from "./fold.ts";
+import { type FoldedRun, foldEvent } from "./fold.ts";
 
 /** An event and where it stands in the store: what the next append has to follow. */
 export interface StoredEvent {
@@ -45,11 +45,11 @@ export type EventBody = NonNullable<MessageInitShape<typeof RunEventSchema>["eve
 
 export interface RunJournal {
   /** The state as it was last read or written here, J6 included; undefined while there is no log. */
-  readonly state: RunState | undefined;
+  readonly state: FoldedRun | undefined;
   /** Position of the last event that was folded. */
   readonly position: number;
   /** Reads what others wrote. */
-  refresh(): Promise<RunState | undefined>;
+  refresh(): Promise<FoldedRun | undefined>;
   /** Appends what `decide` makes of the state. `decide` may be called often. Gives the event, if there was one to append. */
   append(decide: Decide, options?: AppendOptions): Promise<RunEvent | undefined>;
 }
@@ -67,7 +67,7 @@ export interface AppendOptions {
 export const wakeWaitsMs = 30_000;
 
 /** What to append to the state, if anything. */
-export type Decide = (state: RunState | undefined) => EventBody | undefined;
+export type Decide = (state: FoldedRun | undefined) => EventBody | undefined;
 
 export async function openJournal(log: RunLog, runId: string, clock: Clock): Promise<RunJournal> {
   const journal = createJournal(log, runId, clock);
@@ -77,8 +77,8 @@ export async function openJournal(log: RunLog, runId: string, clock: Clock): Pro
 
 /** A journal that has read nothing yet. */
 export function createJournal(log: RunLog, runId: string, clock: Clock): RunJournal {
-  let state: RunState | undefined;
-  let ahead: RunState | undefined; // J6
+  let state: FoldedRun | undefined;
+  let ahead: FoldedRun | undefined; // J6
   let position = 0;
   let tail: Promise<unknown> = Promise.resolve();
 
@@ -88,7 +88,7 @@ export function createJournal(log: RunLog, runId: string, clock: Clock): RunJour
     return result;
   }
 
-  async function read(): Promise<RunState | undefined> {
+  async function read(): Promise<FoldedRun | undefined> {
     for (const stored of await log.read(runId, position)) {
       state = foldEvent(state, stored.event);
       position = stored.position;
@@ -103,7 +103,7 @@ export function createJournal(log: RunLog, runId: string, clock: Clock): RunJour
       const event = create(RunEventSchema, {
         runId,
         sequence: state?.eventCount ?? 0,
-        time: timestampFromMs(clock.now()),
+        createTime: timestampFromMs(clock.now()),
         epoch,
         event: body,
       });

@@ -11,7 +11,7 @@ import type { ListRunsRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
 import { entriesBackward, type QueueEntry, type QueuePages, type SessionQueues } from "../session/queue.ts";
-import { foldLog, type RunState } from "./fold.ts";
+import { type FoldedRun, foldLog } from "./fold.ts";
 import type { RunLog } from "./journal.ts";
 import { runFromState } from "./view.ts";
 
@@ -28,7 +28,7 @@ const atOnce = 16;
 /** Runs without their items and drafts; from outside only those of the asker's own sessions. */
 export async function listRuns(
   options: ListingOptions,
-  { sessionId, statuses, pageSize, pageToken }: ListRunsRequest,
+  { sessionId, states: statuses, pageSize, pageToken }: ListRunsRequest,
   asker?: Asker,
 ): Promise<{ runs: Run[]; nextPageToken: string }> {
   const limit = pageSize || defaultPageSize;
@@ -42,7 +42,7 @@ export async function listRuns(
       lookedAt += 1;
       if (state !== undefined && sessionId !== "") requireOwner(state.accepted, asker);
       const run = state && isOwner(state.accepted.principal, asker) ? rowFrom(state) : undefined;
-      if (run && (statuses.length === 0 || statuses.includes(run.status))) runs.push(run);
+      if (run && (statuses.length === 0 || statuses.includes(run.state))) runs.push(run);
       if (runs.length === limit || lookedAt === mostLookedAt) return { runs, nextPageToken: String(entry.position) };
     }
   }
@@ -82,11 +82,11 @@ async function* inChunks<T>(elements: AsyncIterable<T>, size: number): AsyncGene
   if (chunk.length > 0) yield chunk;
 }
 
-async function stateOf(log: RunLog, { queued }: QueueEntry): Promise<RunState | undefined> {
+async function stateOf(log: RunLog, { queued }: QueueEntry): Promise<FoldedRun | undefined> {
   return foldLog((await log.read(queued.runId, 0)).map(({ event }) => event));
 }
 
-function rowFrom(state: RunState): Run {
+function rowFrom(state: FoldedRun): Run {
   const run = runFromState(state);
   run.items = [];
   delete run.draft;

@@ -7,7 +7,7 @@ import type { FunctionCallOutput } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isTooDeep } from "#runtime/schema/depth.ts";
-import { openCalls, type RunState, type Turn } from "./fold.ts";
+import { type FoldedRun, openCalls, type Turn } from "./fold.ts";
 import { faultOfOutput } from "./function-tools.ts";
 import type { RunLog } from "./journal.ts";
 import { isTooLarge } from "./too-large.ts";
@@ -26,7 +26,7 @@ interface Output {
 /** What is to be stored of a request, in the order of the calls. Refuses all of it for any that may not be. */
 export function checkedOutputs(
   log: Pick<RunLog, "check">,
-  state: RunState,
+  state: FoldedRun,
   outputs: readonly FunctionCallOutput[],
 ): OutputBody[] {
   const callIds = outputs.map(({ callId }) => callId);
@@ -74,7 +74,7 @@ function jsonValueOf({ outputJson }: ToolResult): unknown {
 }
 
 /** Whether the call has this very output; refuses what may not be given one. */
-export function isTaken(state: RunState | undefined, { callId, result }: Output): boolean {
+export function isTaken(state: FoldedRun | undefined, { callId, result }: Output): boolean {
   const turn = state?.turns.findLast(({ calls }) => calls.some((call) => call.callId === callId));
   const call = turn?.calls.find((candidate) => candidate.callId === callId);
   const standing = turn?.resultsByCallId.get(callId);
@@ -101,7 +101,7 @@ function isSame(one: Output["result"], other: Output["result"]): boolean {
 }
 
 /** Whether the run goes on with an output of the client's for the call. */
-export function awaitsOutput(state: RunState, callId: string): boolean {
+export function awaitsOutput(state: FoldedRun, callId: string): boolean {
   const turn = state.turns.at(-1);
   const call = openCalls(state).find((candidate) => candidate.callId === callId);
   if (turn === undefined || call === undefined || state.phase.kind === "ended" || state.cancel !== undefined)
@@ -110,7 +110,7 @@ export function awaitsOutput(state: RunState, callId: string): boolean {
 }
 
 /** LOOP-3: what the loop is about to refuse is nobody's to answer; who may is told by the turn's commit, or by the parking. */
-function mayBeAnswered({ parkedCallIds }: RunState, { committed }: Turn, callId: string): boolean {
+function mayBeAnswered({ parkedCallIds }: FoldedRun, { committed }: Turn, callId: string): boolean {
   return parkedCallIds.has(callId) || committed.clientCallIds.includes(callId);
 }
 
@@ -124,7 +124,7 @@ function refuseCall(
 }
 
 /** LOOP-8: all outputs that are not what their tools promise, by their calls. An error promises nothing. */
-function refuseUnfit(state: RunState, outputs: readonly Output[]): void {
+function refuseUnfit(state: FoldedRun, outputs: readonly Output[]): void {
   const unfit = outputs.flatMap(({ callId, result }) => {
     const call = state.turns.at(-1)?.calls.find((candidate) => candidate.callId === callId);
     const tool = call && functionToolOf(state, call);
@@ -135,7 +135,7 @@ function refuseUnfit(state: RunState, outputs: readonly Output[]): void {
 }
 
 /** No event that follows is larger: numbers and times take the most bytes that they can. */
-const largestEnvelope = { sequence: 2 ** 32 - 1, time: timestampFromMs(2 ** 41 - 1) };
+const largestEnvelope = { sequence: 2 ** 32 - 1, createTime: timestampFromMs(2 ** 41 - 1) };
 
 /** All that the log takes no event of, by their calls. */
 function refuseTooLarge(log: Pick<RunLog, "check">, runId: string, outputs: readonly Output[]): void {

@@ -3,7 +3,7 @@ import { clone, create, equals } from "@bufbuild/protobuf";
 import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type RunOptions, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import type { RunState } from "./fold.ts";
+import type { FoldedRun } from "./fold.ts";
 
 /** What the creator of a run says of it; the rest is the session's. */
 export type Asked = Pick<RunAccepted, "input" | "previousRunId"> & Partial<Pick<RunAccepted, "options" | "fork">>;
@@ -17,7 +17,7 @@ export function sessionOfKey(...names: string[]): string {
  * LOOP-13: a key stands for one request. The run that it leads to answers no other one: what differs is named. Limits may
  * differ, as the time that is left does with each repetition.
  */
-export function refuseOther({ runId, accepted }: Pick<RunState, "runId" | "accepted">, asked: Asked): void {
+export function refuseOther({ runId, accepted }: Pick<FoldedRun, "runId" | "accepted">, asked: Asked): void {
   const first = partsOf(accepted);
   const again = partsOf(asked);
   const fields = Object.keys(first).filter((name) => {

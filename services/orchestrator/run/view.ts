@@ -7,21 +7,21 @@ import {
   Role,
   type Run,
   RunSchema,
-  RunStatus,
+  RunState,
   UsageSchema,
 } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Tool, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { openCallCount, openCalls, type RunState, type Turn } from "./fold.ts";
+import { type FoldedRun, openCallCount, openCalls, type Turn } from "./fold.ts";
 
 /** The run as its clients see it. */
-export function runFromState(state: RunState): Run {
+export function runFromState(state: FoldedRun): Run {
   const { runId, accepted, phase, turns, eventCount, spent } = state;
   const ended = phase.kind === "ended" ? phase.ended : undefined;
   return create(RunSchema, {
     id: runId,
     sessionId: accepted.sessionId,
     agent: accepted.agent,
-    status: statusFromState(state),
+    state: statusFromState(state),
     reason: ended?.reason ?? "",
     error: ended?.error ?? "",
     outputText: ended?.outputText ?? "",
@@ -29,8 +29,8 @@ export function runFromState(state: RunState): Run {
     requiredCalls: requiredCalls(state),
     turns: turns.length,
     usage: create(UsageSchema, spent),
-    createdAt: timestampFromMs(state.acceptedAtMs),
-    ...(phase.kind === "ended" && { endedAt: timestampFromMs(phase.atMs) }),
+    createTime: timestampFromMs(state.acceptedAtMs),
+    ...(phase.kind === "ended" && { endTime: timestampFromMs(phase.atMs) }),
     lastSequence: eventCount - 1,
     selfWakes: accepted.selfWakes,
     ...(state.draft && ended === undefined && { draft: state.draft }),
@@ -40,34 +40,34 @@ export function runFromState(state: RunState): Run {
 }
 
 /** A parked run whose outputs are all there asks for nothing: it waits for a process. */
-export function statusFromState(state: RunState): RunStatus {
+export function statusFromState(state: FoldedRun): RunState {
   const { phase } = state;
   switch (phase.kind) {
     case "queued":
-      return RunStatus.QUEUED;
+      return RunState.QUEUED;
     case "working":
-      return RunStatus.IN_PROGRESS;
+      return RunState.IN_PROGRESS;
     case "parked":
-      return openCallCount(state) > 0 ? RunStatus.REQUIRES_ACTION : RunStatus.QUEUED;
+      return openCallCount(state) > 0 ? RunState.REQUIRES_ACTION : RunState.QUEUED;
     case "ended":
-      return phase.ended.status;
+      return phase.ended.state;
   }
 }
 
 /** What waited in the inbox, the input, and what came of it. */
-export function itemsFromState(state: RunState): Item[] {
+export function itemsFromState(state: FoldedRun): Item[] {
   return [...openingItems(state), ...itemsFromTurns(state.turns), ...itemsCutOff(state)];
 }
 
 /** Draft D4: what was said of a turn in the middle of which the run ended. */
-export function itemsCutOff({ phase, draft }: Pick<RunState, "phase" | "draft">): Item[] {
+export function itemsCutOff({ phase, draft }: Pick<FoldedRun, "phase" | "draft">): Item[] {
   if (phase.kind !== "ended" || draft === undefined) return [];
   const value = { role: Role.ASSISTANT, text: draft.text, incomplete: true };
   return [create(ItemSchema, { item: { case: "message", value } })];
 }
 
 /** What the run was given. Outputs that answer calls of an earlier run stand next to them, before any news. */
-export function openingItems({ accepted: { input }, inbox }: Pick<RunState, "accepted" | "inbox">): Item[] {
+export function openingItems({ accepted: { input }, inbox }: Pick<FoldedRun, "accepted" | "inbox">): Item[] {
   const ownCallIds = new Set(input.flatMap(({ item }) => (item.case === "functionCall" ? [item.value.callId] : [])));
   const answersEarlier = ({ item }: Item) => item.case === "functionCallOutput" && !ownCallIds.has(item.value.callId);
   const own = input.filter((item) => !answersEarlier(item));
@@ -91,23 +91,23 @@ export function itemFromResult(callId: string, result: ToolResult): Item {
 }
 
 /** Whether the client of the run executes this call. */
-export function isFunctionToolCall(state: RunState, call: FunctionCall): boolean {
+export function isFunctionToolCall(state: FoldedRun, call: FunctionCall): boolean {
   return functionToolOf(state, call) !== undefined;
 }
 
 /** The tool of the client that is called. */
-export function functionToolOf({ accepted }: RunState, { name }: FunctionCall): Tool | undefined {
+export function functionToolOf({ accepted }: FoldedRun, { name }: FunctionCall): Tool | undefined {
   return accepted.options?.functionTools.find((tool) => tool.name === name);
 }
 
 /** What a parked run waits for. */
-export function requiredCalls(state: RunState): FunctionCall[] {
+export function requiredCalls(state: FoldedRun): FunctionCall[] {
   if (state.phase.kind !== "parked") return [];
   return openCalls(state).filter((call) => isFunctionToolCall(state, call));
 }
 
 /** The text of the last turn, which is the answer when the run ends with it; what was said of it, when it ends in the middle. */
-export function outputTextFromState({ turns, draft }: RunState): string {
+export function outputTextFromState({ turns, draft }: FoldedRun): string {
   if (draft !== undefined) return draft.text;
   const items = turns.at(-1)?.committed.items ?? [];
   return items.map(({ item }) => (item.case === "message" ? item.value.text : "")).join("");

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { type Item, ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal, type EventBody } from "../run/journal.ts";
@@ -39,7 +39,7 @@ function openConversation() {
     const rest: EventBody[] = [
       { case: "turnCommitted", value: { turn: 1, items } },
       ...events,
-      { case: "ended", value: { status: RunStatus.COMPLETED } },
+      { case: "ended", value: { state: RunState.COMPLETED } },
     ];
     for (const event of rest) await journal.append(() => event);
   }
@@ -142,7 +142,7 @@ describe("the conversation before a run", () => {
     await add("2", { agent: "b" }, [claimed, taken("tr:2")]);
     await add("3", {}, [claimed, { case: "contextCompacted", value: { beforeSequence: 4, summary: "of all" } }]);
     await add("4", { previousRunId: "3" }, [claimed]);
-    const atMs = (ms: number) => create(InboxEventSchema, { eventId: "x", time: timestampFromMs(ms) });
+    const atMs = (ms: number) => create(InboxEventSchema, { eventId: "x", createTime: timestampFromMs(ms) });
     expect(await takenOf([atMs(Date.now())])).toEqual(["tr:1", "tr:2"]);
     expect(await takenOf([])).toEqual([]);
     expect(await takenOf([atMs(Date.now() + 600_000)]), "all were over by then").toEqual([]);

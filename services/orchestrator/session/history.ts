@@ -12,7 +12,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role, type RunFork } from "#gen/toolbus/run/v1/run_pb.ts";
 import { tokensOfItems } from "../loop/transcript.ts";
 import { conversationFromState } from "../run/conversation.ts";
-import { foldLog, type RunState } from "../run/fold.ts";
+import { type FoldedRun, foldLog } from "../run/fold.ts";
 import type { RunLog } from "../run/journal.ts";
 import { itemsCutOff, itemsFromTurns } from "../run/view.ts";
 import { pastRunsOf } from "./past-runs.ts";
@@ -72,7 +72,7 @@ function removed(runId: string): Item {
 }
 
 /** H1; at the end, the id of a run that was removed (H3). */
-async function* runsBefore(queues: SessionQueues, log: RunLog, run: Continuation): AsyncGenerator<RunState | string> {
+async function* runsBefore(queues: SessionQueues, log: RunLog, run: Continuation): AsyncGenerator<FoldedRun | string> {
   const past = pastRunsOf(queues, log);
   let { previousRunId, fork, before } = run;
   for (;;) {

@@ -9,14 +9,14 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { weightOfItems } from "../run/draft.ts";
-import { foldLog, type RunState } from "../run/fold.ts";
+import { type FoldedRun, foldLog } from "../run/fold.ts";
 import type { RunLog } from "../run/journal.ts";
 import type { QueueEntry, SessionQueues } from "./queue.ts";
 
 export interface PastRun {
   readonly entry: QueueEntry;
   /** Undefined when its log is gone. */
-  readonly state: RunState | undefined;
+  readonly state: FoldedRun | undefined;
   readonly before: QueueEntry | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface PastRuns {
 
 interface Remembered {
   readonly entry: QueueEntry;
-  readonly state: RunState;
+  readonly state: FoldedRun;
   readonly characters: number;
 }
 
@@ -47,7 +47,7 @@ export function pastRunsOf(queues: SessionQueues, log: RunLog): PastRuns {
     return memory.get(Number(entry.queued.previousEntrySequence))?.entry ?? queues.before(entry);
   }
 
-  async function stateAt(entry: QueueEntry): Promise<RunState | undefined> {
+  async function stateAt(entry: QueueEntry): Promise<FoldedRun | undefined> {
     const known = memory.get(entry.position);
     if (known !== undefined) return known.state;
     const state = foldLog((await log.read(entry.queued.runId, 0)).map(({ event }) => event));
@@ -57,7 +57,7 @@ export function pastRunsOf(queues: SessionQueues, log: RunLog): PastRuns {
 
   return {
     async *backward(from) {
-      const ahead: { entry: QueueEntry; state: Promise<RunState | undefined>; before: QueueEntry | undefined }[] = [];
+      const ahead: { entry: QueueEntry; state: Promise<FoldedRun | undefined>; before: QueueEntry | undefined }[] = [];
       let next = from;
       for (let width = 1; ; width = Math.min(atOnce, width + 1)) {
         while (next !== undefined && ahead.length < width) {
@@ -80,7 +80,7 @@ export function pastRunsOf(queues: SessionQueues, log: RunLog): PastRuns {
   };
 }
 
-function weightOf({ accepted, inbox, weight, compaction }: RunState): number {
+function weightOf({ accepted, inbox, weight, compaction }: FoldedRun): number {
   const options = accepted.options === undefined ? 0 : toBinary(RunOptionsSchema, accepted.options).length;
   return (
     options +
@@ -94,7 +94,7 @@ function weightOf({ accepted, inbox, weight, compaction }: RunState): number {
 
 interface Memory {
   get(position: number): Remembered | undefined;
-  put(entry: QueueEntry, state: RunState): void;
+  put(entry: QueueEntry, state: FoldedRun): void;
 }
 
 export function createMemory(maxCharacters: number): Memory {

@@ -10,7 +10,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type QueuedRun, QueuedRunSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import type { RunState } from "../run/fold.ts";
+import type { FoldedRun } from "../run/fold.ts";
 import { createJournal, type RunJournal, type RunLog } from "../run/journal.ts";
 
 export interface QueueEntry {
@@ -85,7 +85,7 @@ async function isQueued(
 export interface ActiveRun {
   readonly entry: QueueEntry;
   readonly journal: RunJournal;
-  readonly state: RunState;
+  readonly state: FoldedRun;
 }
 
 /** The run whose turn it is: the first in the queue that has not ended. Of the run of a known journal only what is new is read. */

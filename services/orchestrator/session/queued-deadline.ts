@@ -6,13 +6,16 @@
 
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openJournal } from "../run/journal.ts";
 import { wakeAt } from "./wake.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
 /** W9. `accepted` is all that the run's log has. */
-export async function keepQueuedDeadline(options: WorkerOptions, { runId, event, time }: RunEvent): Promise<void> {
+export async function keepQueuedDeadline(
+  options: WorkerOptions,
+  { runId, event, createTime: time }: RunEvent,
+): Promise<void> {
   const deadlineMs = event.case === "accepted" ? (event.value.options?.limits?.deadlineMs ?? 0) : 0;
   if (event.case !== "accepted" || deadlineMs === 0 || time === undefined) return;
   const untilMs = timestampMs(time) + deadlineMs;
@@ -25,7 +28,7 @@ async function endQueued({ log, clock }: WorkerOptions, runId: string): Promise<
   const journal = await openJournal(log, runId, clock);
   await journal.append((state) =>
     state?.phase.kind === "queued" && state.cancel === undefined
-      ? { case: "ended", value: { status: RunStatus.INCOMPLETE, reason: "deadline" } }
+      ? { case: "ended", value: { state: RunState.INCOMPLETE, reason: "deadline" } }
       : undefined,
   );
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter } from "../loop/fake-router.fixture.ts";
@@ -41,7 +41,7 @@ test("LOOP-13 sessions at rest go whole after their time, others stay; a session
   const ended = [await start("echo-old", { idempotencyKey: "k" }), await start("echo-old")];
   for (const runId of ended) await follow(world.runs, runId);
   const waiting = await start("asker-old", { options: { functionTools: [{ name: "ask" }] } });
-  const isParked = async () => (await world.runs.getRun({ runId: waiting })).run?.status === RunStatus.REQUIRES_ACTION;
+  const isParked = async () => (await world.runs.getRun({ runId: waiting })).run?.state === RunState.REQUIRES_ACTION;
   await until(isParked, { what: "the run to wait" });
 
   expect(await sweepAfter(30_000)).toBe(0);
@@ -52,11 +52,11 @@ test("LOOP-13 sessions at rest go whole after their time, others stay; a session
   expect(
     (await subjects()).filter((subject) => subject.includes("echo-old") || ended.some((id) => subject.includes(id))),
   ).toEqual([]);
-  expect((await world.runs.getRun({ runId: waiting })).run?.status).toBe(RunStatus.REQUIRES_ACTION);
+  expect((await world.runs.getRun({ runId: waiting })).run?.state).toBe(RunState.REQUIRES_ACTION);
 
   const next = await start("echo-old", { idempotencyKey: "k" });
   await follow(world.runs, next);
   expect((await world.runs.listRuns({ sessionId: "echo-old" })).runs).toMatchObject([
-    { id: next, status: RunStatus.COMPLETED },
+    { id: next, state: RunState.COMPLETED },
   ]);
 });

@@ -22,7 +22,7 @@ export async function takenEventIds(
 ): Promise<ReadonlySet<string>> {
   const taken = new Set<string>();
   if (events.length === 0) return taken;
-  const firstMs = Math.min(...events.map(({ time }) => (time === undefined ? 0 : timestampMs(time))));
+  const firstMs = Math.min(...events.map(({ createTime: time }) => (time === undefined ? 0 : timestampMs(time))));
   for await (const { state } of pastRunsOf(queues, log).backward(before)) {
     if (state?.claim === undefined) continue;
     if (state.phase.kind === "ended" && state.phase.atMs + skewMs < firstMs) break;

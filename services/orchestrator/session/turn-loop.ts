@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Agent, Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Inbox } from "../inbox/inbox.ts";
@@ -65,7 +65,7 @@ export async function turnLoop(
     const reason = error instanceof RunFailed ? error.reason : "internal_error";
     await endDraftsOfRun(reason, run, options, signal);
     if (!(error instanceof RunFailed)) throw error;
-    await run.end({ status: RunStatus.FAILED, reason: error.reason, error: error.message });
+    await run.end({ state: RunState.FAILED, reason: error.reason, error: error.message });
     return "ended";
   } finally {
     options.setDeltas(runId, undefined);

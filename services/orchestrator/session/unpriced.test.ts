@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter } from "../loop/fake-router.fixture.ts";
 import { openWorld, userItem, type WorldOptions } from "../orchestrator.fixture.ts";
@@ -20,7 +20,7 @@ async function ending(setting: Omit<WorldOptions, "router">, maxCost = 0) {
   });
   const isOver = async () => {
     const { run: standing } = await world.runs.getRun({ runId: run!.id });
-    return standing?.endedAt && standing;
+    return standing?.endTime && standing;
   };
   return await until(isOver, { what: "the end of the run", timeoutMs: 20_000 });
 }
@@ -28,7 +28,7 @@ async function ending(setting: Omit<WorldOptions, "router">, maxCost = 0) {
 describe("max_cost", () => {
   test("LOOP-12 of an agent whose model has no price fails the run before the model is asked, and says what is missing", async () => {
     const ended = await ending({ limits: { maxCost: 2 } });
-    expect(ended).toMatchObject({ status: RunStatus.FAILED, reason: "price_missing", turns: 0 });
+    expect(ended).toMatchObject({ state: RunState.FAILED, reason: "price_missing", turns: 0 });
     expect(ended.error).toBe(
       'max_cost is 2, but the model "echo" of agent echo has no price: no cost would ever reach it',
     );
@@ -46,7 +46,7 @@ describe("max_cost", () => {
   });
 
   test("LOOP-12 with a price, of nothing too, is a limit like any other; without a limit no price is needed", async () => {
-    expect(await ending({ agent: { model: { ...model, price } } }, 0.5)).toMatchObject({ status: RunStatus.COMPLETED });
-    expect(await ending({})).toMatchObject({ status: RunStatus.COMPLETED });
+    expect(await ending({ agent: { model: { ...model, price } } }, 0.5)).toMatchObject({ state: RunState.COMPLETED });
+    expect(await ending({})).toMatchObject({ state: RunState.COMPLETED });
   });
 });

@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { describe, expect, test } from "vitest";
-import { RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
-import { ToolMessageStatus as Status } from "#gen/toolbus/space/v1/space_pb.ts";
+import { RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ToolMessageState as Status } from "#gen/toolbus/space/v1/space_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
@@ -88,7 +88,7 @@ describe("a call of a visible tool", () => {
       { callId: "r_a", tool: "chart", runId: "r", argumentsJson: '{"title":', draft: true },
     ]);
     expect(run.router.requests.map(({ callId }) => callId)).toEqual(["r_a"]);
-    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED, outputText: "done" });
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "done" });
   });
 
   test("TOOL-10 that an attempt gave up is an error before the next one is committed, whose calls have other ids", async () => {
@@ -156,7 +156,7 @@ describe("a call of a visible tool", () => {
       { limits: { modelRetries: 0 } },
     );
     await run.work();
-    expect(await run.view()).toMatchObject({ status: RunStatus.FAILED });
+    expect(await run.view()).toMatchObject({ state: RunState.FAILED });
     expect(run.showing.statuses()).toEqual({ r_a: Status.ERROR });
   });
 });
@@ -204,7 +204,7 @@ describe("nothing is shown, and nobody is asked,", () => {
     run.showing.failure = new Error("away");
     await run.work();
     expect(run.showing.faults).toHaveLength(1);
-    expect(await run.view()).toMatchObject({ status: RunStatus.COMPLETED });
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED });
   });
 });
 
@@ -235,7 +235,7 @@ describe("cancelling", () => {
     run.showing.failure = undefined;
     expect((await cancel()).phase.kind).toBe("ended");
     expect(run.showing.told.at(-1)).toMatchObject({
-      status: Status.ERROR,
+      state: Status.ERROR,
       result: { outputJson: '{"error":"enough"}' },
     });
   });

@@ -7,13 +7,13 @@
  */
 
 import { RunMode } from "#gen/toolbus/run/v1/run_pb.ts";
-import { ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { callIdsOfTurn } from "../loop/call-ids.ts";
 import type { ToolTable } from "../loop/tool-table.ts";
 import type { Piece } from "../model/attempt.ts";
 import { routerCallId } from "../run/call-id.ts";
 import { type ClaimedRun, Superseded } from "../run/claim.ts";
-import type { RunState } from "../run/fold.ts";
+import type { FoldedRun } from "../run/fold.ts";
 import { callerOf, type ShowingParts } from "./showing.ts";
 
 const pauseMs = 250;
@@ -29,7 +29,7 @@ export interface AttemptShown {
   readonly turn: number;
   readonly attempt: number;
   /** The ids that a call of this attempt cannot have. */
-  readonly taken: (state: RunState) => Pick<ReadonlySet<string>, "has">;
+  readonly taken: (state: FoldedRun) => Pick<ReadonlySet<string>, "has">;
   /** Told when the run turns out to be in other hands, or is to be cancelled. */
   readonly onSuperseded: (error: Superseded) => void;
 }
@@ -78,7 +78,7 @@ export function openCallDrafts(run: ClaimedRun, parts: ShowingParts, shown: Atte
     signal.throwIfAborted();
     const { tool, text } = call;
     const callId = routerCallId(runId, call.callId);
-    const message = { callId, tool, runId, argumentsJson: text, status: ToolMessageStatus.RUNNING, draft: true };
+    const message = { callId, tool, runId, argumentsJson: text, state: ToolMessageState.RUNNING, draft: true };
     await showing.record(caller, spaceId, message, signal);
     call.shownText = text;
   }

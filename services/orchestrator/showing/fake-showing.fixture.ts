@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { type ToolMessage, ToolMessageSchema, type ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import { type ToolMessage, ToolMessageSchema, type ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { Showing } from "./showing.ts";
 
 export interface FakeShowing extends Showing {
@@ -12,7 +12,7 @@ export interface FakeShowing extends Showing {
   /** Fails each request, if it is set. */
   failure: Error | undefined;
   /** The last status of each call that was told. */
-  statuses(): Record<string, ToolMessageStatus>;
+  statuses(): Record<string, ToolMessageState>;
 }
 
 /** Spaces for tests of the loop: everything that is told is kept. */
@@ -34,7 +34,7 @@ export function createFakeShowing(): FakeShowing {
       if (fake.failure) throw fake.failure;
       told.push(create(ToolMessageSchema, message));
     },
-    statuses: () => Object.fromEntries(told.map(({ callId, status }) => [callId, status])),
+    statuses: () => Object.fromEntries(told.map(({ callId, state: status }) => [callId, status])),
   };
   return fake;
 }

@@ -14,12 +14,12 @@
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { CallShown } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type ToolMessageSchema, ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import { type ToolMessageSchema, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Recipient } from "../inbox/inbox.ts";
 import { routerCallId } from "../run/call-id.ts";
-import type { RunState } from "../run/fold.ts";
+import type { FoldedRun } from "../run/fold.ts";
 import { isAway, whileAway } from "../run/while-away.ts";
 
 /** Where calls are shown: the spaces service. Each request may fail. */
@@ -39,12 +39,12 @@ export interface ShowingParts {
 }
 
 /** Drafts of the turn that is not committed. */
-export function draftsOfTurn({ shown, turns }: RunState): readonly CallShown[] {
+export function draftsOfTurn({ shown, turns }: FoldedRun): readonly CallShown[] {
   return shown.filter(({ turn }) => turn > turns.length);
 }
 
 /** Drafts that the end of the run would leave behind. */
-export function openDrafts(state: RunState): readonly CallShown[] {
+export function openDrafts(state: FoldedRun): readonly CallShown[] {
   const results = state.turns.at(-1)?.resultsByCallId;
   return state.shown.filter(({ turn, callId }) => turn >= state.turns.length && !results?.has(callId));
 }
@@ -59,7 +59,7 @@ export interface Ending {
 /** D2. Says whether all were told, or can never be told; throws when the signal aborts. */
 export async function endDrafts(
   parts: ShowingParts,
-  state: RunState,
+  state: FoldedRun,
   { drafts, result, ...patience }: Ending,
 ): Promise<boolean> {
   const { runId } = state;
@@ -67,7 +67,7 @@ export async function endDrafts(
     drafts.map(async (draft) => {
       const { spaceId, tool } = draft;
       const callId = routerCallId(runId, draft.callId);
-      const message = { callId, tool, runId, status: ToolMessageStatus.ERROR, result, draft: true };
+      const message = { callId, tool, runId, state: ToolMessageState.ERROR, result, draft: true };
       const tell = () => parts.showing.record(callerOf(state), spaceId, message, patience.signal);
       try {
         await whileAway({ clock: parts.clock, ...patience }, tell);
@@ -82,6 +82,6 @@ export async function endDrafts(
   return !told.includes(false);
 }
 
-export function callerOf({ accepted: { sessionId, agent, principal } }: RunState): Recipient {
+export function callerOf({ accepted: { sessionId, agent, principal } }: FoldedRun): Recipient {
   return { sessionId, agent, principal };
 }

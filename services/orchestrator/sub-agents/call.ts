@@ -22,7 +22,7 @@ import { errorResult } from "../loop/refusal.ts";
 import { type AcceptanceOptions, acceptRun, findAccepted } from "../run/acceptance.ts";
 import { routerCallId } from "../run/call-id.ts";
 import type { SessionSource } from "../run/creation.ts";
-import { foldLog, type RunState } from "../run/fold.ts";
+import { type FoldedRun, foldLog } from "../run/fold.ts";
 import type { RunLog } from "../run/journal.ts";
 import type { Agents } from "../session/turn-loop.ts";
 import { sessionOfCall } from "./called-session.ts";
@@ -37,7 +37,7 @@ export interface SubAgentOptions extends AcceptanceOptions {
 export type Started = { kind: "run"; runId: string } | { kind: "refused"; result: ToolResult };
 
 /** A1: the run that a call started; undefined when it started none. */
-export function findRunOfCall(options: AcceptanceOptions, callId: string): Promise<RunState | undefined> {
+export function findRunOfCall(options: AcceptanceOptions, callId: string): Promise<FoldedRun | undefined> {
   return findAccepted(options, sessionOfCall(callId), callId);
 }
 
@@ -98,6 +98,6 @@ function acceptedOf(
   });
 }
 
-async function readState(log: RunLog, runId: string): Promise<RunState | undefined> {
+async function readState(log: RunLog, runId: string): Promise<FoldedRun | undefined> {
   return runId === "" ? undefined : foldLog((await log.read(runId, 0)).map(({ event }) => event));
 }

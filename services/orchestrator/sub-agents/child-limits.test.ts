@@ -5,11 +5,11 @@ import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunBoundsSchema } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
 import { limitsFrom } from "../loop/limits.ts";
-import { foldLog, type RunState } from "../run/fold.ts";
+import { type FoldedRun, foldLog } from "../run/fold.ts";
 import type { EventBody } from "../run/journal.ts";
 import { callsLeft, childLimits, faultOfCaller } from "./child-limits.ts";
 
-function spending(tokens: bigint, cost: number): RunState {
+function spending(tokens: bigint, cost: number): FoldedRun {
   const usage = { inputTokens: tokens, outputTokens: 0n, cost };
   const events: EventBody[] = [
     { case: "accepted", value: {} },

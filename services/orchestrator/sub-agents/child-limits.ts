@@ -3,13 +3,13 @@ import type { Limits, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { RunBounds } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
 import { faultOfBudget, leftOf } from "../loop/budget.ts";
 import type { RunLimits } from "../loop/limits.ts";
-import type { RunState } from "../run/fold.ts";
+import type { FoldedRun } from "../run/fold.ts";
 import { unspent } from "../run/spent.ts";
 
 export interface Caller {
   readonly limits: RunLimits;
   /** The run that calls; undefined for a call from outside any run. */
-  readonly state: RunState | undefined;
+  readonly state: FoldedRun | undefined;
   /** What the call itself says is left, which may be less than what the run's log shows. */
   readonly bounds?: RunBounds | undefined;
 }

@@ -5,7 +5,7 @@ import {
   ExecuteToolResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { RunEnded, RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunStatus, RunStatusSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -80,7 +80,7 @@ async function* eventsOf(options: WatchOptions, runId: string, signal: AbortSign
 
 async function resultOf(options: FollowOptions, runId: string, ended: RunEnded): Promise<ToolResult> {
   const { spent: usage, callCount: calls = 0 } = (await openExisting(options, runId)).state ?? {};
-  const told = ended.status === RunStatus.COMPLETED ? success(ended.outputText) : errorResult(textOfEnd(ended));
+  const told = ended.state === RunState.COMPLETED ? success(ended.outputText) : errorResult(textOfEnd(ended));
   return { ...told, calls, ...(usage && { usage: { $typeName: "toolbus.tool.v1.ModelUsage", ...usage } }) };
 }
 
@@ -88,8 +88,8 @@ function success(text: string): ToolResult {
   return create(ToolResultSchema, { outputJson: JSON.stringify(text) });
 }
 
-function textOfEnd({ status, reason, error, outputText }: RunEnded): string {
-  const how = `the agent's run ended ${(RunStatusSchema.value[status]?.localName ?? "").toLowerCase()} (${reason})`;
+function textOfEnd({ state: status, reason, error, outputText }: RunEnded): string {
+  const how = `the agent's run ended ${(RunStateSchema.value[status]?.localName ?? "").toLowerCase()} (${reason})`;
   const parts = [how, error, outputText && `what it had written: ${outputText}`];
   return parts.filter((part) => part !== "").join(": ");
 }

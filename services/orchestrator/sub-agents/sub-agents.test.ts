@@ -4,7 +4,7 @@ import type { Client } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SubAgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { type Run, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { RunBounds } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
 import { Effect, ExecutionType, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
@@ -113,7 +113,7 @@ describe("an agent that is offered to another", () => {
 
   test("LOOP-17 is called, runs in a session of its own, and what it used counts in the caller's run", async () => {
     const parent = await run("boss", "hello");
-    expect(parent).toMatchObject({ status: RunStatus.COMPLETED, outputText: "It says: one two three hello" });
+    expect(parent).toMatchObject({ state: RunState.COMPLETED, outputText: "It says: one two three hello" });
     const [child, ...others] = await childrenOf(parent);
     expect(others).toEqual([]);
     expect(child).toMatchObject({ agent: "helper", parent: { runId: parent.id, callId: "call_1_1", depth: 1 } });
@@ -148,7 +148,7 @@ describe("an agent that is offered to another", () => {
     const gateRequests = () => router.requests.filter(({ name }) => name === "gate").length;
     await until(() => gateRequests() > 0, { what: "the child's call" });
     await world.runs.cancelRun({ runId: parent!.id, reason: "enough" });
-    const isCancelled = async () => (await childrenOf(parent!))[0]?.status === RunStatus.CANCELLED;
+    const isCancelled = async () => (await childrenOf(parent!))[0]?.state === RunState.CANCELED;
     await until(isCancelled, { what: "the child to be cancelled", timeoutMs: 15_000 });
     const [child] = await childrenOf(parent!);
     expect(router.cancelled).toContain(`${parent!.id}_call_1_1`);
@@ -173,7 +173,7 @@ describe("an agent that is offered to another", () => {
     const again = callProvider({ ...call, runId: parent!.id });
     gate.resolve("open");
     expect((await again)?.outputJson).toBe('"at last open"');
-    expect(await child()).toMatchObject({ status: RunStatus.COMPLETED });
+    expect(await child()).toMatchObject({ state: RunState.COMPLETED });
   });
 
   test("LOOP-12 LOOP-17 eight times in one turn uses no more than what was left, but for an answer in flight of each", async () => {
@@ -199,7 +199,7 @@ describe("an agent that is offered to another", () => {
 
   test("LOOP-17 calls others only as deep as the first one allows", async () => {
     const parent = await run("deep", "go");
-    expect(parent.status).toBe(RunStatus.COMPLETED);
+    expect(parent.state).toBe(RunState.COMPLETED);
     expect(parent.outputText).toContain("agents may not call each other any deeper (max_depth)");
     const [child] = await childrenOf(parent);
     const [grandchild] = await childrenOf(child!);

@@ -35,7 +35,7 @@ const setPlans = defineBuiltIn({
   async run(rooms, call, { entries }) {
     const plan = ({ key, text, at }: (typeof entries)[number]) => ({
       ...{ kind: MemoryKind.PLAN, key, text },
-      ...(at !== undefined && { dueAt: timestampFromMs(msFromText(at)) }),
+      ...(at !== undefined && { dueTime: timestampFromMs(msFromText(at)) }),
     });
     await rooms.memory.set(
       call,

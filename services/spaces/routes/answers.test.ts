@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ToolMessageStatus as Status } from "#gen/toolbus/space/v1/space_pb.ts";
+import { ToolMessageState as Status } from "#gen/toolbus/space/v1/space_pb.ts";
 import { clientsOn, openTestSpaces, type TestSpaces } from "../testing/test-spaces.ts";
 
 describe("answers of people", () => {
@@ -21,7 +21,7 @@ describe("answers of people", () => {
   const show = (callId: string, status: Status = Status.REQUIRES_ACTION) =>
     room.clients.toolMessages.recordToolMessage({
       ...{ spaceId, sessionId: "asked-asker", agent: "asker" },
-      message: { callId, tool: "ask", status },
+      message: { callId, tool: "ask", state: status },
     });
   const shown = async (callId: string) => {
     const { messages } = await ann.spaces.listMessages({ spaceId });
@@ -36,7 +36,7 @@ describe("answers of people", () => {
     const answers = await Promise.allSettled(Array.from({ length: 10 }, (_, index) => answer(index)));
     expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     const outputJson = room.submissions.get("raced");
-    expect(await shown("raced")).toMatchObject({ status: Status.COMPLETE, result: { outputJson } });
+    expect(await shown("raced")).toMatchObject({ state: Status.COMPLETE, result: { outputJson } });
     await expect(ann.spaces.answerToolCall({ spaceId, callId: "raced", resultJson: "1" })).rejects.toThrow(
       /failed_precondition.*has its answer/,
     );
@@ -61,7 +61,7 @@ describe("answers of people", () => {
     await expect(ann.spaces.answerToolCall({ spaceId, callId: "forgotten1", resultJson: "1" })).rejects.toThrow(
       /not_found.*there is no call forgotten1/,
     );
-    expect((await shown("here"))?.status).toBe(Status.REQUIRES_ACTION);
+    expect((await shown("here"))?.state).toBe(Status.REQUIRES_ACTION);
   });
 
   test("TOOL-5 a call that has expired takes no answer, and what the router shows of it stays", async () => {
@@ -73,7 +73,7 @@ describe("answers of people", () => {
     await expect(ann.spaces.answerToolCall({ spaceId, callId: "expired1", resultJson: "1" })).rejects.toThrow(
       /has its answer/,
     );
-    expect((await shown("expired1"))?.status).toBe(Status.ERROR);
+    expect((await shown("expired1"))?.state).toBe(Status.ERROR);
   });
 
   test("TOOL-7 an answer that does not fit its schema, or is no JSON, is refused and the call waits on", async () => {
@@ -84,16 +84,16 @@ describe("answers of people", () => {
     await expect(ann.spaces.answerToolCall({ spaceId, callId: "strict1", resultJson: "{" })).rejects.toThrow(
       /invalid_argument.*is no JSON text/,
     );
-    expect((await shown("strict1"))?.status).toBe(Status.REQUIRES_ACTION);
+    expect((await shown("strict1"))?.state).toBe(Status.REQUIRES_ACTION);
     await ann.spaces.answerToolCall({ spaceId, callId: "strict1", resultJson: '{"yes":true}' });
-    expect((await shown("strict1"))?.status).toBe(Status.COMPLETE);
+    expect((await shown("strict1"))?.state).toBe(Status.COMPLETE);
   });
 
   test("KIND-4 a refusal wins over a result and is shown as an error", async () => {
     await show("refused");
     await ann.spaces.answerToolCall({ spaceId, callId: "refused", resultJson: "1", error: "not today" });
     expect(await shown("refused")).toMatchObject({
-      status: Status.ERROR,
+      state: Status.ERROR,
       result: { isError: true, outputJson: '{"error":"not today"}' },
     });
   });
@@ -110,10 +110,10 @@ describe("answers of people", () => {
     const outputJson = JSON.stringify("x".repeat(3 * 1_024 * 1_024));
     await room.clients.toolMessages.recordToolMessage({
       ...{ spaceId, sessionId: "asked-asker", agent: "asker" },
-      message: { callId: "large", tool: "ask", status: Status.COMPLETE, result: { outputJson } },
+      message: { callId: "large", tool: "ask", state: Status.COMPLETE, result: { outputJson } },
     });
     const message = await shown("large");
-    expect(message?.status).toBe(Status.COMPLETE);
+    expect(message?.state).toBe(Status.COMPLETE);
     const results = await room.bus.objectStore("toolbus_results");
     const whole = await results.getBlob(message?.result?.storedReference ?? "");
     expect(Buffer.from(whole ?? []).toString()).toBe(outputJson);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
-import { ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { clientsOn, openTestSpaces, type TestSpaces, toolResult } from "../testing/test-spaces.ts";
 
 describe("whose session it is", () => {
@@ -21,7 +21,7 @@ describe("whose session it is", () => {
   afterAll(() => stack.disposeAsync());
 
   test("ORCH-1 nobody but its owner enters, leaves, speaks, reads or writes through a session", async () => {
-    const message = { callId: "c", tool: "t", status: ToolMessageStatus.RUNNING };
+    const message = { callId: "c", tool: "t", state: ToolMessageState.RUNNING };
     const entries = [{ kind: MemoryKind.GOAL, key: "g", text: "t" }];
     const attempts = {
       enterSpace: () => mallory.spaces.enterSpace({ ...owner, spaceId: "hall" }),
@@ -116,10 +116,10 @@ describe("whose session it is", () => {
   });
 
   test("TOOL-10 an agent changes the message of no other agent's call", async () => {
-    const message = { callId: "hers", tool: "ask", status: ToolMessageStatus.RUNNING };
+    const message = { callId: "hers", tool: "ask", state: ToolMessageState.RUNNING };
     await alice.toolMessages.recordToolMessage({ ...owner, spaceId: "hall", message });
     room.sessions.set("mallorys", { principal: "mallory", agent: "bot" });
-    const forged = { ...message, status: ToolMessageStatus.COMPLETE };
+    const forged = { ...message, state: ToolMessageState.COMPLETE };
     const attempt = mallory.toolMessages.recordToolMessage({
       ...{ sessionId: "mallorys", agent: "bot", spaceId: "hall" },
       message: forged,

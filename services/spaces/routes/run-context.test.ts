@@ -120,7 +120,7 @@ describe("what a run of an agent is told", () => {
           authorKind: 1,
         } as const;
         const line = textOfEvent(
-          create(InboxEventSchema, { event: { case: "message", value }, time: timestampFromMs(0) }),
+          create(InboxEventSchema, { event: { case: "message", value }, createTime: timestampFromMs(0) }),
         );
         const [, name = "", json = ""] = /^\[([^[\]:"]*): (".*")\]$/s.exec(line) ?? [];
         expect(JSON.parse(json)).toBe(text);

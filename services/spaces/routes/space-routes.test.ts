@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ToolMessageStatus } from "#gen/toolbus/space/v1/space_pb.ts";
+import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { clientsOn, collect, openTestSpaces, type TestSpaces } from "../testing/test-spaces.ts";
 
@@ -112,24 +112,24 @@ describe("spaces", () => {
 
   test("TOOL-10 a shown call goes from running to complete, keeps its id and place, and reaches no inbox", async () => {
     const spaceId = await room.openSpace("shown", "doer", "other");
-    const record = (status: ToolMessageStatus, more = {}) =>
+    const record = (status: ToolMessageState, more = {}) =>
       clients.toolMessages.recordToolMessage({
         spaceId,
         sessionId: "shown-doer",
         agent: "doer",
-        message: { callId: "c1", tool: "ask", status, ...more },
+        message: { callId: "c1", tool: "ask", state: status, ...more },
       });
-    const { message: started } = await record(ToolMessageStatus.RUNNING, { argumentsJson: "{}" });
+    const { message: started } = await record(ToolMessageState.RUNNING, { argumentsJson: "{}" });
     await clients.spaces.sendMessage({ spaceId, text: "after it" });
-    await record(ToolMessageStatus.REQUIRES_ACTION);
-    await record(ToolMessageStatus.REQUIRES_ACTION);
-    const { message: done } = await record(ToolMessageStatus.COMPLETE, { result: { outputJson: "1" } });
+    await record(ToolMessageState.REQUIRES_ACTION);
+    await record(ToolMessageState.REQUIRES_ACTION);
+    const { message: done } = await record(ToolMessageState.COMPLETE, { result: { outputJson: "1" } });
     expect([done?.id, done?.sequence]).toEqual([started?.id, started?.sequence]);
     expect(done?.content.value).toMatchObject({ tool: "ask", argumentsJson: "{}", result: { outputJson: "1" } });
     const { messages } = await clients.spaces.listMessages({ spaceId });
     expect(messages.map(({ content }) => content.case)).toEqual(["tool", "text"]);
-    const { message: late } = await record(ToolMessageStatus.RUNNING, { argumentsJson: "{" });
-    expect(late?.content.value).toMatchObject({ status: ToolMessageStatus.COMPLETE, argumentsJson: "{}" });
+    const { message: late } = await record(ToolMessageState.RUNNING, { argumentsJson: "{" });
+    expect(late?.content.value).toMatchObject({ state: ToolMessageState.COMPLETE, argumentsJson: "{}" });
     const events = await collect(clients.spaces.watchSpace({ spaceId, fromSequence: 1n }), 7);
     expect(events.map(({ event }) => event.case).filter((kind) => kind?.startsWith("tool"))).toEqual([
       "toolStarted",
@@ -146,7 +146,7 @@ describe("spaces", () => {
     for (const argumentsJson of ['{"te', '{"text":"h', '{"text":"hi"}']) {
       await clients.toolMessages.recordToolMessage({
         ...{ spaceId, sessionId: "partial-doer", agent: "doer" },
-        message: { callId: "p1", tool: "say", status: ToolMessageStatus.RUNNING, argumentsJson },
+        message: { callId: "p1", tool: "say", state: ToolMessageState.RUNNING, argumentsJson },
       });
     }
     const events = await collect(clients.spaces.watchSpace({ spaceId, fromSequence: nextSequence }), 3);

@@ -22,7 +22,13 @@ function open() {
   };
   const outside = new Outside({ store, waiters, offers, absence: { follow }, audit: () => {}, clock });
   const createdAt = timestampFromMs(clock.now());
-  const facts = { callId: "c", tool: "weigh", executionType: ExecutionType.EXTERNAL, state: State.WAITING, createdAt };
+  const facts = {
+    callId: "c",
+    tool: "weigh",
+    executionType: ExecutionType.EXTERNAL,
+    state: State.WAITING,
+    createTime: createdAt,
+  };
   const record = create(ToolCallSchema, facts);
   records.set("c", record);
   const deadline = { at: clock.now() + 1_500, timeoutMs: 1_500 };

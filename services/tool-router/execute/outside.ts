@@ -35,7 +35,7 @@ export class Outside {
 
   async execute(opened: Opened, isAsync: boolean, deadline: Deadline, signal: AbortSignal): Promise<Answer> {
     const { store, clock, audit } = this.#parts;
-    const { callId, createdAt } = opened.record;
+    const { callId, createTime: createdAt } = opened.record;
     if (isAsync) {
       await this.#offer(opened, State.PENDING);
       const refused = (await store.glance(callId))?.result;

@@ -45,7 +45,7 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
   }
 
   async function createdAt(id: string) {
-    const { createdAt: time } = id === "" ? {} : ((await sessions.documents.read(id))?.value ?? {});
+    const { createTime: time } = id === "" ? {} : ((await sessions.documents.read(id))?.value ?? {});
     return time && { id, createdAtMs: timestampMs(time) };
   }
 

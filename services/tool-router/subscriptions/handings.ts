@@ -90,7 +90,7 @@ export function canBeHanded(record: ToolCall): boolean {
   return leftMs(record) > 0;
 }
 
-function leftMs({ createdAt }: ToolCall): number {
+function leftMs({ createTime: createdAt }: ToolCall): number {
   return createdAt === undefined ? 0 : timestampMs(createdAt) + FIRST_LOOK_MS - Date.now();
 }
 

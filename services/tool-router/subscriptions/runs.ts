@@ -1,4 +1,4 @@
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
@@ -31,9 +31,9 @@ export function openSessionRuns(
 
   async function cancelOnce({ id: sessionId, agent, nextAgent, principal }: Session, reason: string): Promise<void> {
     const isClosing = reason !== SWITCHED;
-    const statuses = isClosing ? LIVING : [RunStatus.REQUIRES_ACTION];
+    const statuses = isClosing ? LIVING : [RunState.REQUIRES_ACTION];
     const limits = { timeoutMs: TIMEOUT_MS, signal: closing.signal };
-    const list = await runs.listRuns({ sessionId, statuses, pageSize: 1_000 }, limits);
+    const list = await runs.listRuns({ sessionId, states: statuses, pageSize: 1_000 }, limits);
     const ending = list.runs.filter((run) => isClosing || run.agent !== (nextAgent || agent));
     const cancel = ({ id: runId }: { id: string }) => runs.cancelRun({ runId, reason }, limits).catch(unlessEnded);
     await withPrincipal(principal, () => Promise.all(ending.map(cancel)));
@@ -72,7 +72,7 @@ export function openSessionRuns(
 
 const SWITCHED = "agent_switched";
 
-const LIVING = [RunStatus.QUEUED, RunStatus.IN_PROGRESS, RunStatus.REQUIRES_ACTION];
+const LIVING = [RunState.QUEUED, RunState.IN_PROGRESS, RunState.REQUIRES_ACTION];
 
 /** It came to its end by itself. */
 function unlessEnded(error: unknown): void {

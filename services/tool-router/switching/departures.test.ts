@@ -29,7 +29,7 @@ function openDepartures() {
     more: Pick<SessionInit, "agent" | "agentRevision" | "nextAgent"> = {},
   ) => {
     const drainUntil = timestampFromMs(5_000);
-    const value = create(SessionSchema, { id: "s", agent: "red", drainUntil, ...more, state });
+    const value = create(SessionSchema, { id: "s", agent: "red", drainExpireTime: drainUntil, ...more, state });
     departures.take({ key: "s", revision, value });
   };
   const drain = (revision: number) => tell(revision, State.DRAINING, { nextAgent: "blue" });

@@ -92,7 +92,7 @@ export class Departures {
     contexts.leave(session);
   }
 
-  #emptiedBefore({ id, drainUntil }: Session): Promise<boolean> {
+  #emptiedBefore({ id, drainExpireTime: drainUntil }: Session): Promise<boolean> {
     const until = drainUntil === undefined ? 0 : timestampMs(drainUntil);
     return this.#emptiedWithin(id, until - this.#parts.clock.now());
   }

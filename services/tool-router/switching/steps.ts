@@ -95,7 +95,7 @@ export class SwitchSteps {
 
   async #drain(session: Session, revision: number): Promise<Stored<Session> | undefined> {
     const { fleet, clock, catalogue, logger, signal } = this.#parts;
-    const { id: sessionId, nextAgent, drainUntil } = session;
+    const { id: sessionId, nextAgent, drainExpireTime: drainUntil } = session;
     const leftMs = (drainUntil === undefined ? 0 : timestampMs(drainUntil) - clock.now()) + LEAVING_GRACE_MS; // S3
     if (!(await fleet.allLeft(sessionId, revision, { ms: Math.max(LEAVING_GRACE_MS, leftMs), signal }))) {
       if (signal.aborted) return undefined;
@@ -146,7 +146,7 @@ export class SwitchSteps {
 }
 
 function changed(session: Session, to: Partial<Session>): Session {
-  const { drainUntil, ...rest } = { ...session, ...to };
+  const { drainExpireTime: drainUntil, ...rest } = { ...session, ...to };
   const isDraining = rest.state === State.DRAINING && drainUntil !== undefined;
-  return create(SessionSchema, { ...rest, ...(isDraining && { drainUntil }) });
+  return create(SessionSchema, { ...rest, ...(isDraining && { drainExpireTime: drainUntil }) });
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { ended } from "../testing/fake-provider.ts";
@@ -159,13 +159,13 @@ describe("switching a session's agent, on the bus", () => {
 
   test("ORCH-1 parked runs of the old agent are cancelled, running ones are not; a closed session's all are", async () => {
     const sessionId = await suite.openSession("red");
-    const run = (id: string, agent: string, status: RunStatus) =>
-      suite.runs.runs.push({ id: `${sessionId}-${id}`, sessionId, agent, status });
-    run("parked", "red", RunStatus.REQUIRES_ACTION);
-    run("running", "red", RunStatus.IN_PROGRESS);
-    run("done", "red", RunStatus.COMPLETED);
-    run("next", "blue", RunStatus.REQUIRES_ACTION);
-    suite.runs.runs.push({ id: "other", sessionId: "other", agent: "red", status: RunStatus.REQUIRES_ACTION });
+    const run = (id: string, agent: string, status: RunState) =>
+      suite.runs.runs.push({ id: `${sessionId}-${id}`, sessionId, agent, state: status });
+    run("parked", "red", RunState.REQUIRES_ACTION);
+    run("running", "red", RunState.IN_PROGRESS);
+    run("done", "red", RunState.COMPLETED);
+    run("next", "blue", RunState.REQUIRES_ACTION);
+    suite.runs.runs.push({ id: "other", sessionId: "other", agent: "red", state: RunState.REQUIRES_ACTION });
     const cancelled = () => suite.runs.cancelled.filter(({ runId }) => runId.startsWith(`${sessionId}-`));
     await suite.clients.sessions.switchAgent({ sessionId, agent: "blue" });
     expect(cancelled()).toEqual([{ runId: `${sessionId}-parked`, reason: "agent_switched" }]);

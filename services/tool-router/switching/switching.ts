@@ -109,7 +109,7 @@ export class Switching {
     const drainUntil = timestampFromMs(clock.now() + drainTimeoutMs);
     const { value, hasChanged, revision } = await sessions.documents.update(id, (session) =>
       session !== undefined && this.#isLeftBy(session, request)
-        ? { ...session, state: State.DRAINING, nextAgent, drainUntil, holder }
+        ? { ...session, state: State.DRAINING, nextAgent, drainExpireTime: drainUntil, holder }
         : undefined,
     );
     const session = value ?? refuseMissing(id);

@@ -20,7 +20,13 @@ describe("a switch whose router was killed, on the bus", () => {
     const entry = (await readKey(suite.bus, "toolbus_sessions", sessionId))!;
     const session = fromJsonString(SessionSchema, entry.string());
     const drainUntil = timestampFromMs(Date.now());
-    const left = create(SessionSchema, { ...session, state, holder: "killed-router", drainUntil, ...more });
+    const left = create(SessionSchema, {
+      ...session,
+      state,
+      holder: "killed-router",
+      drainExpireTime: drainUntil,
+      ...more,
+    });
     const { kind } = await compareAndSet(suite.bus, {
       bucket: "toolbus_sessions",
       key: sessionId,

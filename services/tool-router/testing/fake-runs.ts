@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { type RunSchema, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 
 /** The orchestrator as far as the router needs it: runs that are listed and cancelled. */
@@ -10,15 +10,15 @@ export class FakeRuns {
 
   readonly routes = (router: ConnectRouter): void => {
     router.service(RunService, {
-      listRuns: ({ sessionId, statuses }) => ({
+      listRuns: ({ sessionId, states: statuses }) => ({
         runs: this.runs.filter(
-          (run) => run.sessionId === sessionId && statuses.includes(run.status ?? RunStatus.UNSPECIFIED),
+          (run) => run.sessionId === sessionId && statuses.includes(run.state ?? RunState.UNSPECIFIED),
         ),
       }),
       cancelRun: ({ runId, reason }) => {
         this.cancelled.push({ runId, reason });
         const run = this.runs.find(({ id }) => id === runId);
-        if (run !== undefined) run.status = RunStatus.CANCELLED;
+        if (run !== undefined) run.state = RunState.CANCELED;
         return {};
       },
     });

@@ -14,7 +14,7 @@ export class FakeSpaces extends FakeProvider {
   readonly inbox = new Map<string, InboxEvent>();
 
   statusesOf(callId: string): number[] {
-    return this.messages.filter((message) => message.callId === callId).map(({ status }) => status);
+    return this.messages.filter((message) => message.callId === callId).map(({ state: status }) => status);
   }
 
   readonly spaceRoutes = (router: ConnectRouter): void => {

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { RunSchema, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type CreateRunRequest, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { type CallToolRequest, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
@@ -34,7 +34,7 @@ const runs: CreateRunRequest[] = [];
 const ended = create(RunSchema, {
   id: "r",
   sessionId: "x",
-  status: RunStatus.COMPLETED,
+  state: RunState.COMPLETED,
   outputText: "a thought",
   usage,
 });

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Client } from "@connectrpc/connect";
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { Role, type Run, RunMode, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Role, type Run, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import type { AskingCall } from "../hosted/host.ts";
@@ -41,7 +41,7 @@ export class AgentModels {
     try {
       const ended = await this.#ended(runId, signal);
       addUsage(used, ended?.usage);
-      if (ended?.status === RunStatus.COMPLETED)
+      if (ended?.state === RunState.COMPLETED)
         return { kind: "result", resultJson: JSON.stringify({ text: ended.outputText }) };
       const reason = ended?.error || ended?.reason || "the run is gone";
       return { kind: "error", error: `the model gave no answer: ${reason}` };

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { FunctionCallOutputSchema, ItemSchema, Role, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { FunctionCallOutputSchema, ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { persist } from "../persist.ts";
@@ -75,7 +75,7 @@ export function createRunClient(
     async cancel(runId) {
       const ask = async () => {
         const { run } = await runs.cancelRun({ runId, reason: "enough" }, options);
-        if (run?.status !== RunStatus.CANCELLED) throw new ConnectError("it is on its way", Code.Unavailable);
+        if (run?.state !== RunState.CANCELED) throw new ConnectError("it is on its way", Code.Unavailable);
       };
       const isCancelled = await persistently(() => accepts(ask()));
       if (isCancelled) client.cancelledAtMs ??= performance.now();

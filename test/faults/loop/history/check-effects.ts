@@ -1,4 +1,4 @@
-import { RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Effect, RunHistory, Violation } from "./history.ts";
 
@@ -26,7 +26,7 @@ export function* checkEffects(history: RunHistory): Generator<Violation> {
     }
     if (!keys.has(key)) yield { rule: "effects", what: `${tool} ${key} happened and is no call of the log` };
   }
-  const isCompleted = events.some(({ event }) => event.case === "ended" && event.value.status === RunStatus.COMPLETED);
+  const isCompleted = events.some(({ event }) => event.case === "ended" && event.value.state === RunState.COMPLETED);
   for (const call of calls) {
     const times = effects.filter(({ key }) => key === call.key).length;
     if (classesByTool.get(call.tool) === "at_most_once") yield* checkOnce(call, times);

@@ -1,4 +1,4 @@
-import { type FunctionCall, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type FunctionCall, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { RunHistory, Violation } from "./history.ts";
 
 /** H1: what is accepted comes to its end. */
@@ -82,7 +82,7 @@ export function* checkTranscript({ events }: RunHistory): Generator<Violation> {
         };
       }
     }
-    if (event.case === "ended" && event.value.status === RunStatus.COMPLETED && open.size > 0) {
+    if (event.case === "ended" && event.value.state === RunState.COMPLETED && open.size > 0) {
       yield { rule, what: `it is completed with calls without results: ${[...open]}` };
     }
   }
@@ -104,7 +104,7 @@ export function* checkAcknowledged(history: RunHistory): Generator<Violation> {
   }
   if (cancelledAtMs === undefined) return;
   const end = events.findLast(({ event }) => event.case === "ended")?.event;
-  if (end?.case === "ended" && end.value.status === RunStatus.CANCELLED) return;
+  if (end?.case === "ended" && end.value.state === RunState.CANCELED) return;
   const is = end?.case === "ended" ? end.value.reason : "not there";
   yield { rule, what: `the client was told that it is cancelled, and its end is ${is}` };
 }

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { RunDeltaSchema, type RunEvent, RunEventSchema, RunResetSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type Item, ItemSchema, RunStatus } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, ItemSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { checkHistory } from "./check.ts";
 import type { RunHistory, Seen, Watched } from "./history.ts";
 
@@ -26,7 +26,7 @@ const result = (callId: string, outputJson = '"done"'): Body => ({
   case: "callFinished",
   value: { callId, result: { outputJson, isError: outputJson.startsWith('{"error"') } },
 });
-const ended = (status: RunStatus = RunStatus.COMPLETED): Body => ({ case: "ended", value: { status } });
+const ended = (status: RunState = RunState.COMPLETED): Body => ({ case: "ended", value: { state: status } });
 
 const log = (entries: [Body, number][]): RunEvent[] =>
   entries.map(([event, epoch], sequence) => create(RunEventSchema, { runId: "r", sequence, epoch, event }));
@@ -102,7 +102,7 @@ const watcher = (more: Partial<Watched>): Watched => ({
 const without = (index: number) => goodLog.filter((_, at) => at !== index);
 const replaced = (index: number, body: Body, epoch = 2) =>
   log(goodLog.map((event, at) => (at === index ? [body, epoch] : [event.event as Body, event.epoch])));
-const cancelledLog = replaced(7, ended(RunStatus.CANCELLED));
+const cancelledLog = replaced(7, ended(RunState.CANCELED));
 
 const bad: [string, Partial<RunHistory>, string][] = [
   ["an accepted run without a log", { events: [] }, "not lost"],
@@ -229,7 +229,7 @@ const bad: [string, Partial<RunHistory>, string][] = [
 /** A log that ends in mid-turn, and what a watcher saw of it: what was told stands before the end. */
 function cutLog(...checkpoints: Body[]): RunEvent[] {
   const cut = checkpoints.map((body): [Body, number] => [body, 2]);
-  return log(pairs(goodLog).toSpliced(6, 2, ...cut, [ended(RunStatus.INCOMPLETE), 2]));
+  return log(pairs(goodLog).toSpliced(6, 2, ...cut, [ended(RunState.INCOMPLETE), 2]));
 }
 
 function cutSeen(told: Seen[], checkpointed?: string): Seen[] {

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/caller/v1/caller.proto.
  */
 export const file_toolbus_caller_v1_caller: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sYnVzL2NhbGxlci92MS9jYWxsZXIucHJvdG8SEXRvb2xidXMuY2FsbGVyLnYxIoABCgpDYWxsZXJUb29sEhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAISHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIkChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCUIJukgGcgQYgIBAEhIKCnRpbWVvdXRfbXMYBCABKA0iawoRQ2FsbGVyRGVjbGFyYXRpb24SHQoJY2FsbGVyX2lkGAEgASgJQgq6SAdyBRABGIACEjcKBXRvb2xzGAIgAygLMh0udG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyVG9vbEIJukgGkgEDEOgHIp8BChFDYWxsZXJUb29sUmVxdWVzdBIMCgR0eXBlGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIMCgR0b29sGAQgASgJEhYKDmFyZ3VtZW50c19qc29uGAUgASgJEi4KCmV4cGlyZXNfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjwKFkNhbGxlclRvb2xDYW5jZWxsYXRpb24SEgoKcmVxdWVzdF9pZBgBIAEoCRIOCgZyZWFzb24YAiABKAliBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+  fileDesc("Ch50b29sYnVzL2NhbGxlci92MS9jYWxsZXIucHJvdG8SEXRvb2xidXMuY2FsbGVyLnYxIoABCgpDYWxsZXJUb29sEhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAISHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIkChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCUIJukgGcgQYgIBAEhIKCnRpbWVvdXRfbXMYBCABKA0iawoRQ2FsbGVyRGVjbGFyYXRpb24SHQoJY2FsbGVyX2lkGAEgASgJQgq6SAdyBRABGIACEjcKBXRvb2xzGAIgAygLMh0udG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyVG9vbEIJukgGkgEDEOgHIqABChFDYWxsZXJUb29sUmVxdWVzdBIMCgR0eXBlGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIMCgR0b29sGAQgASgJEhYKDmFyZ3VtZW50c19qc29uGAUgASgJEi8KC2V4cGlyZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI8ChZDYWxsZXJUb29sQ2FuY2VsbGF0aW9uEhIKCnJlcXVlc3RfaWQYASABKAkSDgoGcmVhc29uGAIgASgJYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp]);
 
 /**
  * A tool of the caller.
@@ -131,9 +131,9 @@ export type CallerToolRequest = Message<"toolbus.caller.v1.CallerToolRequest"> &
   /**
    * When the relay stops waiting.
    *
-   * @generated from field: google.protobuf.Timestamp expires_at = 6;
+   * @generated from field: google.protobuf.Timestamp expire_time = 6;
    */
-  expiresAt?: Timestamp | undefined;
+  expireTime?: Timestamp | undefined;
 };
 
 /**
@@ -157,7 +157,7 @@ export type CallerToolCancellation = Message<"toolbus.caller.v1.CallerToolCancel
   requestId: string;
 
   /**
-   * Why: `cancelled` when its run was cancelled or whoever made the call left, `deadline` when their time was over.
+   * Why: `canceled` when its run was canceled or whoever made the call left, `deadline` when their time was over.
    *
    * @generated from field: string reason = 2;
    */

@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/mcp/v1/mcp_server.proto.
  */
 export const file_toolbus_mcp_v1_mcp_server: GenFile = /*@__PURE__*/
-  fileDesc("Ch90b29sYnVzL21jcC92MS9tY3Bfc2VydmVyLnByb3RvEg50b29sYnVzLm1jcC52MSI2CgtIZWFsdGhDaGVjaxITCgtpbnRlcnZhbF9tcxgBIAEoDRISCgp0aW1lb3V0X21zGAIgASgNItMDCglNY3BTZXJ2ZXISKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSEQoJdHJhbnNwb3J0GAIgASgJEgsKA3VybBgDIAEoCRIPCgdjb21tYW5kGAQgASgJEgwKBGFyZ3MYBSADKAkSLwoDZW52GAYgAygLMiIudG9vbGJ1cy5tY3AudjEuTWNwU2VydmVyLkVudkVudHJ5EjcKB2hlYWRlcnMYByADKAsyJi50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXIuSGVhZGVyc0VudHJ5EhUKDWFsbG93ZWRfdG9vbHMYCCADKAkSMQoMaGVhbHRoX2NoZWNrGAkgASgLMhsudG9vbGJ1cy5tY3AudjEuSGVhbHRoQ2hlY2sSGgoSc3RhcnR1cF90aW1lb3V0X21zGAogASgNEi4KBXNoYXJlGAsgASgJQh+6SBxyGlIAUgdzZXNzaW9uUgVhZ2VudFIGZ2xvYmFsGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi+QEKD01jcFNlcnZlclN0YXR1cxIMCgRuYW1lGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDQoFYWdlbnQYAyABKAkSJgoGaGVhbHRoGAQgASgOMhYudG9vbGJ1cy5tY3AudjEuSGVhbHRoEhIKCmxhdGVuY3lfbXMYBSABKA0SDgoGcmVhc29uGAYgASgJEg0KBXRvb2xzGAcgASgNEhgKEHByb3RvY29sX3ZlcnNpb24YCCABKAkSEAoIaW5zdGFuY2UYCSABKAkSLgoKY2hlY2tlZF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAqVQoGSGVhbHRoEhYKEkhFQUxUSF9VTlNQRUNJRklFRBAAEhAKDEhFQUxUSF9HUkVFThABEhEKDUhFQUxUSF9ZRUxMT1cQAhIOCgpIRUFMVEhfUkVEEANiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+  fileDesc("Ch90b29sYnVzL21jcC92MS9tY3Bfc2VydmVyLnByb3RvEg50b29sYnVzLm1jcC52MSI2CgtIZWFsdGhDaGVjaxITCgtpbnRlcnZhbF9tcxgBIAEoDRISCgp0aW1lb3V0X21zGAIgASgNItMDCglNY3BTZXJ2ZXISKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSEQoJdHJhbnNwb3J0GAIgASgJEgsKA3VybBgDIAEoCRIPCgdjb21tYW5kGAQgASgJEgwKBGFyZ3MYBSADKAkSLwoDZW52GAYgAygLMiIudG9vbGJ1cy5tY3AudjEuTWNwU2VydmVyLkVudkVudHJ5EjcKB2hlYWRlcnMYByADKAsyJi50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXIuSGVhZGVyc0VudHJ5EhUKDWFsbG93ZWRfdG9vbHMYCCADKAkSMQoMaGVhbHRoX2NoZWNrGAkgASgLMhsudG9vbGJ1cy5tY3AudjEuSGVhbHRoQ2hlY2sSGgoSc3RhcnR1cF90aW1lb3V0X21zGAogASgNEi4KBXNoYXJlGAsgASgJQh+6SBxyGlIAUgdzZXNzaW9uUgVhZ2VudFIGZ2xvYmFsGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi/gEKD01jcFNlcnZlclN0YXR1cxIMCgRuYW1lGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDQoFYWdlbnQYAyABKAkSKwoGaGVhbHRoGAQgASgOMhsudG9vbGJ1cy5tY3AudjEuSGVhbHRoU3RhdGUSEgoKbGF0ZW5jeV9tcxgFIAEoDRIOCgZyZWFzb24YBiABKAkSDQoFdG9vbHMYByABKA0SGAoQcHJvdG9jb2xfdmVyc2lvbhgIIAEoCRIQCghpbnN0YW5jZRgJIAEoCRIuCgpjaGVja190aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCpyCgtIZWFsdGhTdGF0ZRIcChhIRUFMVEhfU1RBVEVfVU5TUEVDSUZJRUQQABIWChJIRUFMVEhfU1RBVEVfR1JFRU4QARIXChNIRUFMVEhfU1RBVEVfWUVMTE9XEAISFAoQSEVBTFRIX1NUQVRFX1JFRBADYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp]);
 
 /**
  * How a server's health is checked.
@@ -166,9 +166,9 @@ export type McpServerStatus = Message<"toolbus.mcp.v1.McpServerStatus"> & {
   /**
    * Its light.
    *
-   * @generated from field: toolbus.mcp.v1.Health health = 4;
+   * @generated from field: toolbus.mcp.v1.HealthState health = 4;
    */
-  health: Health;
+  health: HealthState;
 
   /**
    * How long the last answer took, in milliseconds.
@@ -208,9 +208,9 @@ export type McpServerStatus = Message<"toolbus.mcp.v1.McpServerStatus"> & {
   /**
    * When this was found.
    *
-   * @generated from field: google.protobuf.Timestamp checked_at = 10;
+   * @generated from field: google.protobuf.Timestamp check_time = 10;
    */
-  checkedAt?: Timestamp | undefined;
+  checkTime?: Timestamp | undefined;
 };
 
 /**
@@ -223,34 +223,34 @@ export const McpServerStatusSchema: GenMessage<McpServerStatus> = /*@__PURE__*/
 /**
  * A server's light.
  *
- * @generated from enum toolbus.mcp.v1.Health
+ * @generated from enum toolbus.mcp.v1.HealthState
  */
-export const Health = {
+export const HealthState = {
   /**
    * Not known yet.
    *
-   * @generated from enum value: HEALTH_UNSPECIFIED = 0;
+   * @generated from enum value: HEALTH_STATE_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
    * Answered within one second.
    *
-   * @generated from enum value: HEALTH_GREEN = 1;
+   * @generated from enum value: HEALTH_STATE_GREEN = 1;
    */
   GREEN: 1,
 
   /**
    * Slower, or one miss.
    *
-   * @generated from enum value: HEALTH_YELLOW = 2;
+   * @generated from enum value: HEALTH_STATE_YELLOW = 2;
    */
   YELLOW: 2,
 
   /**
    * Two misses, or disconnected.
    *
-   * @generated from enum value: HEALTH_RED = 3;
+   * @generated from enum value: HEALTH_STATE_RED = 3;
    */
   RED: 3,
 } as const;
@@ -258,13 +258,13 @@ export const Health = {
 /**
  * A server's light.
  *
- * @generated from enum toolbus.mcp.v1.Health
+ * @generated from enum toolbus.mcp.v1.HealthState
  */
-export type Health = (typeof Health)[keyof typeof Health] | UnknownEnum;
+export type HealthState = (typeof HealthState)[keyof typeof HealthState] | UnknownEnum;
 
 /**
- * Describes the enum toolbus.mcp.v1.Health.
+ * Describes the enum toolbus.mcp.v1.HealthState.
  */
-export const HealthSchema: GenEnum<Health> = /*@__PURE__*/
+export const HealthStateSchema: GenEnum<HealthState> = /*@__PURE__*/
   enumDesc(file_toolbus_mcp_v1_mcp_server, 0);
 

@@ -19,7 +19,7 @@ import type { Message as Message$1, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/run/v1/run.proto.
  */
 export const file_toolbus_run_v1_run: GenFile = /*@__PURE__*/
-  fileDesc("Chh0b29sYnVzL3J1bi92MS9ydW4ucHJvdG8SDnRvb2xidXMucnVuLnYxInkKB01lc3NhZ2USLAoEcm9sZRgBIAEoDjIULnRvb2xidXMucnVuLnYxLlJvbGVCCLpIBYIBAhABEgwKBHRleHQYAiABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgDIAEoCRISCgppbmNvbXBsZXRlGAQgASgIImUKDEZ1bmN0aW9uQ2FsbBIPCgdjYWxsX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSFgoOYXJndW1lbnRzX2pzb24YAyABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgEIAEoCSJeChJGdW5jdGlvbkNhbGxPdXRwdXQSGwoHY2FsbF9pZBgBIAEoCUIKukgHcgUQARiAARIrCgZyZXN1bHQYAiABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdCI5CglSZWFzb25pbmcSDAoEdGV4dBgBIAEoCRIeChZwcm92aWRlcl9tZXRhZGF0YV9qc29uGAIgASgJIuUBCgRJdGVtEioKB21lc3NhZ2UYASABKAsyFy50b29sYnVzLnJ1bi52MS5NZXNzYWdlSAASNQoNZnVuY3Rpb25fY2FsbBgCIAEoCzIcLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbEgAEkIKFGZ1bmN0aW9uX2NhbGxfb3V0cHV0GAMgASgLMiIudG9vbGJ1cy5ydW4udjEuRnVuY3Rpb25DYWxsT3V0cHV0SAASLgoJcmVhc29uaW5nGAQgASgLMhkudG9vbGJ1cy5ydW4udjEuUmVhc29uaW5nSABCBgoEaXRlbSJmCgpUb29sQ2hvaWNlEisKBG1vZGUYASABKAlCG7pIGHIWUgRhdXRvUghyZXF1aXJlZFIEbm9uZUgAEiEKC2ZvcmNlZF90b29sGAIgASgJQgq6SAdyBRABGIAESABCCAoGY2hvaWNlIsQCCgpSdW5PcHRpb25zEi8KC3Rvb2xfY2hvaWNlGAEgASgLMhoudG9vbGJ1cy5ydW4udjEuVG9vbENob2ljZRIgCg1hbGxvd2VkX3Rvb2xzGAIgAygJQgm6SAaSAQMQ6AcSOAoOZnVuY3Rpb25fdG9vbHMYAyADKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbEIJukgGkgEDEOgHEi8KBG1vZGUYBCABKA4yFy50b29sYnVzLnJ1bi52MS5SdW5Nb2RlQgi6SAWCAQIQARIgChNwYXJhbGxlbF90b29sX2NhbGxzGAUgASgISACIAQESKAoGbGltaXRzGAYgASgLMhgudG9vbGJ1cy5hZ2VudC52MS5MaW1pdHMSFAoMaW5zdHJ1Y3Rpb25zGAcgASgJQhYKFF9wYXJhbGxlbF90b29sX2NhbGxzIkIKBVVzYWdlEhQKDGlucHV0X3Rva2VucxgBIAEoBBIVCg1vdXRwdXRfdG9rZW5zGAIgASgEEgwKBGNvc3QYAyABKAEiOwoJUnVuUGFyZW50Eg4KBnJ1bl9pZBgBIAEoCRIPCgdjYWxsX2lkGAIgASgJEg0KBWRlcHRoGAMgASgNIi4KB1J1bkZvcmsSDgoGcnVuX2lkGAEgASgJEhMKC2F0X3NlcXVlbmNlGAIgASgNIq0ECgNSdW4SCgoCaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRINCgVhZ2VudBgDIAEoCRIpCgZzdGF0dXMYBCABKA4yGS50b29sYnVzLnJ1bi52MS5SdW5TdGF0dXMSDgoGcmVhc29uGAUgASgJEg0KBWVycm9yGAYgASgJEiMKBWl0ZW1zGAcgAygLMhQudG9vbGJ1cy5ydW4udjEuSXRlbRITCgtvdXRwdXRfdGV4dBgIIAEoCRI0Cg5yZXF1aXJlZF9jYWxscxgJIAMoCzIcLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbBINCgV0dXJucxgKIAEoDRIkCgV1c2FnZRgLIAEoCzIVLnRvb2xidXMucnVuLnYxLlVzYWdlEi4KCmNyZWF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZGVkX2F0GA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1sYXN0X3NlcXVlbmNlGA4gASgNEikKBnBhcmVudBgPIAEoCzIZLnRvb2xidXMucnVuLnYxLlJ1blBhcmVudBIlCgRmb3JrGBAgASgLMhcudG9vbGJ1cy5ydW4udjEuUnVuRm9yaxISCgpzZWxmX3dha2VzGBEgASgNEi0KBWRyYWZ0GBIgASgLMh4udG9vbGJ1cy5ydW4udjEuVGV4dENoZWNrcG9pbnQiYgoOVGV4dENoZWNrcG9pbnQSDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEg4KBmRlbHRhcxgDIAEoDRIMCgR0ZXh0GAQgASgJEhMKC2ZpcnN0X2RlbHRhGAUgASgNKuABCglSdW5TdGF0dXMSGgoWUlVOX1NUQVRVU19VTlNQRUNJRklFRBAAEhUKEVJVTl9TVEFUVVNfUVVFVUVEEAESGgoWUlVOX1NUQVRVU19JTl9QUk9HUkVTUxACEh4KGlJVTl9TVEFUVVNfUkVRVUlSRVNfQUNUSU9OEAMSGAoUUlVOX1NUQVRVU19DT01QTEVURUQQBBIZChVSVU5fU1RBVFVTX0lOQ09NUExFVEUQBRIVChFSVU5fU1RBVFVTX0ZBSUxFRBAGEhgKFFJVTl9TVEFUVVNfQ0FOQ0VMTEVEEAcqUwoHUnVuTW9kZRIYChRSVU5fTU9ERV9VTlNQRUNJRklFRBAAEhQKEFJVTl9NT0RFX0FHRU5USUMQARIYChRSVU5fTU9ERV9TSU5HTEVfVFVSThACKlAKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg0KCVJPTEVfVVNFUhABEhIKDlJPTEVfQVNTSVNUQU5UEAISDwoLUk9MRV9TWVNURU0QA2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_agent_v1_agent, file_toolbus_tool_v1_tool]);
+  fileDesc("Chh0b29sYnVzL3J1bi92MS9ydW4ucHJvdG8SDnRvb2xidXMucnVuLnYxInkKB01lc3NhZ2USLAoEcm9sZRgBIAEoDjIULnRvb2xidXMucnVuLnYxLlJvbGVCCLpIBYIBAhABEgwKBHRleHQYAiABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgDIAEoCRISCgppbmNvbXBsZXRlGAQgASgIImUKDEZ1bmN0aW9uQ2FsbBIPCgdjYWxsX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSFgoOYXJndW1lbnRzX2pzb24YAyABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgEIAEoCSJeChJGdW5jdGlvbkNhbGxPdXRwdXQSGwoHY2FsbF9pZBgBIAEoCUIKukgHcgUQARiAARIrCgZyZXN1bHQYAiABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdCI5CglSZWFzb25pbmcSDAoEdGV4dBgBIAEoCRIeChZwcm92aWRlcl9tZXRhZGF0YV9qc29uGAIgASgJIuUBCgRJdGVtEioKB21lc3NhZ2UYASABKAsyFy50b29sYnVzLnJ1bi52MS5NZXNzYWdlSAASNQoNZnVuY3Rpb25fY2FsbBgCIAEoCzIcLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbEgAEkIKFGZ1bmN0aW9uX2NhbGxfb3V0cHV0GAMgASgLMiIudG9vbGJ1cy5ydW4udjEuRnVuY3Rpb25DYWxsT3V0cHV0SAASLgoJcmVhc29uaW5nGAQgASgLMhkudG9vbGJ1cy5ydW4udjEuUmVhc29uaW5nSABCBgoEaXRlbSJmCgpUb29sQ2hvaWNlEisKBG1vZGUYASABKAlCG7pIGHIWUgRhdXRvUghyZXF1aXJlZFIEbm9uZUgAEiEKC2ZvcmNlZF90b29sGAIgASgJQgq6SAdyBRABGIAESABCCAoGY2hvaWNlIsQCCgpSdW5PcHRpb25zEi8KC3Rvb2xfY2hvaWNlGAEgASgLMhoudG9vbGJ1cy5ydW4udjEuVG9vbENob2ljZRIgCg1hbGxvd2VkX3Rvb2xzGAIgAygJQgm6SAaSAQMQ6AcSOAoOZnVuY3Rpb25fdG9vbHMYAyADKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbEIJukgGkgEDEOgHEi8KBG1vZGUYBCABKA4yFy50b29sYnVzLnJ1bi52MS5SdW5Nb2RlQgi6SAWCAQIQARIgChNwYXJhbGxlbF90b29sX2NhbGxzGAUgASgISACIAQESKAoGbGltaXRzGAYgASgLMhgudG9vbGJ1cy5hZ2VudC52MS5MaW1pdHMSFAoMaW5zdHJ1Y3Rpb25zGAcgASgJQhYKFF9wYXJhbGxlbF90b29sX2NhbGxzIkIKBVVzYWdlEhQKDGlucHV0X3Rva2VucxgBIAEoBBIVCg1vdXRwdXRfdG9rZW5zGAIgASgEEgwKBGNvc3QYAyABKAEiOwoJUnVuUGFyZW50Eg4KBnJ1bl9pZBgBIAEoCRIPCgdjYWxsX2lkGAIgASgJEg0KBWRlcHRoGAMgASgNIi4KB1J1bkZvcmsSDgoGcnVuX2lkGAEgASgJEhMKC2F0X3NlcXVlbmNlGAIgASgNIqwECgNSdW4SCgoCaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRINCgVhZ2VudBgDIAEoCRInCgVzdGF0ZRgEIAEoDjIYLnRvb2xidXMucnVuLnYxLlJ1blN0YXRlEg4KBnJlYXNvbhgFIAEoCRINCgVlcnJvchgGIAEoCRIjCgVpdGVtcxgHIAMoCzIULnRvb2xidXMucnVuLnYxLkl0ZW0SEwoLb3V0cHV0X3RleHQYCCABKAkSNAoOcmVxdWlyZWRfY2FsbHMYCSADKAsyHC50b29sYnVzLnJ1bi52MS5GdW5jdGlvbkNhbGwSDQoFdHVybnMYCiABKA0SJAoFdXNhZ2UYCyABKAsyFS50b29sYnVzLnJ1bi52MS5Vc2FnZRIvCgtjcmVhdGVfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhUKDWxhc3Rfc2VxdWVuY2UYDiABKA0SKQoGcGFyZW50GA8gASgLMhkudG9vbGJ1cy5ydW4udjEuUnVuUGFyZW50EiUKBGZvcmsYECABKAsyFy50b29sYnVzLnJ1bi52MS5SdW5Gb3JrEhIKCnNlbGZfd2FrZXMYESABKA0SLQoFZHJhZnQYEiABKAsyHi50b29sYnVzLnJ1bi52MS5UZXh0Q2hlY2twb2ludCJiCg5UZXh0Q2hlY2twb2ludBIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SDgoGZGVsdGFzGAMgASgNEgwKBHRleHQYBCABKAkSEwoLZmlyc3RfZGVsdGEYBSABKA0q1gEKCFJ1blN0YXRlEhkKFVJVTl9TVEFURV9VTlNQRUNJRklFRBAAEhQKEFJVTl9TVEFURV9RVUVVRUQQARIZChVSVU5fU1RBVEVfSU5fUFJPR1JFU1MQAhIdChlSVU5fU1RBVEVfUkVRVUlSRVNfQUNUSU9OEAMSFwoTUlVOX1NUQVRFX0NPTVBMRVRFRBAEEhgKFFJVTl9TVEFURV9JTkNPTVBMRVRFEAUSFAoQUlVOX1NUQVRFX0ZBSUxFRBAGEhYKElJVTl9TVEFURV9DQU5DRUxFRBAHKlMKB1J1bk1vZGUSGAoUUlVOX01PREVfVU5TUEVDSUZJRUQQABIUChBSVU5fTU9ERV9BR0VOVElDEAESGAoUUlVOX01PREVfU0lOR0xFX1RVUk4QAipQCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABINCglST0xFX1VTRVIQARISCg5ST0xFX0FTU0lTVEFOVBACEg8KC1JPTEVfU1lTVEVNEANiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_agent_v1_agent, file_toolbus_tool_v1_tool]);
 
 /**
  * A text of the conversation.
@@ -443,9 +443,9 @@ export type Run = Message$1<"toolbus.run.v1.Run"> & {
   /**
    * Where it stands.
    *
-   * @generated from field: toolbus.run.v1.RunStatus status = 4;
+   * @generated from field: toolbus.run.v1.RunState state = 4;
    */
-  status: RunStatus;
+  state: RunState;
 
   /**
    * Why it ended, for example `final_answer`, `max_turns`, `deadline`, `tool_choice_unmet`, `empty_answer`, `skipped`; empty while it goes on.
@@ -499,16 +499,16 @@ export type Run = Message$1<"toolbus.run.v1.Run"> & {
   /**
    * When it was accepted.
    *
-   * @generated from field: google.protobuf.Timestamp created_at = 12;
+   * @generated from field: google.protobuf.Timestamp create_time = 12;
    */
-  createdAt?: Timestamp | undefined;
+  createTime?: Timestamp | undefined;
 
   /**
    * When it ended; absent while it goes on.
    *
-   * @generated from field: google.protobuf.Timestamp ended_at = 13;
+   * @generated from field: google.protobuf.Timestamp end_time = 13;
    */
-  endedAt?: Timestamp | undefined;
+  endTime?: Timestamp | undefined;
 
   /**
    * Sequence of the last stored event.
@@ -605,77 +605,77 @@ export const TextCheckpointSchema: GenMessage<TextCheckpoint> = /*@__PURE__*/
 /**
  * Where a run stands.
  *
- * @generated from enum toolbus.run.v1.RunStatus
+ * @generated from enum toolbus.run.v1.RunState
  */
-export const RunStatus = {
+export const RunState = {
   /**
    * Not set.
    *
-   * @generated from enum value: RUN_STATUS_UNSPECIFIED = 0;
+   * @generated from enum value: RUN_STATE_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
    * Accepted and stored; waits for its turn.
    *
-   * @generated from enum value: RUN_STATUS_QUEUED = 1;
+   * @generated from enum value: RUN_STATE_QUEUED = 1;
    */
   QUEUED: 1,
 
   /**
    * A process works on it.
    *
-   * @generated from enum value: RUN_STATUS_IN_PROGRESS = 2;
+   * @generated from enum value: RUN_STATE_IN_PROGRESS = 2;
    */
   IN_PROGRESS: 2,
 
   /**
    * Parked: waits for outputs of function tools.
    *
-   * @generated from enum value: RUN_STATUS_REQUIRES_ACTION = 3;
+   * @generated from enum value: RUN_STATE_REQUIRES_ACTION = 3;
    */
   REQUIRES_ACTION: 3,
 
   /**
    * Ended with a final answer.
    *
-   * @generated from enum value: RUN_STATUS_COMPLETED = 4;
+   * @generated from enum value: RUN_STATE_COMPLETED = 4;
    */
   COMPLETED: 4,
 
   /**
    * Ended by a limit; the reason says which.
    *
-   * @generated from enum value: RUN_STATUS_INCOMPLETE = 5;
+   * @generated from enum value: RUN_STATE_INCOMPLETE = 5;
    */
   INCOMPLETE: 5,
 
   /**
    * Ended by an error.
    *
-   * @generated from enum value: RUN_STATUS_FAILED = 6;
+   * @generated from enum value: RUN_STATE_FAILED = 6;
    */
   FAILED: 6,
 
   /**
    * Ended by cancellation.
    *
-   * @generated from enum value: RUN_STATUS_CANCELLED = 7;
+   * @generated from enum value: RUN_STATE_CANCELED = 7;
    */
-  CANCELLED: 7,
+  CANCELED: 7,
 } as const;
 
 /**
  * Where a run stands.
  *
- * @generated from enum toolbus.run.v1.RunStatus
+ * @generated from enum toolbus.run.v1.RunState
  */
-export type RunStatus = (typeof RunStatus)[keyof typeof RunStatus] | UnknownEnum;
+export type RunState = (typeof RunState)[keyof typeof RunState] | UnknownEnum;
 
 /**
- * Describes the enum toolbus.run.v1.RunStatus.
+ * Describes the enum toolbus.run.v1.RunState.
  */
-export const RunStatusSchema: GenEnum<RunStatus> = /*@__PURE__*/
+export const RunStateSchema: GenEnum<RunState> = /*@__PURE__*/
   enumDesc(file_toolbus_run_v1_run, 0);
 
 /**

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/session/v1/session.proto.
  */
 export const file_toolbus_session_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("CiB0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbi5wcm90bxISdG9vbGJ1cy5zZXNzaW9uLnYxIoUCCgdTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWFnZW50GAIgASgJEhYKDmFnZW50X3JldmlzaW9uGAMgASgNEi8KBXN0YXRlGAQgASgOMiAudG9vbGJ1cy5zZXNzaW9uLnYxLlNlc3Npb25TdGF0ZRIRCglwcmluY2lwYWwYBSABKAkSLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKbmV4dF9hZ2VudBgHIAEoCRIvCgtkcmFpbl91bnRpbBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGaG9sZGVyGAkgASgJKrkBCgxTZXNzaW9uU3RhdGUSHQoZU0VTU0lPTl9TVEFURV9VTlNQRUNJRklFRBAAEhgKFFNFU1NJT05fU1RBVEVfQUNUSVZFEAESGgoWU0VTU0lPTl9TVEFURV9EUkFJTklORxACEh4KGlNFU1NJT05fU1RBVEVfVEVBUklOR19ET1dOEAMSGgoWU0VTU0lPTl9TVEFURV9CVUlMRElORxAEEhgKFFNFU1NJT05fU1RBVEVfQ0xPU0VEEAViBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("CiB0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbi5wcm90bxISdG9vbGJ1cy5zZXNzaW9uLnYxIowCCgdTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWFnZW50GAIgASgJEhYKDmFnZW50X3JldmlzaW9uGAMgASgNEi8KBXN0YXRlGAQgASgOMiAudG9vbGJ1cy5zZXNzaW9uLnYxLlNlc3Npb25TdGF0ZRIRCglwcmluY2lwYWwYBSABKAkSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCm5leHRfYWdlbnQYByABKAkSNQoRZHJhaW5fZXhwaXJlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBmhvbGRlchgJIAEoCSq5AQoMU2Vzc2lvblN0YXRlEh0KGVNFU1NJT05fU1RBVEVfVU5TUEVDSUZJRUQQABIYChRTRVNTSU9OX1NUQVRFX0FDVElWRRABEhoKFlNFU1NJT05fU1RBVEVfRFJBSU5JTkcQAhIeChpTRVNTSU9OX1NUQVRFX1RFQVJJTkdfRE9XThADEhoKFlNFU1NJT05fU1RBVEVfQlVJTERJTkcQBBIYChRTRVNTSU9OX1NUQVRFX0NMT1NFRBAFYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * One conversation with one active agent.
@@ -60,9 +60,9 @@ export type Session = Message<"toolbus.session.v1.Session"> & {
   /**
    * When it was opened.
    *
-   * @generated from field: google.protobuf.Timestamp created_at = 6;
+   * @generated from field: google.protobuf.Timestamp create_time = 6;
    */
-  createdAt?: Timestamp | undefined;
+  createTime?: Timestamp | undefined;
 
   /**
    * The agent that a switch under way makes the active one; empty in a session that is being closed, and without a switch.
@@ -74,9 +74,9 @@ export type Session = Message<"toolbus.session.v1.Session"> & {
   /**
    * Until when calls in flight may go on while the session drains.
    *
-   * @generated from field: google.protobuf.Timestamp drain_until = 8;
+   * @generated from field: google.protobuf.Timestamp drain_expire_time = 8;
    */
-  drainUntil?: Timestamp | undefined;
+  drainExpireTime?: Timestamp | undefined;
 
   /**
    * The router that takes the session through a switch or its closing; empty without one.

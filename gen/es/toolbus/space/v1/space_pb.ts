@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/space/v1/space.proto.
  */
 export const file_toolbus_space_v1_space: GenFile = /*@__PURE__*/
-  fileDesc("Chx0b29sYnVzL3NwYWNlL3YxL3NwYWNlLnByb3RvEhB0b29sYnVzLnNwYWNlLnYxIoQBCgZNZW1iZXISFgoCaWQYASABKAlCCrpIB3IFEAEYgAISGAoEbmFtZRgCIAEoCUIKukgHcgUQARiAAhI0CgRraW5kGAMgASgOMhwudG9vbGJ1cy5zcGFjZS52MS5NZW1iZXJLaW5kQgi6SAWCAQIQARISCgpzZXNzaW9uX2lkGAQgASgJIqUBCgVTcGFjZRIoCgJpZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIXCgV0aXRsZRgCIAEoCUIIukgFcgMYgAgSKQoHbWVtYmVycxgDIAMoCzIYLnRvb2xidXMuc3BhY2UudjEuTWVtYmVyEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIuEBCgtUb29sTWVzc2FnZRIPCgdjYWxsX2lkGAEgASgJEgwKBHRvb2wYAiABKAkSFgoOYXJndW1lbnRzX2pzb24YAyABKAkSMwoGc3RhdHVzGAQgASgOMiMudG9vbGJ1cy5zcGFjZS52MS5Ub29sTWVzc2FnZVN0YXR1cxIrCgZyZXN1bHQYBSABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdBIOCgZydW5faWQYBiABKAkSGgoSb3V0cHV0X3NjaGVtYV9qc29uGAcgASgJEg0KBWRyYWZ0GAggASgIIhsKC1RleHRNZXNzYWdlEgwKBHRleHQYASABKAki+wEKDFNwYWNlTWVzc2FnZRIKCgJpZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoBBIQCghzcGFjZV9pZBgDIAEoCRIoCgZhdXRob3IYBCABKAsyGC50b29sYnVzLnNwYWNlLnYxLk1lbWJlchIoCgR0aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCgR0ZXh0GAYgASgLMh0udG9vbGJ1cy5zcGFjZS52MS5UZXh0TWVzc2FnZUgAEi0KBHRvb2wYByABKAsyHS50b29sYnVzLnNwYWNlLnYxLlRvb2xNZXNzYWdlSABCCQoHY29udGVudCLiAwoKU3BhY2VFdmVudBIQCghzZXF1ZW5jZRgBIAEoBBI4Cg5tZXNzYWdlX3Bvc3RlZBgCIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlSAASNgoMdG9vbF9zdGFydGVkGAMgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2VIABI4Cg50b29sX3N0cmVhbWluZxgEIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlSAASMwoJdG9vbF9kb25lGAUgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2VIABI0Cgp0b29sX2Vycm9yGAYgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2VIABIxCg1tZW1iZXJfam9pbmVkGAcgASgLMhgudG9vbGJ1cy5zcGFjZS52MS5NZW1iZXJIABIvCgttZW1iZXJfbGVmdBgIIAEoCzIYLnRvb2xidXMuc3BhY2UudjEuTWVtYmVySAASPgoUdG9vbF9yZXF1aXJlc19hY3Rpb24YCSABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZUgAQgcKBWV2ZW50KlgKCk1lbWJlcktpbmQSGwoXTUVNQkVSX0tJTkRfVU5TUEVDSUZJRUQQABIWChJNRU1CRVJfS0lORF9QRVJTT04QARIVChFNRU1CRVJfS0lORF9BR0VOVBACKsMBChFUb29sTWVzc2FnZVN0YXR1cxIjCh9UT09MX01FU1NBR0VfU1RBVFVTX1VOU1BFQ0lGSUVEEAASHwobVE9PTF9NRVNTQUdFX1NUQVRVU19SVU5OSU5HEAESJwojVE9PTF9NRVNTQUdFX1NUQVRVU19SRVFVSVJFU19BQ1RJT04QAhIgChxUT09MX01FU1NBR0VfU1RBVFVTX0NPTVBMRVRFEAMSHQoZVE9PTF9NRVNTQUdFX1NUQVRVU19FUlJPUhAEYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
+  fileDesc("Chx0b29sYnVzL3NwYWNlL3YxL3NwYWNlLnByb3RvEhB0b29sYnVzLnNwYWNlLnYxIoQBCgZNZW1iZXISFgoCaWQYASABKAlCCrpIB3IFEAEYgAISGAoEbmFtZRgCIAEoCUIKukgHcgUQARiAAhI0CgRraW5kGAMgASgOMhwudG9vbGJ1cy5zcGFjZS52MS5NZW1iZXJLaW5kQgi6SAWCAQIQARISCgpzZXNzaW9uX2lkGAQgASgJIqYBCgVTcGFjZRIoCgJpZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIXCgV0aXRsZRgCIAEoCUIIukgFcgMYgAgSKQoHbWVtYmVycxgDIAMoCzIYLnRvb2xidXMuc3BhY2UudjEuTWVtYmVyEi8KC2NyZWF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLfAQoLVG9vbE1lc3NhZ2USDwoHY2FsbF9pZBgBIAEoCRIMCgR0b29sGAIgASgJEhYKDmFyZ3VtZW50c19qc29uGAMgASgJEjEKBXN0YXRlGAQgASgOMiIudG9vbGJ1cy5zcGFjZS52MS5Ub29sTWVzc2FnZVN0YXRlEisKBnJlc3VsdBgFIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0Eg4KBnJ1bl9pZBgGIAEoCRIaChJvdXRwdXRfc2NoZW1hX2pzb24YByABKAkSDQoFZHJhZnQYCCABKAgiGwoLVGV4dE1lc3NhZ2USDAoEdGV4dBgBIAEoCSKCAgoMU3BhY2VNZXNzYWdlEgoKAmlkGAEgASgJEhAKCHNlcXVlbmNlGAIgASgEEhAKCHNwYWNlX2lkGAMgASgJEigKBmF1dGhvchgEIAEoCzIYLnRvb2xidXMuc3BhY2UudjEuTWVtYmVyEi8KC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCgR0ZXh0GAYgASgLMh0udG9vbGJ1cy5zcGFjZS52MS5UZXh0TWVzc2FnZUgAEi0KBHRvb2wYByABKAsyHS50b29sYnVzLnNwYWNlLnYxLlRvb2xNZXNzYWdlSABCCQoHY29udGVudCLiAwoKU3BhY2VFdmVudBIQCghzZXF1ZW5jZRgBIAEoBBI4Cg5tZXNzYWdlX3Bvc3RlZBgCIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlSAASNgoMdG9vbF9zdGFydGVkGAMgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2VIABI4Cg50b29sX3N0cmVhbWluZxgEIAEoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlSAASMwoJdG9vbF9kb25lGAUgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2VIABI0Cgp0b29sX2Vycm9yGAYgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2VIABIxCg1tZW1iZXJfam9pbmVkGAcgASgLMhgudG9vbGJ1cy5zcGFjZS52MS5NZW1iZXJIABIvCgttZW1iZXJfbGVmdBgIIAEoCzIYLnRvb2xidXMuc3BhY2UudjEuTWVtYmVySAASPgoUdG9vbF9yZXF1aXJlc19hY3Rpb24YCSABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZUgAQgcKBWV2ZW50KlgKCk1lbWJlcktpbmQSGwoXTUVNQkVSX0tJTkRfVU5TUEVDSUZJRUQQABIWChJNRU1CRVJfS0lORF9QRVJTT04QARIVChFNRU1CRVJfS0lORF9BR0VOVBACKr0BChBUb29sTWVzc2FnZVN0YXRlEiIKHlRPT0xfTUVTU0FHRV9TVEFURV9VTlNQRUNJRklFRBAAEh4KGlRPT0xfTUVTU0FHRV9TVEFURV9SVU5OSU5HEAESJgoiVE9PTF9NRVNTQUdFX1NUQVRFX1JFUVVJUkVTX0FDVElPThACEh8KG1RPT0xfTUVTU0FHRV9TVEFURV9DT01QTEVURRADEhwKGFRPT0xfTUVTU0FHRV9TVEFURV9FUlJPUhAEYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
 
 /**
  * Who takes part in a space.
@@ -91,9 +91,9 @@ export type Space = Message<"toolbus.space.v1.Space"> & {
   /**
    * When it was created.
    *
-   * @generated from field: google.protobuf.Timestamp created_at = 4;
+   * @generated from field: google.protobuf.Timestamp create_time = 4;
    */
-  createdAt?: Timestamp | undefined;
+  createTime?: Timestamp | undefined;
 };
 
 /**
@@ -133,9 +133,9 @@ export type ToolMessage = Message<"toolbus.space.v1.ToolMessage"> & {
   /**
    * Where it stands.
    *
-   * @generated from field: toolbus.space.v1.ToolMessageStatus status = 4;
+   * @generated from field: toolbus.space.v1.ToolMessageState state = 4;
    */
-  status: ToolMessageStatus;
+  state: ToolMessageState;
 
   /**
    * The result, once there is one.
@@ -232,9 +232,9 @@ export type SpaceMessage = Message<"toolbus.space.v1.SpaceMessage"> & {
   /**
    * When it was written.
    *
-   * @generated from field: google.protobuf.Timestamp time = 5;
+   * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
-  time?: Timestamp | undefined;
+  createTime?: Timestamp | undefined;
 
   /**
    * What it holds.
@@ -403,41 +403,41 @@ export const MemberKindSchema: GenEnum<MemberKind> = /*@__PURE__*/
 /**
  * Where a visible tool call stands.
  *
- * @generated from enum toolbus.space.v1.ToolMessageStatus
+ * @generated from enum toolbus.space.v1.ToolMessageState
  */
-export const ToolMessageStatus = {
+export const ToolMessageState = {
   /**
    * Not set.
    *
-   * @generated from enum value: TOOL_MESSAGE_STATUS_UNSPECIFIED = 0;
+   * @generated from enum value: TOOL_MESSAGE_STATE_UNSPECIFIED = 0;
    */
   UNSPECIFIED: 0,
 
   /**
    * It runs.
    *
-   * @generated from enum value: TOOL_MESSAGE_STATUS_RUNNING = 1;
+   * @generated from enum value: TOOL_MESSAGE_STATE_RUNNING = 1;
    */
   RUNNING: 1,
 
   /**
    * It waits for somebody to answer it.
    *
-   * @generated from enum value: TOOL_MESSAGE_STATUS_REQUIRES_ACTION = 2;
+   * @generated from enum value: TOOL_MESSAGE_STATE_REQUIRES_ACTION = 2;
    */
   REQUIRES_ACTION: 2,
 
   /**
    * It has its result.
    *
-   * @generated from enum value: TOOL_MESSAGE_STATUS_COMPLETE = 3;
+   * @generated from enum value: TOOL_MESSAGE_STATE_COMPLETE = 3;
    */
   COMPLETE: 3,
 
   /**
    * It failed or expired.
    *
-   * @generated from enum value: TOOL_MESSAGE_STATUS_ERROR = 4;
+   * @generated from enum value: TOOL_MESSAGE_STATE_ERROR = 4;
    */
   ERROR: 4,
 } as const;
@@ -445,13 +445,13 @@ export const ToolMessageStatus = {
 /**
  * Where a visible tool call stands.
  *
- * @generated from enum toolbus.space.v1.ToolMessageStatus
+ * @generated from enum toolbus.space.v1.ToolMessageState
  */
-export type ToolMessageStatus = (typeof ToolMessageStatus)[keyof typeof ToolMessageStatus] | UnknownEnum;
+export type ToolMessageState = (typeof ToolMessageState)[keyof typeof ToolMessageState] | UnknownEnum;
 
 /**
- * Describes the enum toolbus.space.v1.ToolMessageStatus.
+ * Describes the enum toolbus.space.v1.ToolMessageState.
  */
-export const ToolMessageStatusSchema: GenEnum<ToolMessageStatus> = /*@__PURE__*/
+export const ToolMessageStateSchema: GenEnum<ToolMessageState> = /*@__PURE__*/
   enumDesc(file_toolbus_space_v1_space, 1);
 

@@ -16,7 +16,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool_call.proto.
  */
 export const file_toolbus_tool_v1_tool_call: GenFile = /*@__PURE__*/
-  fileDesc("Ch90b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEg90b29sYnVzLnRvb2wudjEipwUKCFRvb2xDYWxsEg8KB2NhbGxfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIOCgZydW5faWQYAyABKAkSDQoFYWdlbnQYBCABKAkSDAoEdG9vbBgFIAEoCRIWCg5hcmd1bWVudHNfanNvbhgGIAEoCRItCgVzdGF0ZRgHIAEoDjIeLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbFN0YXRlEisKBnJlc3VsdBgIIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0Ei4KCmNyZWF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHNwYWNlX2lkGAsgASgJEhIKCm1lc3NhZ2VfaWQYDCABKAkSDQoFdGFrZW4YDSABKAgSNgoOZXhlY3V0aW9uX3R5cGUYDiABKA4yHi50b29sYnVzLnRvb2wudjEuRXhlY3V0aW9uVHlwZRIaChJvdXRwdXRfc2NoZW1hX2pzb24YDyABKAkSFQoNcmVzb2x2ZWRfbGF0ZRgQIAEoCBIRCglwcmluY2lwYWwYESABKAkSJwoGZWZmZWN0GBIgASgOMhcudG9vbGJ1cy50b29sLnYxLkVmZmVjdBIvCgt3YWl0c191bnRpbBgTIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZGVsaXZlcnlfaWQYFCABKAkSGQoRd2F0Y2hlcl9wcmluY2lwYWwYFSABKAkSEAoIY2FuY2VsZWQYFiABKAgSEQoJY2FsbGVkX2FzGBcgASgJEhMKC2NhbmNlbGVkX2J5GBggAygJKsIBCg1Ub29sQ2FsbFN0YXRlEh8KG1RPT0xfQ0FMTF9TVEFURV9VTlNQRUNJRklFRBAAEhsKF1RPT0xfQ0FMTF9TVEFURV9TVEFSVEVEEAESGwoXVE9PTF9DQUxMX1NUQVRFX1dBSVRJTkcQAhIbChdUT09MX0NBTExfU1RBVEVfUEVORElORxADEhwKGFRPT0xfQ0FMTF9TVEFURV9SRVNPTFZFRBAEEhsKF1RPT0xfQ0FMTF9TVEFURV9FWFBJUkVEEAViBnByb3RvMw", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
+  fileDesc("Ch90b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEg90b29sYnVzLnRvb2wudjEirgUKCFRvb2xDYWxsEg8KB2NhbGxfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIOCgZydW5faWQYAyABKAkSDQoFYWdlbnQYBCABKAkSDAoEdG9vbBgFIAEoCRIWCg5hcmd1bWVudHNfanNvbhgGIAEoCRItCgVzdGF0ZRgHIAEoDjIeLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbFN0YXRlEisKBnJlc3VsdBgIIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0Ei8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc3BhY2VfaWQYCyABKAkSEgoKbWVzc2FnZV9pZBgMIAEoCRINCgV0YWtlbhgNIAEoCBI2Cg5leGVjdXRpb25fdHlwZRgOIAEoDjIeLnRvb2xidXMudG9vbC52MS5FeGVjdXRpb25UeXBlEhoKEm91dHB1dF9zY2hlbWFfanNvbhgPIAEoCRIVCg1yZXNvbHZlZF9sYXRlGBAgASgIEhEKCXByaW5jaXBhbBgRIAEoCRInCgZlZmZlY3QYEiABKA4yFy50b29sYnVzLnRvb2wudjEuRWZmZWN0EjQKEHdhaXRfZXhwaXJlX3RpbWUYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2RlbGl2ZXJ5X2lkGBQgASgJEhkKEXdhdGNoZXJfcHJpbmNpcGFsGBUgASgJEhAKCGNhbmNlbGVkGBYgASgIEhEKCWNhbGxlZF9hcxgXIAEoCRITCgtjYW5jZWxlZF9ieRgYIAMoCSrCAQoNVG9vbENhbGxTdGF0ZRIfChtUT09MX0NBTExfU1RBVEVfVU5TUEVDSUZJRUQQABIbChdUT09MX0NBTExfU1RBVEVfU1RBUlRFRBABEhsKF1RPT0xfQ0FMTF9TVEFURV9XQUlUSU5HEAISGwoXVE9PTF9DQUxMX1NUQVRFX1BFTkRJTkcQAxIcChhUT09MX0NBTExfU1RBVEVfUkVTT0xWRUQQBBIbChdUT09MX0NBTExfU1RBVEVfRVhQSVJFRBAFYgZwcm90bzM", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
 
 /**
  * A call as it is recorded.
@@ -83,16 +83,16 @@ export type ToolCall = Message<"toolbus.tool.v1.ToolCall"> & {
   /**
    * When it was recorded.
    *
-   * @generated from field: google.protobuf.Timestamp created_at = 9;
+   * @generated from field: google.protobuf.Timestamp create_time = 9;
    */
-  createdAt?: Timestamp | undefined;
+  createTime?: Timestamp | undefined;
 
   /**
    * When results are refused; absent means never.
    *
-   * @generated from field: google.protobuf.Timestamp expires_at = 10;
+   * @generated from field: google.protobuf.Timestamp expire_time = 10;
    */
-  expiresAt?: Timestamp | undefined;
+  expireTime?: Timestamp | undefined;
 
   /**
    * The space that shows it; empty if none.
@@ -153,9 +153,9 @@ export type ToolCall = Message<"toolbus.tool.v1.ToolCall"> & {
   /**
    * Until when its caller waits in line; absent when nobody does.
    *
-   * @generated from field: google.protobuf.Timestamp waits_until = 19;
+   * @generated from field: google.protobuf.Timestamp wait_expire_time = 19;
    */
-  waitsUntil?: Timestamp | undefined;
+  waitExpireTime?: Timestamp | undefined;
 
   /**
    * The delivery by which a watcher has taken it; empty if none has.

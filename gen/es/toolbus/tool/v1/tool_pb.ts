@@ -437,7 +437,7 @@ export const ExecutionType = {
   UNSPECIFIED: 0,
 
   /**
-   * The client of the run; the run pauses in RUN_STATUS_REQUIRES_ACTION until it submits the output.
+   * The client of the run; the run pauses in RUN_STATE_REQUIRES_ACTION until it submits the output.
    *
    * @generated from enum value: EXECUTION_TYPE_FUNCTION = 1;
    */

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/worker/v1/worker.proto.
  */
 export const file_toolbus_worker_v1_worker: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sYnVzL3dvcmtlci92MS93b3JrZXIucHJvdG8SEXRvb2xidXMud29ya2VyLnYxItwCCgZXb3JrZXISDgoGc291cmNlGAEgASgJEgwKBGZpbGUYAiABKAkSLQoFc3RhdGUYAyABKA4yHi50b29sYnVzLndvcmtlci52MS5Xb3JrZXJTdGF0ZRISCgpwcm9jZXNzX2lkGAQgASgNEhAKCGluc3RhbmNlGAUgASgJEhcKD2NhbGxzX2luX2ZsaWdodBgGIAEoDRITCgtjYWxsc190b3RhbBgHIAEoBBIuCgpzdGFydGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgKIAEoCRIsCghyZXRyeV9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJZnVuY3Rpb25zGAwgAygJKrABCgtXb3JrZXJTdGF0ZRIcChhXT1JLRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIZChVXT1JLRVJfU1RBVEVfU1RBUlRJTkcQARIWChJXT1JLRVJfU1RBVEVfUkVBRFkQAhIZChVXT1JLRVJfU1RBVEVfU1RPUFBJTkcQAxIbChdXT1JLRVJfU1RBVEVfQkFDS0VEX09GRhAEEhgKFFdPUktFUl9TVEFURV9SRUZVU0VEEAViBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("Ch50b29sYnVzL3dvcmtlci92MS93b3JrZXIucHJvdG8SEXRvb2xidXMud29ya2VyLnYxIt8CCgZXb3JrZXISDgoGc291cmNlGAEgASgJEgwKBGZpbGUYAiABKAkSLQoFc3RhdGUYAyABKA4yHi50b29sYnVzLndvcmtlci52MS5Xb3JrZXJTdGF0ZRISCgpwcm9jZXNzX2lkGAQgASgNEhAKCGluc3RhbmNlGAUgASgJEhcKD2NhbGxzX2luX2ZsaWdodBgGIAEoDRITCgtjYWxsc190b3RhbBgHIAEoBBIuCgpzdGFydF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1sYXN0X3VzZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZyZWFzb24YCiABKAkSLgoKcmV0cnlfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJZnVuY3Rpb25zGAwgAygJKrABCgtXb3JrZXJTdGF0ZRIcChhXT1JLRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIZChVXT1JLRVJfU1RBVEVfU1RBUlRJTkcQARIWChJXT1JLRVJfU1RBVEVfUkVBRFkQAhIZChVXT1JLRVJfU1RBVEVfU1RPUFBJTkcQAxIbChdXT1JLRVJfU1RBVEVfQkFDS0VEX09GRhAEEhgKFFdPUktFUl9TVEFURV9SRUZVU0VEEAViBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * A worker, or a file that cannot become one.
@@ -74,16 +74,16 @@ export type Worker = Message<"toolbus.worker.v1.Worker"> & {
   /**
    * When its process was started.
    *
-   * @generated from field: google.protobuf.Timestamp started_at = 8;
+   * @generated from field: google.protobuf.Timestamp start_time = 8;
    */
-  startedAt?: Timestamp | undefined;
+  startTime?: Timestamp | undefined;
 
   /**
    * When it was last used.
    *
-   * @generated from field: google.protobuf.Timestamp last_used_at = 9;
+   * @generated from field: google.protobuf.Timestamp last_use_time = 9;
    */
-  lastUsedAt?: Timestamp | undefined;
+  lastUseTime?: Timestamp | undefined;
 
   /**
    * Why it is refused or backed off; empty otherwise.
@@ -95,9 +95,9 @@ export type Worker = Message<"toolbus.worker.v1.Worker"> & {
   /**
    * When it may be started again.
    *
-   * @generated from field: google.protobuf.Timestamp retry_at = 11;
+   * @generated from field: google.protobuf.Timestamp retry_time = 11;
    */
-  retryAt?: Timestamp | undefined;
+  retryTime?: Timestamp | undefined;
 
   /**
    * Functions that it offers.
@@ -149,7 +149,7 @@ export const WorkerState = {
   STOPPING: 3,
 
   /**
-   * It keeps crashing and is not started again before `retry_at`.
+   * It keeps crashing and is not started again before `retry_time`.
    *
    * @generated from enum value: WORKER_STATE_BACKED_OFF = 4;
    */

@@ -38,7 +38,7 @@ const (
 	AuditKind_AUDIT_KIND_BUILT AuditKind = 3
 	// A session's agent was switched.
 	AuditKind_AUDIT_KIND_SWITCHED AuditKind = 4
-	// Calls in flight were cancelled because a switch could not wait longer.
+	// Calls in flight were canceled because a switch could not wait longer.
 	AuditKind_AUDIT_KIND_SWITCH_TIMED_OUT AuditKind = 5
 	// An agent's context was taken down, or a connection to one of its sources.
 	AuditKind_AUDIT_KIND_TORN_DOWN AuditKind = 6
@@ -127,7 +127,7 @@ type AuditEvent struct {
 	// Position in the trail; grows, and serves to resume a watch.
 	Sequence uint64 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// When it was taken.
-	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// The service that took it.
 	Service string `protobuf:"bytes,3,opt,name=service,proto3" json:"service,omitempty"`
 	// What was decided.
@@ -187,9 +187,9 @@ func (x *AuditEvent) GetSequence() uint64 {
 	return 0
 }
 
-func (x *AuditEvent) GetTime() *timestamppb.Timestamp {
+func (x *AuditEvent) GetCreateTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Time
+		return x.CreateTime
 	}
 	return nil
 }
@@ -261,11 +261,12 @@ var File_toolbus_audit_v1_audit_proto protoreflect.FileDescriptor
 
 const file_toolbus_audit_v1_audit_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolbus/audit/v1/audit.proto\x12\x10toolbus.audit.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xca\x02\n" +
+	"\x1ctoolbus/audit/v1/audit.proto\x12\x10toolbus.audit.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd7\x02\n" +
 	"\n" +
 	"AuditEvent\x12\x1a\n" +
-	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12.\n" +
-	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
+	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12;\n" +
+	"\vcreate_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x12\x18\n" +
 	"\aservice\x18\x03 \x01(\tR\aservice\x12/\n" +
 	"\x04kind\x18\x04 \x01(\x0e2\x1b.toolbus.audit.v1.AuditKindR\x04kind\x12\x14\n" +
 	"\x05agent\x18\x05 \x01(\tR\x05agent\x12\x1d\n" +
@@ -316,7 +317,7 @@ var file_toolbus_audit_v1_audit_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 2: google.protobuf.Timestamp
 }
 var file_toolbus_audit_v1_audit_proto_depIdxs = []int32{
-	2, // 0: toolbus.audit.v1.AuditEvent.time:type_name -> google.protobuf.Timestamp
+	2, // 0: toolbus.audit.v1.AuditEvent.create_time:type_name -> google.protobuf.Timestamp
 	0, // 1: toolbus.audit.v1.AuditEvent.kind:type_name -> toolbus.audit.v1.AuditKind
 	2, // [2:2] is the sub-list for method output_type
 	2, // [2:2] is the sub-list for method input_type

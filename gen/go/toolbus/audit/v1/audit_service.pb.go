@@ -41,7 +41,7 @@ type AuditFilter struct {
 	// Run.
 	RunId string `protobuf:"bytes,6,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Events that were stored at this time or after it; a watch begins with the first of them.
-	Since         *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=since,proto3" json:"since,omitempty"`
+	StartTime     *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -118,9 +118,9 @@ func (x *AuditFilter) GetRunId() string {
 	return ""
 }
 
-func (x *AuditFilter) GetSince() *timestamppb.Timestamp {
+func (x *AuditFilter) GetStartTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Since
+		return x.StartTime
 	}
 	return nil
 }
@@ -349,7 +349,7 @@ var File_toolbus_audit_v1_audit_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_audit_v1_audit_service_proto_rawDesc = "" +
 	"\n" +
-	"$toolbus/audit/v1/audit_service.proto\x12\x10toolbus.audit.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/audit/v1/audit.proto\"\xec\x01\n" +
+	"$toolbus/audit/v1/audit_service.proto\x12\x10toolbus.audit.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/audit/v1/audit.proto\"\xf5\x01\n" +
 	"\vAuditFilter\x121\n" +
 	"\x05kinds\x18\x01 \x03(\x0e2\x1b.toolbus.audit.v1.AuditKindR\x05kinds\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x1d\n" +
@@ -357,8 +357,9 @@ const file_toolbus_audit_v1_audit_service_proto_rawDesc = "" +
 	"session_id\x18\x03 \x01(\tR\tsessionId\x12\x12\n" +
 	"\x04tool\x18\x04 \x01(\tR\x04tool\x12\x18\n" +
 	"\aservice\x18\x05 \x01(\tR\aservice\x12\x15\n" +
-	"\x06run_id\x18\x06 \x01(\tR\x05runId\x120\n" +
-	"\x05since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"o\n" +
+	"\x06run_id\x18\x06 \x01(\tR\x05runId\x129\n" +
+	"\n" +
+	"start_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\"o\n" +
 	"\x11WatchAuditRequest\x125\n" +
 	"\x06filter\x18\x01 \x01(\v2\x1d.toolbus.audit.v1.AuditFilterR\x06filter\x12#\n" +
 	"\rfrom_sequence\x18\x02 \x01(\x04R\ffromSequence\"H\n" +
@@ -403,7 +404,7 @@ var file_toolbus_audit_v1_audit_service_proto_goTypes = []any{
 }
 var file_toolbus_audit_v1_audit_service_proto_depIdxs = []int32{
 	5, // 0: toolbus.audit.v1.AuditFilter.kinds:type_name -> toolbus.audit.v1.AuditKind
-	6, // 1: toolbus.audit.v1.AuditFilter.since:type_name -> google.protobuf.Timestamp
+	6, // 1: toolbus.audit.v1.AuditFilter.start_time:type_name -> google.protobuf.Timestamp
 	0, // 2: toolbus.audit.v1.WatchAuditRequest.filter:type_name -> toolbus.audit.v1.AuditFilter
 	7, // 3: toolbus.audit.v1.WatchAuditResponse.event:type_name -> toolbus.audit.v1.AuditEvent
 	0, // 4: toolbus.audit.v1.ListAuditEventsRequest.filter:type_name -> toolbus.audit.v1.AuditFilter

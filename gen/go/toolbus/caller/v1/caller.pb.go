@@ -167,7 +167,7 @@ type CallerToolRequest struct {
 	// Arguments as JSON text, valid under the tool's schema.
 	ArgumentsJson string `protobuf:"bytes,5,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
 	// When the relay stops waiting.
-	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -237,9 +237,9 @@ func (x *CallerToolRequest) GetArgumentsJson() string {
 	return ""
 }
 
-func (x *CallerToolRequest) GetExpiresAt() *timestamppb.Timestamp {
+func (x *CallerToolRequest) GetExpireTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.ExpiresAt
+		return x.ExpireTime
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ type CallerToolCancellation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The request.
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// Why: `cancelled` when its run was cancelled or whoever made the call left, `deadline` when their time was over.
+	// Why: `canceled` when its run was canceled or whoever made the call left, `deadline` when their time was over.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -315,7 +315,7 @@ const file_toolbus_caller_v1_caller_proto_rawDesc = "" +
 	"\x11CallerDeclaration\x12'\n" +
 	"\tcaller_id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\bcallerId\x12>\n" +
-	"\x05tools\x18\x02 \x03(\v2\x1d.toolbus.caller.v1.CallerToolB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05tools\"\xdb\x01\n" +
+	"\x05tools\x18\x02 \x03(\v2\x1d.toolbus.caller.v1.CallerToolB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05tools\"\xdd\x01\n" +
 	"\x11CallerToolRequest\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1d\n" +
 	"\n" +
@@ -323,9 +323,9 @@ const file_toolbus_caller_v1_caller_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x03 \x01(\tR\tsessionId\x12\x12\n" +
 	"\x04tool\x18\x04 \x01(\tR\x04tool\x12%\n" +
-	"\x0earguments_json\x18\x05 \x01(\tR\rargumentsJson\x129\n" +
-	"\n" +
-	"expires_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\"O\n" +
+	"\x0earguments_json\x18\x05 \x01(\tR\rargumentsJson\x12;\n" +
+	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\"O\n" +
 	"\x16CallerToolCancellation\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x16\n" +
@@ -354,7 +354,7 @@ var file_toolbus_caller_v1_caller_proto_goTypes = []any{
 }
 var file_toolbus_caller_v1_caller_proto_depIdxs = []int32{
 	0, // 0: toolbus.caller.v1.CallerDeclaration.tools:type_name -> toolbus.caller.v1.CallerTool
-	4, // 1: toolbus.caller.v1.CallerToolRequest.expires_at:type_name -> google.protobuf.Timestamp
+	4, // 1: toolbus.caller.v1.CallerToolRequest.expire_time:type_name -> google.protobuf.Timestamp
 	2, // [2:2] is the sub-list for method output_type
 	2, // [2:2] is the sub-list for method input_type
 	2, // [2:2] is the sub-list for extension type_name

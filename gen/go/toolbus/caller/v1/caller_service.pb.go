@@ -189,7 +189,7 @@ type WatchCallerResponse struct {
 	//
 	//	*WatchCallerResponse_Attached
 	//	*WatchCallerResponse_Request
-	//	*WatchCallerResponse_Cancelled
+	//	*WatchCallerResponse_Canceled
 	Event         isWatchCallerResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -250,10 +250,10 @@ func (x *WatchCallerResponse) GetRequest() *CallerToolRequest {
 	return nil
 }
 
-func (x *WatchCallerResponse) GetCancelled() *CallerToolCancellation {
+func (x *WatchCallerResponse) GetCanceled() *CallerToolCancellation {
 	if x != nil {
-		if x, ok := x.Event.(*WatchCallerResponse_Cancelled); ok {
-			return x.Cancelled
+		if x, ok := x.Event.(*WatchCallerResponse_Canceled); ok {
+			return x.Canceled
 		}
 	}
 	return nil
@@ -273,16 +273,16 @@ type WatchCallerResponse_Request struct {
 	Request *CallerToolRequest `protobuf:"bytes,2,opt,name=request,proto3,oneof"`
 }
 
-type WatchCallerResponse_Cancelled struct {
-	// A request that was sent is cancelled.
-	Cancelled *CallerToolCancellation `protobuf:"bytes,3,opt,name=cancelled,proto3,oneof"`
+type WatchCallerResponse_Canceled struct {
+	// A request that was sent is canceled.
+	Canceled *CallerToolCancellation `protobuf:"bytes,3,opt,name=canceled,proto3,oneof"`
 }
 
 func (*WatchCallerResponse_Attached) isWatchCallerResponse_Event() {}
 
 func (*WatchCallerResponse_Request) isWatchCallerResponse_Event() {}
 
-func (*WatchCallerResponse_Cancelled) isWatchCallerResponse_Event() {}
+func (*WatchCallerResponse_Canceled) isWatchCallerResponse_Event() {}
 
 // The caller's stream is open.
 type CallerAttached struct {
@@ -573,11 +573,11 @@ const file_toolbus_caller_v1_caller_service_proto_rawDesc = "" +
 	"\x12WatchCallerRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12,\n" +
-	"\x12reconnect_grace_ms\x18\x02 \x01(\rR\x10reconnectGraceMs\"\xec\x01\n" +
+	"\x12reconnect_grace_ms\x18\x02 \x01(\rR\x10reconnectGraceMs\"\xea\x01\n" +
 	"\x13WatchCallerResponse\x12?\n" +
 	"\battached\x18\x01 \x01(\v2!.toolbus.caller.v1.CallerAttachedH\x00R\battached\x12@\n" +
-	"\arequest\x18\x02 \x01(\v2$.toolbus.caller.v1.CallerToolRequestH\x00R\arequest\x12I\n" +
-	"\tcancelled\x18\x03 \x01(\v2).toolbus.caller.v1.CallerToolCancellationH\x00R\tcancelledB\a\n" +
+	"\arequest\x18\x02 \x01(\v2$.toolbus.caller.v1.CallerToolRequestH\x00R\arequest\x12G\n" +
+	"\bcanceled\x18\x03 \x01(\v2).toolbus.caller.v1.CallerToolCancellationH\x00R\bcanceledB\a\n" +
 	"\x05event\"L\n" +
 	"\x0eCallerAttached\x12\x1d\n" +
 	"\n" +
@@ -637,7 +637,7 @@ var file_toolbus_caller_v1_caller_service_proto_depIdxs = []int32{
 	9,  // 0: toolbus.caller.v1.DeclareToolsRequest.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
 	4,  // 1: toolbus.caller.v1.WatchCallerResponse.attached:type_name -> toolbus.caller.v1.CallerAttached
 	10, // 2: toolbus.caller.v1.WatchCallerResponse.request:type_name -> toolbus.caller.v1.CallerToolRequest
-	11, // 3: toolbus.caller.v1.WatchCallerResponse.cancelled:type_name -> toolbus.caller.v1.CallerToolCancellation
+	11, // 3: toolbus.caller.v1.WatchCallerResponse.canceled:type_name -> toolbus.caller.v1.CallerToolCancellation
 	9,  // 4: toolbus.caller.v1.GetDeclarationResponse.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
 	0,  // 5: toolbus.caller.v1.CallerService.DeclareTools:input_type -> toolbus.caller.v1.DeclareToolsRequest
 	2,  // 6: toolbus.caller.v1.CallerService.WatchCaller:input_type -> toolbus.caller.v1.WatchCallerRequest
@@ -663,7 +663,7 @@ func file_toolbus_caller_v1_caller_service_proto_init() {
 	file_toolbus_caller_v1_caller_service_proto_msgTypes[3].OneofWrappers = []any{
 		(*WatchCallerResponse_Attached)(nil),
 		(*WatchCallerResponse_Request)(nil),
-		(*WatchCallerResponse_Cancelled)(nil),
+		(*WatchCallerResponse_Canceled)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -26,59 +26,59 @@ const (
 )
 
 // A server's light.
-type Health int32
+type HealthState int32
 
 const (
 	// Not known yet.
-	Health_HEALTH_UNSPECIFIED Health = 0
+	HealthState_HEALTH_STATE_UNSPECIFIED HealthState = 0
 	// Answered within one second.
-	Health_HEALTH_GREEN Health = 1
+	HealthState_HEALTH_STATE_GREEN HealthState = 1
 	// Slower, or one miss.
-	Health_HEALTH_YELLOW Health = 2
+	HealthState_HEALTH_STATE_YELLOW HealthState = 2
 	// Two misses, or disconnected.
-	Health_HEALTH_RED Health = 3
+	HealthState_HEALTH_STATE_RED HealthState = 3
 )
 
-// Enum value maps for Health.
+// Enum value maps for HealthState.
 var (
-	Health_name = map[int32]string{
-		0: "HEALTH_UNSPECIFIED",
-		1: "HEALTH_GREEN",
-		2: "HEALTH_YELLOW",
-		3: "HEALTH_RED",
+	HealthState_name = map[int32]string{
+		0: "HEALTH_STATE_UNSPECIFIED",
+		1: "HEALTH_STATE_GREEN",
+		2: "HEALTH_STATE_YELLOW",
+		3: "HEALTH_STATE_RED",
 	}
-	Health_value = map[string]int32{
-		"HEALTH_UNSPECIFIED": 0,
-		"HEALTH_GREEN":       1,
-		"HEALTH_YELLOW":      2,
-		"HEALTH_RED":         3,
+	HealthState_value = map[string]int32{
+		"HEALTH_STATE_UNSPECIFIED": 0,
+		"HEALTH_STATE_GREEN":       1,
+		"HEALTH_STATE_YELLOW":      2,
+		"HEALTH_STATE_RED":         3,
 	}
 )
 
-func (x Health) Enum() *Health {
-	p := new(Health)
+func (x HealthState) Enum() *HealthState {
+	p := new(HealthState)
 	*p = x
 	return p
 }
 
-func (x Health) String() string {
+func (x HealthState) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (Health) Descriptor() protoreflect.EnumDescriptor {
+func (HealthState) Descriptor() protoreflect.EnumDescriptor {
 	return file_toolbus_mcp_v1_mcp_server_proto_enumTypes[0].Descriptor()
 }
 
-func (Health) Type() protoreflect.EnumType {
+func (HealthState) Type() protoreflect.EnumType {
 	return &file_toolbus_mcp_v1_mcp_server_proto_enumTypes[0]
 }
 
-func (x Health) Number() protoreflect.EnumNumber {
+func (x HealthState) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use Health.Descriptor instead.
-func (Health) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use HealthState.Descriptor instead.
+func (HealthState) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{0}
 }
 
@@ -283,7 +283,7 @@ type McpServerStatus struct {
 	// The agent that it belongs to; empty if shared globally.
 	Agent string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
 	// Its light.
-	Health Health `protobuf:"varint,4,opt,name=health,proto3,enum=toolbus.mcp.v1.Health" json:"health,omitempty"`
+	Health HealthState `protobuf:"varint,4,opt,name=health,proto3,enum=toolbus.mcp.v1.HealthState" json:"health,omitempty"`
 	// How long the last answer took, in milliseconds.
 	LatencyMs uint32 `protobuf:"varint,5,opt,name=latency_ms,json=latencyMs,proto3" json:"latency_ms,omitempty"`
 	// Why it is not green; empty when it is.
@@ -295,7 +295,7 @@ type McpServerStatus struct {
 	// The bridge that holds the connection.
 	Instance string `protobuf:"bytes,9,opt,name=instance,proto3" json:"instance,omitempty"`
 	// When this was found.
-	CheckedAt     *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=checked_at,json=checkedAt,proto3" json:"checked_at,omitempty"`
+	CheckTime     *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=check_time,json=checkTime,proto3" json:"check_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -351,11 +351,11 @@ func (x *McpServerStatus) GetAgent() string {
 	return ""
 }
 
-func (x *McpServerStatus) GetHealth() Health {
+func (x *McpServerStatus) GetHealth() HealthState {
 	if x != nil {
 		return x.Health
 	}
-	return Health_HEALTH_UNSPECIFIED
+	return HealthState_HEALTH_STATE_UNSPECIFIED
 }
 
 func (x *McpServerStatus) GetLatencyMs() uint32 {
@@ -393,9 +393,9 @@ func (x *McpServerStatus) GetInstance() string {
 	return ""
 }
 
-func (x *McpServerStatus) GetCheckedAt() *timestamppb.Timestamp {
+func (x *McpServerStatus) GetCheckTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.CheckedAt
+		return x.CheckTime
 	}
 	return nil
 }
@@ -428,13 +428,13 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd9\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xde\x02\n" +
 	"\x0fMcpServerStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n" +
-	"\x05agent\x18\x03 \x01(\tR\x05agent\x12.\n" +
-	"\x06health\x18\x04 \x01(\x0e2\x16.toolbus.mcp.v1.HealthR\x06health\x12\x1d\n" +
+	"\x05agent\x18\x03 \x01(\tR\x05agent\x123\n" +
+	"\x06health\x18\x04 \x01(\x0e2\x1b.toolbus.mcp.v1.HealthStateR\x06health\x12\x1d\n" +
 	"\n" +
 	"latency_ms\x18\x05 \x01(\rR\tlatencyMs\x12\x16\n" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x14\n" +
@@ -442,14 +442,13 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\x10protocol_version\x18\b \x01(\tR\x0fprotocolVersion\x12\x1a\n" +
 	"\binstance\x18\t \x01(\tR\binstance\x129\n" +
 	"\n" +
-	"checked_at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\tcheckedAt*U\n" +
-	"\x06Health\x12\x16\n" +
-	"\x12HEALTH_UNSPECIFIED\x10\x00\x12\x10\n" +
-	"\fHEALTH_GREEN\x10\x01\x12\x11\n" +
-	"\rHEALTH_YELLOW\x10\x02\x12\x0e\n" +
-	"\n" +
-	"HEALTH_RED\x10\x03B\xa7\x01\n" +
+	"check_time\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\tcheckTime*r\n" +
+	"\vHealthState\x12\x1c\n" +
+	"\x18HEALTH_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12HEALTH_STATE_GREEN\x10\x01\x12\x17\n" +
+	"\x13HEALTH_STATE_YELLOW\x10\x02\x12\x14\n" +
+	"\x10HEALTH_STATE_RED\x10\x03B\xa7\x01\n" +
 	"\x12com.toolbus.mcp.v1B\x0eMcpServerProtoP\x01Z'toolbus.dev/gen/go/toolbus/mcp/v1;mcpv1\xa2\x02\x03TMX\xaa\x02\x0eToolbus.Mcp.V1\xca\x02\x0eToolbus\\Mcp\\V1\xe2\x02\x1aToolbus\\Mcp\\V1\\GPBMetadata\xea\x02\x10Toolbus::Mcp::V1b\x06proto3"
 
 var (
@@ -467,7 +466,7 @@ func file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP() []byte {
 var file_toolbus_mcp_v1_mcp_server_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_toolbus_mcp_v1_mcp_server_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_toolbus_mcp_v1_mcp_server_proto_goTypes = []any{
-	(Health)(0),                   // 0: toolbus.mcp.v1.Health
+	(HealthState)(0),              // 0: toolbus.mcp.v1.HealthState
 	(*HealthCheck)(nil),           // 1: toolbus.mcp.v1.HealthCheck
 	(*McpServer)(nil),             // 2: toolbus.mcp.v1.McpServer
 	(*McpServerStatus)(nil),       // 3: toolbus.mcp.v1.McpServerStatus
@@ -479,8 +478,8 @@ var file_toolbus_mcp_v1_mcp_server_proto_depIdxs = []int32{
 	4, // 0: toolbus.mcp.v1.McpServer.env:type_name -> toolbus.mcp.v1.McpServer.EnvEntry
 	5, // 1: toolbus.mcp.v1.McpServer.headers:type_name -> toolbus.mcp.v1.McpServer.HeadersEntry
 	1, // 2: toolbus.mcp.v1.McpServer.health_check:type_name -> toolbus.mcp.v1.HealthCheck
-	0, // 3: toolbus.mcp.v1.McpServerStatus.health:type_name -> toolbus.mcp.v1.Health
-	6, // 4: toolbus.mcp.v1.McpServerStatus.checked_at:type_name -> google.protobuf.Timestamp
+	0, // 3: toolbus.mcp.v1.McpServerStatus.health:type_name -> toolbus.mcp.v1.HealthState
+	6, // 4: toolbus.mcp.v1.McpServerStatus.check_time:type_name -> google.protobuf.Timestamp
 	5, // [5:5] is the sub-list for method output_type
 	5, // [5:5] is the sub-list for method input_type
 	5, // [5:5] is the sub-list for extension type_name

@@ -28,75 +28,75 @@ const (
 )
 
 // Where a run stands.
-type RunStatus int32
+type RunState int32
 
 const (
 	// Not set.
-	RunStatus_RUN_STATUS_UNSPECIFIED RunStatus = 0
+	RunState_RUN_STATE_UNSPECIFIED RunState = 0
 	// Accepted and stored; waits for its turn.
-	RunStatus_RUN_STATUS_QUEUED RunStatus = 1
+	RunState_RUN_STATE_QUEUED RunState = 1
 	// A process works on it.
-	RunStatus_RUN_STATUS_IN_PROGRESS RunStatus = 2
+	RunState_RUN_STATE_IN_PROGRESS RunState = 2
 	// Parked: waits for outputs of function tools.
-	RunStatus_RUN_STATUS_REQUIRES_ACTION RunStatus = 3
+	RunState_RUN_STATE_REQUIRES_ACTION RunState = 3
 	// Ended with a final answer.
-	RunStatus_RUN_STATUS_COMPLETED RunStatus = 4
+	RunState_RUN_STATE_COMPLETED RunState = 4
 	// Ended by a limit; the reason says which.
-	RunStatus_RUN_STATUS_INCOMPLETE RunStatus = 5
+	RunState_RUN_STATE_INCOMPLETE RunState = 5
 	// Ended by an error.
-	RunStatus_RUN_STATUS_FAILED RunStatus = 6
+	RunState_RUN_STATE_FAILED RunState = 6
 	// Ended by cancellation.
-	RunStatus_RUN_STATUS_CANCELLED RunStatus = 7
+	RunState_RUN_STATE_CANCELED RunState = 7
 )
 
-// Enum value maps for RunStatus.
+// Enum value maps for RunState.
 var (
-	RunStatus_name = map[int32]string{
-		0: "RUN_STATUS_UNSPECIFIED",
-		1: "RUN_STATUS_QUEUED",
-		2: "RUN_STATUS_IN_PROGRESS",
-		3: "RUN_STATUS_REQUIRES_ACTION",
-		4: "RUN_STATUS_COMPLETED",
-		5: "RUN_STATUS_INCOMPLETE",
-		6: "RUN_STATUS_FAILED",
-		7: "RUN_STATUS_CANCELLED",
+	RunState_name = map[int32]string{
+		0: "RUN_STATE_UNSPECIFIED",
+		1: "RUN_STATE_QUEUED",
+		2: "RUN_STATE_IN_PROGRESS",
+		3: "RUN_STATE_REQUIRES_ACTION",
+		4: "RUN_STATE_COMPLETED",
+		5: "RUN_STATE_INCOMPLETE",
+		6: "RUN_STATE_FAILED",
+		7: "RUN_STATE_CANCELED",
 	}
-	RunStatus_value = map[string]int32{
-		"RUN_STATUS_UNSPECIFIED":     0,
-		"RUN_STATUS_QUEUED":          1,
-		"RUN_STATUS_IN_PROGRESS":     2,
-		"RUN_STATUS_REQUIRES_ACTION": 3,
-		"RUN_STATUS_COMPLETED":       4,
-		"RUN_STATUS_INCOMPLETE":      5,
-		"RUN_STATUS_FAILED":          6,
-		"RUN_STATUS_CANCELLED":       7,
+	RunState_value = map[string]int32{
+		"RUN_STATE_UNSPECIFIED":     0,
+		"RUN_STATE_QUEUED":          1,
+		"RUN_STATE_IN_PROGRESS":     2,
+		"RUN_STATE_REQUIRES_ACTION": 3,
+		"RUN_STATE_COMPLETED":       4,
+		"RUN_STATE_INCOMPLETE":      5,
+		"RUN_STATE_FAILED":          6,
+		"RUN_STATE_CANCELED":        7,
 	}
 )
 
-func (x RunStatus) Enum() *RunStatus {
-	p := new(RunStatus)
+func (x RunState) Enum() *RunState {
+	p := new(RunState)
 	*p = x
 	return p
 }
 
-func (x RunStatus) String() string {
+func (x RunState) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (RunStatus) Descriptor() protoreflect.EnumDescriptor {
+func (RunState) Descriptor() protoreflect.EnumDescriptor {
 	return file_toolbus_run_v1_run_proto_enumTypes[0].Descriptor()
 }
 
-func (RunStatus) Type() protoreflect.EnumType {
+func (RunState) Type() protoreflect.EnumType {
 	return &file_toolbus_run_v1_run_proto_enumTypes[0]
 }
 
-func (x RunStatus) Number() protoreflect.EnumNumber {
+func (x RunState) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use RunStatus.Descriptor instead.
-func (RunStatus) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use RunState.Descriptor instead.
+func (RunState) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{0}
 }
 
@@ -968,7 +968,7 @@ type Run struct {
 	// The agent that it runs with.
 	Agent string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
 	// Where it stands.
-	Status RunStatus `protobuf:"varint,4,opt,name=status,proto3,enum=toolbus.run.v1.RunStatus" json:"status,omitempty"`
+	State RunState `protobuf:"varint,4,opt,name=state,proto3,enum=toolbus.run.v1.RunState" json:"state,omitempty"`
 	// Why it ended, for example `final_answer`, `max_turns`, `deadline`, `tool_choice_unmet`, `empty_answer`, `skipped`; empty while it goes on.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The error's text, if it failed.
@@ -984,9 +984,9 @@ type Run struct {
 	// Tokens used so far.
 	Usage *Usage `protobuf:"bytes,11,opt,name=usage,proto3" json:"usage,omitempty"`
 	// When it was accepted.
-	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When it ended; absent while it goes on.
-	EndedAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// Sequence of the last stored event.
 	LastSequence uint32 `protobuf:"varint,14,opt,name=last_sequence,json=lastSequence,proto3" json:"last_sequence,omitempty"`
 	// The call that it answers, if an agent started it by calling a sub-agent.
@@ -1052,11 +1052,11 @@ func (x *Run) GetAgent() string {
 	return ""
 }
 
-func (x *Run) GetStatus() RunStatus {
+func (x *Run) GetState() RunState {
 	if x != nil {
-		return x.Status
+		return x.State
 	}
-	return RunStatus_RUN_STATUS_UNSPECIFIED
+	return RunState_RUN_STATE_UNSPECIFIED
 }
 
 func (x *Run) GetReason() string {
@@ -1108,16 +1108,16 @@ func (x *Run) GetUsage() *Usage {
 	return nil
 }
 
-func (x *Run) GetCreatedAt() *timestamppb.Timestamp {
+func (x *Run) GetCreateTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.CreatedAt
+		return x.CreateTime
 	}
 	return nil
 }
 
-func (x *Run) GetEndedAt() *timestamppb.Timestamp {
+func (x *Run) GetEndTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.EndedAt
+		return x.EndTime
 	}
 	return nil
 }
@@ -1298,13 +1298,13 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\aRunFork\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1f\n" +
 	"\vat_sequence\x18\x02 \x01(\rR\n" +
-	"atSequence\"\xcc\x05\n" +
+	"atSequence\"\xcb\x05\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n" +
-	"\x05agent\x18\x03 \x01(\tR\x05agent\x121\n" +
-	"\x06status\x18\x04 \x01(\x0e2\x19.toolbus.run.v1.RunStatusR\x06status\x12\x16\n" +
+	"\x05agent\x18\x03 \x01(\tR\x05agent\x12.\n" +
+	"\x05state\x18\x04 \x01(\x0e2\x18.toolbus.run.v1.RunStateR\x05state\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05error\x18\x06 \x01(\tR\x05error\x12*\n" +
 	"\x05items\x18\a \x03(\v2\x14.toolbus.run.v1.ItemR\x05items\x12\x1f\n" +
@@ -1313,10 +1313,10 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x0erequired_calls\x18\t \x03(\v2\x1c.toolbus.run.v1.FunctionCallR\rrequiredCalls\x12\x14\n" +
 	"\x05turns\x18\n" +
 	" \x01(\rR\x05turns\x12+\n" +
-	"\x05usage\x18\v \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\x129\n" +
-	"\n" +
-	"created_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x125\n" +
-	"\bended_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x12#\n" +
+	"\x05usage\x18\v \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\x12;\n" +
+	"\vcreate_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x125\n" +
+	"\bend_time\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12#\n" +
 	"\rlast_sequence\x18\x0e \x01(\rR\flastSequence\x121\n" +
 	"\x06parent\x18\x0f \x01(\v2\x19.toolbus.run.v1.RunParentR\x06parent\x12+\n" +
 	"\x04fork\x18\x10 \x01(\v2\x17.toolbus.run.v1.RunForkR\x04fork\x12\x1d\n" +
@@ -1329,16 +1329,16 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x06deltas\x18\x03 \x01(\rR\x06deltas\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x1f\n" +
 	"\vfirst_delta\x18\x05 \x01(\rR\n" +
-	"firstDelta*\xe0\x01\n" +
-	"\tRunStatus\x12\x1a\n" +
-	"\x16RUN_STATUS_UNSPECIFIED\x10\x00\x12\x15\n" +
-	"\x11RUN_STATUS_QUEUED\x10\x01\x12\x1a\n" +
-	"\x16RUN_STATUS_IN_PROGRESS\x10\x02\x12\x1e\n" +
-	"\x1aRUN_STATUS_REQUIRES_ACTION\x10\x03\x12\x18\n" +
-	"\x14RUN_STATUS_COMPLETED\x10\x04\x12\x19\n" +
-	"\x15RUN_STATUS_INCOMPLETE\x10\x05\x12\x15\n" +
-	"\x11RUN_STATUS_FAILED\x10\x06\x12\x18\n" +
-	"\x14RUN_STATUS_CANCELLED\x10\a*S\n" +
+	"firstDelta*\xd6\x01\n" +
+	"\bRunState\x12\x19\n" +
+	"\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10RUN_STATE_QUEUED\x10\x01\x12\x19\n" +
+	"\x15RUN_STATE_IN_PROGRESS\x10\x02\x12\x1d\n" +
+	"\x19RUN_STATE_REQUIRES_ACTION\x10\x03\x12\x17\n" +
+	"\x13RUN_STATE_COMPLETED\x10\x04\x12\x18\n" +
+	"\x14RUN_STATE_INCOMPLETE\x10\x05\x12\x14\n" +
+	"\x10RUN_STATE_FAILED\x10\x06\x12\x16\n" +
+	"\x12RUN_STATE_CANCELED\x10\a*S\n" +
 	"\aRunMode\x12\x18\n" +
 	"\x14RUN_MODE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10RUN_MODE_AGENTIC\x10\x01\x12\x18\n" +
@@ -1365,7 +1365,7 @@ func file_toolbus_run_v1_run_proto_rawDescGZIP() []byte {
 var file_toolbus_run_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_toolbus_run_v1_run_proto_goTypes = []any{
-	(RunStatus)(0),                // 0: toolbus.run.v1.RunStatus
+	(RunState)(0),                 // 0: toolbus.run.v1.RunState
 	(RunMode)(0),                  // 1: toolbus.run.v1.RunMode
 	(Role)(0),                     // 2: toolbus.run.v1.Role
 	(*Message)(nil),               // 3: toolbus.run.v1.Message
@@ -1396,12 +1396,12 @@ var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	16, // 7: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.tool.v1.Tool
 	1,  // 8: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
 	17, // 9: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
-	0,  // 10: toolbus.run.v1.Run.status:type_name -> toolbus.run.v1.RunStatus
+	0,  // 10: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
 	7,  // 11: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
 	4,  // 12: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
 	10, // 13: toolbus.run.v1.Run.usage:type_name -> toolbus.run.v1.Usage
-	18, // 14: toolbus.run.v1.Run.created_at:type_name -> google.protobuf.Timestamp
-	18, // 15: toolbus.run.v1.Run.ended_at:type_name -> google.protobuf.Timestamp
+	18, // 14: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
+	18, // 15: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
 	11, // 16: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
 	12, // 17: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
 	14, // 18: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint

@@ -704,8 +704,8 @@ func (x *CancelRequested) GetReason() string {
 // The run ended. Nothing follows.
 type RunEnded struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How: completed, incomplete, failed or cancelled.
-	Status RunStatus `protobuf:"varint,1,opt,name=status,proto3,enum=toolbus.run.v1.RunStatus" json:"status,omitempty"`
+	// How: completed, incomplete, failed or canceled.
+	State RunState `protobuf:"varint,1,opt,name=state,proto3,enum=toolbus.run.v1.RunState" json:"state,omitempty"`
 	// Why.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The error's text, if it failed.
@@ -746,11 +746,11 @@ func (*RunEnded) Descriptor() ([]byte, []int) {
 	return file_toolbus_run_v1_run_event_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *RunEnded) GetStatus() RunStatus {
+func (x *RunEnded) GetState() RunState {
 	if x != nil {
-		return x.Status
+		return x.State
 	}
-	return RunStatus_RUN_STATUS_UNSPECIFIED
+	return RunState_RUN_STATE_UNSPECIFIED
 }
 
 func (x *RunEnded) GetReason() string {
@@ -901,7 +901,7 @@ type RunEvent struct {
 	// Position in the run, contiguous from 0.
 	Sequence uint32 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// When it was written.
-	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// The claim under which it was written; 0 for events that need none.
 	Epoch uint32 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// The event.
@@ -970,9 +970,9 @@ func (x *RunEvent) GetSequence() uint32 {
 	return 0
 }
 
-func (x *RunEvent) GetTime() *timestamppb.Timestamp {
+func (x *RunEvent) GetCreateTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Time
+		return x.CreateTime
 	}
 	return nil
 }
@@ -1670,9 +1670,9 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\bspace_id\x18\x05 \x01(\tR\aspaceId\"G\n" +
 	"\x0fCancelRequested\x12\x1c\n" +
 	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x8c\x01\n" +
-	"\bRunEnded\x121\n" +
-	"\x06status\x18\x01 \x01(\x0e2\x19.toolbus.run.v1.RunStatusR\x06status\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x89\x01\n" +
+	"\bRunEnded\x12.\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x18.toolbus.run.v1.RunStateR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12\x1f\n" +
 	"\voutput_text\x18\x04 \x01(\tR\n" +
@@ -1684,11 +1684,12 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\x10ContextCompacted\x12'\n" +
 	"\x0fbefore_sequence\x18\x01 \x01(\rR\x0ebeforeSequence\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12+\n" +
-	"\x05usage\x18\x03 \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\"\xe2\a\n" +
+	"\x05usage\x18\x03 \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\"\xef\a\n" +
 	"\bRunEvent\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
-	"\bsequence\x18\x02 \x01(\rR\bsequence\x12.\n" +
-	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
+	"\bsequence\x18\x02 \x01(\rR\bsequence\x12;\n" +
+	"\vcreate_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\rR\x05epoch\x129\n" +
 	"\baccepted\x18\x05 \x01(\v2\x1b.toolbus.run.v1.RunAcceptedH\x00R\baccepted\x126\n" +
 	"\aclaimed\x18\x06 \x01(\v2\x1a.toolbus.run.v1.RunClaimedH\x00R\aclaimed\x12F\n" +
@@ -1775,7 +1776,7 @@ var file_toolbus_run_v1_run_event_proto_goTypes = []any{
 	(*v1.ToolResult)(nil),         // 24: toolbus.tool.v1.ToolResult
 	(*FunctionCall)(nil),          // 25: toolbus.run.v1.FunctionCall
 	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
-	(RunStatus)(0),                // 27: toolbus.run.v1.RunStatus
+	(RunState)(0),                 // 27: toolbus.run.v1.RunState
 	(*TextCheckpoint)(nil),        // 28: toolbus.run.v1.TextCheckpoint
 	(*v1.ToolProgress)(nil),       // 29: toolbus.tool.v1.ToolProgress
 	(*v1.ToolLog)(nil),            // 30: toolbus.tool.v1.ToolLog
@@ -1792,10 +1793,10 @@ var file_toolbus_run_v1_run_event_proto_depIdxs = []int32{
 	24, // 8: toolbus.run.v1.CallFinished.result:type_name -> toolbus.tool.v1.ToolResult
 	25, // 9: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
 	26, // 10: toolbus.run.v1.RunParked.deadline:type_name -> google.protobuf.Timestamp
-	27, // 11: toolbus.run.v1.RunEnded.status:type_name -> toolbus.run.v1.RunStatus
+	27, // 11: toolbus.run.v1.RunEnded.state:type_name -> toolbus.run.v1.RunState
 	18, // 12: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
 	22, // 13: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.run.v1.Usage
-	26, // 14: toolbus.run.v1.RunEvent.time:type_name -> google.protobuf.Timestamp
+	26, // 14: toolbus.run.v1.RunEvent.create_time:type_name -> google.protobuf.Timestamp
 	0,  // 15: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
 	1,  // 16: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
 	2,  // 17: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted

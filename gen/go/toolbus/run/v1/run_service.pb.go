@@ -262,7 +262,7 @@ type ListRunsRequest struct {
 	// Only runs of this session; empty for all.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// Only runs in these states; empty for all.
-	Statuses []RunStatus `protobuf:"varint,2,rep,packed,name=statuses,proto3,enum=toolbus.run.v1.RunStatus" json:"statuses,omitempty"`
+	States []RunState `protobuf:"varint,2,rep,packed,name=states,proto3,enum=toolbus.run.v1.RunState" json:"states,omitempty"`
 	// At most so many; 0 means 100.
 	PageSize uint32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where to go on, from the previous answer.
@@ -308,9 +308,9 @@ func (x *ListRunsRequest) GetSessionId() string {
 	return ""
 }
 
-func (x *ListRunsRequest) GetStatuses() []RunStatus {
+func (x *ListRunsRequest) GetStates() []RunState {
 	if x != nil {
-		return x.Statuses
+		return x.States
 	}
 	return nil
 }
@@ -970,11 +970,11 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\rGetRunRequest\x123\n" +
 	"\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\"7\n" +
 	"\x0eGetRunResponse\x12%\n" +
-	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"\xcb\x01\n" +
+	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"\xc6\x01\n" +
 	"\x0fListRunsRequest\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x125\n" +
-	"\bstatuses\x18\x02 \x03(\x0e2\x19.toolbus.run.v1.RunStatusR\bstatuses\x12%\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x120\n" +
+	"\x06states\x18\x02 \x03(\x0e2\x18.toolbus.run.v1.RunStateR\x06states\x12%\n" +
 	"\tpage_size\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\"c\n" +
@@ -1057,7 +1057,7 @@ var file_toolbus_run_v1_run_service_proto_goTypes = []any{
 	(*Item)(nil),                  // 15: toolbus.run.v1.Item
 	(*RunOptions)(nil),            // 16: toolbus.run.v1.RunOptions
 	(*Run)(nil),                   // 17: toolbus.run.v1.Run
-	(RunStatus)(0),                // 18: toolbus.run.v1.RunStatus
+	(RunState)(0),                 // 18: toolbus.run.v1.RunState
 	(*RunEvent)(nil),              // 19: toolbus.run.v1.RunEvent
 	(*RunDelta)(nil),              // 20: toolbus.run.v1.RunDelta
 	(*RunReset)(nil),              // 21: toolbus.run.v1.RunReset
@@ -1068,7 +1068,7 @@ var file_toolbus_run_v1_run_service_proto_depIdxs = []int32{
 	16, // 1: toolbus.run.v1.CreateRunRequest.options:type_name -> toolbus.run.v1.RunOptions
 	17, // 2: toolbus.run.v1.CreateRunResponse.run:type_name -> toolbus.run.v1.Run
 	17, // 3: toolbus.run.v1.GetRunResponse.run:type_name -> toolbus.run.v1.Run
-	18, // 4: toolbus.run.v1.ListRunsRequest.statuses:type_name -> toolbus.run.v1.RunStatus
+	18, // 4: toolbus.run.v1.ListRunsRequest.states:type_name -> toolbus.run.v1.RunState
 	17, // 5: toolbus.run.v1.ListRunsResponse.runs:type_name -> toolbus.run.v1.Run
 	7,  // 6: toolbus.run.v1.WatchRunRequest.after_delta:type_name -> toolbus.run.v1.DeltaCursor
 	19, // 7: toolbus.run.v1.WatchRunResponse.event:type_name -> toolbus.run.v1.RunEvent

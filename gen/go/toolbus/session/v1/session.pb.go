@@ -103,11 +103,11 @@ type Session struct {
 	// The authenticated principal that opened it and owns it.
 	Principal string `protobuf:"bytes,5,opt,name=principal,proto3" json:"principal,omitempty"`
 	// When it was opened.
-	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// The agent that a switch under way makes the active one; empty in a session that is being closed, and without a switch.
 	NextAgent string `protobuf:"bytes,7,opt,name=next_agent,json=nextAgent,proto3" json:"next_agent,omitempty"`
 	// Until when calls in flight may go on while the session drains.
-	DrainUntil *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=drain_until,json=drainUntil,proto3" json:"drain_until,omitempty"`
+	DrainExpireTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=drain_expire_time,json=drainExpireTime,proto3" json:"drain_expire_time,omitempty"`
 	// The router that takes the session through a switch or its closing; empty without one.
 	Holder        string `protobuf:"bytes,9,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -179,9 +179,9 @@ func (x *Session) GetPrincipal() string {
 	return ""
 }
 
-func (x *Session) GetCreatedAt() *timestamppb.Timestamp {
+func (x *Session) GetCreateTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.CreatedAt
+		return x.CreateTime
 	}
 	return nil
 }
@@ -193,9 +193,9 @@ func (x *Session) GetNextAgent() string {
 	return ""
 }
 
-func (x *Session) GetDrainUntil() *timestamppb.Timestamp {
+func (x *Session) GetDrainExpireTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.DrainUntil
+		return x.DrainExpireTime
 	}
 	return nil
 }
@@ -211,19 +211,18 @@ var File_toolbus_session_v1_session_proto protoreflect.FileDescriptor
 
 const file_toolbus_session_v1_session_proto_rawDesc = "" +
 	"\n" +
-	" toolbus/session/v1/session.proto\x12\x12toolbus.session.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdb\x02\n" +
+	" toolbus/session/v1/session.proto\x12\x12toolbus.session.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe8\x02\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12%\n" +
 	"\x0eagent_revision\x18\x03 \x01(\rR\ragentRevision\x126\n" +
 	"\x05state\x18\x04 \x01(\x0e2 .toolbus.session.v1.SessionStateR\x05state\x12\x1c\n" +
-	"\tprincipal\x18\x05 \x01(\tR\tprincipal\x129\n" +
+	"\tprincipal\x18\x05 \x01(\tR\tprincipal\x12;\n" +
+	"\vcreate_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x12\x1d\n" +
 	"\n" +
-	"created_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x1d\n" +
-	"\n" +
-	"next_agent\x18\a \x01(\tR\tnextAgent\x12;\n" +
-	"\vdrain_until\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"drainUntil\x12\x16\n" +
+	"next_agent\x18\a \x01(\tR\tnextAgent\x12F\n" +
+	"\x11drain_expire_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x0fdrainExpireTime\x12\x16\n" +
 	"\x06holder\x18\t \x01(\tR\x06holder*\xb9\x01\n" +
 	"\fSessionState\x12\x1d\n" +
 	"\x19SESSION_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
@@ -255,8 +254,8 @@ var file_toolbus_session_v1_session_proto_goTypes = []any{
 }
 var file_toolbus_session_v1_session_proto_depIdxs = []int32{
 	0, // 0: toolbus.session.v1.Session.state:type_name -> toolbus.session.v1.SessionState
-	2, // 1: toolbus.session.v1.Session.created_at:type_name -> google.protobuf.Timestamp
-	2, // 2: toolbus.session.v1.Session.drain_until:type_name -> google.protobuf.Timestamp
+	2, // 1: toolbus.session.v1.Session.create_time:type_name -> google.protobuf.Timestamp
+	2, // 2: toolbus.session.v1.Session.drain_expire_time:type_name -> google.protobuf.Timestamp
 	3, // [3:3] is the sub-list for method output_type
 	3, // [3:3] is the sub-list for method input_type
 	3, // [3:3] is the sub-list for extension type_name

@@ -36,7 +36,7 @@ type InboxEvent struct {
 	// The agent that it is for.
 	Agent string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
 	// When it happened.
-	Time *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// Position in the session's inbox.
 	Sequence uint64 `protobuf:"varint,5,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// What it is.
@@ -105,9 +105,9 @@ func (x *InboxEvent) GetAgent() string {
 	return ""
 }
 
-func (x *InboxEvent) GetTime() *timestamppb.Timestamp {
+func (x *InboxEvent) GetCreateTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Time
+		return x.CreateTime
 	}
 	return nil
 }
@@ -381,15 +381,16 @@ var File_toolbus_space_v1_inbox_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_inbox_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolbus/space/v1/inbox.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/space/v1/space.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x86\x03\n" +
+	"\x1ctoolbus/space/v1/inbox.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/space/v1/space.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x93\x03\n" +
 	"\n" +
 	"InboxEvent\x12%\n" +
 	"\bevent_id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\aeventId\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n" +
-	"\x05agent\x18\x03 \x01(\tR\x05agent\x12.\n" +
-	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1a\n" +
+	"\x05agent\x18\x03 \x01(\tR\x05agent\x12;\n" +
+	"\vcreate_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x12\x1a\n" +
 	"\bsequence\x18\x05 \x01(\x04R\bsequence\x12D\n" +
 	"\vtool_result\x18\x06 \x01(\v2!.toolbus.space.v1.InboxToolResultH\x00R\n" +
 	"toolResult\x12:\n" +
@@ -436,7 +437,7 @@ var file_toolbus_space_v1_inbox_proto_goTypes = []any{
 	(MemberKind)(0),               // 6: toolbus.space.v1.MemberKind
 }
 var file_toolbus_space_v1_inbox_proto_depIdxs = []int32{
-	4, // 0: toolbus.space.v1.InboxEvent.time:type_name -> google.protobuf.Timestamp
+	4, // 0: toolbus.space.v1.InboxEvent.create_time:type_name -> google.protobuf.Timestamp
 	1, // 1: toolbus.space.v1.InboxEvent.tool_result:type_name -> toolbus.space.v1.InboxToolResult
 	2, // 2: toolbus.space.v1.InboxEvent.message:type_name -> toolbus.space.v1.InboxMessage
 	3, // 3: toolbus.space.v1.InboxEvent.plan:type_name -> toolbus.space.v1.InboxPlan

@@ -92,10 +92,10 @@ type MemoryEntry struct {
 	// The text.
 	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	// For a plan: when it wakes the agent; absent means never.
-	DueAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=due_at,json=dueAt,proto3" json:"due_at,omitempty"`
+	DueTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=due_time,json=dueTime,proto3" json:"due_time,omitempty"`
 	// For a plan: when it woke the agent, which it does once; written by the service. Setting the plan again with another
 	// text or time lets it wake the agent again.
-	WokeAt        *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=woke_at,json=wokeAt,proto3" json:"woke_at,omitempty"`
+	WakeTime      *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=wake_time,json=wakeTime,proto3" json:"wake_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -151,16 +151,16 @@ func (x *MemoryEntry) GetText() string {
 	return ""
 }
 
-func (x *MemoryEntry) GetDueAt() *timestamppb.Timestamp {
+func (x *MemoryEntry) GetDueTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.DueAt
+		return x.DueTime
 	}
 	return nil
 }
 
-func (x *MemoryEntry) GetWokeAt() *timestamppb.Timestamp {
+func (x *MemoryEntry) GetWakeTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.WokeAt
+		return x.WakeTime
 	}
 	return nil
 }
@@ -169,14 +169,14 @@ var File_toolbus_space_v1_memory_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_memory_proto_rawDesc = "" +
 	"\n" +
-	"\x1dtoolbus/space/v1/memory.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xee\x01\n" +
+	"\x1dtoolbus/space/v1/memory.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf6\x01\n" +
 	"\vMemoryEntry\x12:\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1c.toolbus.space.v1.MemoryKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\x1c\n" +
 	"\x03key\x18\x02 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x03key\x12\x1d\n" +
-	"\x04text\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x04text\x121\n" +
-	"\x06due_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05dueAt\x123\n" +
-	"\awoke_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x06wokeAt*m\n" +
+	"\x04text\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x04text\x125\n" +
+	"\bdue_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\adueTime\x127\n" +
+	"\twake_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bwakeTime*m\n" +
 	"\n" +
 	"MemoryKind\x12\x1b\n" +
 	"\x17MEMORY_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -206,8 +206,8 @@ var file_toolbus_space_v1_memory_proto_goTypes = []any{
 }
 var file_toolbus_space_v1_memory_proto_depIdxs = []int32{
 	0, // 0: toolbus.space.v1.MemoryEntry.kind:type_name -> toolbus.space.v1.MemoryKind
-	2, // 1: toolbus.space.v1.MemoryEntry.due_at:type_name -> google.protobuf.Timestamp
-	2, // 2: toolbus.space.v1.MemoryEntry.woke_at:type_name -> google.protobuf.Timestamp
+	2, // 1: toolbus.space.v1.MemoryEntry.due_time:type_name -> google.protobuf.Timestamp
+	2, // 2: toolbus.space.v1.MemoryEntry.wake_time:type_name -> google.protobuf.Timestamp
 	3, // [3:3] is the sub-list for method output_type
 	3, // [3:3] is the sub-list for method input_type
 	3, // [3:3] is the sub-list for extension type_name

@@ -80,63 +80,63 @@ func (MemberKind) EnumDescriptor() ([]byte, []int) {
 }
 
 // Where a visible tool call stands.
-type ToolMessageStatus int32
+type ToolMessageState int32
 
 const (
 	// Not set.
-	ToolMessageStatus_TOOL_MESSAGE_STATUS_UNSPECIFIED ToolMessageStatus = 0
+	ToolMessageState_TOOL_MESSAGE_STATE_UNSPECIFIED ToolMessageState = 0
 	// It runs.
-	ToolMessageStatus_TOOL_MESSAGE_STATUS_RUNNING ToolMessageStatus = 1
+	ToolMessageState_TOOL_MESSAGE_STATE_RUNNING ToolMessageState = 1
 	// It waits for somebody to answer it.
-	ToolMessageStatus_TOOL_MESSAGE_STATUS_REQUIRES_ACTION ToolMessageStatus = 2
+	ToolMessageState_TOOL_MESSAGE_STATE_REQUIRES_ACTION ToolMessageState = 2
 	// It has its result.
-	ToolMessageStatus_TOOL_MESSAGE_STATUS_COMPLETE ToolMessageStatus = 3
+	ToolMessageState_TOOL_MESSAGE_STATE_COMPLETE ToolMessageState = 3
 	// It failed or expired.
-	ToolMessageStatus_TOOL_MESSAGE_STATUS_ERROR ToolMessageStatus = 4
+	ToolMessageState_TOOL_MESSAGE_STATE_ERROR ToolMessageState = 4
 )
 
-// Enum value maps for ToolMessageStatus.
+// Enum value maps for ToolMessageState.
 var (
-	ToolMessageStatus_name = map[int32]string{
-		0: "TOOL_MESSAGE_STATUS_UNSPECIFIED",
-		1: "TOOL_MESSAGE_STATUS_RUNNING",
-		2: "TOOL_MESSAGE_STATUS_REQUIRES_ACTION",
-		3: "TOOL_MESSAGE_STATUS_COMPLETE",
-		4: "TOOL_MESSAGE_STATUS_ERROR",
+	ToolMessageState_name = map[int32]string{
+		0: "TOOL_MESSAGE_STATE_UNSPECIFIED",
+		1: "TOOL_MESSAGE_STATE_RUNNING",
+		2: "TOOL_MESSAGE_STATE_REQUIRES_ACTION",
+		3: "TOOL_MESSAGE_STATE_COMPLETE",
+		4: "TOOL_MESSAGE_STATE_ERROR",
 	}
-	ToolMessageStatus_value = map[string]int32{
-		"TOOL_MESSAGE_STATUS_UNSPECIFIED":     0,
-		"TOOL_MESSAGE_STATUS_RUNNING":         1,
-		"TOOL_MESSAGE_STATUS_REQUIRES_ACTION": 2,
-		"TOOL_MESSAGE_STATUS_COMPLETE":        3,
-		"TOOL_MESSAGE_STATUS_ERROR":           4,
+	ToolMessageState_value = map[string]int32{
+		"TOOL_MESSAGE_STATE_UNSPECIFIED":     0,
+		"TOOL_MESSAGE_STATE_RUNNING":         1,
+		"TOOL_MESSAGE_STATE_REQUIRES_ACTION": 2,
+		"TOOL_MESSAGE_STATE_COMPLETE":        3,
+		"TOOL_MESSAGE_STATE_ERROR":           4,
 	}
 )
 
-func (x ToolMessageStatus) Enum() *ToolMessageStatus {
-	p := new(ToolMessageStatus)
+func (x ToolMessageState) Enum() *ToolMessageState {
+	p := new(ToolMessageState)
 	*p = x
 	return p
 }
 
-func (x ToolMessageStatus) String() string {
+func (x ToolMessageState) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (ToolMessageStatus) Descriptor() protoreflect.EnumDescriptor {
+func (ToolMessageState) Descriptor() protoreflect.EnumDescriptor {
 	return file_toolbus_space_v1_space_proto_enumTypes[1].Descriptor()
 }
 
-func (ToolMessageStatus) Type() protoreflect.EnumType {
+func (ToolMessageState) Type() protoreflect.EnumType {
 	return &file_toolbus_space_v1_space_proto_enumTypes[1]
 }
 
-func (x ToolMessageStatus) Number() protoreflect.EnumNumber {
+func (x ToolMessageState) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use ToolMessageStatus.Descriptor instead.
-func (ToolMessageStatus) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use ToolMessageState.Descriptor instead.
+func (ToolMessageState) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_space_v1_space_proto_rawDescGZIP(), []int{1}
 }
 
@@ -223,7 +223,7 @@ type Space struct {
 	// Who takes part.
 	Members []*Member `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
 	// When it was created.
-	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -279,9 +279,9 @@ func (x *Space) GetMembers() []*Member {
 	return nil
 }
 
-func (x *Space) GetCreatedAt() *timestamppb.Timestamp {
+func (x *Space) GetCreateTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.CreatedAt
+		return x.CreateTime
 	}
 	return nil
 }
@@ -296,7 +296,7 @@ type ToolMessage struct {
 	// Arguments as JSON text.
 	ArgumentsJson string `protobuf:"bytes,3,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
 	// Where it stands.
-	Status ToolMessageStatus `protobuf:"varint,4,opt,name=status,proto3,enum=toolbus.space.v1.ToolMessageStatus" json:"status,omitempty"`
+	State ToolMessageState `protobuf:"varint,4,opt,name=state,proto3,enum=toolbus.space.v1.ToolMessageState" json:"state,omitempty"`
 	// The result, once there is one.
 	Result *v1.ToolResult `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
 	// The run that called.
@@ -361,11 +361,11 @@ func (x *ToolMessage) GetArgumentsJson() string {
 	return ""
 }
 
-func (x *ToolMessage) GetStatus() ToolMessageStatus {
+func (x *ToolMessage) GetState() ToolMessageState {
 	if x != nil {
-		return x.Status
+		return x.State
 	}
-	return ToolMessageStatus_TOOL_MESSAGE_STATUS_UNSPECIFIED
+	return ToolMessageState_TOOL_MESSAGE_STATE_UNSPECIFIED
 }
 
 func (x *ToolMessage) GetResult() *v1.ToolResult {
@@ -454,7 +454,7 @@ type SpaceMessage struct {
 	// Who wrote it.
 	Author *Member `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
 	// When it was written.
-	Time *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=time,proto3" json:"time,omitempty"`
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// What it holds.
 	//
 	// Types that are valid to be assigned to Content:
@@ -524,9 +524,9 @@ func (x *SpaceMessage) GetAuthor() *Member {
 	return nil
 }
 
-func (x *SpaceMessage) GetTime() *timestamppb.Timestamp {
+func (x *SpaceMessage) GetCreateTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Time
+		return x.CreateTime
 	}
 	return nil
 }
@@ -784,30 +784,31 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\x12:\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x1c.toolbus.space.v1.MemberKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x04 \x01(\tR\tsessionId\"\xc4\x01\n" +
+	"session_id\x18\x04 \x01(\tR\tsessionId\"\xc6\x01\n" +
 	"\x05Space\x12,\n" +
 	"\x02id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x02id\x12\x1e\n" +
 	"\x05title\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x05title\x122\n" +
-	"\amembers\x18\x03 \x03(\v2\x18.toolbus.space.v1.MemberR\amembers\x129\n" +
-	"\n" +
-	"created_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xae\x02\n" +
+	"\amembers\x18\x03 \x03(\v2\x18.toolbus.space.v1.MemberR\amembers\x12;\n" +
+	"\vcreate_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\"\xab\x02\n" +
 	"\vToolMessage\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12%\n" +
-	"\x0earguments_json\x18\x03 \x01(\tR\rargumentsJson\x12;\n" +
-	"\x06status\x18\x04 \x01(\x0e2#.toolbus.space.v1.ToolMessageStatusR\x06status\x123\n" +
+	"\x0earguments_json\x18\x03 \x01(\tR\rargumentsJson\x128\n" +
+	"\x05state\x18\x04 \x01(\x0e2\".toolbus.space.v1.ToolMessageStateR\x05state\x123\n" +
 	"\x06result\x18\x05 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\x12\x15\n" +
 	"\x06run_id\x18\x06 \x01(\tR\x05runId\x12,\n" +
 	"\x12output_schema_json\x18\a \x01(\tR\x10outputSchemaJson\x12\x14\n" +
 	"\x05draft\x18\b \x01(\bR\x05draft\"!\n" +
 	"\vTextMessage\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text\"\xac\x02\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\"\xb9\x02\n" +
 	"\fSpaceMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x19\n" +
 	"\bspace_id\x18\x03 \x01(\tR\aspaceId\x120\n" +
-	"\x06author\x18\x04 \x01(\v2\x18.toolbus.space.v1.MemberR\x06author\x12.\n" +
-	"\x04time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x123\n" +
+	"\x06author\x18\x04 \x01(\v2\x18.toolbus.space.v1.MemberR\x06author\x12;\n" +
+	"\vcreate_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x123\n" +
 	"\x04text\x18\x06 \x01(\v2\x1d.toolbus.space.v1.TextMessageH\x00R\x04text\x123\n" +
 	"\x04tool\x18\a \x01(\v2\x1d.toolbus.space.v1.ToolMessageH\x00R\x04toolB\t\n" +
 	"\acontent\"\xda\x04\n" +
@@ -829,13 +830,13 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"MemberKind\x12\x1b\n" +
 	"\x17MEMBER_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12MEMBER_KIND_PERSON\x10\x01\x12\x15\n" +
-	"\x11MEMBER_KIND_AGENT\x10\x02*\xc3\x01\n" +
-	"\x11ToolMessageStatus\x12#\n" +
-	"\x1fTOOL_MESSAGE_STATUS_UNSPECIFIED\x10\x00\x12\x1f\n" +
-	"\x1bTOOL_MESSAGE_STATUS_RUNNING\x10\x01\x12'\n" +
-	"#TOOL_MESSAGE_STATUS_REQUIRES_ACTION\x10\x02\x12 \n" +
-	"\x1cTOOL_MESSAGE_STATUS_COMPLETE\x10\x03\x12\x1d\n" +
-	"\x19TOOL_MESSAGE_STATUS_ERROR\x10\x04B\xb1\x01\n" +
+	"\x11MEMBER_KIND_AGENT\x10\x02*\xbd\x01\n" +
+	"\x10ToolMessageState\x12\"\n" +
+	"\x1eTOOL_MESSAGE_STATE_UNSPECIFIED\x10\x00\x12\x1e\n" +
+	"\x1aTOOL_MESSAGE_STATE_RUNNING\x10\x01\x12&\n" +
+	"\"TOOL_MESSAGE_STATE_REQUIRES_ACTION\x10\x02\x12\x1f\n" +
+	"\x1bTOOL_MESSAGE_STATE_COMPLETE\x10\x03\x12\x1c\n" +
+	"\x18TOOL_MESSAGE_STATE_ERROR\x10\x04B\xb1\x01\n" +
 	"\x14com.toolbus.space.v1B\n" +
 	"SpaceProtoP\x01Z+toolbus.dev/gen/go/toolbus/space/v1;spacev1\xa2\x02\x03TSX\xaa\x02\x10Toolbus.Space.V1\xca\x02\x10Toolbus\\Space\\V1\xe2\x02\x1cToolbus\\Space\\V1\\GPBMetadata\xea\x02\x12Toolbus::Space::V1b\x06proto3"
 
@@ -855,7 +856,7 @@ var file_toolbus_space_v1_space_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_toolbus_space_v1_space_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_toolbus_space_v1_space_proto_goTypes = []any{
 	(MemberKind)(0),               // 0: toolbus.space.v1.MemberKind
-	(ToolMessageStatus)(0),        // 1: toolbus.space.v1.ToolMessageStatus
+	(ToolMessageState)(0),         // 1: toolbus.space.v1.ToolMessageState
 	(*Member)(nil),                // 2: toolbus.space.v1.Member
 	(*Space)(nil),                 // 3: toolbus.space.v1.Space
 	(*ToolMessage)(nil),           // 4: toolbus.space.v1.ToolMessage
@@ -868,11 +869,11 @@ var file_toolbus_space_v1_space_proto_goTypes = []any{
 var file_toolbus_space_v1_space_proto_depIdxs = []int32{
 	0,  // 0: toolbus.space.v1.Member.kind:type_name -> toolbus.space.v1.MemberKind
 	2,  // 1: toolbus.space.v1.Space.members:type_name -> toolbus.space.v1.Member
-	8,  // 2: toolbus.space.v1.Space.created_at:type_name -> google.protobuf.Timestamp
-	1,  // 3: toolbus.space.v1.ToolMessage.status:type_name -> toolbus.space.v1.ToolMessageStatus
+	8,  // 2: toolbus.space.v1.Space.create_time:type_name -> google.protobuf.Timestamp
+	1,  // 3: toolbus.space.v1.ToolMessage.state:type_name -> toolbus.space.v1.ToolMessageState
 	9,  // 4: toolbus.space.v1.ToolMessage.result:type_name -> toolbus.tool.v1.ToolResult
 	2,  // 5: toolbus.space.v1.SpaceMessage.author:type_name -> toolbus.space.v1.Member
-	8,  // 6: toolbus.space.v1.SpaceMessage.time:type_name -> google.protobuf.Timestamp
+	8,  // 6: toolbus.space.v1.SpaceMessage.create_time:type_name -> google.protobuf.Timestamp
 	5,  // 7: toolbus.space.v1.SpaceMessage.text:type_name -> toolbus.space.v1.TextMessage
 	4,  // 8: toolbus.space.v1.SpaceMessage.tool:type_name -> toolbus.space.v1.ToolMessage
 	6,  // 9: toolbus.space.v1.SpaceEvent.message_posted:type_name -> toolbus.space.v1.SpaceMessage

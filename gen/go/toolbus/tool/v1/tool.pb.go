@@ -31,7 +31,7 @@ type ExecutionType int32
 const (
 	// Not set.
 	ExecutionType_EXECUTION_TYPE_UNSPECIFIED ExecutionType = 0
-	// The client of the run; the run pauses in RUN_STATUS_REQUIRES_ACTION until it submits the output.
+	// The client of the run; the run pauses in RUN_STATE_REQUIRES_ACTION until it submits the output.
 	ExecutionType_EXECUTION_TYPE_FUNCTION ExecutionType = 1
 	// The router calls a URL.
 	ExecutionType_EXECUTION_TYPE_GATEWAY ExecutionType = 2

@@ -109,9 +109,9 @@ type ToolCall struct {
 	// The result, once there is one.
 	Result *ToolResult `protobuf:"bytes,8,opt,name=result,proto3" json:"result,omitempty"`
 	// When it was recorded.
-	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When results are refused; absent means never.
-	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	// The space that shows it; empty if none.
 	SpaceId string `protobuf:"bytes,11,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
 	// The message that shows it; empty if none.
@@ -129,7 +129,7 @@ type ToolCall struct {
 	// What a repeated execution may do.
 	Effect Effect `protobuf:"varint,18,opt,name=effect,proto3,enum=toolbus.tool.v1.Effect" json:"effect,omitempty"`
 	// Until when its caller waits in line; absent when nobody does.
-	WaitsUntil *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=waits_until,json=waitsUntil,proto3" json:"waits_until,omitempty"`
+	WaitExpireTime *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=wait_expire_time,json=waitExpireTime,proto3" json:"wait_expire_time,omitempty"`
 	// The delivery by which a watcher has taken it; empty if none has.
 	DeliveryId string `protobuf:"bytes,20,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
 	// The authenticated principal of the watcher that has taken it.
@@ -231,16 +231,16 @@ func (x *ToolCall) GetResult() *ToolResult {
 	return nil
 }
 
-func (x *ToolCall) GetCreatedAt() *timestamppb.Timestamp {
+func (x *ToolCall) GetCreateTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.CreatedAt
+		return x.CreateTime
 	}
 	return nil
 }
 
-func (x *ToolCall) GetExpiresAt() *timestamppb.Timestamp {
+func (x *ToolCall) GetExpireTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.ExpiresAt
+		return x.ExpireTime
 	}
 	return nil
 }
@@ -301,9 +301,9 @@ func (x *ToolCall) GetEffect() Effect {
 	return Effect_EFFECT_UNSPECIFIED
 }
 
-func (x *ToolCall) GetWaitsUntil() *timestamppb.Timestamp {
+func (x *ToolCall) GetWaitExpireTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.WaitsUntil
+		return x.WaitExpireTime
 	}
 	return nil
 }
@@ -347,7 +347,7 @@ var File_toolbus_tool_v1_tool_call_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
 	"\n" +
-	"\x1ftoolbus/tool/v1/tool_call.proto\x12\x0ftoolbus.tool.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xa9\a\n" +
+	"\x1ftoolbus/tool/v1/tool_call.proto\x12\x0ftoolbus.tool.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xb6\a\n" +
 	"\bToolCall\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x1d\n" +
 	"\n" +
@@ -357,12 +357,12 @@ const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
 	"\x04tool\x18\x05 \x01(\tR\x04tool\x12%\n" +
 	"\x0earguments_json\x18\x06 \x01(\tR\rargumentsJson\x124\n" +
 	"\x05state\x18\a \x01(\x0e2\x1e.toolbus.tool.v1.ToolCallStateR\x05state\x123\n" +
-	"\x06result\x18\b \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\x129\n" +
-	"\n" +
-	"created_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x129\n" +
-	"\n" +
-	"expires_at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12\x19\n" +
+	"\x06result\x18\b \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\x12;\n" +
+	"\vcreate_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x12;\n" +
+	"\vexpire_time\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\x12\x19\n" +
 	"\bspace_id\x18\v \x01(\tR\aspaceId\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\f \x01(\tR\tmessageId\x12\x14\n" +
@@ -371,9 +371,8 @@ const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
 	"\x12output_schema_json\x18\x0f \x01(\tR\x10outputSchemaJson\x12#\n" +
 	"\rresolved_late\x18\x10 \x01(\bR\fresolvedLate\x12\x1c\n" +
 	"\tprincipal\x18\x11 \x01(\tR\tprincipal\x12/\n" +
-	"\x06effect\x18\x12 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect\x12;\n" +
-	"\vwaits_until\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"waitsUntil\x12\x1f\n" +
+	"\x06effect\x18\x12 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect\x12D\n" +
+	"\x10wait_expire_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\x0ewaitExpireTime\x12\x1f\n" +
 	"\vdelivery_id\x18\x14 \x01(\tR\n" +
 	"deliveryId\x12+\n" +
 	"\x11watcher_principal\x18\x15 \x01(\tR\x10watcherPrincipal\x12\x1a\n" +
@@ -415,11 +414,11 @@ var file_toolbus_tool_v1_tool_call_proto_goTypes = []any{
 var file_toolbus_tool_v1_tool_call_proto_depIdxs = []int32{
 	0, // 0: toolbus.tool.v1.ToolCall.state:type_name -> toolbus.tool.v1.ToolCallState
 	2, // 1: toolbus.tool.v1.ToolCall.result:type_name -> toolbus.tool.v1.ToolResult
-	3, // 2: toolbus.tool.v1.ToolCall.created_at:type_name -> google.protobuf.Timestamp
-	3, // 3: toolbus.tool.v1.ToolCall.expires_at:type_name -> google.protobuf.Timestamp
+	3, // 2: toolbus.tool.v1.ToolCall.create_time:type_name -> google.protobuf.Timestamp
+	3, // 3: toolbus.tool.v1.ToolCall.expire_time:type_name -> google.protobuf.Timestamp
 	4, // 4: toolbus.tool.v1.ToolCall.execution_type:type_name -> toolbus.tool.v1.ExecutionType
 	5, // 5: toolbus.tool.v1.ToolCall.effect:type_name -> toolbus.tool.v1.Effect
-	3, // 6: toolbus.tool.v1.ToolCall.waits_until:type_name -> google.protobuf.Timestamp
+	3, // 6: toolbus.tool.v1.ToolCall.wait_expire_time:type_name -> google.protobuf.Timestamp
 	7, // [7:7] is the sub-list for method output_type
 	7, // [7:7] is the sub-list for method input_type
 	7, // [7:7] is the sub-list for extension type_name

@@ -36,7 +36,7 @@ const (
 	WorkerState_WORKER_STATE_READY WorkerState = 2
 	// It ends.
 	WorkerState_WORKER_STATE_STOPPING WorkerState = 3
-	// It keeps crashing and is not started again before `retry_at`.
+	// It keeps crashing and is not started again before `retry_time`.
 	WorkerState_WORKER_STATE_BACKED_OFF WorkerState = 4
 	// Its file was refused.
 	WorkerState_WORKER_STATE_REFUSED WorkerState = 5
@@ -107,13 +107,13 @@ type Worker struct {
 	// Calls so far.
 	CallsTotal uint64 `protobuf:"varint,7,opt,name=calls_total,json=callsTotal,proto3" json:"calls_total,omitempty"`
 	// When its process was started.
-	StartedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// When it was last used.
-	LastUsedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
+	LastUseTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=last_use_time,json=lastUseTime,proto3" json:"last_use_time,omitempty"`
 	// Why it is refused or backed off; empty otherwise.
 	Reason string `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
 	// When it may be started again.
-	RetryAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=retry_at,json=retryAt,proto3" json:"retry_at,omitempty"`
+	RetryTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=retry_time,json=retryTime,proto3" json:"retry_time,omitempty"`
 	// Functions that it offers.
 	Functions     []string `protobuf:"bytes,12,rep,name=functions,proto3" json:"functions,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -199,16 +199,16 @@ func (x *Worker) GetCallsTotal() uint64 {
 	return 0
 }
 
-func (x *Worker) GetStartedAt() *timestamppb.Timestamp {
+func (x *Worker) GetStartTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.StartedAt
+		return x.StartTime
 	}
 	return nil
 }
 
-func (x *Worker) GetLastUsedAt() *timestamppb.Timestamp {
+func (x *Worker) GetLastUseTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.LastUsedAt
+		return x.LastUseTime
 	}
 	return nil
 }
@@ -220,9 +220,9 @@ func (x *Worker) GetReason() string {
 	return ""
 }
 
-func (x *Worker) GetRetryAt() *timestamppb.Timestamp {
+func (x *Worker) GetRetryTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.RetryAt
+		return x.RetryTime
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ var File_toolbus_worker_v1_worker_proto protoreflect.FileDescriptor
 
 const file_toolbus_worker_v1_worker_proto_rawDesc = "" +
 	"\n" +
-	"\x1etoolbus/worker/v1/worker.proto\x12\x11toolbus.worker.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd4\x03\n" +
+	"\x1etoolbus/worker/v1/worker.proto\x12\x11toolbus.worker.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xda\x03\n" +
 	"\x06Worker\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\tR\x04file\x124\n" +
@@ -250,12 +250,12 @@ const file_toolbus_worker_v1_worker_proto_rawDesc = "" +
 	"\vcalls_total\x18\a \x01(\x04R\n" +
 	"callsTotal\x129\n" +
 	"\n" +
-	"started_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12<\n" +
-	"\flast_used_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"lastUsedAt\x12\x16\n" +
+	"start_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12>\n" +
+	"\rlast_use_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\vlastUseTime\x12\x16\n" +
 	"\x06reason\x18\n" +
-	" \x01(\tR\x06reason\x125\n" +
-	"\bretry_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\aretryAt\x12\x1c\n" +
+	" \x01(\tR\x06reason\x129\n" +
+	"\n" +
+	"retry_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\tretryTime\x12\x1c\n" +
 	"\tfunctions\x18\f \x03(\tR\tfunctions*\xb0\x01\n" +
 	"\vWorkerState\x12\x1c\n" +
 	"\x18WORKER_STATE_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -287,9 +287,9 @@ var file_toolbus_worker_v1_worker_proto_goTypes = []any{
 }
 var file_toolbus_worker_v1_worker_proto_depIdxs = []int32{
 	0, // 0: toolbus.worker.v1.Worker.state:type_name -> toolbus.worker.v1.WorkerState
-	2, // 1: toolbus.worker.v1.Worker.started_at:type_name -> google.protobuf.Timestamp
-	2, // 2: toolbus.worker.v1.Worker.last_used_at:type_name -> google.protobuf.Timestamp
-	2, // 3: toolbus.worker.v1.Worker.retry_at:type_name -> google.protobuf.Timestamp
+	2, // 1: toolbus.worker.v1.Worker.start_time:type_name -> google.protobuf.Timestamp
+	2, // 2: toolbus.worker.v1.Worker.last_use_time:type_name -> google.protobuf.Timestamp
+	2, // 3: toolbus.worker.v1.Worker.retry_time:type_name -> google.protobuf.Timestamp
 	4, // [4:4] is the sub-list for method output_type
 	4, // [4:4] is the sub-list for method input_type
 	4, // [4:4] is the sub-list for extension type_name

@@ -251,7 +251,7 @@ func (x *WatchWorkerLogsRequest) GetSource() string {
 type WatchWorkerLogsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// When it was written.
-	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// The source.
 	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
 	// The function; empty if the line belongs to none.
@@ -296,9 +296,9 @@ func (*WatchWorkerLogsResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_worker_v1_worker_service_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *WatchWorkerLogsResponse) GetTime() *timestamppb.Timestamp {
+func (x *WatchWorkerLogsResponse) GetCreateTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Time
+		return x.CreateTime
 	}
 	return nil
 }
@@ -351,9 +351,10 @@ const file_toolbus_worker_v1_worker_service_proto_rawDesc = "" +
 	"\x05force\x18\x02 \x01(\bR\x05force\"\x14\n" +
 	"\x12StopWorkerResponse\"9\n" +
 	"\x16WatchWorkerLogsRequest\x12\x1f\n" +
-	"\x06source\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06source\"\xdd\x01\n" +
-	"\x17WatchWorkerLogsResponse\x12.\n" +
-	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06source\"\xea\x01\n" +
+	"\x17WatchWorkerLogsResponse\x12;\n" +
+	"\vcreate_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x1a\n" +
 	"\bfunction\x18\x03 \x01(\tR\bfunction\x12\x17\n" +
 	"\acall_id\x18\x04 \x01(\tR\x06callId\x12\x19\n" +
@@ -392,7 +393,7 @@ var file_toolbus_worker_v1_worker_service_proto_goTypes = []any{
 }
 var file_toolbus_worker_v1_worker_service_proto_depIdxs = []int32{
 	6, // 0: toolbus.worker.v1.ListWorkersResponse.workers:type_name -> toolbus.worker.v1.Worker
-	7, // 1: toolbus.worker.v1.WatchWorkerLogsResponse.time:type_name -> google.protobuf.Timestamp
+	7, // 1: toolbus.worker.v1.WatchWorkerLogsResponse.create_time:type_name -> google.protobuf.Timestamp
 	8, // 2: toolbus.worker.v1.WatchWorkerLogsResponse.log:type_name -> toolbus.tool.v1.ToolLog
 	0, // 3: toolbus.worker.v1.WorkerService.ListWorkers:input_type -> toolbus.worker.v1.ListWorkersRequest
 	2, // 4: toolbus.worker.v1.WorkerService.StopWorker:input_type -> toolbus.worker.v1.StopWorkerRequest

@@ -25,15 +25,15 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctoolbus/audit/v1/audit.proto\x12\x10toolbus.audit.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xca\x02\n\nAuditEvent\x12\x1a\n\x08sequence\x18\x01 \x01(\x04R\x08sequence\x12.\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x04time\x12\x18\n\x07service\x18\x03 \x01(\tR\x07service\x12/\n\x04kind\x18\x04 \x01(\x0e\x32\x1b.toolbus.audit.v1.AuditKindR\x04kind\x12\x14\n\x05\x61gent\x18\x05 \x01(\tR\x05\x61gent\x12\x1d\n\nsession_id\x18\x06 \x01(\tR\tsessionId\x12\x15\n\x06run_id\x18\x07 \x01(\tR\x05runId\x12\x12\n\x04tool\x18\x08 \x01(\tR\x04tool\x12\x12\n\x04rule\x18\t \x01(\tR\x04rule\x12\x18\n\x07message\x18\n \x01(\tR\x07message\x12\x17\n\x07\x63\x61ll_id\x18\x0b \x01(\tR\x06\x63\x61llId*\xfc\x02\n\tAuditKind\x12\x1a\n\x16\x41UDIT_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14\x41UDIT_KIND_PERMITTED\x10\x01\x12\x16\n\x12\x41UDIT_KIND_BLOCKED\x10\x02\x12\x14\n\x10\x41UDIT_KIND_BUILT\x10\x03\x12\x17\n\x13\x41UDIT_KIND_SWITCHED\x10\x04\x12\x1f\n\x1b\x41UDIT_KIND_SWITCH_TIMED_OUT\x10\x05\x12\x18\n\x14\x41UDIT_KIND_TORN_DOWN\x10\x06\x12\x1a\n\x16\x41UDIT_KIND_UNAVAILABLE\x10\x07\x12\x19\n\x15\x41UDIT_KIND_CONFIGURED\x10\x08\x12\x18\n\x14\x41UDIT_KIND_TIMED_OUT\x10\t\x12\x16\n\x12\x41UDIT_KIND_EXPIRED\x10\n\x12\x17\n\x13\x41UDIT_KIND_CANCELED\x10\x0b\x12\x1b\n\x17\x41UDIT_KIND_WATCHER_LOST\x10\x0c\x12\x18\n\x14\x41UDIT_KIND_AVAILABLE\x10\rb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctoolbus/audit/v1/audit.proto\x12\x10toolbus.audit.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd7\x02\n\nAuditEvent\x12\x1a\n\x08sequence\x18\x01 \x01(\x04R\x08sequence\x12;\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x18\n\x07service\x18\x03 \x01(\tR\x07service\x12/\n\x04kind\x18\x04 \x01(\x0e\x32\x1b.toolbus.audit.v1.AuditKindR\x04kind\x12\x14\n\x05\x61gent\x18\x05 \x01(\tR\x05\x61gent\x12\x1d\n\nsession_id\x18\x06 \x01(\tR\tsessionId\x12\x15\n\x06run_id\x18\x07 \x01(\tR\x05runId\x12\x12\n\x04tool\x18\x08 \x01(\tR\x04tool\x12\x12\n\x04rule\x18\t \x01(\tR\x04rule\x12\x18\n\x07message\x18\n \x01(\tR\x07message\x12\x17\n\x07\x63\x61ll_id\x18\x0b \x01(\tR\x06\x63\x61llId*\xfc\x02\n\tAuditKind\x12\x1a\n\x16\x41UDIT_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14\x41UDIT_KIND_PERMITTED\x10\x01\x12\x16\n\x12\x41UDIT_KIND_BLOCKED\x10\x02\x12\x14\n\x10\x41UDIT_KIND_BUILT\x10\x03\x12\x17\n\x13\x41UDIT_KIND_SWITCHED\x10\x04\x12\x1f\n\x1b\x41UDIT_KIND_SWITCH_TIMED_OUT\x10\x05\x12\x18\n\x14\x41UDIT_KIND_TORN_DOWN\x10\x06\x12\x1a\n\x16\x41UDIT_KIND_UNAVAILABLE\x10\x07\x12\x19\n\x15\x41UDIT_KIND_CONFIGURED\x10\x08\x12\x18\n\x14\x41UDIT_KIND_TIMED_OUT\x10\t\x12\x16\n\x12\x41UDIT_KIND_EXPIRED\x10\n\x12\x17\n\x13\x41UDIT_KIND_CANCELED\x10\x0b\x12\x1b\n\x17\x41UDIT_KIND_WATCHER_LOST\x10\x0c\x12\x18\n\x14\x41UDIT_KIND_AVAILABLE\x10\rb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'toolbus.audit.v1.audit_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_AUDITKIND']._serialized_start=417
-  _globals['_AUDITKIND']._serialized_end=797
+  _globals['_AUDITKIND']._serialized_start=430
+  _globals['_AUDITKIND']._serialized_end=810
   _globals['_AUDITEVENT']._serialized_start=84
-  _globals['_AUDITEVENT']._serialized_end=414
+  _globals['_AUDITEVENT']._serialized_end=427
 # @@protoc_insertion_point(module_scope)

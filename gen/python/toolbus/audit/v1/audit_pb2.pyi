@@ -35,7 +35,7 @@ class _AuditKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AuditKind.V
     AUDIT_KIND_SWITCHED: _AuditKind.ValueType  # 4
     """A session's agent was switched."""
     AUDIT_KIND_SWITCH_TIMED_OUT: _AuditKind.ValueType  # 5
-    """Calls in flight were cancelled because a switch could not wait longer."""
+    """Calls in flight were canceled because a switch could not wait longer."""
     AUDIT_KIND_TORN_DOWN: _AuditKind.ValueType  # 6
     """An agent's context was taken down, or a connection to one of its sources."""
     AUDIT_KIND_UNAVAILABLE: _AuditKind.ValueType  # 7
@@ -67,7 +67,7 @@ AUDIT_KIND_BUILT: AuditKind.ValueType  # 3
 AUDIT_KIND_SWITCHED: AuditKind.ValueType  # 4
 """A session's agent was switched."""
 AUDIT_KIND_SWITCH_TIMED_OUT: AuditKind.ValueType  # 5
-"""Calls in flight were cancelled because a switch could not wait longer."""
+"""Calls in flight were canceled because a switch could not wait longer."""
 AUDIT_KIND_TORN_DOWN: AuditKind.ValueType  # 6
 """An agent's context was taken down, or a connection to one of its sources."""
 AUDIT_KIND_UNAVAILABLE: AuditKind.ValueType  # 7
@@ -93,7 +93,7 @@ class AuditEvent(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SEQUENCE_FIELD_NUMBER: _builtins.int
-    TIME_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
     SERVICE_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
@@ -124,14 +124,14 @@ class AuditEvent(_message.Message):
     call_id: _builtins.str
     """The call that it concerns; empty if none."""
     @_builtins.property
-    def time(self) -> _timestamp_pb2.Timestamp:
+    def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was taken."""
 
     def __init__(
         self,
         *,
         sequence: _builtins.int = ...,
-        time: _timestamp_pb2.Timestamp | None = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
         service: _builtins.str = ...,
         kind: Global___AuditKind.ValueType = ...,
         agent: _builtins.str = ...,
@@ -142,9 +142,9 @@ class AuditEvent(_message.Message):
         message: _builtins.str = ...,
         call_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["time", b"time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "call_id", b"call_id", "kind", b"kind", "message", b"message", "rule", b"rule", "run_id", b"run_id", "sequence", b"sequence", "service", b"service", "session_id", b"session_id", "time", b"time", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "call_id", b"call_id", "create_time", b"create_time", "kind", b"kind", "message", b"message", "rule", b"rule", "run_id", b"run_id", "sequence", b"sequence", "service", b"service", "session_id", b"session_id", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -32,7 +32,7 @@ class AuditFilter(_message.Message):
     TOOL_FIELD_NUMBER: _builtins.int
     SERVICE_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
-    SINCE_FIELD_NUMBER: _builtins.int
+    START_TIME_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Agent."""
     session_id: _builtins.str
@@ -48,7 +48,7 @@ class AuditFilter(_message.Message):
         """Kinds."""
 
     @_builtins.property
-    def since(self) -> _timestamp_pb2.Timestamp:
+    def start_time(self) -> _timestamp_pb2.Timestamp:
         """Events that were stored at this time or after it; a watch begins with the first of them."""
 
     def __init__(
@@ -60,11 +60,11 @@ class AuditFilter(_message.Message):
         tool: _builtins.str = ...,
         service: _builtins.str = ...,
         run_id: _builtins.str = ...,
-        since: _timestamp_pb2.Timestamp | None = ...,
+        start_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["start_time", b"start_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "kinds", b"kinds", "run_id", b"run_id", "service", b"service", "session_id", b"session_id", "since", b"since", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "kinds", b"kinds", "run_id", b"run_id", "service", b"service", "session_id", b"session_id", "start_time", b"start_time", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

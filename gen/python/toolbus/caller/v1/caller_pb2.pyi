@@ -92,7 +92,7 @@ class CallerToolRequest(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     TOOL_FIELD_NUMBER: _builtins.int
     ARGUMENTS_JSON_FIELD_NUMBER: _builtins.int
-    EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
     type: _builtins.str
     """Always `caller_tool_request`."""
     request_id: _builtins.str
@@ -104,7 +104,7 @@ class CallerToolRequest(_message.Message):
     arguments_json: _builtins.str
     """Arguments as JSON text, valid under the tool's schema."""
     @_builtins.property
-    def expires_at(self) -> _timestamp_pb2.Timestamp:
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
         """When the relay stops waiting."""
 
     def __init__(
@@ -115,11 +115,11 @@ class CallerToolRequest(_message.Message):
         session_id: _builtins.str = ...,
         tool: _builtins.str = ...,
         arguments_json: _builtins.str = ...,
-        expires_at: _timestamp_pb2.Timestamp | None = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "expires_at", b"expires_at", "request_id", b"request_id", "session_id", b"session_id", "tool", b"tool", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "expire_time", b"expire_time", "request_id", b"request_id", "session_id", b"session_id", "tool", b"tool", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -136,7 +136,7 @@ class CallerToolCancellation(_message.Message):
     request_id: _builtins.str
     """The request."""
     reason: _builtins.str
-    """Why: `cancelled` when its run was cancelled or whoever made the call left, `deadline` when their time was over."""
+    """Why: `canceled` when its run was canceled or whoever made the call left, `deadline` when their time was over."""
     def __init__(
         self,
         *,

@@ -105,7 +105,7 @@ class WatchCallerResponse(_message.Message):
 
     ATTACHED_FIELD_NUMBER: _builtins.int
     REQUEST_FIELD_NUMBER: _builtins.int
-    CANCELLED_FIELD_NUMBER: _builtins.int
+    CANCELED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def attached(self) -> Global___CallerAttached:
         """The stream is open; requests can come."""
@@ -115,21 +115,21 @@ class WatchCallerResponse(_message.Message):
         """A request to execute a tool."""
 
     @_builtins.property
-    def cancelled(self) -> _caller_pb2.CallerToolCancellation:
-        """A request that was sent is cancelled."""
+    def canceled(self) -> _caller_pb2.CallerToolCancellation:
+        """A request that was sent is canceled."""
 
     def __init__(
         self,
         *,
         attached: Global___CallerAttached | None = ...,
         request: _caller_pb2.CallerToolRequest | None = ...,
-        cancelled: _caller_pb2.CallerToolCancellation | None = ...,
+        canceled: _caller_pb2.CallerToolCancellation | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attached", b"attached", "cancelled", b"cancelled", "event", b"event", "request", b"request"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attached", b"attached", "canceled", b"canceled", "event", b"event", "request", b"request"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attached", b"attached", "cancelled", b"cancelled", "event", b"event", "request", b"request"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attached", b"attached", "canceled", b"canceled", "event", b"event", "request", b"request"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["attached", "request", "cancelled"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["attached", "request", "canceled"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

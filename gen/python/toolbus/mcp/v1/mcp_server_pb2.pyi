@@ -20,33 +20,33 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class _Health:
+class _HealthState:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
 
-class _HealthEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Health.ValueType], _builtins.type):
+class _HealthStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_HealthState.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
-    HEALTH_UNSPECIFIED: _Health.ValueType  # 0
+    HEALTH_STATE_UNSPECIFIED: _HealthState.ValueType  # 0
     """Not known yet."""
-    HEALTH_GREEN: _Health.ValueType  # 1
+    HEALTH_STATE_GREEN: _HealthState.ValueType  # 1
     """Answered within one second."""
-    HEALTH_YELLOW: _Health.ValueType  # 2
+    HEALTH_STATE_YELLOW: _HealthState.ValueType  # 2
     """Slower, or one miss."""
-    HEALTH_RED: _Health.ValueType  # 3
+    HEALTH_STATE_RED: _HealthState.ValueType  # 3
     """Two misses, or disconnected."""
 
-class Health(_Health, metaclass=_HealthEnumTypeWrapper):
+class HealthState(_HealthState, metaclass=_HealthStateEnumTypeWrapper):
     """A server's light."""
 
-HEALTH_UNSPECIFIED: Health.ValueType  # 0
+HEALTH_STATE_UNSPECIFIED: HealthState.ValueType  # 0
 """Not known yet."""
-HEALTH_GREEN: Health.ValueType  # 1
+HEALTH_STATE_GREEN: HealthState.ValueType  # 1
 """Answered within one second."""
-HEALTH_YELLOW: Health.ValueType  # 2
+HEALTH_STATE_YELLOW: HealthState.ValueType  # 2
 """Slower, or one miss."""
-HEALTH_RED: Health.ValueType  # 3
+HEALTH_STATE_RED: HealthState.ValueType  # 3
 """Two misses, or disconnected."""
-Global___Health: _TypeAlias = Health  # noqa: Y015
+Global___HealthState: _TypeAlias = HealthState  # noqa: Y015
 
 @_typing.final
 class HealthCheck(_message.Message):
@@ -201,14 +201,14 @@ class McpServerStatus(_message.Message):
     TOOLS_FIELD_NUMBER: _builtins.int
     PROTOCOL_VERSION_FIELD_NUMBER: _builtins.int
     INSTANCE_FIELD_NUMBER: _builtins.int
-    CHECKED_AT_FIELD_NUMBER: _builtins.int
+    CHECK_TIME_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name."""
     session_id: _builtins.str
     """The session that the connection belongs to; empty if shared."""
     agent: _builtins.str
     """The agent that it belongs to; empty if shared globally."""
-    health: Global___Health.ValueType
+    health: Global___HealthState.ValueType
     """Its light."""
     latency_ms: _builtins.int
     """How long the last answer took, in milliseconds."""
@@ -221,7 +221,7 @@ class McpServerStatus(_message.Message):
     instance: _builtins.str
     """The bridge that holds the connection."""
     @_builtins.property
-    def checked_at(self) -> _timestamp_pb2.Timestamp:
+    def check_time(self) -> _timestamp_pb2.Timestamp:
         """When this was found."""
 
     def __init__(
@@ -230,17 +230,17 @@ class McpServerStatus(_message.Message):
         name: _builtins.str = ...,
         session_id: _builtins.str = ...,
         agent: _builtins.str = ...,
-        health: Global___Health.ValueType = ...,
+        health: Global___HealthState.ValueType = ...,
         latency_ms: _builtins.int = ...,
         reason: _builtins.str = ...,
         tools: _builtins.int = ...,
         protocol_version: _builtins.str = ...,
         instance: _builtins.str = ...,
-        checked_at: _timestamp_pb2.Timestamp | None = ...,
+        check_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["checked_at", b"checked_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["check_time", b"check_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "checked_at", b"checked_at", "health", b"health", "instance", b"instance", "latency_ms", b"latency_ms", "name", b"name", "protocol_version", b"protocol_version", "reason", b"reason", "session_id", b"session_id", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "check_time", b"check_time", "health", b"health", "instance", b"instance", "latency_ms", b"latency_ms", "name", b"name", "protocol_version", b"protocol_version", "reason", b"reason", "session_id", b"session_id", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -365,12 +365,12 @@ class RunEnded(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    STATUS_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
     OUTPUT_TEXT_FIELD_NUMBER: _builtins.int
-    status: _run_pb2.RunStatus.ValueType
-    """How: completed, incomplete, failed or cancelled."""
+    state: _run_pb2.RunState.ValueType
+    """How: completed, incomplete, failed or canceled."""
     reason: _builtins.str
     """Why."""
     error: _builtins.str
@@ -380,14 +380,14 @@ class RunEnded(_message.Message):
     def __init__(
         self,
         *,
-        status: _run_pb2.RunStatus.ValueType = ...,
+        state: _run_pb2.RunState.ValueType = ...,
         reason: _builtins.str = ...,
         error: _builtins.str = ...,
         output_text: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "output_text", b"output_text", "reason", b"reason", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "output_text", b"output_text", "reason", b"reason", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -463,7 +463,7 @@ class RunEvent(_message.Message):
 
     RUN_ID_FIELD_NUMBER: _builtins.int
     SEQUENCE_FIELD_NUMBER: _builtins.int
-    TIME_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
     EPOCH_FIELD_NUMBER: _builtins.int
     ACCEPTED_FIELD_NUMBER: _builtins.int
     CLAIMED_FIELD_NUMBER: _builtins.int
@@ -485,7 +485,7 @@ class RunEvent(_message.Message):
     epoch: _builtins.int
     """The claim under which it was written; 0 for events that need none."""
     @_builtins.property
-    def time(self) -> _timestamp_pb2.Timestamp:
+    def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was written."""
 
     @_builtins.property
@@ -545,7 +545,7 @@ class RunEvent(_message.Message):
         *,
         run_id: _builtins.str = ...,
         sequence: _builtins.int = ...,
-        time: _timestamp_pb2.Timestamp | None = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
         epoch: _builtins.int = ...,
         accepted: Global___RunAccepted | None = ...,
         claimed: Global___RunClaimed | None = ...,
@@ -561,9 +561,9 @@ class RunEvent(_message.Message):
         answer_dropped: Global___AnswerDropped | None = ...,
         call_shown: Global___CallShown | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "answer_dropped", b"answer_dropped", "call_finished", b"call_finished", "call_shown", b"call_shown", "call_started", b"call_started", "cancel_requested", b"cancel_requested", "claimed", b"claimed", "context_compacted", b"context_compacted", "ended", b"ended", "event", b"event", "inbox_taken", b"inbox_taken", "parked", b"parked", "text_checkpoint", b"text_checkpoint", "time", b"time", "turn_committed", b"turn_committed"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "answer_dropped", b"answer_dropped", "call_finished", b"call_finished", "call_shown", b"call_shown", "call_started", b"call_started", "cancel_requested", b"cancel_requested", "claimed", b"claimed", "context_compacted", b"context_compacted", "create_time", b"create_time", "ended", b"ended", "event", b"event", "inbox_taken", b"inbox_taken", "parked", b"parked", "text_checkpoint", b"text_checkpoint", "turn_committed", b"turn_committed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "answer_dropped", b"answer_dropped", "call_finished", b"call_finished", "call_shown", b"call_shown", "call_started", b"call_started", "cancel_requested", b"cancel_requested", "claimed", b"claimed", "context_compacted", b"context_compacted", "ended", b"ended", "epoch", b"epoch", "event", b"event", "inbox_taken", b"inbox_taken", "parked", b"parked", "run_id", b"run_id", "sequence", b"sequence", "text_checkpoint", b"text_checkpoint", "time", b"time", "turn_committed", b"turn_committed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "answer_dropped", b"answer_dropped", "call_finished", b"call_finished", "call_shown", b"call_shown", "call_started", b"call_started", "cancel_requested", b"cancel_requested", "claimed", b"claimed", "context_compacted", b"context_compacted", "create_time", b"create_time", "ended", b"ended", "epoch", b"epoch", "event", b"event", "inbox_taken", b"inbox_taken", "parked", b"parked", "run_id", b"run_id", "sequence", b"sequence", "text_checkpoint", b"text_checkpoint", "turn_committed", b"turn_committed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["accepted", "claimed", "turn_committed", "call_started", "call_finished", "parked", "text_checkpoint", "cancel_requested", "ended", "inbox_taken", "context_compacted", "answer_dropped", "call_shown"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015

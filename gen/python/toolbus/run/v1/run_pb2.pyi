@@ -22,49 +22,49 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class _RunStatus:
+class _RunState:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
 
-class _RunStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RunStatus.ValueType], _builtins.type):
+class _RunStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RunState.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
-    RUN_STATUS_UNSPECIFIED: _RunStatus.ValueType  # 0
+    RUN_STATE_UNSPECIFIED: _RunState.ValueType  # 0
     """Not set."""
-    RUN_STATUS_QUEUED: _RunStatus.ValueType  # 1
+    RUN_STATE_QUEUED: _RunState.ValueType  # 1
     """Accepted and stored; waits for its turn."""
-    RUN_STATUS_IN_PROGRESS: _RunStatus.ValueType  # 2
+    RUN_STATE_IN_PROGRESS: _RunState.ValueType  # 2
     """A process works on it."""
-    RUN_STATUS_REQUIRES_ACTION: _RunStatus.ValueType  # 3
+    RUN_STATE_REQUIRES_ACTION: _RunState.ValueType  # 3
     """Parked: waits for outputs of function tools."""
-    RUN_STATUS_COMPLETED: _RunStatus.ValueType  # 4
+    RUN_STATE_COMPLETED: _RunState.ValueType  # 4
     """Ended with a final answer."""
-    RUN_STATUS_INCOMPLETE: _RunStatus.ValueType  # 5
+    RUN_STATE_INCOMPLETE: _RunState.ValueType  # 5
     """Ended by a limit; the reason says which."""
-    RUN_STATUS_FAILED: _RunStatus.ValueType  # 6
+    RUN_STATE_FAILED: _RunState.ValueType  # 6
     """Ended by an error."""
-    RUN_STATUS_CANCELLED: _RunStatus.ValueType  # 7
+    RUN_STATE_CANCELED: _RunState.ValueType  # 7
     """Ended by cancellation."""
 
-class RunStatus(_RunStatus, metaclass=_RunStatusEnumTypeWrapper):
+class RunState(_RunState, metaclass=_RunStateEnumTypeWrapper):
     """Where a run stands."""
 
-RUN_STATUS_UNSPECIFIED: RunStatus.ValueType  # 0
+RUN_STATE_UNSPECIFIED: RunState.ValueType  # 0
 """Not set."""
-RUN_STATUS_QUEUED: RunStatus.ValueType  # 1
+RUN_STATE_QUEUED: RunState.ValueType  # 1
 """Accepted and stored; waits for its turn."""
-RUN_STATUS_IN_PROGRESS: RunStatus.ValueType  # 2
+RUN_STATE_IN_PROGRESS: RunState.ValueType  # 2
 """A process works on it."""
-RUN_STATUS_REQUIRES_ACTION: RunStatus.ValueType  # 3
+RUN_STATE_REQUIRES_ACTION: RunState.ValueType  # 3
 """Parked: waits for outputs of function tools."""
-RUN_STATUS_COMPLETED: RunStatus.ValueType  # 4
+RUN_STATE_COMPLETED: RunState.ValueType  # 4
 """Ended with a final answer."""
-RUN_STATUS_INCOMPLETE: RunStatus.ValueType  # 5
+RUN_STATE_INCOMPLETE: RunState.ValueType  # 5
 """Ended by a limit; the reason says which."""
-RUN_STATUS_FAILED: RunStatus.ValueType  # 6
+RUN_STATE_FAILED: RunState.ValueType  # 6
 """Ended by an error."""
-RUN_STATUS_CANCELLED: RunStatus.ValueType  # 7
+RUN_STATE_CANCELED: RunState.ValueType  # 7
 """Ended by cancellation."""
-Global___RunStatus: _TypeAlias = RunStatus  # noqa: Y015
+Global___RunState: _TypeAlias = RunState  # noqa: Y015
 
 class _RunMode:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -465,7 +465,7 @@ class Run(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     SESSION_ID_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
-    STATUS_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
     ITEMS_FIELD_NUMBER: _builtins.int
@@ -473,8 +473,8 @@ class Run(_message.Message):
     REQUIRED_CALLS_FIELD_NUMBER: _builtins.int
     TURNS_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
-    CREATED_AT_FIELD_NUMBER: _builtins.int
-    ENDED_AT_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    END_TIME_FIELD_NUMBER: _builtins.int
     LAST_SEQUENCE_FIELD_NUMBER: _builtins.int
     PARENT_FIELD_NUMBER: _builtins.int
     FORK_FIELD_NUMBER: _builtins.int
@@ -486,7 +486,7 @@ class Run(_message.Message):
     """Its session."""
     agent: _builtins.str
     """The agent that it runs with."""
-    status: Global___RunStatus.ValueType
+    state: Global___RunState.ValueType
     """Where it stands."""
     reason: _builtins.str
     """Why it ended, for example `final_answer`, `max_turns`, `deadline`, `tool_choice_unmet`, `empty_answer`, `skipped`; empty while it goes on."""
@@ -513,11 +513,11 @@ class Run(_message.Message):
         """Tokens used so far."""
 
     @_builtins.property
-    def created_at(self) -> _timestamp_pb2.Timestamp:
+    def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was accepted."""
 
     @_builtins.property
-    def ended_at(self) -> _timestamp_pb2.Timestamp:
+    def end_time(self) -> _timestamp_pb2.Timestamp:
         """When it ended; absent while it goes on."""
 
     @_builtins.property
@@ -538,7 +538,7 @@ class Run(_message.Message):
         id: _builtins.str = ...,
         session_id: _builtins.str = ...,
         agent: _builtins.str = ...,
-        status: Global___RunStatus.ValueType = ...,
+        state: Global___RunState.ValueType = ...,
         reason: _builtins.str = ...,
         error: _builtins.str = ...,
         items: _abc.Iterable[Global___Item] | None = ...,
@@ -546,17 +546,17 @@ class Run(_message.Message):
         required_calls: _abc.Iterable[Global___FunctionCall] | None = ...,
         turns: _builtins.int = ...,
         usage: Global___Usage | None = ...,
-        created_at: _timestamp_pb2.Timestamp | None = ...,
-        ended_at: _timestamp_pb2.Timestamp | None = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        end_time: _timestamp_pb2.Timestamp | None = ...,
         last_sequence: _builtins.int = ...,
         parent: Global___RunParent | None = ...,
         fork: Global___RunFork | None = ...,
         self_wakes: _builtins.int = ...,
         draft: Global___TextCheckpoint | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "draft", b"draft", "ended_at", b"ended_at", "fork", b"fork", "parent", b"parent", "usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "draft", b"draft", "end_time", b"end_time", "fork", b"fork", "parent", b"parent", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "created_at", b"created_at", "draft", b"draft", "ended_at", b"ended_at", "error", b"error", "fork", b"fork", "id", b"id", "items", b"items", "last_sequence", b"last_sequence", "output_text", b"output_text", "parent", b"parent", "reason", b"reason", "required_calls", b"required_calls", "self_wakes", b"self_wakes", "session_id", b"session_id", "status", b"status", "turns", b"turns", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "create_time", b"create_time", "draft", b"draft", "end_time", b"end_time", "error", b"error", "fork", b"fork", "id", b"id", "items", b"items", "last_sequence", b"last_sequence", "output_text", b"output_text", "parent", b"parent", "reason", b"reason", "required_calls", b"required_calls", "self_wakes", b"self_wakes", "session_id", b"session_id", "state", b"state", "turns", b"turns", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -27,7 +27,7 @@ from toolbus.run.v1 import run_pb2 as toolbus_dot_run_dot_v1_dot_run__pb2
 from toolbus.run.v1 import run_event_pb2 as toolbus_dot_run_dot_v1_dot_run__event__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n toolbus/run/v1/run_service.proto\x12\x0etoolbus.run.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x18toolbus/run/v1/run.proto\x1a\x1etoolbus/run/v1/run_event.proto\"\xd5\x03\n\x10\x43reateRunRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05\x61gent\x12\x35\n\x05input\x18\x03 \x03(\x0b\x32\x14.toolbus.run.v1.ItemB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05input\x12\x34\n\x07options\x18\x04 \x01(\x0b\x32\x1a.toolbus.run.v1.RunOptionsR\x07options\x12\x31\n\x0fidempotency_key\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\x12\x44\n\x0fprevious_run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\rpreviousRunId:j\xbaHg\x1a\x65\n\x10session_or_agent\x12&either session_id or agent is required\x1a)this.session_id != \'\' || this.agent != \'\'\":\n\x11\x43reateRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"D\n\rGetRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\"7\n\x0eGetRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"\xcb\x01\n\x0fListRunsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x35\n\x08statuses\x18\x02 \x03(\x0e\x32\x19.toolbus.run.v1.RunStatusR\x08statuses\x12%\n\tpage_size\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x08pageSize\x12\x1d\n\npage_token\x18\x04 \x01(\tR\tpageToken\"c\n\x10ListRunsResponse\x12\'\n\x04runs\x18\x01 \x03(\x0b\x32\x13.toolbus.run.v1.RunR\x04runs\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xd0\x01\n\x0fWatchRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12#\n\rfrom_sequence\x18\x02 \x01(\rR\x0c\x66romSequence\x12%\n\x0einclude_deltas\x18\x03 \x01(\x08R\rincludeDeltas\x12<\n\x0b\x61\x66ter_delta\x18\x04 \x01(\x0b\x32\x1b.toolbus.run.v1.DeltaCursorR\nafterDelta\"I\n\x0b\x44\x65ltaCursor\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x0c\n\x01n\x18\x03 \x01(\rR\x01n\"\xb2\x01\n\x10WatchRunResponse\x12\x30\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x18.toolbus.run.v1.RunEventH\x00R\x05\x65vent\x12\x30\n\x05\x64\x65lta\x18\x02 \x01(\x0b\x32\x18.toolbus.run.v1.RunDeltaH\x00R\x05\x64\x65lta\x12\x30\n\x05reset\x18\x03 \x01(\x0b\x32\x18.toolbus.run.v1.RunResetH\x00R\x05resetB\x08\n\x06update\"\x96\x01\n\x14SubmitOutputsRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12I\n\x07outputs\x18\x02 \x03(\x0b\x32\".toolbus.run.v1.FunctionCallOutputB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\xe8\x07R\x07outputs\">\n\x15SubmitOutputsResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"i\n\x10\x43\x61ncelRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12 \n\x06reason\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x06reason\":\n\x11\x43\x61ncelRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"\xc5\x01\n\x0e\x46orkRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12\x1f\n\x0b\x61t_sequence\x18\x02 \x01(\rR\natSequence\x12*\n\x05input\x18\x03 \x03(\x0b\x32\x14.toolbus.run.v1.ItemR\x05input\x12\x31\n\x0fidempotency_key\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\"8\n\x0f\x46orkRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run2\xc3\x04\n\nRunService\x12P\n\tCreateRun\x12 .toolbus.run.v1.CreateRunRequest\x1a!.toolbus.run.v1.CreateRunResponse\x12G\n\x06GetRun\x12\x1d.toolbus.run.v1.GetRunRequest\x1a\x1e.toolbus.run.v1.GetRunResponse\x12M\n\x08ListRuns\x12\x1f.toolbus.run.v1.ListRunsRequest\x1a .toolbus.run.v1.ListRunsResponse\x12O\n\x08WatchRun\x12\x1f.toolbus.run.v1.WatchRunRequest\x1a .toolbus.run.v1.WatchRunResponse0\x01\x12\\\n\rSubmitOutputs\x12$.toolbus.run.v1.SubmitOutputsRequest\x1a%.toolbus.run.v1.SubmitOutputsResponse\x12P\n\tCancelRun\x12 .toolbus.run.v1.CancelRunRequest\x1a!.toolbus.run.v1.CancelRunResponse\x12J\n\x07\x46orkRun\x12\x1e.toolbus.run.v1.ForkRunRequest\x1a\x1f.toolbus.run.v1.ForkRunResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n toolbus/run/v1/run_service.proto\x12\x0etoolbus.run.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x18toolbus/run/v1/run.proto\x1a\x1etoolbus/run/v1/run_event.proto\"\xd5\x03\n\x10\x43reateRunRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05\x61gent\x12\x35\n\x05input\x18\x03 \x03(\x0b\x32\x14.toolbus.run.v1.ItemB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05input\x12\x34\n\x07options\x18\x04 \x01(\x0b\x32\x1a.toolbus.run.v1.RunOptionsR\x07options\x12\x31\n\x0fidempotency_key\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\x12\x44\n\x0fprevious_run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\rpreviousRunId:j\xbaHg\x1a\x65\n\x10session_or_agent\x12&either session_id or agent is required\x1a)this.session_id != \'\' || this.agent != \'\'\":\n\x11\x43reateRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"D\n\rGetRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\"7\n\x0eGetRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"\xc6\x01\n\x0fListRunsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x30\n\x06states\x18\x02 \x03(\x0e\x32\x18.toolbus.run.v1.RunStateR\x06states\x12%\n\tpage_size\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x08pageSize\x12\x1d\n\npage_token\x18\x04 \x01(\tR\tpageToken\"c\n\x10ListRunsResponse\x12\'\n\x04runs\x18\x01 \x03(\x0b\x32\x13.toolbus.run.v1.RunR\x04runs\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xd0\x01\n\x0fWatchRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12#\n\rfrom_sequence\x18\x02 \x01(\rR\x0c\x66romSequence\x12%\n\x0einclude_deltas\x18\x03 \x01(\x08R\rincludeDeltas\x12<\n\x0b\x61\x66ter_delta\x18\x04 \x01(\x0b\x32\x1b.toolbus.run.v1.DeltaCursorR\nafterDelta\"I\n\x0b\x44\x65ltaCursor\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x0c\n\x01n\x18\x03 \x01(\rR\x01n\"\xb2\x01\n\x10WatchRunResponse\x12\x30\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x18.toolbus.run.v1.RunEventH\x00R\x05\x65vent\x12\x30\n\x05\x64\x65lta\x18\x02 \x01(\x0b\x32\x18.toolbus.run.v1.RunDeltaH\x00R\x05\x64\x65lta\x12\x30\n\x05reset\x18\x03 \x01(\x0b\x32\x18.toolbus.run.v1.RunResetH\x00R\x05resetB\x08\n\x06update\"\x96\x01\n\x14SubmitOutputsRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12I\n\x07outputs\x18\x02 \x03(\x0b\x32\".toolbus.run.v1.FunctionCallOutputB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\xe8\x07R\x07outputs\">\n\x15SubmitOutputsResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"i\n\x10\x43\x61ncelRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12 \n\x06reason\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x06reason\":\n\x11\x43\x61ncelRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run\"\xc5\x01\n\x0e\x46orkRunRequest\x12\x33\n\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12\x1f\n\x0b\x61t_sequence\x18\x02 \x01(\rR\natSequence\x12*\n\x05input\x18\x03 \x03(\x0b\x32\x14.toolbus.run.v1.ItemR\x05input\x12\x31\n\x0fidempotency_key\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\"8\n\x0f\x46orkRunResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x13.toolbus.run.v1.RunR\x03run2\xc3\x04\n\nRunService\x12P\n\tCreateRun\x12 .toolbus.run.v1.CreateRunRequest\x1a!.toolbus.run.v1.CreateRunResponse\x12G\n\x06GetRun\x12\x1d.toolbus.run.v1.GetRunRequest\x1a\x1e.toolbus.run.v1.GetRunResponse\x12M\n\x08ListRuns\x12\x1f.toolbus.run.v1.ListRunsRequest\x1a .toolbus.run.v1.ListRunsResponse\x12O\n\x08WatchRun\x12\x1f.toolbus.run.v1.WatchRunRequest\x1a .toolbus.run.v1.WatchRunResponse0\x01\x12\\\n\rSubmitOutputs\x12$.toolbus.run.v1.SubmitOutputsRequest\x1a%.toolbus.run.v1.SubmitOutputsResponse\x12P\n\tCancelRun\x12 .toolbus.run.v1.CancelRunRequest\x1a!.toolbus.run.v1.CancelRunResponse\x12J\n\x07\x46orkRun\x12\x1e.toolbus.run.v1.ForkRunRequest\x1a\x1f.toolbus.run.v1.ForkRunResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -75,27 +75,27 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETRUNRESPONSE']._serialized_start=741
   _globals['_GETRUNRESPONSE']._serialized_end=796
   _globals['_LISTRUNSREQUEST']._serialized_start=799
-  _globals['_LISTRUNSREQUEST']._serialized_end=1002
-  _globals['_LISTRUNSRESPONSE']._serialized_start=1004
-  _globals['_LISTRUNSRESPONSE']._serialized_end=1103
-  _globals['_WATCHRUNREQUEST']._serialized_start=1106
-  _globals['_WATCHRUNREQUEST']._serialized_end=1314
-  _globals['_DELTACURSOR']._serialized_start=1316
-  _globals['_DELTACURSOR']._serialized_end=1389
-  _globals['_WATCHRUNRESPONSE']._serialized_start=1392
-  _globals['_WATCHRUNRESPONSE']._serialized_end=1570
-  _globals['_SUBMITOUTPUTSREQUEST']._serialized_start=1573
-  _globals['_SUBMITOUTPUTSREQUEST']._serialized_end=1723
-  _globals['_SUBMITOUTPUTSRESPONSE']._serialized_start=1725
-  _globals['_SUBMITOUTPUTSRESPONSE']._serialized_end=1787
-  _globals['_CANCELRUNREQUEST']._serialized_start=1789
-  _globals['_CANCELRUNREQUEST']._serialized_end=1894
-  _globals['_CANCELRUNRESPONSE']._serialized_start=1896
-  _globals['_CANCELRUNRESPONSE']._serialized_end=1954
-  _globals['_FORKRUNREQUEST']._serialized_start=1957
-  _globals['_FORKRUNREQUEST']._serialized_end=2154
-  _globals['_FORKRUNRESPONSE']._serialized_start=2156
-  _globals['_FORKRUNRESPONSE']._serialized_end=2212
-  _globals['_RUNSERVICE']._serialized_start=2215
-  _globals['_RUNSERVICE']._serialized_end=2794
+  _globals['_LISTRUNSREQUEST']._serialized_end=997
+  _globals['_LISTRUNSRESPONSE']._serialized_start=999
+  _globals['_LISTRUNSRESPONSE']._serialized_end=1098
+  _globals['_WATCHRUNREQUEST']._serialized_start=1101
+  _globals['_WATCHRUNREQUEST']._serialized_end=1309
+  _globals['_DELTACURSOR']._serialized_start=1311
+  _globals['_DELTACURSOR']._serialized_end=1384
+  _globals['_WATCHRUNRESPONSE']._serialized_start=1387
+  _globals['_WATCHRUNRESPONSE']._serialized_end=1565
+  _globals['_SUBMITOUTPUTSREQUEST']._serialized_start=1568
+  _globals['_SUBMITOUTPUTSREQUEST']._serialized_end=1718
+  _globals['_SUBMITOUTPUTSRESPONSE']._serialized_start=1720
+  _globals['_SUBMITOUTPUTSRESPONSE']._serialized_end=1782
+  _globals['_CANCELRUNREQUEST']._serialized_start=1784
+  _globals['_CANCELRUNREQUEST']._serialized_end=1889
+  _globals['_CANCELRUNRESPONSE']._serialized_start=1891
+  _globals['_CANCELRUNRESPONSE']._serialized_end=1949
+  _globals['_FORKRUNREQUEST']._serialized_start=1952
+  _globals['_FORKRUNREQUEST']._serialized_end=2149
+  _globals['_FORKRUNRESPONSE']._serialized_start=2151
+  _globals['_FORKRUNRESPONSE']._serialized_end=2207
+  _globals['_RUNSERVICE']._serialized_start=2210
+  _globals['_RUNSERVICE']._serialized_end=2789
 # @@protoc_insertion_point(module_scope)

@@ -65,9 +65,9 @@ class Session(_message.Message):
     AGENT_REVISION_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
     PRINCIPAL_FIELD_NUMBER: _builtins.int
-    CREATED_AT_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
     NEXT_AGENT_FIELD_NUMBER: _builtins.int
-    DRAIN_UNTIL_FIELD_NUMBER: _builtins.int
+    DRAIN_EXPIRE_TIME_FIELD_NUMBER: _builtins.int
     HOLDER_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The session's id."""
@@ -84,11 +84,11 @@ class Session(_message.Message):
     holder: _builtins.str
     """The router that takes the session through a switch or its closing; empty without one."""
     @_builtins.property
-    def created_at(self) -> _timestamp_pb2.Timestamp:
+    def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was opened."""
 
     @_builtins.property
-    def drain_until(self) -> _timestamp_pb2.Timestamp:
+    def drain_expire_time(self) -> _timestamp_pb2.Timestamp:
         """Until when calls in flight may go on while the session drains."""
 
     def __init__(
@@ -99,14 +99,14 @@ class Session(_message.Message):
         agent_revision: _builtins.int = ...,
         state: Global___SessionState.ValueType = ...,
         principal: _builtins.str = ...,
-        created_at: _timestamp_pb2.Timestamp | None = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
         next_agent: _builtins.str = ...,
-        drain_until: _timestamp_pb2.Timestamp | None = ...,
+        drain_expire_time: _timestamp_pb2.Timestamp | None = ...,
         holder: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "drain_until", b"drain_until"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "drain_expire_time", b"drain_expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "created_at", b"created_at", "drain_until", b"drain_until", "holder", b"holder", "id", b"id", "next_agent", b"next_agent", "principal", b"principal", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "create_time", b"create_time", "drain_expire_time", b"drain_expire_time", "holder", b"holder", "id", b"id", "next_agent", b"next_agent", "principal", b"principal", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -28,7 +28,7 @@ class InboxEvent(_message.Message):
     EVENT_ID_FIELD_NUMBER: _builtins.int
     SESSION_ID_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
-    TIME_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
     SEQUENCE_FIELD_NUMBER: _builtins.int
     TOOL_RESULT_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
@@ -47,7 +47,7 @@ class InboxEvent(_message.Message):
     `[Tool Result: name] (callId: id) json`, `[Name: "text"]`, `[Plan: key] "text"`.
     """
     @_builtins.property
-    def time(self) -> _timestamp_pb2.Timestamp:
+    def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it happened."""
 
     @_builtins.property
@@ -68,16 +68,16 @@ class InboxEvent(_message.Message):
         event_id: _builtins.str = ...,
         session_id: _builtins.str = ...,
         agent: _builtins.str = ...,
-        time: _timestamp_pb2.Timestamp | None = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
         sequence: _builtins.int = ...,
         tool_result: Global___InboxToolResult | None = ...,
         message: Global___InboxMessage | None = ...,
         plan: Global___InboxPlan | None = ...,
         text: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "message", b"message", "plan", b"plan", "time", b"time", "tool_result", b"tool_result"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "event", b"event", "message", b"message", "plan", b"plan", "tool_result", b"tool_result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "event", b"event", "event_id", b"event_id", "message", b"message", "plan", b"plan", "sequence", b"sequence", "session_id", b"session_id", "text", b"text", "time", b"time", "tool_result", b"tool_result"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "create_time", b"create_time", "event", b"event", "event_id", b"event_id", "message", b"message", "plan", b"plan", "sequence", b"sequence", "session_id", b"session_id", "text", b"text", "tool_result", b"tool_result"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["tool_result", "message", "plan"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015

@@ -55,8 +55,8 @@ class MemoryEntry(_message.Message):
     KIND_FIELD_NUMBER: _builtins.int
     KEY_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
-    DUE_AT_FIELD_NUMBER: _builtins.int
-    WOKE_AT_FIELD_NUMBER: _builtins.int
+    DUE_TIME_FIELD_NUMBER: _builtins.int
+    WAKE_TIME_FIELD_NUMBER: _builtins.int
     kind: Global___MemoryKind.ValueType
     """What kind it is."""
     key: _builtins.str
@@ -64,11 +64,11 @@ class MemoryEntry(_message.Message):
     text: _builtins.str
     """The text."""
     @_builtins.property
-    def due_at(self) -> _timestamp_pb2.Timestamp:
+    def due_time(self) -> _timestamp_pb2.Timestamp:
         """For a plan: when it wakes the agent; absent means never."""
 
     @_builtins.property
-    def woke_at(self) -> _timestamp_pb2.Timestamp:
+    def wake_time(self) -> _timestamp_pb2.Timestamp:
         """For a plan: when it woke the agent, which it does once; written by the service. Setting the plan again with another
         text or time lets it wake the agent again.
         """
@@ -79,12 +79,12 @@ class MemoryEntry(_message.Message):
         kind: Global___MemoryKind.ValueType = ...,
         key: _builtins.str = ...,
         text: _builtins.str = ...,
-        due_at: _timestamp_pb2.Timestamp | None = ...,
-        woke_at: _timestamp_pb2.Timestamp | None = ...,
+        due_time: _timestamp_pb2.Timestamp | None = ...,
+        wake_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["due_at", b"due_at", "woke_at", b"woke_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["due_time", b"due_time", "wake_time", b"wake_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["due_at", b"due_at", "key", b"key", "kind", b"kind", "text", b"text", "woke_at", b"woke_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["due_time", b"due_time", "key", b"key", "kind", b"kind", "text", b"text", "wake_time", b"wake_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -45,37 +45,37 @@ MEMBER_KIND_AGENT: MemberKind.ValueType  # 2
 """An agent in a session."""
 Global___MemberKind: _TypeAlias = MemberKind  # noqa: Y015
 
-class _ToolMessageStatus:
+class _ToolMessageState:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
 
-class _ToolMessageStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ToolMessageStatus.ValueType], _builtins.type):
+class _ToolMessageStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ToolMessageState.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
-    TOOL_MESSAGE_STATUS_UNSPECIFIED: _ToolMessageStatus.ValueType  # 0
+    TOOL_MESSAGE_STATE_UNSPECIFIED: _ToolMessageState.ValueType  # 0
     """Not set."""
-    TOOL_MESSAGE_STATUS_RUNNING: _ToolMessageStatus.ValueType  # 1
+    TOOL_MESSAGE_STATE_RUNNING: _ToolMessageState.ValueType  # 1
     """It runs."""
-    TOOL_MESSAGE_STATUS_REQUIRES_ACTION: _ToolMessageStatus.ValueType  # 2
+    TOOL_MESSAGE_STATE_REQUIRES_ACTION: _ToolMessageState.ValueType  # 2
     """It waits for somebody to answer it."""
-    TOOL_MESSAGE_STATUS_COMPLETE: _ToolMessageStatus.ValueType  # 3
+    TOOL_MESSAGE_STATE_COMPLETE: _ToolMessageState.ValueType  # 3
     """It has its result."""
-    TOOL_MESSAGE_STATUS_ERROR: _ToolMessageStatus.ValueType  # 4
+    TOOL_MESSAGE_STATE_ERROR: _ToolMessageState.ValueType  # 4
     """It failed or expired."""
 
-class ToolMessageStatus(_ToolMessageStatus, metaclass=_ToolMessageStatusEnumTypeWrapper):
+class ToolMessageState(_ToolMessageState, metaclass=_ToolMessageStateEnumTypeWrapper):
     """Where a visible tool call stands."""
 
-TOOL_MESSAGE_STATUS_UNSPECIFIED: ToolMessageStatus.ValueType  # 0
+TOOL_MESSAGE_STATE_UNSPECIFIED: ToolMessageState.ValueType  # 0
 """Not set."""
-TOOL_MESSAGE_STATUS_RUNNING: ToolMessageStatus.ValueType  # 1
+TOOL_MESSAGE_STATE_RUNNING: ToolMessageState.ValueType  # 1
 """It runs."""
-TOOL_MESSAGE_STATUS_REQUIRES_ACTION: ToolMessageStatus.ValueType  # 2
+TOOL_MESSAGE_STATE_REQUIRES_ACTION: ToolMessageState.ValueType  # 2
 """It waits for somebody to answer it."""
-TOOL_MESSAGE_STATUS_COMPLETE: ToolMessageStatus.ValueType  # 3
+TOOL_MESSAGE_STATE_COMPLETE: ToolMessageState.ValueType  # 3
 """It has its result."""
-TOOL_MESSAGE_STATUS_ERROR: ToolMessageStatus.ValueType  # 4
+TOOL_MESSAGE_STATE_ERROR: ToolMessageState.ValueType  # 4
 """It failed or expired."""
-Global___ToolMessageStatus: _TypeAlias = ToolMessageStatus  # noqa: Y015
+Global___ToolMessageState: _TypeAlias = ToolMessageState  # noqa: Y015
 
 @_typing.final
 class Member(_message.Message):
@@ -120,7 +120,7 @@ class Space(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     TITLE_FIELD_NUMBER: _builtins.int
     MEMBERS_FIELD_NUMBER: _builtins.int
-    CREATED_AT_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The space's id."""
     title: _builtins.str
@@ -130,7 +130,7 @@ class Space(_message.Message):
         """Who takes part."""
 
     @_builtins.property
-    def created_at(self) -> _timestamp_pb2.Timestamp:
+    def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was created."""
 
     def __init__(
@@ -139,11 +139,11 @@ class Space(_message.Message):
         id: _builtins.str = ...,
         title: _builtins.str = ...,
         members: _abc.Iterable[Global___Member] | None = ...,
-        created_at: _timestamp_pb2.Timestamp | None = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "id", b"id", "members", b"members", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "id", b"id", "members", b"members", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -158,7 +158,7 @@ class ToolMessage(_message.Message):
     CALL_ID_FIELD_NUMBER: _builtins.int
     TOOL_FIELD_NUMBER: _builtins.int
     ARGUMENTS_JSON_FIELD_NUMBER: _builtins.int
-    STATUS_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
     RESULT_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
     OUTPUT_SCHEMA_JSON_FIELD_NUMBER: _builtins.int
@@ -169,7 +169,7 @@ class ToolMessage(_message.Message):
     """The tool's name, by which a page chooses how to show it."""
     arguments_json: _builtins.str
     """Arguments as JSON text."""
-    status: Global___ToolMessageStatus.ValueType
+    state: Global___ToolMessageState.ValueType
     """Where it stands."""
     run_id: _builtins.str
     """The run that called."""
@@ -189,7 +189,7 @@ class ToolMessage(_message.Message):
         call_id: _builtins.str = ...,
         tool: _builtins.str = ...,
         arguments_json: _builtins.str = ...,
-        status: Global___ToolMessageStatus.ValueType = ...,
+        state: Global___ToolMessageState.ValueType = ...,
         result: _tool_pb2.ToolResult | None = ...,
         run_id: _builtins.str = ...,
         output_schema_json: _builtins.str = ...,
@@ -197,7 +197,7 @@ class ToolMessage(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "call_id", b"call_id", "draft", b"draft", "output_schema_json", b"output_schema_json", "result", b"result", "run_id", b"run_id", "status", b"status", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "call_id", b"call_id", "draft", b"draft", "output_schema_json", b"output_schema_json", "result", b"result", "run_id", b"run_id", "state", b"state", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -235,7 +235,7 @@ class SpaceMessage(_message.Message):
     SEQUENCE_FIELD_NUMBER: _builtins.int
     SPACE_ID_FIELD_NUMBER: _builtins.int
     AUTHOR_FIELD_NUMBER: _builtins.int
-    TIME_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     TOOL_FIELD_NUMBER: _builtins.int
     id: _builtins.str
@@ -249,7 +249,7 @@ class SpaceMessage(_message.Message):
         """Who wrote it."""
 
     @_builtins.property
-    def time(self) -> _timestamp_pb2.Timestamp:
+    def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was written."""
 
     @_builtins.property
@@ -267,13 +267,13 @@ class SpaceMessage(_message.Message):
         sequence: _builtins.int = ...,
         space_id: _builtins.str = ...,
         author: Global___Member | None = ...,
-        time: _timestamp_pb2.Timestamp | None = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
         text: Global___TextMessage | None = ...,
         tool: Global___ToolMessage | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["author", b"author", "content", b"content", "text", b"text", "time", b"time", "tool", b"tool"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["author", b"author", "content", b"content", "create_time", b"create_time", "text", b"text", "tool", b"tool"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["author", b"author", "content", b"content", "id", b"id", "sequence", b"sequence", "space_id", b"space_id", "text", b"text", "time", b"time", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["author", b"author", "content", b"content", "create_time", b"create_time", "id", b"id", "sequence", b"sequence", "space_id", b"space_id", "text", b"text", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_content: _TypeAlias = _typing.Literal["text", "tool"]  # noqa: Y015
     _WhichOneofArgType_content: _TypeAlias = _typing.Literal["content", b"content"]  # noqa: Y015

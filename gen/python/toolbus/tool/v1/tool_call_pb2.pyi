@@ -71,8 +71,8 @@ class ToolCall(_message.Message):
     ARGUMENTS_JSON_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
     RESULT_FIELD_NUMBER: _builtins.int
-    CREATED_AT_FIELD_NUMBER: _builtins.int
-    EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
     SPACE_ID_FIELD_NUMBER: _builtins.int
     MESSAGE_ID_FIELD_NUMBER: _builtins.int
     TAKEN_FIELD_NUMBER: _builtins.int
@@ -81,7 +81,7 @@ class ToolCall(_message.Message):
     RESOLVED_LATE_FIELD_NUMBER: _builtins.int
     PRINCIPAL_FIELD_NUMBER: _builtins.int
     EFFECT_FIELD_NUMBER: _builtins.int
-    WAITS_UNTIL_FIELD_NUMBER: _builtins.int
+    WAIT_EXPIRE_TIME_FIELD_NUMBER: _builtins.int
     DELIVERY_ID_FIELD_NUMBER: _builtins.int
     WATCHER_PRINCIPAL_FIELD_NUMBER: _builtins.int
     CANCELED_FIELD_NUMBER: _builtins.int
@@ -130,15 +130,15 @@ class ToolCall(_message.Message):
         """The result, once there is one."""
 
     @_builtins.property
-    def created_at(self) -> _timestamp_pb2.Timestamp:
+    def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was recorded."""
 
     @_builtins.property
-    def expires_at(self) -> _timestamp_pb2.Timestamp:
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
         """When results are refused; absent means never."""
 
     @_builtins.property
-    def waits_until(self) -> _timestamp_pb2.Timestamp:
+    def wait_expire_time(self) -> _timestamp_pb2.Timestamp:
         """Until when its caller waits in line; absent when nobody does."""
 
     @_builtins.property
@@ -158,8 +158,8 @@ class ToolCall(_message.Message):
         arguments_json: _builtins.str = ...,
         state: Global___ToolCallState.ValueType = ...,
         result: _tool_pb2.ToolResult | None = ...,
-        created_at: _timestamp_pb2.Timestamp | None = ...,
-        expires_at: _timestamp_pb2.Timestamp | None = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
         space_id: _builtins.str = ...,
         message_id: _builtins.str = ...,
         taken: _builtins.bool = ...,
@@ -168,16 +168,16 @@ class ToolCall(_message.Message):
         resolved_late: _builtins.bool = ...,
         principal: _builtins.str = ...,
         effect: _tool_pb2.Effect.ValueType = ...,
-        waits_until: _timestamp_pb2.Timestamp | None = ...,
+        wait_expire_time: _timestamp_pb2.Timestamp | None = ...,
         delivery_id: _builtins.str = ...,
         watcher_principal: _builtins.str = ...,
         canceled: _builtins.bool = ...,
         called_as: _builtins.str = ...,
         canceled_by: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at", "result", b"result", "waits_until", b"waits_until"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "result", b"result", "wait_expire_time", b"wait_expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "call_id", b"call_id", "called_as", b"called_as", "canceled", b"canceled", "canceled_by", b"canceled_by", "created_at", b"created_at", "delivery_id", b"delivery_id", "effect", b"effect", "execution_type", b"execution_type", "expires_at", b"expires_at", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "taken", b"taken", "tool", b"tool", "waits_until", b"waits_until", "watcher_principal", b"watcher_principal"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "call_id", b"call_id", "called_as", b"called_as", "canceled", b"canceled", "canceled_by", b"canceled_by", "create_time", b"create_time", "delivery_id", b"delivery_id", "effect", b"effect", "execution_type", b"execution_type", "expire_time", b"expire_time", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "taken", b"taken", "tool", b"tool", "wait_expire_time", b"wait_expire_time", "watcher_principal", b"watcher_principal"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

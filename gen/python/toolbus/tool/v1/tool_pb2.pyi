@@ -29,7 +29,7 @@ class _ExecutionTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Executi
     EXECUTION_TYPE_UNSPECIFIED: _ExecutionType.ValueType  # 0
     """Not set."""
     EXECUTION_TYPE_FUNCTION: _ExecutionType.ValueType  # 1
-    """The client of the run; the run pauses in RUN_STATUS_REQUIRES_ACTION until it submits the output."""
+    """The client of the run; the run pauses in RUN_STATE_REQUIRES_ACTION until it submits the output."""
     EXECUTION_TYPE_GATEWAY: _ExecutionType.ValueType  # 2
     """The router calls a URL."""
     EXECUTION_TYPE_EXTERNAL: _ExecutionType.ValueType  # 3
@@ -57,7 +57,7 @@ class ExecutionType(_ExecutionType, metaclass=_ExecutionTypeEnumTypeWrapper):
 EXECUTION_TYPE_UNSPECIFIED: ExecutionType.ValueType  # 0
 """Not set."""
 EXECUTION_TYPE_FUNCTION: ExecutionType.ValueType  # 1
-"""The client of the run; the run pauses in RUN_STATUS_REQUIRES_ACTION until it submits the output."""
+"""The client of the run; the run pauses in RUN_STATE_REQUIRES_ACTION until it submits the output."""
 EXECUTION_TYPE_GATEWAY: ExecutionType.ValueType  # 2
 """The router calls a URL."""
 EXECUTION_TYPE_EXTERNAL: ExecutionType.ValueType  # 3

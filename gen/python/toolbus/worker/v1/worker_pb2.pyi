@@ -35,7 +35,7 @@ class _WorkerStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WorkerSta
     WORKER_STATE_STOPPING: _WorkerState.ValueType  # 3
     """It ends."""
     WORKER_STATE_BACKED_OFF: _WorkerState.ValueType  # 4
-    """It keeps crashing and is not started again before `retry_at`."""
+    """It keeps crashing and is not started again before `retry_time`."""
     WORKER_STATE_REFUSED: _WorkerState.ValueType  # 5
     """Its file was refused."""
 
@@ -51,7 +51,7 @@ WORKER_STATE_READY: WorkerState.ValueType  # 2
 WORKER_STATE_STOPPING: WorkerState.ValueType  # 3
 """It ends."""
 WORKER_STATE_BACKED_OFF: WorkerState.ValueType  # 4
-"""It keeps crashing and is not started again before `retry_at`."""
+"""It keeps crashing and is not started again before `retry_time`."""
 WORKER_STATE_REFUSED: WorkerState.ValueType  # 5
 """Its file was refused."""
 Global___WorkerState: _TypeAlias = WorkerState  # noqa: Y015
@@ -69,10 +69,10 @@ class Worker(_message.Message):
     INSTANCE_FIELD_NUMBER: _builtins.int
     CALLS_IN_FLIGHT_FIELD_NUMBER: _builtins.int
     CALLS_TOTAL_FIELD_NUMBER: _builtins.int
-    STARTED_AT_FIELD_NUMBER: _builtins.int
-    LAST_USED_AT_FIELD_NUMBER: _builtins.int
+    START_TIME_FIELD_NUMBER: _builtins.int
+    LAST_USE_TIME_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
-    RETRY_AT_FIELD_NUMBER: _builtins.int
+    RETRY_TIME_FIELD_NUMBER: _builtins.int
     FUNCTIONS_FIELD_NUMBER: _builtins.int
     source: _builtins.str
     """Name of the source, the `server` of `@server/tool`."""
@@ -91,15 +91,15 @@ class Worker(_message.Message):
     reason: _builtins.str
     """Why it is refused or backed off; empty otherwise."""
     @_builtins.property
-    def started_at(self) -> _timestamp_pb2.Timestamp:
+    def start_time(self) -> _timestamp_pb2.Timestamp:
         """When its process was started."""
 
     @_builtins.property
-    def last_used_at(self) -> _timestamp_pb2.Timestamp:
+    def last_use_time(self) -> _timestamp_pb2.Timestamp:
         """When it was last used."""
 
     @_builtins.property
-    def retry_at(self) -> _timestamp_pb2.Timestamp:
+    def retry_time(self) -> _timestamp_pb2.Timestamp:
         """When it may be started again."""
 
     @_builtins.property
@@ -116,15 +116,15 @@ class Worker(_message.Message):
         instance: _builtins.str = ...,
         calls_in_flight: _builtins.int = ...,
         calls_total: _builtins.int = ...,
-        started_at: _timestamp_pb2.Timestamp | None = ...,
-        last_used_at: _timestamp_pb2.Timestamp | None = ...,
+        start_time: _timestamp_pb2.Timestamp | None = ...,
+        last_use_time: _timestamp_pb2.Timestamp | None = ...,
         reason: _builtins.str = ...,
-        retry_at: _timestamp_pb2.Timestamp | None = ...,
+        retry_time: _timestamp_pb2.Timestamp | None = ...,
         functions: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["last_used_at", b"last_used_at", "retry_at", b"retry_at", "started_at", b"started_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["last_use_time", b"last_use_time", "retry_time", b"retry_time", "start_time", b"start_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls_in_flight", b"calls_in_flight", "calls_total", b"calls_total", "file", b"file", "functions", b"functions", "instance", b"instance", "last_used_at", b"last_used_at", "process_id", b"process_id", "reason", b"reason", "retry_at", b"retry_at", "source", b"source", "started_at", b"started_at", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calls_in_flight", b"calls_in_flight", "calls_total", b"calls_total", "file", b"file", "functions", b"functions", "instance", b"instance", "last_use_time", b"last_use_time", "process_id", b"process_id", "reason", b"reason", "retry_time", b"retry_time", "source", b"source", "start_time", b"start_time", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

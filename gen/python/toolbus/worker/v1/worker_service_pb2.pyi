@@ -133,7 +133,7 @@ class WatchWorkerLogsResponse(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    TIME_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
     FUNCTION_FIELD_NUMBER: _builtins.int
     CALL_ID_FIELD_NUMBER: _builtins.int
@@ -148,7 +148,7 @@ class WatchWorkerLogsResponse(_message.Message):
     trace_id: _builtins.str
     """The trace; empty if none."""
     @_builtins.property
-    def time(self) -> _timestamp_pb2.Timestamp:
+    def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was written."""
 
     @_builtins.property
@@ -158,16 +158,16 @@ class WatchWorkerLogsResponse(_message.Message):
     def __init__(
         self,
         *,
-        time: _timestamp_pb2.Timestamp | None = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
         source: _builtins.str = ...,
         function: _builtins.str = ...,
         call_id: _builtins.str = ...,
         trace_id: _builtins.str = ...,
         log: _tool_pb2.ToolLog | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["log", b"log", "time", b"time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "log", b"log"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "function", b"function", "log", b"log", "source", b"source", "time", b"time", "trace_id", b"trace_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "create_time", b"create_time", "function", b"function", "log", b"log", "source", b"source", "trace_id", b"trace_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
