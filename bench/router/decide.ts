@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
-import type { Provider } from "#gen/toolbus/provider/v1/provider_pb.ts";
+import type { StoredProvider } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { type StoredTool, StoredToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -111,7 +111,7 @@ function catalogueOf({ tools, agents }: DecideSize): Catalogue {
   return new Catalogue({
     agents: { documents: createMemoryDocuments(), shelf: agentShelf },
     tools: { documents: createMemoryDocuments(), shelf: toolShelf },
-    providers: { documents: createMemoryDocuments(), shelf: new Shelf<Provider>() },
+    providers: { documents: createMemoryDocuments(), shelf: new Shelf<StoredProvider>() },
     ownProviders: [],
     caughtUp: async () => {},
   });

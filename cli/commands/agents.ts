@@ -1,13 +1,16 @@
 import { readFile } from "node:fs/promises";
-import type { JsonObject } from "@bufbuild/protobuf";
-import type { Command } from "commander";
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import { type Command, InvalidArgumentError } from "commander";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { AgentService, ListAgentsResponseSchema, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { agentFromFile } from "#runtime/agent-file/agent-from-file.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { allPages } from "#runtime/rpc/all-pages.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { UsageFault } from "../fault.ts";
 import { colors, oneLine, printLine, printMessage, printTable } from "../print.ts";
+
+const EXPECTED = "only if it stands at this revision, as `agents show` tells it; 0: only if there is none yet";
 
 export function addAgentsCommand(program: Command): void {
   const agents = program.command("agents").description("List, show, apply or delete agents");
@@ -18,15 +21,36 @@ export function addAgentsCommand(program: Command): void {
     .description("Create or replace an agent from its JSON file, in the form of examples/agents or the contract's")
     .argument("<file>")
     .option("--dry-run", "check only")
+    .option("--revision <number>", EXPECTED, parseRevision)
     .action(applyAgent);
-  agents.command("delete").description("Remove an agent").argument("<name>").action(deleteAgent);
+  agents
+    .command("delete")
+    .description("Remove an agent")
+    .argument("<name>")
+    .option("--revision <number>", "only if it stands at this revision", parseRevision)
+    .action(deleteAgent);
+}
+
+function parseRevision(text: string): bigint {
+  if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError("is no revision");
+  return BigInt(text);
+}
+
+interface ApplyOptions {
+  dryRun?: boolean;
+  revision?: bigint;
 }
 
 async function listAgents(_options: object, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
-  const response = await openConnection(global).client(AgentService).listAgents({});
-  if (global.json) return printMessage(ListAgentsResponseSchema, response);
-  const rows = response.agents.map(({ agent, origin, warnings }) => [
+  const service = openConnection(global).client(AgentService);
+  const pages = await allPages((pageToken) => service.listAgents({ pageToken }));
+  const agents = pages.flatMap((page) => page.agents);
+  const refusedFiles = pages.flatMap((page) => page.refusedFiles);
+  if (global.json) {
+    return printMessage(ListAgentsResponseSchema, create(ListAgentsResponseSchema, { agents, refusedFiles }));
+  }
+  const rows = agents.map(({ agent, origin, warnings }) => [
     agent?.name ?? "",
     `${agent?.model?.provider}:${agent?.model?.model}`,
     origin,
@@ -34,11 +58,11 @@ async function listAgents(_options: object, command: Command): Promise<void> {
     oneLine(agent?.description ?? ""),
   ]);
   printTable(["NAME", "MODEL", "FROM", "STATE", "DESCRIPTION"], rows);
-  for (const { agent, warnings } of response.agents.filter((one) => one.warnings.length > 0)) {
+  for (const { agent, warnings } of agents.filter((one) => one.warnings.length > 0)) {
     process.stderr.write(`${colors.yellow(`${agent?.name} has warnings`)}\n`);
     for (const warning of warnings) process.stderr.write(`  ${warning}\n`);
   }
-  for (const { file, faults } of response.refusedFiles) {
+  for (const { file, faults } of refusedFiles) {
     process.stderr.write(`${colors.red(`${file} is refused`)}\n`);
     for (const fault of faults) process.stderr.write(`  ${fault}\n`);
   }
@@ -51,12 +75,14 @@ async function showAgent(name: string, _options: object, command: Command): Prom
   for (const warning of agent.warnings) process.stderr.write(`${colors.yellow(warning)}\n`);
 }
 
-async function applyAgent(file: string, options: { dryRun?: boolean }, command: Command): Promise<void> {
+async function applyAgent(file: string, options: ApplyOptions, command: Command): Promise<void> {
   const agent = await readAgent(file);
   const service = openConnection(globalOptionsOf(command)).client(AgentService);
-  const response = await service.applyAgent({ agent, validateOnly: options.dryRun ?? false });
+  const { dryRun: validateOnly = false, revision } = options;
+  const expected = revision === undefined ? {} : { expectedRevision: revision };
+  const response = await service.applyAgent({ agent, validateOnly, ...expected });
   for (const warning of response.agent?.warnings ?? []) process.stderr.write(`${colors.yellow(warning)}\n`);
-  printLine(`${agent.name} ${options.dryRun ? "is valid" : "applied"}`);
+  printLine(`${agent.name} ${validateOnly ? "is valid" : "applied"}`);
 }
 
 async function readAgent(file: string): Promise<Agent> {
@@ -67,7 +93,10 @@ async function readAgent(file: string): Promise<Agent> {
   }
 }
 
-async function deleteAgent(name: string, _options: object, command: Command): Promise<void> {
-  await openConnection(globalOptionsOf(command)).client(AgentService).deleteAgent({ name });
+async function deleteAgent(name: string, { revision }: ApplyOptions, command: Command): Promise<void> {
+  const expected = revision === undefined ? {} : { expectedRevision: revision };
+  await openConnection(globalOptionsOf(command))
+    .client(AgentService)
+    .deleteAgent({ name, ...expected });
   printLine(`${name} deleted`);
 }

@@ -40,7 +40,7 @@ beforeAll(async () => {
           },
           async *watchAgents(_request, context) {
             yield {};
-            yield { faults: ["one"] };
+            yield { refusedFiles: [{ file: "one" }] };
             context.signal.addEventListener("abort", () => aborted.resolve());
             await new Promise((resolve) => context.signal.addEventListener("abort", resolve));
           },
@@ -111,15 +111,15 @@ describe("BUS-3 from outside, on one port", () => {
 
   it.each(names)("%s streams, and its leaving reaches the service", async (name) => {
     aborted = Promise.withResolvers();
-    const faults: string[][] = [];
+    const refused: string[][] = [];
     const leaving = new AbortController();
     await expect(async () => {
       for await (const response of agentsBy(name).watchAgents({}, { signal: leaving.signal })) {
-        faults.push(response.faults);
-        if (faults.length === 2) leaving.abort();
+        refused.push(response.refusedFiles.map(({ file }) => file));
+        if (refused.length === 2) leaving.abort();
       }
     }).rejects.toThrow();
-    expect(faults).toEqual([[], ["one"]]);
+    expect(refused).toEqual([[], ["one"]]);
     await aborted.promise;
   });
 

@@ -12,7 +12,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { createChanges, orAborted } from "./connection/changes.ts";
 import { type AskedSource, failedOffer, forwardedSource, offerFromList, type SourceOffer } from "./offer.ts";
 import type { Asker, Provider, ProviderParts } from "./provider.ts";
-import { serverOfSource, sourceOfServer } from "./servers.ts";
+import { serverOfSource, sourcesOf } from "./servers.ts";
 
 export interface OfferWatchParts extends Pick<ProviderParts, "connections" | "applied"> {
   provider: Pick<Provider, "peerAt">;
@@ -32,7 +32,7 @@ export async function* watchTools(
   }
   for (;;) {
     const changed = parts.applied.changes.next();
-    const sources = parts.applied.list().map(sourceOfServer);
+    const sources = sourcesOf(parts.applied);
     const over = new AbortController();
     void changed.then(() => over.abort());
     using ending = openEnding(asker.signal, over.signal);

@@ -13,7 +13,7 @@ import {
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Connections, Located } from "./connections.ts";
 import { type AskedSource, failedOffer, forwardedSource, offerFromList, type SourceOffer } from "./offer.ts";
-import { type AppliedServers, serverOfSource, sourceOfServer } from "./servers.ts";
+import { type AppliedServers, serverOfSource, sourcesOf } from "./servers.ts";
 
 /** Another instance of the bridge, asked for what it owns. */
 export interface Peer {
@@ -57,7 +57,7 @@ export class Provider {
 
   async listTools(request: ListProvidedToolsRequest, asker: Asker): Promise<ListProvidedToolsResponse> {
     const { scope } = request;
-    const sources = request.sources.length > 0 ? request.sources : this.#parts.applied.list().map(sourceOfServer);
+    const sources = request.sources.length > 0 ? request.sources : sourcesOf(this.#parts.applied);
     const offers = await Promise.all(sources.map((source) => this.#offerOf(source, scope, asker)));
     return create(ListProvidedToolsResponseSchema, {
       tools: offers.flatMap(({ tools }) => tools),

@@ -1,10 +1,11 @@
-import { create } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import { ApplyServerResponseSchema, McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import type { McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { McpServerService, type StoredServer } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
+import { pageOf } from "#runtime/rpc/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Part } from "./fleet.ts";
 import { type OfferWatchParts, watchTools } from "./offer-watch.ts";
@@ -49,23 +50,30 @@ export function createRoutes(parts: Routes) {
       },
     });
     router.service(McpServerService, {
-      async applyServer({ server }, { requestHeader, signal }) {
+      async applyServer({ server, ...conditions }, { requestHeader, signal }) {
         requireOperator("to apply an MCP server", askerOf({ requestHeader }), operators);
         const given = server ?? refuse("invalid_argument", "server is missing");
-        await applied.apply(validServer(given), signal);
-        return create(ApplyServerResponseSchema, { server: given });
+        return { server: await applied.apply(validServer(given), { ...conditions, signal }) };
       },
-      async deleteServer({ name }, { requestHeader, signal }) {
+      async getServer({ name }, { signal }) {
+        return { server: (await applied.read(name, signal)) ?? refuseMissing(name) };
+      },
+      async deleteServer({ name, ...conditions }, { requestHeader, signal }) {
         requireOperator("to delete an MCP server", askerOf({ requestHeader }), operators);
-        if (await applied.remove(name, signal)) return {};
-        return refuse("not_found", `there is no MCP server ${name}`, {
-          reason: "SERVER_NOT_FOUND",
-          metadata: { name },
-        });
+        if (await applied.remove(name, { ...conditions, signal })) return {};
+        return refuseMissing(name);
       },
-      async listServers({ sessionId }, context) {
-        const servers = isForOwnPart(context) ? [] : applied.list();
-        return { servers, connections: await partFor(context).list(sessionId, context.signal) };
+      listServers(request) {
+        const named = { elements: applied.list(), placeOf: ({ server }: StoredServer) => server?.name ?? "" };
+        const { items, nextPageToken } = pageOf(["servers"], named, request);
+        return { servers: items, nextPageToken };
+      },
+      async listConnections(request, context) {
+        const { sessionId } = request;
+        const elements = placed(await partFor(context).list(sessionId, context.signal));
+        const list = ["connections", sessionId, isForOwnPart(context) ? "own" : "all"];
+        const { items, nextPageToken } = pageOf(list, { elements, placeOf: ({ place }) => place }, request);
+        return { connections: items.map(({ connection }) => connection), nextPageToken };
       },
       async *watchHealth({ sessionId }, context) {
         using ending = lasting(context);
@@ -80,6 +88,22 @@ export function createRoutes(parts: Routes) {
 
 function hopOf({ requestHeader, signal }: HandlerContext): Asker {
   return { hops: Number(requestHeader.get(HOPS_HEADER) ?? 0), signal };
+}
+
+function refuseMissing(name: string): never {
+  return refuse("not_found", `there is no MCP server ${name}`, { reason: "SERVER_NOT_FOUND", metadata: { name } });
+}
+
+/** Connections with their places in the list; those that are alike in all that orders it are told apart by their number. */
+function placed(connections: readonly McpServerStatus[]): { place: string; connection: McpServerStatus }[] {
+  const alike = new Map<string, number>();
+  return connections.map((connection) => {
+    const { name, sessionId, agent, instance } = connection;
+    const place = [name, sessionId, agent, instance].join("\0");
+    const number = alike.get(place) ?? 0;
+    alike.set(place, number + 1);
+    return { place: `${place}\0${String(number).padStart(6, "0")}`, connection };
+  });
 }
 
 function isForOwnPart({ requestHeader }: HandlerContext): boolean {

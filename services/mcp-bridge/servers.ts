@@ -1,5 +1,6 @@
 import { toJson } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { StoredServer } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Changes } from "./connection/changes.ts";
@@ -8,11 +9,24 @@ import { parseServer } from "./source.ts";
 /** The servers that every agent can use, as stored. */
 export interface AppliedServers {
   readonly changes: Pick<Changes, "next">;
-  list(): McpServer[];
+  /** As far as this instance has followed them. */
+  list(): StoredServer[];
   find(name: string): McpServer | undefined;
-  apply(server: McpServer, signal: AbortSignal): Promise<void>;
+  /** As it is stored at this moment. */
+  read(name: string, signal: AbortSignal): Promise<StoredServer | undefined>;
+  /** What is stored then, or would be. */
+  apply(server: McpServer, conditions: Conditions): Promise<StoredServer>;
   /** False when there is none of that name. */
-  remove(name: string, signal: AbortSignal): Promise<boolean>;
+  remove(name: string, conditions: Omit<Conditions, "validateOnly">): Promise<boolean>;
+}
+
+/** On what a change depends. */
+export interface Conditions {
+  /** The revision that must stand, 0 for none; absent: whatever stands. */
+  expectedRevision?: bigint | undefined;
+  /** All is checked, and nothing stored. */
+  validateOnly: boolean;
+  signal: AbortSignal;
 }
 
 /** What a source means: what it describes, or the server that was applied under its name. */
@@ -28,6 +42,11 @@ export function serverOfSource(source: Pick<Source, "name" | "config">, applied:
       },
     )
   );
+}
+
+/** The sources that an agent without any of its own has: the servers that were applied. */
+export function sourcesOf(applied: Pick<AppliedServers, "list">): Pick<Source, "name" | "config">[] {
+  return applied.list().flatMap(({ server }) => (server ? [sourceOfServer(server)] : []));
 }
 
 export function sourceOfServer(server: McpServer): Pick<Source, "name" | "config"> {

@@ -180,8 +180,10 @@ describe("servers that every agent can use", () => {
     const { tools } = await right.provider.listProvidedTools({ scope, sources: [] });
     expect(new Set(tools.map(({ source }) => source))).toEqual(new Set([name]));
     expect((await call(right, { name }, "echo", { text: "applied" })).output).toBe("applied");
-    const { servers, connections } = await left.servers.listServers({});
-    expect(servers).toMatchObject([{ name, command: config.command }]);
+    const { servers } = await left.servers.listServers({});
+    expect(servers).toMatchObject([{ server: { name, command: config.command }, origin: "rpc" }]);
+    expect((await right.servers.getServer({ name })).server).toEqual(servers[0]);
+    const { connections } = await left.servers.listConnections({});
     expect(connections.find((connection) => connection.name === name)).toMatchObject({
       health: HealthState.GREEN,
       ...scope,
@@ -189,6 +191,38 @@ describe("servers that every agent can use", () => {
     await right.servers.deleteServer({ name });
     await until(async () => (await left.servers.listServers({})).servers.length === 0);
     await expect(left.servers.deleteServer({ name })).rejects.toMatchObject({ code: Code.NotFound });
+  });
+
+  test("BUS-1 of editors who know the same revision, at two bridges at once, one wins and all others are told", async () => {
+    const name = "raced";
+    let expectedRevision = 0n;
+    for (let round = 0; round < 3; round++) {
+      const tries = await Promise.allSettled(
+        Array.from({ length: 20 }, (_, index) => {
+          const server = { name, url: `http://127.0.0.1:1/${round}/${index}` };
+          return (index % 2 ? left : right).servers.applyServer({ server, expectedRevision });
+        }),
+      );
+      const won = tries.flatMap((one) => (one.status === "fulfilled" ? [one.value.server] : []));
+      const lost = tries.flatMap((one) => (one.status === "rejected" ? [failureFromConnectError(one.reason)] : []));
+      expect([won.length, lost.length]).toEqual([1, 19]);
+      const metadata = { name, current_revision: `${won[0]?.revision}` };
+      for (const failure of lost)
+        expect(failure).toMatchObject({ code: "aborted", reason: "REVISION_MISMATCH", metadata });
+      for (const { servers } of [left, right]) expect((await servers.getServer({ name })).server).toEqual(won[0]);
+      expectedRevision = won[0]?.revision ?? 0n;
+    }
+    const tried = { server: { name, command: "x" }, validateOnly: true };
+    expect((await left.servers.applyServer(tried)).server).toMatchObject({
+      server: tried.server,
+      revision: expectedRevision,
+    });
+    expect((await left.servers.getServer({ name })).server?.server?.command).toBe("");
+    await expect(right.servers.deleteServer({ name, expectedRevision: 1n })).rejects.toMatchObject({
+      code: Code.Aborted,
+    });
+    await right.servers.deleteServer({ name, expectedRevision });
+    await expect(left.servers.getServer({ name })).rejects.toMatchObject({ code: Code.NotFound });
   });
 
   test("are refused when they cannot be used", async () => {

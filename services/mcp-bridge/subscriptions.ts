@@ -1,8 +1,10 @@
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { type StoredServer, StoredServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { casUpdate, readKey, removeKey } from "#runtime/bus/key-value.ts";
+import { casUpdate, type Decision, readKey, removeKey } from "#runtime/bus/key-value.ts";
 import { followSubject, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
+import { requireRevision } from "#runtime/failure/expected-revision.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { createChanges } from "./connection/changes.ts";
@@ -16,7 +18,8 @@ function keyOf(name: string): string {
   return PREFIX + name.replaceAll(".", "/");
 }
 
-interface StoredServer {
+interface Followed {
+  /** Undefined once it was removed. */
   server: McpServer | undefined;
   sequence: number;
 }
@@ -25,11 +28,11 @@ interface StoredServer {
 export async function openAppliedServers(bus: Bus, logger: Logger): Promise<AppliedServers & AsyncDisposable> {
   const subject = `$KV.${BUCKET}.${PREFIX}>`;
   const changes = createChanges();
-  const stored = new Map<string, StoredServer>();
+  const stored = new Map<string, Followed>();
   const closing = new AbortController();
   let last = 0;
 
-  function take(key: string, { server, sequence }: StoredServer): void {
+  function take(key: string, { server, sequence }: Followed): void {
     if ((stored.get(key)?.sequence ?? 0) >= sequence) return;
     stored.set(key, { server, sequence });
     changes.tell();
@@ -52,19 +55,32 @@ export async function openAppliedServers(bus: Bus, logger: Logger): Promise<Appl
 
   return {
     changes,
-    list: () => [...stored.values()].flatMap(({ server }) => (server ? [server] : [])),
+    list: () => [...stored.values()].flatMap(({ server, sequence }) => (server ? [toldAs(server, sequence)] : [])),
     find: (name) => stored.get(keyOf(name))?.server,
-    async apply(server, signal) {
+    async read(name, signal) {
+      const entry = await readKey(bus, BUCKET, keyOf(name), { signal });
+      return entry && toldAs(fromBinary(McpServerSchema, entry.value), entry.revision);
+    },
+    async apply(server, { expectedRevision: expected, validateOnly, signal }) {
       const key = keyOf(server.name);
       const set = toBinary(McpServerSchema, server);
-      const { revision } = await casUpdate(bus, BUCKET, key, () => ({ set, result: undefined }), { signal });
-      take(key, { server, sequence: revision });
+      const decide = (entry: { revision: number; value: Uint8Array } | undefined): Decision<number> => {
+        const revision = entry?.revision ?? 0;
+        requireRevision({ what: "MCP server", name: server.name, revision, expected });
+        const isSame = entry !== undefined && Buffer.compare(entry.value, set) === 0;
+        return validateOnly || isSame ? { keep: true, result: revision } : { set, result: 0 };
+      };
+      const { result, revision } = await casUpdate(bus, BUCKET, key, decide, { signal });
+      const standing = result || (validateOnly ? 0 : revision);
+      if (!validateOnly) take(key, { server, sequence: standing });
+      return toldAs(server, standing);
     },
-    async remove(name, signal) {
+    async remove(name, { expectedRevision: expected, signal }) {
       const key = keyOf(name);
       for (;;) {
         const entry = await readKey(bus, BUCKET, key, { signal });
         if (!entry) return false;
+        requireRevision({ what: "MCP server", name, revision: entry.revision, expected });
         if (!(await removeKey(bus, { bucket: BUCKET, key, revision: entry.revision, signal }))) continue;
         take(key, { server: undefined, sequence: entry.revision + 1 });
         return true;
@@ -75,6 +91,11 @@ export async function openAppliedServers(bus: Bus, logger: Logger): Promise<Appl
       await following;
     },
   };
+}
+
+/** All servers come from who applied them. */
+function toldAs(server: McpServer, revision: number): StoredServer {
+  return create(StoredServerSchema, { server, revision: BigInt(revision), origin: "rpc" });
 }
 
 /** Undefined for one that was removed, and for one that cannot be read. */

@@ -1,6 +1,7 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { WatchAgentsResponse } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
@@ -113,16 +114,17 @@ describe("the tool router's files", () => {
     const { revision } = (await written())!;
 
     const watching = new AbortController();
-    const told: { faults: string[] }[] = [];
+    const told: WatchAgentsResponse[] = [];
+    const faultsTold = () => told.at(-1)?.refusedFiles.flatMap(({ faults }) => faults) ?? [];
     const watch = (async () => {
       for await (const one of suite.clients.agents.watchAgents({}, { signal: watching.signal })) told.push(one);
     })().catch(() => {}); // ended by the test
     await writeFile(agentFile, JSON.stringify({ ...agent, tools: { use: "note" }, colour: "red" }));
-    await until(() => told.some(({ faults }) => faults.length === 2));
-    expect(told.at(-1)?.faults).toEqual([
-      "agents/writer.json: colour: is not a known field",
-      "agents/writer.json: tools.use: must be array",
-    ]);
+    await until(() => faultsTold().length === 2);
+    const faults = ["colour: is not a known field", "tools.use: must be array"];
+    expect(told.at(-1)?.refusedFiles).toMatchObject([{ file: "agents/writer.json", faults }]);
+    expect((await suite.clients.agents.listAgents({})).refusedFiles).toEqual(told.at(-1)?.refusedFiles);
+    expect((await suite.clients.catalogue.listCatalogTools({})).refusedFiles).toEqual([]);
     expect((await written())?.revision).toBe(revision);
     await writeFile(agentFile, JSON.stringify({ ...agent, description: "better" }));
     await until(async () => (await written())?.agent?.description === "better");
@@ -133,7 +135,7 @@ describe("the tool router's files", () => {
     await until(async () => (await suite.clients.agents.listAgents({})).agents.length === 0);
     const late = { name: "late", tools: { aliases: { it: "later" } } };
     await writeFile(agentFile, JSON.stringify(late));
-    await until(() => told.at(-1)?.faults[0]?.includes('points to "later", which does not exist'));
+    await until(() => faultsTold()[0]?.includes('points to "later", which does not exist'));
     await suite.clients.catalogue.applyTool({ tool: { name: "later", executionType: ExecutionType.INTERNAL } });
     await until(async () => (await suite.clients.agents.listAgents({})).agents.length === 1);
     watching.abort();

@@ -3,10 +3,13 @@ export interface Documents<T> {
   read(key: string): Promise<Stored<T> | undefined>;
   /** The revision, or undefined when the key has a value already. */
   create(key: string, value: T): Promise<number | undefined>;
-  /** Writes what `decide` gives for what stands, again if somebody else wrote meanwhile; undefined keeps it. */
-  update(key: string, decide: (value: T | undefined) => T | undefined): Promise<Update<T>>;
-  /** Removes the value if `decide` still agrees; gives the revision of the removal, or undefined when nothing was removed. */
-  remove(key: string, decide: (value: T) => boolean): Promise<boolean>;
+  /**
+   * Writes what `decide` gives for what stands and its revision (0 for nothing), again if somebody else wrote meanwhile;
+   * undefined keeps it.
+   */
+  update(key: string, decide: (value: T | undefined, revision: number) => T | undefined): Promise<Update<T>>;
+  /** Removes the value if `decide` still agrees; false when nothing was removed. */
+  remove(key: string, decide: (value: T, revision: number) => boolean): Promise<boolean>;
   /** All values that stand, or those of a part of them. */
   list(signal: AbortSignal, part?: Part): AsyncIterable<Stored<T>>;
 }

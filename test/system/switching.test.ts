@@ -67,7 +67,7 @@ describe("ORCH-1 after a switch", () => {
   it("no tool and no MCP connection of the old agent is reached, by any of its names", async () => {
     const sessionId = await openSession("left");
     expect(await call(sessionId, "mine")).toMatchObject({ agent: "left" });
-    const connections = async () => (await clientOf(McpServerService).listServers({ sessionId })).connections;
+    const connections = async () => (await clientOf(McpServerService).listConnections({ sessionId })).connections;
     expect((await connections()).map(({ agent }) => agent)).toEqual(["left"]);
     await clientOf(SessionService).switchAgent({ sessionId, agent: "right" });
     for (const name of ["left-files__whose", "@left-files/whose"]) {

@@ -3,6 +3,7 @@ import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { instanceService } from "#runtime/bus/ownership.ts";
+import { allPages } from "#runtime/rpc/all-pages.ts";
 import { type ClientForOptions, clientFor } from "../../clients.ts";
 import type { Part } from "../fleet.ts";
 import type { Peer } from "../provider.ts";
@@ -32,7 +33,10 @@ export function createPeers(bus: Bus, service: string, interceptors: Interceptor
     const headers = { [OWN_PART_HEADER]: "1" };
     const options = (signal: AbortSignal) => ({ headers, signal, timeoutMs: PART_TIMEOUT_MS });
     return {
-      list: async (sessionId, signal) => (await client.listServers({ sessionId }, options(signal))).connections,
+      async list(sessionId, signal) {
+        const pages = await allPages((pageToken) => client.listConnections({ sessionId, pageToken }, options(signal)));
+        return pages.flatMap(({ connections }) => connections);
+      },
       release: async (holder, signal) => (await client.closeConnections(holder, options(signal))).closed,
       watch: (sessionId, signal) => statusesOf(client.watchHealth({ sessionId }, { headers, signal })),
     };

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { StoredAgent } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import type { Provider } from "#gen/toolbus/provider/v1/provider_pb.ts";
+import type { StoredProvider } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import type { StoredTool } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
@@ -20,9 +21,9 @@ export interface Collection<T> {
 export interface CatalogueParts {
   agents: Collection<StoredAgent>;
   tools: Collection<StoredTool>;
-  providers: Collection<Provider>;
-  /** The providers of the suite, in their order; they cannot be changed. */
-  ownProviders: readonly Provider[];
+  providers: Collection<StoredProvider>;
+  /** The providers of the suite and of the configuration, in their order; they cannot be changed. */
+  ownProviders: readonly StoredProvider[];
   /** Waits until the shelves show every write that was acknowledged before the call. */
   caughtUp: () => Promise<void>;
 }
@@ -60,11 +61,25 @@ export class Catalogue {
   /** All providers: those of the suite, then the others by age, so that one that is added takes over no name of another. */
   get providers(): Provider[] {
     const byAge = this.#parts.providers.shelf.entries.sort(([, one], [, other]) => one.revision - other.revision);
-    return [...this.#parts.ownProviders, ...byAge.map(([, { value }]) => value)];
+    const stored = [...this.#parts.ownProviders, ...byAge.map(([, { value }]) => value)];
+    return stored.flatMap(({ provider }) => (provider ? [provider] : []));
   }
 
   provider(name: string): Provider | undefined {
-    return this.#parts.ownProviders.find((own) => own.name === name) ?? this.#parts.providers.shelf.get(name)?.value;
+    return (this.#ownProvider(name) ?? this.#parts.providers.shelf.get(name)?.value)?.provider;
+  }
+
+  storedProvider(name: string): StoredProvider {
+    const own = this.#ownProvider(name);
+    if (own !== undefined) return own;
+    const found = this.#parts.providers.shelf.get(name) ?? refuseMissing("provider", name);
+    return { ...found.value, revision: BigInt(found.revision) };
+  }
+
+  /** By name. */
+  get storedProviders(): StoredProvider[] {
+    const names = this.providers.map(({ name }) => name);
+    return [...new Set(names)].sort().map((name) => this.storedProvider(name));
   }
 
   /** Resolves when an agent changes, or what its warnings depend on. */
@@ -82,6 +97,7 @@ export class Catalogue {
     return stack;
   }
 
+  /** By name. */
   get agents(): StoredAgent[] {
     return this.#parts.agents.shelf.entries.map(([, { value, revision }]) => this.#told(value, revision));
   }
@@ -106,12 +122,17 @@ export class Catalogue {
     return { ...found.value, revision: BigInt(found.revision) };
   }
 
+  /** By name. */
   get storedTools(): StoredTool[] {
     return this.#parts.tools.shelf.entries.map(([, { value, revision }]) => ({ ...value, revision: BigInt(revision) }));
   }
 
   isOwnProvider(name: string): boolean {
-    return this.#parts.ownProviders.some((own) => own.name === name);
+    return this.#ownProvider(name) !== undefined;
+  }
+
+  #ownProvider(name: string): StoredProvider | undefined {
+    return this.#parts.ownProviders.find((own) => own.provider?.name === name);
   }
 
   /** What is wrong with an agent, or doubtful, as the catalogue stands. */

@@ -2,9 +2,11 @@ import { create, equals } from "@bufbuild/protobuf";
 import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type StoredAgent, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import type { Provider } from "#gen/toolbus/provider/v1/provider_pb.ts";
+import { type Provider, ProviderSchema } from "#gen/toolbus/provider/v1/provider_pb.ts";
+import { type StoredProvider, StoredProviderSchema } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import { type StoredTool, StoredToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { requireRevision } from "#runtime/failure/expected-revision.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
 import type { Audit } from "../audit.ts";
@@ -26,11 +28,21 @@ export class ConfigurationRefused extends Failure {
   }
 }
 
+/** Who changes something, and on which conditions. */
+export interface Terms {
+  /** A file's name, or `BY_RPC`. */
+  origin: string;
+  /** The revision that must stand, 0 for none; absent: whatever stands. */
+  expectedRevision?: bigint | undefined;
+  /** All is checked, and nothing stored. */
+  validateOnly?: boolean;
+}
+
 export interface EditorParts {
   catalogue: Catalogue;
   agents: Collection<StoredAgent>;
   tools: Collection<StoredTool>;
-  providers: Collection<Provider>;
+  providers: Collection<StoredProvider>;
   validator: Validator;
   audit: Audit;
   servers: ServerCheck;
@@ -49,17 +61,16 @@ export class CatalogueEditor {
     this.#parts = parts;
   }
 
-  async applyAgent(agent: Agent, origin: string, validateOnly = false): Promise<StoredAgent> {
-    const { catalogue } = this.#parts;
+  async applyAgent(agent: Agent, terms: Terms): Promise<StoredAgent> {
+    const { catalogue, agents } = this.#parts;
     await catalogue.caughtUp();
     const faults = this.faultsOfAgent(agent);
-    if (faults.length > 0) this.#refuse("agent", agent.name, faults, origin);
+    if (faults.length > 0) this.#refuse("agent", agent.name, faults, terms.origin);
     const { warnings } = catalogue.findings(agent);
-    const stored = create(StoredAgentSchema, { agent, origin });
-    if (validateOnly) return { ...stored, warnings };
+    const stored = create(StoredAgentSchema, { agent, origin: terms.origin });
     const same = (other: StoredAgent) => !!other.agent && equals(AgentSchema, other.agent, agent);
-    await this.#write("agent", this.#parts.agents, { name: agent.name, stored, same });
-    return catalogue.storedAgent(agent.name);
+    const revision = await this.#write("agent", agents, { name: agent.name, stored, same, terms });
+    return { ...stored, revision, warnings };
   }
 
   /**
@@ -75,15 +86,14 @@ export class CatalogueEditor {
     return [...faults, ...warnings.filter((one) => !paths.has(pathOf(one))).map((one) => `${one} (a warning)`)];
   }
 
-  async applyTool(tool: Tool, origin: string): Promise<StoredTool> {
-    const { catalogue } = this.#parts;
-    await catalogue.caughtUp();
+  async applyTool(tool: Tool, terms: Terms): Promise<StoredTool> {
+    await this.#parts.catalogue.caughtUp();
     const faults = this.faultsOfTool(tool);
-    if (faults.length > 0) this.#refuse("tool", tool.name, faults, origin);
-    const stored = create(StoredToolSchema, { tool, origin });
+    if (faults.length > 0) this.#refuse("tool", tool.name, faults, terms.origin);
+    const stored = create(StoredToolSchema, { tool, origin: terms.origin });
     const same = (other: StoredTool) => !!other.tool && equals(ToolSchema, other.tool, tool);
-    await this.#write("tool", this.#parts.tools, { name: tool.name, stored, same });
-    return catalogue.storedTool(tool.name);
+    const revision = await this.#write("tool", this.#parts.tools, { name: tool.name, stored, same, terms });
+    return { ...stored, revision };
   }
 
   faultsOfTool(tool: Tool): string[] {
@@ -92,7 +102,7 @@ export class CatalogueEditor {
     return [...faultsByContract(ToolSchema, tool), ...faultsOfTool(tool, check)];
   }
 
-  async applyProvider(provider: Provider): Promise<Provider> {
+  async applyProvider(provider: Provider, terms: Terms): Promise<StoredProvider> {
     const { name, service, url } = provider;
     if (this.#parts.catalogue.isOwnProvider(name)) this.#refuse("provider", name, ["name: belongs to the suite"]);
     if ((service === "") === (url === ""))
@@ -100,50 +110,56 @@ export class CatalogueEditor {
     if (url !== "" && !/^(https?|grpcs?):\/\/[^/]/.test(url)) {
       this.#refuse("provider", name, ["url: must begin with http://, https://, grpc:// or grpcs://"]);
     }
-    const { documents, shelf } = this.#parts.providers;
-    const { revision } = await documents.update(name, () => provider);
-    await shelf.reached(revision);
-    this.#tell(name, `provider ${name} was applied`);
-    return provider;
+    const stored = create(StoredProviderSchema, { provider, origin: terms.origin });
+    const same = (other: StoredProvider) => !!other.provider && equals(ProviderSchema, other.provider, provider);
+    const revision = await this.#write("provider", this.#parts.providers, { name, stored, same, terms });
+    return { ...stored, revision };
   }
 
-  removeAgent(name: string, origin: string): Promise<void> {
-    return this.#remove("agent", this.#parts.agents, name, origin);
+  removeAgent(name: string, terms: Terms): Promise<void> {
+    return this.#remove("agent", this.#parts.agents, name, terms);
   }
 
-  removeTool(name: string, origin: string): Promise<void> {
-    return this.#remove("tool", this.#parts.tools, name, origin);
+  removeTool(name: string, terms: Terms): Promise<void> {
+    return this.#remove("tool", this.#parts.tools, name, terms);
   }
 
-  async removeProvider(name: string): Promise<void> {
+  async removeProvider(name: string, terms: Terms): Promise<void> {
     if (this.#parts.catalogue.isOwnProvider(name)) this.#refuse("provider", name, ["name: belongs to the suite"]);
-    const isRemoved = await this.#parts.providers.documents.remove(name, () => true);
-    if (!isRemoved) refuseMissing("provider", name);
-    await this.#parts.catalogue.caughtUp();
-    this.#tell(name, `provider ${name} was removed`);
+    await this.#remove("provider", this.#parts.providers, name, terms);
   }
 
+  /** Gives the revision that stands then; what stands already is not written again. */
   async #write<T extends { origin: string }>(
     what: string,
     { documents, shelf }: Collection<T>,
-    { name, stored, same }: { name: string; stored: T; same: (other: T) => boolean },
-  ): Promise<void> {
-    const update = await documents.update(name, (standing) => {
+    { name, stored, same, terms }: { name: string; stored: T; same: (other: T) => boolean; terms: Terms },
+  ): Promise<bigint> {
+    const decide = (standing: T | undefined, revision: number) => {
       if (standing !== undefined) refuseForeign(what, name, standing.origin, stored.origin);
+      requireRevision({ what, name, revision, expected: terms.expectedRevision });
       return standing !== undefined && standing.origin === stored.origin && same(standing) ? undefined : stored;
-    });
+    };
+    if (terms.validateOnly) {
+      const { value, revision = 0 } = (await documents.read(name)) ?? {};
+      decide(value, revision);
+      return BigInt(revision);
+    }
+    const update = await documents.update(name, decide);
     await shelf.reached(update.revision);
     if (update.hasChanged) this.#tell(name, `${what} ${name} was applied from ${stored.origin}`);
+    return BigInt(update.revision);
   }
 
   async #remove<T extends { origin: string }>(
     what: string,
     { documents }: Collection<T>,
     name: string,
-    origin: string,
+    { origin, expectedRevision: expected }: Terms,
   ): Promise<void> {
-    const isRemoved = await documents.remove(name, (standing) => {
+    const isRemoved = await documents.remove(name, (standing, revision) => {
       refuseForeign(what, name, standing.origin, origin);
+      requireRevision({ what, name, revision, expected });
       return true;
     });
     if (!isRemoved) refuseMissing(what, name);

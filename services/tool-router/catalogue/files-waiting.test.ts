@@ -7,7 +7,7 @@ import type { StoredAgent } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Catalogue } from "./catalogue.ts";
-import type { CatalogueEditor } from "./editor.ts";
+import type { CatalogueEditor, Terms } from "./editor.ts";
 import { openCatalogueFiles } from "./files.ts";
 
 const away = new Failure("unavailable", "no server said whether the append was stored", { reason: "APPEND_UNKNOWN" });
@@ -28,7 +28,7 @@ function createAbsentee() {
     if (absentee.fails >= 0) throw away;
   };
   const editor = {
-    async applyAgent(agent: Agent, origin: string) {
+    async applyAgent(agent: Agent, { origin }: Terms) {
       fail();
       const stored = { agent, origin, revision: 1n, warnings: [] as string[] } as unknown as StoredAgent;
       absentee.agents = [...absentee.agents.filter((other) => other.agent?.name !== agent.name), stored];
@@ -64,12 +64,12 @@ test("ORCH-5 files are no worse for a store that does not answer: it is waited f
       },
     ),
   );
-  expect([names(), files.refused, absentee.refused]).toEqual([["one"], [], []]);
+  expect([names(), files.refused("agents", "tools"), absentee.refused]).toEqual([["one"], [], []]);
   absentee.fails = 2;
   await writeFile(join(directory, "two.json"), agentNamed("two"));
   await until(() => absentee.agents.length === 2);
   absentee.fails = 2;
   await rm(join(directory, "one.json"));
   await until(() => absentee.agents.length === 1);
-  expect([names(), files.refused, absentee.refused]).toEqual([["two"], [], []]);
+  expect([names(), files.refused("agents", "tools"), absentee.refused]).toEqual([["two"], [], []]);
 });

@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
@@ -16,10 +16,13 @@ import { auditRefusals } from "./refusal-audit.ts";
 import { parseToolFile } from "./tool-file.ts";
 import { watchDirectories } from "./watch-directories.ts";
 
+/** Of which directory files are: the tools' or the agents'. */
+export type Kind = "tools" | "agents";
+
 /** The catalogue's files: loaded at the start and after each change. */
 export interface CatalogueFiles extends AsyncDisposable {
-  /** The files that are refused, with what is wrong with them. The last good content of a faulty file stays in force. */
-  readonly refused: readonly RefusedFile[];
+  /** The files that are refused, by name, with what is wrong with them. The last good content of a faulty file stays in force. */
+  refused(...kinds: Kind[]): RefusedFile[];
   /** Resolves when the files have been loaded the next time. */
   readonly loaded: Promise<void>;
 }
@@ -54,35 +57,38 @@ export async function openCatalogueFiles(
   const tools: FileShelf<Tool> = {
     directory: options.toolsDirectory,
     parse: parseToolFile,
-    apply: (tool, file) => editor.applyTool(tool, file),
+    apply: (tool, file) => editor.applyTool(tool, { origin: file }),
     faultsOf: (tool) => editor.faultsOfTool(tool),
-    remove: (name, file) => editor.removeTool(name, file),
+    remove: (name, file) => editor.removeTool(name, { origin: file }),
     standing: () => catalogue.storedTools.map(({ tool, origin }) => ({ name: tool?.name ?? "", origin })),
   };
   const agents: FileShelf<Agent> = {
     directory: options.agentsDirectory,
     parse: parseAgentFile,
     async apply(agent, file) {
-      const { revision, warnings } = await editor.applyAgent(agent, file);
+      const { revision, warnings } = await editor.applyAgent(agent, { origin: file });
       const told = `${revision} ${warnings.join("; ")}`;
       if (warnings.length > 0 && warned.get(agent.name) !== told) options.onWarnings(agent.name, warnings);
       warned.set(agent.name, told);
     },
     faultsOf: (agent) => editor.faultsOfAgent(agent, true),
-    remove: (name, file) => editor.removeAgent(name, file),
+    remove: (name, file) => editor.removeAgent(name, { origin: file }),
     standing: () => catalogue.agents.map(({ agent, origin }) => ({ name: agent?.name ?? "", origin })),
   };
   let refused: readonly RefusedFile[] = [];
+  let refusedByKind: Record<Kind, readonly RefusedFile[]> = { tools: [], agents: [] };
   let loaded = Promise.withResolvers<void>();
 
   /** Tools stand before the agents that name them, and go after them. */
   async function load(): Promise<void> {
-    const found = [...(await applyFiles(tools)), ...(await applyFiles(agents))];
+    const foundByKind = { tools: await applyFiles(tools), agents: await applyFiles(agents) };
+    const found = [...foundByKind.tools, ...foundByKind.agents];
     await removeOrphans(agents);
     await removeOrphans(tools);
     const isNews = linesFrom(found).join("\n") !== linesFrom(refused).join("\n");
     auditRefusals(options.audit, refused, found);
     refused = found;
+    refusedByKind = foundByKind;
     if (isNews) options.onFaults(linesFrom(refused));
     loaded.resolve();
     loaded = Promise.withResolvers();
@@ -123,9 +129,8 @@ export async function openCatalogueFiles(
   }
 
   return {
-    get refused() {
-      return refused;
-    },
+    refused: (...kinds) =>
+      kinds.flatMap((kind) => refusedByKind[kind]).sort((one, other) => (one.file < other.file ? -1 : 1)),
     get loaded() {
       return loaded.promise;
     },

@@ -1,5 +1,5 @@
-import type { RefusedFile } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import type { RefusedFile } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import type { Audit } from "../audit.ts";
 
 /** Each refusal once, and its end. */

@@ -1,13 +1,14 @@
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
-import { ProviderService } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
-import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
+import { AgentService, type StoredAgent } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { ProviderService, type StoredProvider } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
+import { type StoredTool, ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
+import { pageOf } from "#runtime/rpc/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
-import { BY_RPC, type CatalogueEditor } from "../catalogue/editor.ts";
-import { type CatalogueFiles, linesFrom } from "../catalogue/files.ts";
+import { BY_RPC, type CatalogueEditor, type Terms } from "../catalogue/editor.ts";
+import type { CatalogueFiles } from "../catalogue/files.ts";
 
 export interface CatalogueRoutes {
   catalogue: Catalogue;
@@ -24,21 +25,24 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
   const requireFor = (deed: string, context: HandlerContext) => requireOperator(deed, askerOf(context), operators);
 
   router.service(AgentService, {
-    async applyAgent({ agent, validateOnly }, context) {
-      if (!validateOnly) requireFor("to apply an agent", context);
-      return { agent: await editor.applyAgent(agent!, BY_RPC, validateOnly) };
+    async applyAgent({ agent, ...conditions }, context) {
+      if (!conditions.validateOnly) requireFor("to apply an agent", context);
+      return { agent: await editor.applyAgent(agent!, termsFrom(conditions)) };
     },
     async getAgent({ name }) {
       await catalogue.caughtUp();
       return { agent: catalogue.storedAgent(name) };
     },
-    async listAgents() {
+    async listAgents(request) {
       await catalogue.caughtUp();
-      return { agents: catalogue.agents, refusedFiles: [...files.refused] };
+      const named = { elements: catalogue.agents, placeOf: nameOfAgent };
+      const { items, nextPageToken } = pageOf(["agents"], named, request);
+      const refusedFiles = request.pageToken === "" ? files.refused("agents", "tools") : [];
+      return { agents: items, refusedFiles, nextPageToken };
     },
-    async deleteAgent({ name }, context) {
+    async deleteAgent({ name, ...conditions }, context) {
       requireFor("to delete an agent", context);
-      await editor.removeAgent(name, BY_RPC);
+      await editor.removeAgent(name, termsFrom(conditions));
       return {};
     },
     async *watchAgents(_, { signal }) {
@@ -48,39 +52,68 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
       await catalogue.caughtUp();
       while (!ends.aborted) {
         const changed = Promise.race([catalogue.agentsChanged, files.loaded, ended]);
-        yield { agents: catalogue.agents, faults: linesFrom(files.refused) };
+        yield { agents: catalogue.agents, refusedFiles: files.refused("agents", "tools") };
         await changed;
       }
     },
   });
   router.service(ToolCatalogService, {
-    async applyTool({ tool }, context) {
+    async applyTool({ tool, ...conditions }, context) {
       requireFor("to apply a tool", context);
-      return { tool: await editor.applyTool(tool!, BY_RPC) };
+      return { tool: await editor.applyTool(tool!, termsFrom(conditions)) };
     },
     async getTool({ name }) {
       await catalogue.caughtUp();
       return { tool: catalogue.storedTool(name) };
     },
-    async deleteTool({ name }, context) {
+    async listCatalogTools(request) {
+      await catalogue.caughtUp();
+      const named = { elements: catalogue.storedTools, placeOf: nameOfTool };
+      const { items, nextPageToken } = pageOf(["catalog tools"], named, request);
+      const refusedFiles = request.pageToken === "" ? files.refused("tools") : [];
+      return { tools: items, refusedFiles, nextPageToken };
+    },
+    async deleteTool({ name, ...conditions }, context) {
       requireFor("to delete a tool", context);
-      await editor.removeTool(name, BY_RPC);
+      await editor.removeTool(name, termsFrom(conditions));
       return {};
     },
   });
   router.service(ProviderService, {
-    async applyProvider({ provider }, context) {
+    async applyProvider({ provider, ...conditions }, context) {
       requireFor("to apply a provider", context);
-      return { provider: await editor.applyProvider(provider!) };
+      return { provider: await editor.applyProvider(provider!, termsFrom(conditions)) };
     },
-    async listProviders() {
+    async getProvider({ name }) {
       await catalogue.caughtUp();
-      return { providers: catalogue.providers.toSorted((one, other) => one.name.localeCompare(other.name)) };
+      return { provider: catalogue.storedProvider(name) };
     },
-    async deleteProvider({ name }, context) {
+    async listProviders(request) {
+      await catalogue.caughtUp();
+      const named = { elements: catalogue.storedProviders, placeOf: nameOfProvider };
+      const { items, nextPageToken } = pageOf(["providers"], named, request);
+      return { providers: items, nextPageToken };
+    },
+    async deleteProvider({ name, ...conditions }, context) {
       requireFor("to delete a provider", context);
-      await editor.removeProvider(name);
+      await editor.removeProvider(name, termsFrom(conditions));
       return {};
     },
   });
+}
+
+function termsFrom({ expectedRevision, validateOnly = false }: Omit<Terms, "origin">): Terms {
+  return { origin: BY_RPC, expectedRevision, validateOnly };
+}
+
+function nameOfAgent({ agent }: StoredAgent): string {
+  return agent?.name ?? "";
+}
+
+function nameOfTool({ tool }: StoredTool): string {
+  return tool?.name ?? "";
+}
+
+function nameOfProvider({ provider }: StoredProvider): string {
+  return provider?.name ?? "";
 }

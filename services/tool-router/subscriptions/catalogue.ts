@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type StoredAgent, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
-import { type Provider, ProviderSchema } from "#gen/toolbus/provider/v1/provider_pb.ts";
+import { type StoredProvider, StoredProviderSchema } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import { type StoredTool, StoredToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
@@ -38,7 +38,7 @@ const OWN_PROVIDERS = {
 
 const AGENTS = { bucket: "toolbus_agents", prefix: "", schema: StoredAgentSchema } as const;
 const TOOLS = { bucket: "toolbus_tools", prefix: "tool.", schema: StoredToolSchema } as const;
-const PROVIDERS = { bucket: "toolbus_tools", prefix: "provider.", schema: ProviderSchema } as const;
+const PROVIDERS = { bucket: "toolbus_tools", prefix: "provider.", schema: StoredProviderSchema } as const;
 
 /** The catalogue, which follows its buckets for as long as it is open. */
 export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<OpenCatalogue> {
@@ -46,11 +46,17 @@ export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<Op
   await using stack = new AsyncDisposableStack();
   const agents = { place: AGENTS, documents: createDocuments(bus, AGENTS), shelf: new Shelf<StoredAgent>() };
   const tools = { place: TOOLS, documents: createDocuments(bus, TOOLS), shelf: new Shelf<StoredTool>() };
-  const providers = { place: PROVIDERS, documents: createDocuments(bus, PROVIDERS), shelf: new Shelf<Provider>() };
+  const providers = {
+    place: PROVIDERS,
+    documents: createDocuments(bus, PROVIDERS),
+    shelf: new Shelf<StoredProvider>(),
+  };
   const agentBucket = stack.use(await openFollowing(bus, "toolbus_agents", [agents], onFault));
   const toolBucket = stack.use(await openFollowing(bus, "toolbus_tools", [tools, providers], onFault));
-  const own = Object.entries(OWN_PROVIDERS).map(([name, service]) => ({ name, service, url: "" }));
-  const ownProviders = [...own, ...needs.providers].map((provider) => create(ProviderSchema, provider));
+  const ownProviders = [
+    ...Object.entries(OWN_PROVIDERS).map(([name, service]) => ({ origin: "suite", provider: { name, service } })),
+    ...needs.providers.map((provider) => ({ origin: "configuration", provider })),
+  ].map((provider) => create(StoredProviderSchema, provider));
   const caughtUp = async () => void (await Promise.all([agentBucket.caughtUp(), toolBucket.caughtUp()]));
   const collections = { agents, tools, providers };
   const catalogue = new Catalogue({ ...collections, ownProviders, caughtUp });

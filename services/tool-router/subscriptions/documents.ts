@@ -30,7 +30,7 @@ export function createDocuments<D extends DescMessage>(bus: Bus, place: Place<D>
     async update(key, decide) {
       const { result, revision } = await casUpdate(bus, bucket, prefix + key, (entry) => {
         const before: T | undefined = entry && valueFrom(schema, entry.value);
-        const after = decide(before);
+        const after = decide(before, entry?.revision ?? 0);
         if (after === undefined) return { keep: true as const, result: { before, value: before, hasChanged: false } };
         return { set: toJsonString(schema, after), result: { before, value: after, hasChanged: true } };
       });
@@ -39,7 +39,7 @@ export function createDocuments<D extends DescMessage>(bus: Bus, place: Place<D>
     async remove(key, decide) {
       for (;;) {
         const standing = await readKey(bus, bucket, prefix + key);
-        if (standing === undefined || !decide(valueFrom(schema, standing.value))) return false;
+        if (standing === undefined || !decide(valueFrom(schema, standing.value), standing.revision)) return false;
         if (await removeKey(bus, { bucket, key: prefix + key, revision: standing.revision })) return true;
       }
     },

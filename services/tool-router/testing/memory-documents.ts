@@ -16,7 +16,7 @@ export function createMemoryDocuments<T>(onWrite: (stored: Stored<T>) => void = 
     create: async (key, value) => (entries.has(key) ? undefined : write(key, value)),
     async update(key, decide) {
       const before = entries.get(key);
-      const after = decide(before?.value);
+      const after = decide(before?.value, before?.revision ?? 0);
       if (after === undefined) {
         return { before: before?.value, value: before?.value, revision: before?.revision ?? 0, hasChanged: false };
       }
@@ -24,7 +24,7 @@ export function createMemoryDocuments<T>(onWrite: (stored: Stored<T>) => void = 
     },
     async remove(key, decide) {
       const standing = entries.get(key);
-      return standing !== undefined && decide(standing.value) && entries.delete(key);
+      return standing !== undefined && decide(standing.value, standing.revision) && entries.delete(key);
     },
     async *list() {
       yield* entries.values();

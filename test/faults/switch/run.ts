@@ -1,4 +1,5 @@
 import { refuse } from "#runtime/failure/failure.ts";
+import { allPages } from "#runtime/rpc/all-pages.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
 import { createRandom, type Random } from "../random.ts";
@@ -134,7 +135,9 @@ export async function runSwitches(options: SwitchRunOptions): Promise<SwitchRunR
     tally,
     processesSeen,
     processesLeft: await serverProcesses(world),
-    connectionsLeft: (await world.bridge.listServers({})).connections.length,
+    connectionsLeft: (await allPages((pageToken) => world.bridge.listConnections({ pageToken }))).flatMap(
+      ({ connections }) => connections,
+    ).length,
     contextsLeft: objectsIn(closed, "ScopeOffers"),
     watchesLeft: objectsIn(closed, "OfferWatch"),
     consumersLeft: left.consumers,

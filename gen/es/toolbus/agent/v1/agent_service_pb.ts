@@ -9,13 +9,15 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { Agent } from "./agent_pb.ts";
 import { file_toolbus_agent_v1_agent } from "./agent_pb.ts";
+import type { RefusedFile } from "../../tool/v1/refused_file_pb.ts";
+import { file_toolbus_tool_v1_refused_file } from "../../tool/v1/refused_file_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolbus/agent/v1/agent_service.proto.
  */
 export const file_toolbus_agent_v1_agent_service: GenFile = /*@__PURE__*/
-  fileDesc("CiR0b29sYnVzL2FnZW50L3YxL2FnZW50X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuYWdlbnQudjEiaQoLU3RvcmVkQWdlbnQSJgoFYWdlbnQYASABKAsyFy50b29sYnVzLmFnZW50LnYxLkFnZW50EhAKCHJldmlzaW9uGAIgASgEEg4KBm9yaWdpbhgDIAEoCRIQCgh3YXJuaW5ncxgEIAMoCSJaChFBcHBseUFnZW50UmVxdWVzdBIuCgVhZ2VudBgBIAEoCzIXLnRvb2xidXMuYWdlbnQudjEuQWdlbnRCBrpIA8gBARIVCg12YWxpZGF0ZV9vbmx5GAIgASgIIkIKEkFwcGx5QWdlbnRSZXNwb25zZRIsCgVhZ2VudBgBIAEoCzIdLnRvb2xidXMuYWdlbnQudjEuU3RvcmVkQWdlbnQiPQoPR2V0QWdlbnRSZXF1ZXN0EioKBG5hbWUYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiQAoQR2V0QWdlbnRSZXNwb25zZRIsCgVhZ2VudBgBIAEoCzIdLnRvb2xidXMuYWdlbnQudjEuU3RvcmVkQWdlbnQiEwoRTGlzdEFnZW50c1JlcXVlc3QieQoSTGlzdEFnZW50c1Jlc3BvbnNlEi0KBmFnZW50cxgBIAMoCzIdLnRvb2xidXMuYWdlbnQudjEuU3RvcmVkQWdlbnQSNAoNcmVmdXNlZF9maWxlcxgCIAMoCzIdLnRvb2xidXMuYWdlbnQudjEuUmVmdXNlZEZpbGUiKwoLUmVmdXNlZEZpbGUSDAoEZmlsZRgBIAEoCRIOCgZmYXVsdHMYAiADKAkiQAoSRGVsZXRlQWdlbnRSZXF1ZXN0EioKBG5hbWUYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiFQoTRGVsZXRlQWdlbnRSZXNwb25zZSIUChJXYXRjaEFnZW50c1JlcXVlc3QiVAoTV2F0Y2hBZ2VudHNSZXNwb25zZRItCgZhZ2VudHMYASADKAsyHS50b29sYnVzLmFnZW50LnYxLlN0b3JlZEFnZW50Eg4KBmZhdWx0cxgCIAMoCTLNAwoMQWdlbnRTZXJ2aWNlElcKCkFwcGx5QWdlbnQSIy50b29sYnVzLmFnZW50LnYxLkFwcGx5QWdlbnRSZXF1ZXN0GiQudG9vbGJ1cy5hZ2VudC52MS5BcHBseUFnZW50UmVzcG9uc2USUQoIR2V0QWdlbnQSIS50b29sYnVzLmFnZW50LnYxLkdldEFnZW50UmVxdWVzdBoiLnRvb2xidXMuYWdlbnQudjEuR2V0QWdlbnRSZXNwb25zZRJXCgpMaXN0QWdlbnRzEiMudG9vbGJ1cy5hZ2VudC52MS5MaXN0QWdlbnRzUmVxdWVzdBokLnRvb2xidXMuYWdlbnQudjEuTGlzdEFnZW50c1Jlc3BvbnNlEloKC0RlbGV0ZUFnZW50EiQudG9vbGJ1cy5hZ2VudC52MS5EZWxldGVBZ2VudFJlcXVlc3QaJS50b29sYnVzLmFnZW50LnYxLkRlbGV0ZUFnZW50UmVzcG9uc2USXAoLV2F0Y2hBZ2VudHMSJC50b29sYnVzLmFnZW50LnYxLldhdGNoQWdlbnRzUmVxdWVzdBolLnRvb2xidXMuYWdlbnQudjEuV2F0Y2hBZ2VudHNSZXNwb25zZTABYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_agent_v1_agent]);
+  fileDesc("CiR0b29sYnVzL2FnZW50L3YxL2FnZW50X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuYWdlbnQudjEiaQoLU3RvcmVkQWdlbnQSJgoFYWdlbnQYASABKAsyFy50b29sYnVzLmFnZW50LnYxLkFnZW50EhAKCHJldmlzaW9uGAIgASgEEg4KBm9yaWdpbhgDIAEoCRIQCgh3YXJuaW5ncxgEIAMoCSKQAQoRQXBwbHlBZ2VudFJlcXVlc3QSLgoFYWdlbnQYASABKAsyFy50b29sYnVzLmFnZW50LnYxLkFnZW50Qga6SAPIAQESFQoNdmFsaWRhdGVfb25seRgCIAEoCBIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoBEgAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiJCChJBcHBseUFnZW50UmVzcG9uc2USLAoFYWdlbnQYASABKAsyHS50b29sYnVzLmFnZW50LnYxLlN0b3JlZEFnZW50Ij0KD0dldEFnZW50UmVxdWVzdBIqCgRuYW1lGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIkAKEEdldEFnZW50UmVzcG9uc2USLAoFYWdlbnQYASABKAsyHS50b29sYnVzLmFnZW50LnYxLlN0b3JlZEFnZW50IkQKEUxpc3RBZ2VudHNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgCIAEoCSKRAQoSTGlzdEFnZW50c1Jlc3BvbnNlEi0KBmFnZW50cxgBIAMoCzIdLnRvb2xidXMuYWdlbnQudjEuU3RvcmVkQWdlbnQSMwoNcmVmdXNlZF9maWxlcxgCIAMoCzIcLnRvb2xidXMudG9vbC52MS5SZWZ1c2VkRmlsZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkifwoSRGVsZXRlQWdlbnRSZXF1ZXN0EioKBG5hbWUYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSJwoRZXhwZWN0ZWRfcmV2aXNpb24YAiABKARCB7pIBDICKAFIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iFQoTRGVsZXRlQWdlbnRSZXNwb25zZSIUChJXYXRjaEFnZW50c1JlcXVlc3QieQoTV2F0Y2hBZ2VudHNSZXNwb25zZRItCgZhZ2VudHMYASADKAsyHS50b29sYnVzLmFnZW50LnYxLlN0b3JlZEFnZW50EjMKDXJlZnVzZWRfZmlsZXMYAiADKAsyHC50b29sYnVzLnRvb2wudjEuUmVmdXNlZEZpbGUyzQMKDEFnZW50U2VydmljZRJXCgpBcHBseUFnZW50EiMudG9vbGJ1cy5hZ2VudC52MS5BcHBseUFnZW50UmVxdWVzdBokLnRvb2xidXMuYWdlbnQudjEuQXBwbHlBZ2VudFJlc3BvbnNlElEKCEdldEFnZW50EiEudG9vbGJ1cy5hZ2VudC52MS5HZXRBZ2VudFJlcXVlc3QaIi50b29sYnVzLmFnZW50LnYxLkdldEFnZW50UmVzcG9uc2USVwoKTGlzdEFnZW50cxIjLnRvb2xidXMuYWdlbnQudjEuTGlzdEFnZW50c1JlcXVlc3QaJC50b29sYnVzLmFnZW50LnYxLkxpc3RBZ2VudHNSZXNwb25zZRJaCgtEZWxldGVBZ2VudBIkLnRvb2xidXMuYWdlbnQudjEuRGVsZXRlQWdlbnRSZXF1ZXN0GiUudG9vbGJ1cy5hZ2VudC52MS5EZWxldGVBZ2VudFJlc3BvbnNlElwKC1dhdGNoQWdlbnRzEiQudG9vbGJ1cy5hZ2VudC52MS5XYXRjaEFnZW50c1JlcXVlc3QaJS50b29sYnVzLmFnZW50LnYxLldhdGNoQWdlbnRzUmVzcG9uc2UwAWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_agent_v1_agent, file_toolbus_tool_v1_refused_file]);
 
 /**
  * An agent of the catalog.
@@ -73,11 +75,21 @@ export type ApplyAgentRequest = Message<"toolbus.agent.v1.ApplyAgentRequest"> & 
   agent?: Agent | undefined;
 
   /**
-   * Whether to check only.
+   * Whether to check only, which is open to everybody: everything is checked, `expected_revision` too, and nothing is stored.
+   * What would be stored is answered, with the revision that stands; 0 if there is none.
    *
    * @generated from field: bool validate_only = 2;
    */
   validateOnly: boolean;
+
+  /**
+   * The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
+   * Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
+   * `current_revision`.
+   *
+   * @generated from field: optional uint64 expected_revision = 3;
+   */
+  expectedRevision?: bigint | undefined;
 };
 
 /**
@@ -151,11 +163,24 @@ export const GetAgentResponseSchema: GenMessage<GetAgentResponse> = /*@__PURE__*
   messageDesc(file_toolbus_agent_v1_agent_service, 4);
 
 /**
- * Asks for all agents.
+ * Asks for agents.
  *
  * @generated from message toolbus.agent.v1.ListAgentsRequest
  */
 export type ListAgentsRequest = Message<"toolbus.agent.v1.ListAgentsRequest"> & {
+  /**
+   * At most so many; 0 means 100.
+   *
+   * @generated from field: uint32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * Where to go on, from the previous answer.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
 };
 
 /**
@@ -166,7 +191,7 @@ export const ListAgentsRequestSchema: GenMessage<ListAgentsRequest> = /*@__PURE_
   messageDesc(file_toolbus_agent_v1_agent_service, 5);
 
 /**
- * All agents.
+ * A page of agents.
  *
  * @generated from message toolbus.agent.v1.ListAgentsResponse
  */
@@ -179,11 +204,19 @@ export type ListAgentsResponse = Message<"toolbus.agent.v1.ListAgentsResponse"> 
   agents: StoredAgent[];
 
   /**
-   * Files of agents and tools that were refused. What stood before a faulty change of theirs stays in force.
+   * Files of agents and tools that were refused, by name; told with the first page. What stood before a faulty change of
+   * theirs stays in force.
    *
-   * @generated from field: repeated toolbus.agent.v1.RefusedFile refused_files = 2;
+   * @generated from field: repeated toolbus.tool.v1.RefusedFile refused_files = 2;
    */
   refusedFiles: RefusedFile[];
+
+  /**
+   * Where to go on; empty at the end.
+   *
+   * @generated from field: string next_page_token = 3;
+   */
+  nextPageToken: string;
 };
 
 /**
@@ -192,34 +225,6 @@ export type ListAgentsResponse = Message<"toolbus.agent.v1.ListAgentsResponse"> 
  */
 export const ListAgentsResponseSchema: GenMessage<ListAgentsResponse> = /*@__PURE__*/
   messageDesc(file_toolbus_agent_v1_agent_service, 6);
-
-/**
- * A file of the catalog that was refused.
- *
- * @generated from message toolbus.agent.v1.RefusedFile
- */
-export type RefusedFile = Message<"toolbus.agent.v1.RefusedFile"> & {
-  /**
-   * The file, with its directory: `agents/writer.json`.
-   *
-   * @generated from field: string file = 1;
-   */
-  file: string;
-
-  /**
-   * All that is wrong with it, each fault with its path.
-   *
-   * @generated from field: repeated string faults = 2;
-   */
-  faults: string[];
-};
-
-/**
- * Describes the message toolbus.agent.v1.RefusedFile.
- * Use `create(RefusedFileSchema)` to create a new message.
- */
-export const RefusedFileSchema: GenMessage<RefusedFile> = /*@__PURE__*/
-  messageDesc(file_toolbus_agent_v1_agent_service, 7);
 
 /**
  * Removes an agent.
@@ -233,6 +238,14 @@ export type DeleteAgentRequest = Message<"toolbus.agent.v1.DeleteAgentRequest"> 
    * @generated from field: string name = 1;
    */
   name: string;
+
+  /**
+   * The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
+   * that stands is told as `current_revision`.
+   *
+   * @generated from field: optional uint64 expected_revision = 2;
+   */
+  expectedRevision?: bigint | undefined;
 };
 
 /**
@@ -240,7 +253,7 @@ export type DeleteAgentRequest = Message<"toolbus.agent.v1.DeleteAgentRequest"> 
  * Use `create(DeleteAgentRequestSchema)` to create a new message.
  */
 export const DeleteAgentRequestSchema: GenMessage<DeleteAgentRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_agent_v1_agent_service, 8);
+  messageDesc(file_toolbus_agent_v1_agent_service, 7);
 
 /**
  * The agent is gone.
@@ -255,7 +268,7 @@ export type DeleteAgentResponse = Message<"toolbus.agent.v1.DeleteAgentResponse"
  * Use `create(DeleteAgentResponseSchema)` to create a new message.
  */
 export const DeleteAgentResponseSchema: GenMessage<DeleteAgentResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_agent_v1_agent_service, 9);
+  messageDesc(file_toolbus_agent_v1_agent_service, 8);
 
 /**
  * Asks to be told of the agents now and whenever they change.
@@ -270,7 +283,7 @@ export type WatchAgentsRequest = Message<"toolbus.agent.v1.WatchAgentsRequest"> 
  * Use `create(WatchAgentsRequestSchema)` to create a new message.
  */
 export const WatchAgentsRequestSchema: GenMessage<WatchAgentsRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_agent_v1_agent_service, 10);
+  messageDesc(file_toolbus_agent_v1_agent_service, 9);
 
 /**
  * All agents as they are; the first comes at once.
@@ -286,11 +299,11 @@ export type WatchAgentsResponse = Message<"toolbus.agent.v1.WatchAgentsResponse"
   agents: StoredAgent[];
 
   /**
-   * Files that were refused, each with its reason.
+   * Files of agents and tools that were refused, by name.
    *
-   * @generated from field: repeated string faults = 2;
+   * @generated from field: repeated toolbus.tool.v1.RefusedFile refused_files = 2;
    */
-  faults: string[];
+  refusedFiles: RefusedFile[];
 };
 
 /**
@@ -298,7 +311,7 @@ export type WatchAgentsResponse = Message<"toolbus.agent.v1.WatchAgentsResponse"
  * Use `create(WatchAgentsResponseSchema)` to create a new message.
  */
 export const WatchAgentsResponseSchema: GenMessage<WatchAgentsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_agent_v1_agent_service, 11);
+  messageDesc(file_toolbus_agent_v1_agent_service, 10);
 
 /**
  * Agents: configuration and its changes.
@@ -327,7 +340,7 @@ export const AgentService: GenService<{
     output: typeof GetAgentResponseSchema;
   },
   /**
-   * Lists all agents.
+   * Lists agents, by name.
    *
    * @generated from rpc toolbus.agent.v1.AgentService.ListAgents
    */

@@ -15,7 +15,42 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/mcp/v1/mcp_server_service.proto.
  */
 export const file_toolbus_mcp_v1_mcp_server_service: GenFile = /*@__PURE__*/
-  fileDesc("Cid0b29sYnVzL21jcC92MS9tY3Bfc2VydmVyX3NlcnZpY2UucHJvdG8SDnRvb2xidXMubWNwLnYxIkcKEkFwcGx5U2VydmVyUmVxdWVzdBIxCgZzZXJ2ZXIYASABKAsyGS50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXJCBrpIA8gBASJAChNBcHBseVNlcnZlclJlc3BvbnNlEikKBnNlcnZlchgBIAEoCzIZLnRvb2xidXMubWNwLnYxLk1jcFNlcnZlciIuChNEZWxldGVTZXJ2ZXJSZXF1ZXN0EhcKBG5hbWUYASABKAlCCbpIBnIEEAEYQCIWChREZWxldGVTZXJ2ZXJSZXNwb25zZSJGChJMaXN0U2VydmVyc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JCJ3ChNMaXN0U2VydmVyc1Jlc3BvbnNlEioKB3NlcnZlcnMYASADKAsyGS50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXISNAoLY29ubmVjdGlvbnMYAiADKAsyHy50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXJTdGF0dXMiRgoSV2F0Y2hIZWFsdGhSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQiRgoTV2F0Y2hIZWFsdGhSZXNwb25zZRIvCgZzdGF0dXMYASABKAsyHy50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXJTdGF0dXMieAoXQ2xvc2VDb25uZWN0aW9uc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCIqChhDbG9zZUNvbm5lY3Rpb25zUmVzcG9uc2USDgoGY2xvc2VkGAEgASgNMt4DChBNY3BTZXJ2ZXJTZXJ2aWNlElYKC0FwcGx5U2VydmVyEiIudG9vbGJ1cy5tY3AudjEuQXBwbHlTZXJ2ZXJSZXF1ZXN0GiMudG9vbGJ1cy5tY3AudjEuQXBwbHlTZXJ2ZXJSZXNwb25zZRJZCgxEZWxldGVTZXJ2ZXISIy50b29sYnVzLm1jcC52MS5EZWxldGVTZXJ2ZXJSZXF1ZXN0GiQudG9vbGJ1cy5tY3AudjEuRGVsZXRlU2VydmVyUmVzcG9uc2USVgoLTGlzdFNlcnZlcnMSIi50b29sYnVzLm1jcC52MS5MaXN0U2VydmVyc1JlcXVlc3QaIy50b29sYnVzLm1jcC52MS5MaXN0U2VydmVyc1Jlc3BvbnNlElgKC1dhdGNoSGVhbHRoEiIudG9vbGJ1cy5tY3AudjEuV2F0Y2hIZWFsdGhSZXF1ZXN0GiMudG9vbGJ1cy5tY3AudjEuV2F0Y2hIZWFsdGhSZXNwb25zZTABEmUKEENsb3NlQ29ubmVjdGlvbnMSJy50b29sYnVzLm1jcC52MS5DbG9zZUNvbm5lY3Rpb25zUmVxdWVzdBooLnRvb2xidXMubWNwLnYxLkNsb3NlQ29ubmVjdGlvbnNSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_mcp_v1_mcp_server]);
+  fileDesc("Cid0b29sYnVzL21jcC92MS9tY3Bfc2VydmVyX3NlcnZpY2UucHJvdG8SDnRvb2xidXMubWNwLnYxIlsKDFN0b3JlZFNlcnZlchIpCgZzZXJ2ZXIYASABKAsyGS50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXISEAoIcmV2aXNpb24YAiABKAQSDgoGb3JpZ2luGAMgASgJIpQBChJBcHBseVNlcnZlclJlcXVlc3QSMQoGc2VydmVyGAEgASgLMhkudG9vbGJ1cy5tY3AudjEuTWNwU2VydmVyQga6SAPIAQESFQoNdmFsaWRhdGVfb25seRgCIAEoCBIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoBEgAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiJDChNBcHBseVNlcnZlclJlc3BvbnNlEiwKBnNlcnZlchgBIAEoCzIcLnRvb2xidXMubWNwLnYxLlN0b3JlZFNlcnZlciIrChBHZXRTZXJ2ZXJSZXF1ZXN0EhcKBG5hbWUYASABKAlCCbpIBnIEEAEYQCJBChFHZXRTZXJ2ZXJSZXNwb25zZRIsCgZzZXJ2ZXIYASABKAsyHC50b29sYnVzLm1jcC52MS5TdG9yZWRTZXJ2ZXIibQoTRGVsZXRlU2VydmVyUmVxdWVzdBIXCgRuYW1lGAEgASgJQgm6SAZyBBABGEASJwoRZXhwZWN0ZWRfcmV2aXNpb24YAiABKARCB7pIBDICKAFIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iFgoURGVsZXRlU2VydmVyUmVzcG9uc2UiRQoSTGlzdFNlcnZlcnNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgCIAEoCSJdChNMaXN0U2VydmVyc1Jlc3BvbnNlEi0KB3NlcnZlcnMYASADKAsyHC50b29sYnVzLm1jcC52MS5TdG9yZWRTZXJ2ZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInsKFkxpc3RDb25uZWN0aW9uc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIbCglwYWdlX3NpemUYAiABKA1CCLpIBSoDGOgHEhIKCnBhZ2VfdG9rZW4YAyABKAkiaAoXTGlzdENvbm5lY3Rpb25zUmVzcG9uc2USNAoLY29ubmVjdGlvbnMYASADKAsyHy50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXJTdGF0dXMSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIkYKEldhdGNoSGVhbHRoUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kIkYKE1dhdGNoSGVhbHRoUmVzcG9uc2USLwoGc3RhdHVzGAEgASgLMh8udG9vbGJ1cy5tY3AudjEuTWNwU2VydmVyU3RhdHVzIngKF0Nsb3NlQ29ubmVjdGlvbnNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiKgoYQ2xvc2VDb25uZWN0aW9uc1Jlc3BvbnNlEg4KBmNsb3NlZBgBIAEoDTKUBQoQTWNwU2VydmVyU2VydmljZRJWCgtBcHBseVNlcnZlchIiLnRvb2xidXMubWNwLnYxLkFwcGx5U2VydmVyUmVxdWVzdBojLnRvb2xidXMubWNwLnYxLkFwcGx5U2VydmVyUmVzcG9uc2USWQoMRGVsZXRlU2VydmVyEiMudG9vbGJ1cy5tY3AudjEuRGVsZXRlU2VydmVyUmVxdWVzdBokLnRvb2xidXMubWNwLnYxLkRlbGV0ZVNlcnZlclJlc3BvbnNlElAKCUdldFNlcnZlchIgLnRvb2xidXMubWNwLnYxLkdldFNlcnZlclJlcXVlc3QaIS50b29sYnVzLm1jcC52MS5HZXRTZXJ2ZXJSZXNwb25zZRJWCgtMaXN0U2VydmVycxIiLnRvb2xidXMubWNwLnYxLkxpc3RTZXJ2ZXJzUmVxdWVzdBojLnRvb2xidXMubWNwLnYxLkxpc3RTZXJ2ZXJzUmVzcG9uc2USYgoPTGlzdENvbm5lY3Rpb25zEiYudG9vbGJ1cy5tY3AudjEuTGlzdENvbm5lY3Rpb25zUmVxdWVzdBonLnRvb2xidXMubWNwLnYxLkxpc3RDb25uZWN0aW9uc1Jlc3BvbnNlElgKC1dhdGNoSGVhbHRoEiIudG9vbGJ1cy5tY3AudjEuV2F0Y2hIZWFsdGhSZXF1ZXN0GiMudG9vbGJ1cy5tY3AudjEuV2F0Y2hIZWFsdGhSZXNwb25zZTABEmUKEENsb3NlQ29ubmVjdGlvbnMSJy50b29sYnVzLm1jcC52MS5DbG9zZUNvbm5lY3Rpb25zUmVxdWVzdBooLnRvb2xidXMubWNwLnYxLkNsb3NlQ29ubmVjdGlvbnNSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_mcp_v1_mcp_server]);
+
+/**
+ * A server that every agent can use.
+ *
+ * @generated from message toolbus.mcp.v1.StoredServer
+ */
+export type StoredServer = Message<"toolbus.mcp.v1.StoredServer"> & {
+  /**
+   * Its configuration.
+   *
+   * @generated from field: toolbus.mcp.v1.McpServer server = 1;
+   */
+  server?: McpServer | undefined;
+
+  /**
+   * Revision of the configuration.
+   *
+   * @generated from field: uint64 revision = 2;
+   */
+  revision: bigint;
+
+  /**
+   * Where it comes from: `rpc`.
+   *
+   * @generated from field: string origin = 3;
+   */
+  origin: string;
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.StoredServer.
+ * Use `create(StoredServerSchema)` to create a new message.
+ */
+export const StoredServerSchema: GenMessage<StoredServer> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 0);
 
 /**
  * Creates or replaces a server that every agent can use.
@@ -29,6 +64,23 @@ export type ApplyServerRequest = Message<"toolbus.mcp.v1.ApplyServerRequest"> & 
    * @generated from field: toolbus.mcp.v1.McpServer server = 1;
    */
   server?: McpServer | undefined;
+
+  /**
+   * Whether to check only: everything is checked, the right and `expected_revision` too, and nothing is stored. What would be
+   * stored is answered, with the revision that stands; 0 if there is none.
+   *
+   * @generated from field: bool validate_only = 2;
+   */
+  validateOnly: boolean;
+
+  /**
+   * The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
+   * Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
+   * `current_revision`.
+   *
+   * @generated from field: optional uint64 expected_revision = 3;
+   */
+  expectedRevision?: bigint | undefined;
 };
 
 /**
@@ -36,7 +88,7 @@ export type ApplyServerRequest = Message<"toolbus.mcp.v1.ApplyServerRequest"> & 
  * Use `create(ApplyServerRequestSchema)` to create a new message.
  */
 export const ApplyServerRequestSchema: GenMessage<ApplyServerRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 0);
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 1);
 
 /**
  * The server as stored.
@@ -47,9 +99,9 @@ export type ApplyServerResponse = Message<"toolbus.mcp.v1.ApplyServerResponse"> 
   /**
    * The server.
    *
-   * @generated from field: toolbus.mcp.v1.McpServer server = 1;
+   * @generated from field: toolbus.mcp.v1.StoredServer server = 1;
    */
-  server?: McpServer | undefined;
+  server?: StoredServer | undefined;
 };
 
 /**
@@ -57,7 +109,49 @@ export type ApplyServerResponse = Message<"toolbus.mcp.v1.ApplyServerResponse"> 
  * Use `create(ApplyServerResponseSchema)` to create a new message.
  */
 export const ApplyServerResponseSchema: GenMessage<ApplyServerResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 1);
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 2);
+
+/**
+ * Asks for a server.
+ *
+ * @generated from message toolbus.mcp.v1.GetServerRequest
+ */
+export type GetServerRequest = Message<"toolbus.mcp.v1.GetServerRequest"> & {
+  /**
+   * Its name.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.GetServerRequest.
+ * Use `create(GetServerRequestSchema)` to create a new message.
+ */
+export const GetServerRequestSchema: GenMessage<GetServerRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 3);
+
+/**
+ * A server.
+ *
+ * @generated from message toolbus.mcp.v1.GetServerResponse
+ */
+export type GetServerResponse = Message<"toolbus.mcp.v1.GetServerResponse"> & {
+  /**
+   * The server.
+   *
+   * @generated from field: toolbus.mcp.v1.StoredServer server = 1;
+   */
+  server?: StoredServer | undefined;
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.GetServerResponse.
+ * Use `create(GetServerResponseSchema)` to create a new message.
+ */
+export const GetServerResponseSchema: GenMessage<GetServerResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 4);
 
 /**
  * Removes a server.
@@ -71,6 +165,14 @@ export type DeleteServerRequest = Message<"toolbus.mcp.v1.DeleteServerRequest"> 
    * @generated from field: string name = 1;
    */
   name: string;
+
+  /**
+   * The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
+   * that stands is told as `current_revision`.
+   *
+   * @generated from field: optional uint64 expected_revision = 2;
+   */
+  expectedRevision?: bigint | undefined;
 };
 
 /**
@@ -78,7 +180,7 @@ export type DeleteServerRequest = Message<"toolbus.mcp.v1.DeleteServerRequest"> 
  * Use `create(DeleteServerRequestSchema)` to create a new message.
  */
 export const DeleteServerRequestSchema: GenMessage<DeleteServerRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 2);
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 5);
 
 /**
  * The server is gone.
@@ -93,20 +195,27 @@ export type DeleteServerResponse = Message<"toolbus.mcp.v1.DeleteServerResponse"
  * Use `create(DeleteServerResponseSchema)` to create a new message.
  */
 export const DeleteServerResponseSchema: GenMessage<DeleteServerResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 3);
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 6);
 
 /**
- * Asks for servers and their connections.
+ * Asks for servers.
  *
  * @generated from message toolbus.mcp.v1.ListServersRequest
  */
 export type ListServersRequest = Message<"toolbus.mcp.v1.ListServersRequest"> & {
   /**
-   * Only connections of this session; empty for all.
+   * At most so many; 0 means 100.
    *
-   * @generated from field: string session_id = 1;
+   * @generated from field: uint32 page_size = 1;
    */
-  sessionId: string;
+  pageSize: number;
+
+  /**
+   * Where to go on, from the previous answer.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
 };
 
 /**
@@ -114,27 +223,27 @@ export type ListServersRequest = Message<"toolbus.mcp.v1.ListServersRequest"> & 
  * Use `create(ListServersRequestSchema)` to create a new message.
  */
 export const ListServersRequestSchema: GenMessage<ListServersRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 4);
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 7);
 
 /**
- * Servers and their connections.
+ * A page of servers.
  *
  * @generated from message toolbus.mcp.v1.ListServersResponse
  */
 export type ListServersResponse = Message<"toolbus.mcp.v1.ListServersResponse"> & {
   /**
-   * Servers that every agent can use.
+   * The servers, by name.
    *
-   * @generated from field: repeated toolbus.mcp.v1.McpServer servers = 1;
+   * @generated from field: repeated toolbus.mcp.v1.StoredServer servers = 1;
    */
-  servers: McpServer[];
+  servers: StoredServer[];
 
   /**
-   * Connections that are open or were tried.
+   * Where to go on; empty at the end.
    *
-   * @generated from field: repeated toolbus.mcp.v1.McpServerStatus connections = 2;
+   * @generated from field: string next_page_token = 2;
    */
-  connections: McpServerStatus[];
+  nextPageToken: string;
 };
 
 /**
@@ -142,7 +251,70 @@ export type ListServersResponse = Message<"toolbus.mcp.v1.ListServersResponse"> 
  * Use `create(ListServersResponseSchema)` to create a new message.
  */
 export const ListServersResponseSchema: GenMessage<ListServersResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 5);
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 8);
+
+/**
+ * Asks for connections.
+ *
+ * @generated from message toolbus.mcp.v1.ListConnectionsRequest
+ */
+export type ListConnectionsRequest = Message<"toolbus.mcp.v1.ListConnectionsRequest"> & {
+  /**
+   * Only connections of this session; empty for all.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * At most so many; 0 means 100.
+   *
+   * @generated from field: uint32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * Where to go on, from the previous answer.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.ListConnectionsRequest.
+ * Use `create(ListConnectionsRequestSchema)` to create a new message.
+ */
+export const ListConnectionsRequestSchema: GenMessage<ListConnectionsRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 9);
+
+/**
+ * A page of connections.
+ *
+ * @generated from message toolbus.mcp.v1.ListConnectionsResponse
+ */
+export type ListConnectionsResponse = Message<"toolbus.mcp.v1.ListConnectionsResponse"> & {
+  /**
+   * The connections, by server, session, agent and bridge.
+   *
+   * @generated from field: repeated toolbus.mcp.v1.McpServerStatus connections = 1;
+   */
+  connections: McpServerStatus[];
+
+  /**
+   * Where to go on; empty at the end.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.ListConnectionsResponse.
+ * Use `create(ListConnectionsResponseSchema)` to create a new message.
+ */
+export const ListConnectionsResponseSchema: GenMessage<ListConnectionsResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 10);
 
 /**
  * Asks to be told of connections now and whenever one changes.
@@ -163,7 +335,7 @@ export type WatchHealthRequest = Message<"toolbus.mcp.v1.WatchHealthRequest"> & 
  * Use `create(WatchHealthRequestSchema)` to create a new message.
  */
 export const WatchHealthRequestSchema: GenMessage<WatchHealthRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 6);
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 11);
 
 /**
  * A connection as it stands.
@@ -184,7 +356,7 @@ export type WatchHealthResponse = Message<"toolbus.mcp.v1.WatchHealthResponse"> 
  * Use `create(WatchHealthResponseSchema)` to create a new message.
  */
 export const WatchHealthResponseSchema: GenMessage<WatchHealthResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 7);
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 12);
 
 /**
  * Closes the connections of a session's agent.
@@ -212,7 +384,7 @@ export type CloseConnectionsRequest = Message<"toolbus.mcp.v1.CloseConnectionsRe
  * Use `create(CloseConnectionsRequestSchema)` to create a new message.
  */
 export const CloseConnectionsRequestSchema: GenMessage<CloseConnectionsRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 8);
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 13);
 
 /**
  * They are closed; shared ones are let go of.
@@ -233,7 +405,7 @@ export type CloseConnectionsResponse = Message<"toolbus.mcp.v1.CloseConnectionsR
  * Use `create(CloseConnectionsResponseSchema)` to create a new message.
  */
 export const CloseConnectionsResponseSchema: GenMessage<CloseConnectionsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 9);
+  messageDesc(file_toolbus_mcp_v1_mcp_server_service, 14);
 
 /**
  * MCP servers: configuration and health.
@@ -262,7 +434,17 @@ export const McpServerService: GenService<{
     output: typeof DeleteServerResponseSchema;
   },
   /**
-   * Lists servers and their connections.
+   * Tells a server's configuration.
+   *
+   * @generated from rpc toolbus.mcp.v1.McpServerService.GetServer
+   */
+  getServer: {
+    methodKind: "unary";
+    input: typeof GetServerRequestSchema;
+    output: typeof GetServerResponseSchema;
+  },
+  /**
+   * Lists the servers that every agent can use, by name.
    *
    * @generated from rpc toolbus.mcp.v1.McpServerService.ListServers
    */
@@ -270,6 +452,16 @@ export const McpServerService: GenService<{
     methodKind: "unary";
     input: typeof ListServersRequestSchema;
     output: typeof ListServersResponseSchema;
+  },
+  /**
+   * Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge.
+   *
+   * @generated from rpc toolbus.mcp.v1.McpServerService.ListConnections
+   */
+  listConnections: {
+    methodKind: "unary";
+    input: typeof ListConnectionsRequestSchema;
+    output: typeof ListConnectionsResponseSchema;
   },
   /**
    * Tells connections now and after each change.

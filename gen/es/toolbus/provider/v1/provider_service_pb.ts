@@ -15,7 +15,42 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/provider/v1/provider_service.proto.
  */
 export const file_toolbus_provider_v1_provider_service: GenFile = /*@__PURE__*/
-  fileDesc("Cip0b29sYnVzL3Byb3ZpZGVyL3YxL3Byb3ZpZGVyX3NlcnZpY2UucHJvdG8SE3Rvb2xidXMucHJvdmlkZXIudjEiTwoUQXBwbHlQcm92aWRlclJlcXVlc3QSNwoIcHJvdmlkZXIYASABKAsyHS50b29sYnVzLnByb3ZpZGVyLnYxLlByb3ZpZGVyQga6SAPIAQEiSAoVQXBwbHlQcm92aWRlclJlc3BvbnNlEi8KCHByb3ZpZGVyGAEgASgLMh0udG9vbGJ1cy5wcm92aWRlci52MS5Qcm92aWRlciIWChRMaXN0UHJvdmlkZXJzUmVxdWVzdCJJChVMaXN0UHJvdmlkZXJzUmVzcG9uc2USMAoJcHJvdmlkZXJzGAEgAygLMh0udG9vbGJ1cy5wcm92aWRlci52MS5Qcm92aWRlciJDChVEZWxldGVQcm92aWRlclJlcXVlc3QSKgoEbmFtZRgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCIYChZEZWxldGVQcm92aWRlclJlc3BvbnNlMswCCg9Qcm92aWRlclNlcnZpY2USZgoNQXBwbHlQcm92aWRlchIpLnRvb2xidXMucHJvdmlkZXIudjEuQXBwbHlQcm92aWRlclJlcXVlc3QaKi50b29sYnVzLnByb3ZpZGVyLnYxLkFwcGx5UHJvdmlkZXJSZXNwb25zZRJmCg1MaXN0UHJvdmlkZXJzEikudG9vbGJ1cy5wcm92aWRlci52MS5MaXN0UHJvdmlkZXJzUmVxdWVzdBoqLnRvb2xidXMucHJvdmlkZXIudjEuTGlzdFByb3ZpZGVyc1Jlc3BvbnNlEmkKDkRlbGV0ZVByb3ZpZGVyEioudG9vbGJ1cy5wcm92aWRlci52MS5EZWxldGVQcm92aWRlclJlcXVlc3QaKy50b29sYnVzLnByb3ZpZGVyLnYxLkRlbGV0ZVByb3ZpZGVyUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_toolbus_provider_v1_provider]);
+  fileDesc("Cip0b29sYnVzL3Byb3ZpZGVyL3YxL3Byb3ZpZGVyX3NlcnZpY2UucHJvdG8SE3Rvb2xidXMucHJvdmlkZXIudjEiYwoOU3RvcmVkUHJvdmlkZXISLwoIcHJvdmlkZXIYASABKAsyHS50b29sYnVzLnByb3ZpZGVyLnYxLlByb3ZpZGVyEhAKCHJldmlzaW9uGAIgASgEEg4KBm9yaWdpbhgDIAEoCSKcAQoUQXBwbHlQcm92aWRlclJlcXVlc3QSNwoIcHJvdmlkZXIYASABKAsyHS50b29sYnVzLnByb3ZpZGVyLnYxLlByb3ZpZGVyQga6SAPIAQESFQoNdmFsaWRhdGVfb25seRgCIAEoCBIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoBEgAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiJOChVBcHBseVByb3ZpZGVyUmVzcG9uc2USNQoIcHJvdmlkZXIYASABKAsyIy50b29sYnVzLnByb3ZpZGVyLnYxLlN0b3JlZFByb3ZpZGVyIkAKEkdldFByb3ZpZGVyUmVxdWVzdBIqCgRuYW1lGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIkwKE0dldFByb3ZpZGVyUmVzcG9uc2USNQoIcHJvdmlkZXIYASABKAsyIy50b29sYnVzLnByb3ZpZGVyLnYxLlN0b3JlZFByb3ZpZGVyIkcKFExpc3RQcm92aWRlcnNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgCIAEoCSJoChVMaXN0UHJvdmlkZXJzUmVzcG9uc2USNgoJcHJvdmlkZXJzGAEgAygLMiMudG9vbGJ1cy5wcm92aWRlci52MS5TdG9yZWRQcm92aWRlchIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiggEKFURlbGV0ZVByb3ZpZGVyUmVxdWVzdBIqCgRuYW1lGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEicKEWV4cGVjdGVkX3JldmlzaW9uGAIgASgEQge6SAQyAigBSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIhgKFkRlbGV0ZVByb3ZpZGVyUmVzcG9uc2UyrgMKD1Byb3ZpZGVyU2VydmljZRJmCg1BcHBseVByb3ZpZGVyEikudG9vbGJ1cy5wcm92aWRlci52MS5BcHBseVByb3ZpZGVyUmVxdWVzdBoqLnRvb2xidXMucHJvdmlkZXIudjEuQXBwbHlQcm92aWRlclJlc3BvbnNlEmAKC0dldFByb3ZpZGVyEicudG9vbGJ1cy5wcm92aWRlci52MS5HZXRQcm92aWRlclJlcXVlc3QaKC50b29sYnVzLnByb3ZpZGVyLnYxLkdldFByb3ZpZGVyUmVzcG9uc2USZgoNTGlzdFByb3ZpZGVycxIpLnRvb2xidXMucHJvdmlkZXIudjEuTGlzdFByb3ZpZGVyc1JlcXVlc3QaKi50b29sYnVzLnByb3ZpZGVyLnYxLkxpc3RQcm92aWRlcnNSZXNwb25zZRJpCg5EZWxldGVQcm92aWRlchIqLnRvb2xidXMucHJvdmlkZXIudjEuRGVsZXRlUHJvdmlkZXJSZXF1ZXN0GisudG9vbGJ1cy5wcm92aWRlci52MS5EZWxldGVQcm92aWRlclJlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_provider_v1_provider]);
+
+/**
+ * A provider of the catalog.
+ *
+ * @generated from message toolbus.provider.v1.StoredProvider
+ */
+export type StoredProvider = Message<"toolbus.provider.v1.StoredProvider"> & {
+  /**
+   * Its configuration.
+   *
+   * @generated from field: toolbus.provider.v1.Provider provider = 1;
+   */
+  provider?: Provider | undefined;
+
+  /**
+   * Revision of the configuration; 0 for what cannot be changed: the providers of the suite and of the router's configuration.
+   *
+   * @generated from field: uint64 revision = 2;
+   */
+  revision: bigint;
+
+  /**
+   * Where it comes from: `rpc`, or `suite` and `configuration` for what cannot be changed.
+   *
+   * @generated from field: string origin = 3;
+   */
+  origin: string;
+};
+
+/**
+ * Describes the message toolbus.provider.v1.StoredProvider.
+ * Use `create(StoredProviderSchema)` to create a new message.
+ */
+export const StoredProviderSchema: GenMessage<StoredProvider> = /*@__PURE__*/
+  messageDesc(file_toolbus_provider_v1_provider_service, 0);
 
 /**
  * Creates or replaces a provider.
@@ -29,6 +64,23 @@ export type ApplyProviderRequest = Message<"toolbus.provider.v1.ApplyProviderReq
    * @generated from field: toolbus.provider.v1.Provider provider = 1;
    */
   provider?: Provider | undefined;
+
+  /**
+   * Whether to check only: everything is checked, the right and `expected_revision` too, and nothing is stored. What would be
+   * stored is answered, with the revision that stands; 0 if there is none.
+   *
+   * @generated from field: bool validate_only = 2;
+   */
+  validateOnly: boolean;
+
+  /**
+   * The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
+   * Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
+   * `current_revision`.
+   *
+   * @generated from field: optional uint64 expected_revision = 3;
+   */
+  expectedRevision?: bigint | undefined;
 };
 
 /**
@@ -36,7 +88,7 @@ export type ApplyProviderRequest = Message<"toolbus.provider.v1.ApplyProviderReq
  * Use `create(ApplyProviderRequestSchema)` to create a new message.
  */
 export const ApplyProviderRequestSchema: GenMessage<ApplyProviderRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_provider_v1_provider_service, 0);
+  messageDesc(file_toolbus_provider_v1_provider_service, 1);
 
 /**
  * The provider as stored.
@@ -47,9 +99,9 @@ export type ApplyProviderResponse = Message<"toolbus.provider.v1.ApplyProviderRe
   /**
    * The provider.
    *
-   * @generated from field: toolbus.provider.v1.Provider provider = 1;
+   * @generated from field: toolbus.provider.v1.StoredProvider provider = 1;
    */
-  provider?: Provider | undefined;
+  provider?: StoredProvider | undefined;
 };
 
 /**
@@ -57,14 +109,69 @@ export type ApplyProviderResponse = Message<"toolbus.provider.v1.ApplyProviderRe
  * Use `create(ApplyProviderResponseSchema)` to create a new message.
  */
 export const ApplyProviderResponseSchema: GenMessage<ApplyProviderResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_provider_v1_provider_service, 1);
+  messageDesc(file_toolbus_provider_v1_provider_service, 2);
 
 /**
- * Asks for all providers.
+ * Asks for a provider.
+ *
+ * @generated from message toolbus.provider.v1.GetProviderRequest
+ */
+export type GetProviderRequest = Message<"toolbus.provider.v1.GetProviderRequest"> & {
+  /**
+   * Its name.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message toolbus.provider.v1.GetProviderRequest.
+ * Use `create(GetProviderRequestSchema)` to create a new message.
+ */
+export const GetProviderRequestSchema: GenMessage<GetProviderRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_provider_v1_provider_service, 3);
+
+/**
+ * A provider.
+ *
+ * @generated from message toolbus.provider.v1.GetProviderResponse
+ */
+export type GetProviderResponse = Message<"toolbus.provider.v1.GetProviderResponse"> & {
+  /**
+   * The provider.
+   *
+   * @generated from field: toolbus.provider.v1.StoredProvider provider = 1;
+   */
+  provider?: StoredProvider | undefined;
+};
+
+/**
+ * Describes the message toolbus.provider.v1.GetProviderResponse.
+ * Use `create(GetProviderResponseSchema)` to create a new message.
+ */
+export const GetProviderResponseSchema: GenMessage<GetProviderResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_provider_v1_provider_service, 4);
+
+/**
+ * Asks for providers.
  *
  * @generated from message toolbus.provider.v1.ListProvidersRequest
  */
 export type ListProvidersRequest = Message<"toolbus.provider.v1.ListProvidersRequest"> & {
+  /**
+   * At most so many; 0 means 100.
+   *
+   * @generated from field: uint32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * Where to go on, from the previous answer.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
 };
 
 /**
@@ -72,10 +179,10 @@ export type ListProvidersRequest = Message<"toolbus.provider.v1.ListProvidersReq
  * Use `create(ListProvidersRequestSchema)` to create a new message.
  */
 export const ListProvidersRequestSchema: GenMessage<ListProvidersRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_provider_v1_provider_service, 2);
+  messageDesc(file_toolbus_provider_v1_provider_service, 5);
 
 /**
- * All providers.
+ * A page of providers.
  *
  * @generated from message toolbus.provider.v1.ListProvidersResponse
  */
@@ -83,9 +190,16 @@ export type ListProvidersResponse = Message<"toolbus.provider.v1.ListProvidersRe
   /**
    * The providers, by name.
    *
-   * @generated from field: repeated toolbus.provider.v1.Provider providers = 1;
+   * @generated from field: repeated toolbus.provider.v1.StoredProvider providers = 1;
    */
-  providers: Provider[];
+  providers: StoredProvider[];
+
+  /**
+   * Where to go on; empty at the end.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
 };
 
 /**
@@ -93,7 +207,7 @@ export type ListProvidersResponse = Message<"toolbus.provider.v1.ListProvidersRe
  * Use `create(ListProvidersResponseSchema)` to create a new message.
  */
 export const ListProvidersResponseSchema: GenMessage<ListProvidersResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_provider_v1_provider_service, 3);
+  messageDesc(file_toolbus_provider_v1_provider_service, 6);
 
 /**
  * Removes a provider.
@@ -107,6 +221,14 @@ export type DeleteProviderRequest = Message<"toolbus.provider.v1.DeleteProviderR
    * @generated from field: string name = 1;
    */
   name: string;
+
+  /**
+   * The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
+   * that stands is told as `current_revision`.
+   *
+   * @generated from field: optional uint64 expected_revision = 2;
+   */
+  expectedRevision?: bigint | undefined;
 };
 
 /**
@@ -114,7 +236,7 @@ export type DeleteProviderRequest = Message<"toolbus.provider.v1.DeleteProviderR
  * Use `create(DeleteProviderRequestSchema)` to create a new message.
  */
 export const DeleteProviderRequestSchema: GenMessage<DeleteProviderRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_provider_v1_provider_service, 4);
+  messageDesc(file_toolbus_provider_v1_provider_service, 7);
 
 /**
  * The provider is gone.
@@ -129,7 +251,7 @@ export type DeleteProviderResponse = Message<"toolbus.provider.v1.DeleteProvider
  * Use `create(DeleteProviderResponseSchema)` to create a new message.
  */
 export const DeleteProviderResponseSchema: GenMessage<DeleteProviderResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_provider_v1_provider_service, 5);
+  messageDesc(file_toolbus_provider_v1_provider_service, 8);
 
 /**
  * Providers of the catalog: configuration.
@@ -148,7 +270,17 @@ export const ProviderService: GenService<{
     output: typeof ApplyProviderResponseSchema;
   },
   /**
-   * Lists all providers.
+   * Tells a provider's configuration.
+   *
+   * @generated from rpc toolbus.provider.v1.ProviderService.GetProvider
+   */
+  getProvider: {
+    methodKind: "unary";
+    input: typeof GetProviderRequestSchema;
+    output: typeof GetProviderResponseSchema;
+  },
+  /**
+   * Lists providers, those of the suite among them, by name.
    *
    * @generated from rpc toolbus.provider.v1.ProviderService.ListProviders
    */

@@ -7,6 +7,8 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import type { RefusedFile } from "./refused_file_pb.ts";
+import { file_toolbus_tool_v1_refused_file } from "./refused_file_pb.ts";
 import type { Tool } from "./tool_pb.ts";
 import { file_toolbus_tool_v1_tool } from "./tool_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool_catalog_service.proto.
  */
 export const file_toolbus_tool_v1_tool_catalog_service: GenFile = /*@__PURE__*/
-  fileDesc("Cip0b29sYnVzL3Rvb2wvdjEvdG9vbF9jYXRhbG9nX3NlcnZpY2UucHJvdG8SD3Rvb2xidXMudG9vbC52MSJTCgpTdG9yZWRUb29sEiMKBHRvb2wYASABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIQCghyZXZpc2lvbhgCIAEoBBIOCgZvcmlnaW4YAyABKAkiPwoQQXBwbHlUb29sUmVxdWVzdBIrCgR0b29sGAEgASgLMhUudG9vbGJ1cy50b29sLnYxLlRvb2xCBrpIA8gBASI+ChFBcHBseVRvb2xSZXNwb25zZRIpCgR0b29sGAEgASgLMhsudG9vbGJ1cy50b29sLnYxLlN0b3JlZFRvb2wiKgoOR2V0VG9vbFJlcXVlc3QSGAoEbmFtZRgBIAEoCUIKukgHcgUQARiAAiI8Cg9HZXRUb29sUmVzcG9uc2USKQoEdG9vbBgBIAEoCzIbLnRvb2xidXMudG9vbC52MS5TdG9yZWRUb29sIi0KEURlbGV0ZVRvb2xSZXF1ZXN0EhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAIiFAoSRGVsZXRlVG9vbFJlc3BvbnNlMo0CChJUb29sQ2F0YWxvZ1NlcnZpY2USUgoJQXBwbHlUb29sEiEudG9vbGJ1cy50b29sLnYxLkFwcGx5VG9vbFJlcXVlc3QaIi50b29sYnVzLnRvb2wudjEuQXBwbHlUb29sUmVzcG9uc2USTAoHR2V0VG9vbBIfLnRvb2xidXMudG9vbC52MS5HZXRUb29sUmVxdWVzdBogLnRvb2xidXMudG9vbC52MS5HZXRUb29sUmVzcG9uc2USVQoKRGVsZXRlVG9vbBIiLnRvb2xidXMudG9vbC52MS5EZWxldGVUb29sUmVxdWVzdBojLnRvb2xidXMudG9vbC52MS5EZWxldGVUb29sUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_toolbus_tool_v1_tool]);
+  fileDesc("Cip0b29sYnVzL3Rvb2wvdjEvdG9vbF9jYXRhbG9nX3NlcnZpY2UucHJvdG8SD3Rvb2xidXMudG9vbC52MSJTCgpTdG9yZWRUb29sEiMKBHRvb2wYASABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIQCghyZXZpc2lvbhgCIAEoBBIOCgZvcmlnaW4YAyABKAkijAEKEEFwcGx5VG9vbFJlcXVlc3QSKwoEdG9vbBgBIAEoCzIVLnRvb2xidXMudG9vbC52MS5Ub29sQga6SAPIAQESFQoNdmFsaWRhdGVfb25seRgCIAEoCBIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoBEgAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiI+ChFBcHBseVRvb2xSZXNwb25zZRIpCgR0b29sGAEgASgLMhsudG9vbGJ1cy50b29sLnYxLlN0b3JlZFRvb2wiKgoOR2V0VG9vbFJlcXVlc3QSGAoEbmFtZRgBIAEoCUIKukgHcgUQARiAAiI8Cg9HZXRUb29sUmVzcG9uc2USKQoEdG9vbBgBIAEoCzIbLnRvb2xidXMudG9vbC52MS5TdG9yZWRUb29sIkoKF0xpc3RDYXRhbG9nVG9vbHNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgCIAEoCSKUAQoYTGlzdENhdGFsb2dUb29sc1Jlc3BvbnNlEioKBXRvb2xzGAEgAygLMhsudG9vbGJ1cy50b29sLnYxLlN0b3JlZFRvb2wSMwoNcmVmdXNlZF9maWxlcxgCIAMoCzIcLnRvb2xidXMudG9vbC52MS5SZWZ1c2VkRmlsZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkibAoRRGVsZXRlVG9vbFJlcXVlc3QSGAoEbmFtZRgBIAEoCUIKukgHcgUQARiAAhInChFleHBlY3RlZF9yZXZpc2lvbhgCIAEoBEIHukgEMgIoAUgAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiIUChJEZWxldGVUb29sUmVzcG9uc2Uy9gIKElRvb2xDYXRhbG9nU2VydmljZRJSCglBcHBseVRvb2wSIS50b29sYnVzLnRvb2wudjEuQXBwbHlUb29sUmVxdWVzdBoiLnRvb2xidXMudG9vbC52MS5BcHBseVRvb2xSZXNwb25zZRJMCgdHZXRUb29sEh8udG9vbGJ1cy50b29sLnYxLkdldFRvb2xSZXF1ZXN0GiAudG9vbGJ1cy50b29sLnYxLkdldFRvb2xSZXNwb25zZRJnChBMaXN0Q2F0YWxvZ1Rvb2xzEigudG9vbGJ1cy50b29sLnYxLkxpc3RDYXRhbG9nVG9vbHNSZXF1ZXN0GikudG9vbGJ1cy50b29sLnYxLkxpc3RDYXRhbG9nVG9vbHNSZXNwb25zZRJVCgpEZWxldGVUb29sEiIudG9vbGJ1cy50b29sLnYxLkRlbGV0ZVRvb2xSZXF1ZXN0GiMudG9vbGJ1cy50b29sLnYxLkRlbGV0ZVRvb2xSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_tool_v1_refused_file, file_toolbus_tool_v1_tool]);
 
 /**
  * A tool of the catalog.
@@ -64,6 +66,23 @@ export type ApplyToolRequest = Message<"toolbus.tool.v1.ApplyToolRequest"> & {
    * @generated from field: toolbus.tool.v1.Tool tool = 1;
    */
   tool?: Tool | undefined;
+
+  /**
+   * Whether to check only: everything is checked, the right and `expected_revision` too, and nothing is stored. What would be
+   * stored is answered, with the revision that stands; 0 if there is none.
+   *
+   * @generated from field: bool validate_only = 2;
+   */
+  validateOnly: boolean;
+
+  /**
+   * The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
+   * Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
+   * `current_revision`.
+   *
+   * @generated from field: optional uint64 expected_revision = 3;
+   */
+  expectedRevision?: bigint | undefined;
 };
 
 /**
@@ -137,6 +156,70 @@ export const GetToolResponseSchema: GenMessage<GetToolResponse> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool_catalog_service, 4);
 
 /**
+ * Asks for tools of the catalog.
+ *
+ * @generated from message toolbus.tool.v1.ListCatalogToolsRequest
+ */
+export type ListCatalogToolsRequest = Message<"toolbus.tool.v1.ListCatalogToolsRequest"> & {
+  /**
+   * At most so many; 0 means 100.
+   *
+   * @generated from field: uint32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * Where to go on, from the previous answer.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.ListCatalogToolsRequest.
+ * Use `create(ListCatalogToolsRequestSchema)` to create a new message.
+ */
+export const ListCatalogToolsRequestSchema: GenMessage<ListCatalogToolsRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_catalog_service, 5);
+
+/**
+ * A page of tools of the catalog.
+ *
+ * @generated from message toolbus.tool.v1.ListCatalogToolsResponse
+ */
+export type ListCatalogToolsResponse = Message<"toolbus.tool.v1.ListCatalogToolsResponse"> & {
+  /**
+   * The tools, by name.
+   *
+   * @generated from field: repeated toolbus.tool.v1.StoredTool tools = 1;
+   */
+  tools: StoredTool[];
+
+  /**
+   * Files of tools that were refused, by name; told with the first page. What stood before a faulty change of theirs stays in
+   * force.
+   *
+   * @generated from field: repeated toolbus.tool.v1.RefusedFile refused_files = 2;
+   */
+  refusedFiles: RefusedFile[];
+
+  /**
+   * Where to go on; empty at the end.
+   *
+   * @generated from field: string next_page_token = 3;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.ListCatalogToolsResponse.
+ * Use `create(ListCatalogToolsResponseSchema)` to create a new message.
+ */
+export const ListCatalogToolsResponseSchema: GenMessage<ListCatalogToolsResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_catalog_service, 6);
+
+/**
  * Removes a tool.
  *
  * @generated from message toolbus.tool.v1.DeleteToolRequest
@@ -148,6 +231,14 @@ export type DeleteToolRequest = Message<"toolbus.tool.v1.DeleteToolRequest"> & {
    * @generated from field: string name = 1;
    */
   name: string;
+
+  /**
+   * The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
+   * that stands is told as `current_revision`.
+   *
+   * @generated from field: optional uint64 expected_revision = 2;
+   */
+  expectedRevision?: bigint | undefined;
 };
 
 /**
@@ -155,7 +246,7 @@ export type DeleteToolRequest = Message<"toolbus.tool.v1.DeleteToolRequest"> & {
  * Use `create(DeleteToolRequestSchema)` to create a new message.
  */
 export const DeleteToolRequestSchema: GenMessage<DeleteToolRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_catalog_service, 5);
+  messageDesc(file_toolbus_tool_v1_tool_catalog_service, 7);
 
 /**
  * The tool is gone.
@@ -170,7 +261,7 @@ export type DeleteToolResponse = Message<"toolbus.tool.v1.DeleteToolResponse"> &
  * Use `create(DeleteToolResponseSchema)` to create a new message.
  */
 export const DeleteToolResponseSchema: GenMessage<DeleteToolResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_catalog_service, 6);
+  messageDesc(file_toolbus_tool_v1_tool_catalog_service, 8);
 
 /**
  * Tools of the catalog: configuration.
@@ -197,6 +288,16 @@ export const ToolCatalogService: GenService<{
     methodKind: "unary";
     input: typeof GetToolRequestSchema;
     output: typeof GetToolResponseSchema;
+  },
+  /**
+   * Lists tools of the catalog, by name: what was applied and what files define, whoever may use it.
+   *
+   * @generated from rpc toolbus.tool.v1.ToolCatalogService.ListCatalogTools
+   */
+  listCatalogTools: {
+    methodKind: "unary";
+    input: typeof ListCatalogToolsRequestSchema;
+    output: typeof ListCatalogToolsResponseSchema;
   },
   /**
    * Removes a tool.

@@ -14,6 +14,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
+	v1 "toolbus.dev/gen/go/toolbus/tool/v1"
 	unsafe "unsafe"
 )
 
@@ -102,10 +103,15 @@ type ApplyAgentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The configuration.
 	Agent *Agent `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
-	// Whether to check only.
-	ValidateOnly  bool `protobuf:"varint,2,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Whether to check only, which is open to everybody: everything is checked, `expected_revision` too, and nothing is stored.
+	// What would be stored is answered, with the revision that stands; 0 if there is none.
+	ValidateOnly bool `protobuf:"varint,2,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	// The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
+	// Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
+	// `current_revision`.
+	ExpectedRevision *uint64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *ApplyAgentRequest) Reset() {
@@ -150,6 +156,13 @@ func (x *ApplyAgentRequest) GetValidateOnly() bool {
 		return x.ValidateOnly
 	}
 	return false
+}
+
+func (x *ApplyAgentRequest) GetExpectedRevision() uint64 {
+	if x != nil && x.ExpectedRevision != nil {
+		return *x.ExpectedRevision
+	}
+	return 0
 }
 
 // The agent as stored.
@@ -290,9 +303,13 @@ func (x *GetAgentResponse) GetAgent() *StoredAgent {
 	return nil
 }
 
-// Asks for all agents.
+// Asks for agents.
 type ListAgentsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most so many; 0 means 100.
+	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to go on, from the previous answer.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -327,13 +344,30 @@ func (*ListAgentsRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_agent_v1_agent_service_proto_rawDescGZIP(), []int{5}
 }
 
-// All agents.
+func (x *ListAgentsRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListAgentsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// A page of agents.
 type ListAgentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The agents, by name.
 	Agents []*StoredAgent `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
-	// Files of agents and tools that were refused. What stood before a faulty change of theirs stays in force.
-	RefusedFiles  []*RefusedFile `protobuf:"bytes,2,rep,name=refused_files,json=refusedFiles,proto3" json:"refused_files,omitempty"`
+	// Files of agents and tools that were refused, by name; told with the first page. What stood before a faulty change of
+	// theirs stays in force.
+	RefusedFiles []*v1.RefusedFile `protobuf:"bytes,2,rep,name=refused_files,json=refusedFiles,proto3" json:"refused_files,omitempty"`
+	// Where to go on; empty at the end.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -375,80 +409,35 @@ func (x *ListAgentsResponse) GetAgents() []*StoredAgent {
 	return nil
 }
 
-func (x *ListAgentsResponse) GetRefusedFiles() []*RefusedFile {
+func (x *ListAgentsResponse) GetRefusedFiles() []*v1.RefusedFile {
 	if x != nil {
 		return x.RefusedFiles
 	}
 	return nil
 }
 
-// A file of the catalog that was refused.
-type RefusedFile struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The file, with its directory: `agents/writer.json`.
-	File string `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
-	// All that is wrong with it, each fault with its path.
-	Faults        []string `protobuf:"bytes,2,rep,name=faults,proto3" json:"faults,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RefusedFile) Reset() {
-	*x = RefusedFile{}
-	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RefusedFile) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RefusedFile) ProtoMessage() {}
-
-func (x *RefusedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[7]
+func (x *ListAgentsResponse) GetNextPageToken() string {
 	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RefusedFile.ProtoReflect.Descriptor instead.
-func (*RefusedFile) Descriptor() ([]byte, []int) {
-	return file_toolbus_agent_v1_agent_service_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *RefusedFile) GetFile() string {
-	if x != nil {
-		return x.File
+		return x.NextPageToken
 	}
 	return ""
-}
-
-func (x *RefusedFile) GetFaults() []string {
-	if x != nil {
-		return x.Faults
-	}
-	return nil
 }
 
 // Removes an agent.
 type DeleteAgentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name.
-	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
+	// that stands is told as `current_revision`.
+	ExpectedRevision *uint64 `protobuf:"varint,2,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *DeleteAgentRequest) Reset() {
 	*x = DeleteAgentRequest{}
-	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[8]
+	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -460,7 +449,7 @@ func (x *DeleteAgentRequest) String() string {
 func (*DeleteAgentRequest) ProtoMessage() {}
 
 func (x *DeleteAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[8]
+	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -473,7 +462,7 @@ func (x *DeleteAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAgentRequest.ProtoReflect.Descriptor instead.
 func (*DeleteAgentRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_agent_v1_agent_service_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_agent_v1_agent_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DeleteAgentRequest) GetName() string {
@@ -481,6 +470,13 @@ func (x *DeleteAgentRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *DeleteAgentRequest) GetExpectedRevision() uint64 {
+	if x != nil && x.ExpectedRevision != nil {
+		return *x.ExpectedRevision
+	}
+	return 0
 }
 
 // The agent is gone.
@@ -492,7 +488,7 @@ type DeleteAgentResponse struct {
 
 func (x *DeleteAgentResponse) Reset() {
 	*x = DeleteAgentResponse{}
-	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[9]
+	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -504,7 +500,7 @@ func (x *DeleteAgentResponse) String() string {
 func (*DeleteAgentResponse) ProtoMessage() {}
 
 func (x *DeleteAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[9]
+	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -517,7 +513,7 @@ func (x *DeleteAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAgentResponse.ProtoReflect.Descriptor instead.
 func (*DeleteAgentResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_agent_v1_agent_service_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_agent_v1_agent_service_proto_rawDescGZIP(), []int{8}
 }
 
 // Asks to be told of the agents now and whenever they change.
@@ -529,7 +525,7 @@ type WatchAgentsRequest struct {
 
 func (x *WatchAgentsRequest) Reset() {
 	*x = WatchAgentsRequest{}
-	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[10]
+	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -541,7 +537,7 @@ func (x *WatchAgentsRequest) String() string {
 func (*WatchAgentsRequest) ProtoMessage() {}
 
 func (x *WatchAgentsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[10]
+	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -554,7 +550,7 @@ func (x *WatchAgentsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAgentsRequest.ProtoReflect.Descriptor instead.
 func (*WatchAgentsRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_agent_v1_agent_service_proto_rawDescGZIP(), []int{10}
+	return file_toolbus_agent_v1_agent_service_proto_rawDescGZIP(), []int{9}
 }
 
 // All agents as they are; the first comes at once.
@@ -562,15 +558,15 @@ type WatchAgentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The agents, by name.
 	Agents []*StoredAgent `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
-	// Files that were refused, each with its reason.
-	Faults        []string `protobuf:"bytes,2,rep,name=faults,proto3" json:"faults,omitempty"`
+	// Files of agents and tools that were refused, by name.
+	RefusedFiles  []*v1.RefusedFile `protobuf:"bytes,2,rep,name=refused_files,json=refusedFiles,proto3" json:"refused_files,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchAgentsResponse) Reset() {
 	*x = WatchAgentsResponse{}
-	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[11]
+	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -582,7 +578,7 @@ func (x *WatchAgentsResponse) String() string {
 func (*WatchAgentsResponse) ProtoMessage() {}
 
 func (x *WatchAgentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[11]
+	mi := &file_toolbus_agent_v1_agent_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -595,7 +591,7 @@ func (x *WatchAgentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAgentsResponse.ProtoReflect.Descriptor instead.
 func (*WatchAgentsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_agent_v1_agent_service_proto_rawDescGZIP(), []int{11}
+	return file_toolbus_agent_v1_agent_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WatchAgentsResponse) GetAgents() []*StoredAgent {
@@ -605,9 +601,9 @@ func (x *WatchAgentsResponse) GetAgents() []*StoredAgent {
 	return nil
 }
 
-func (x *WatchAgentsResponse) GetFaults() []string {
+func (x *WatchAgentsResponse) GetRefusedFiles() []*v1.RefusedFile {
 	if x != nil {
-		return x.Faults
+		return x.RefusedFiles
 	}
 	return nil
 }
@@ -616,35 +612,40 @@ var File_toolbus_agent_v1_agent_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_agent_v1_agent_service_proto_rawDesc = "" +
 	"\n" +
-	"$toolbus/agent/v1/agent_service.proto\x12\x10toolbus.agent.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ctoolbus/agent/v1/agent.proto\"\x8c\x01\n" +
+	"$toolbus/agent/v1/agent_service.proto\x12\x10toolbus.agent.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a\"toolbus/tool/v1/refused_file.proto\"\x8c\x01\n" +
 	"\vStoredAgent\x12-\n" +
 	"\x05agent\x18\x01 \x01(\v2\x17.toolbus.agent.v1.AgentR\x05agent\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x16\n" +
 	"\x06origin\x18\x03 \x01(\tR\x06origin\x12\x1a\n" +
-	"\bwarnings\x18\x04 \x03(\tR\bwarnings\"o\n" +
+	"\bwarnings\x18\x04 \x03(\tR\bwarnings\"\xb7\x01\n" +
 	"\x11ApplyAgentRequest\x125\n" +
 	"\x05agent\x18\x01 \x01(\v2\x17.toolbus.agent.v1.AgentB\x06\xbaH\x03\xc8\x01\x01R\x05agent\x12#\n" +
-	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\"I\n" +
+	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\x120\n" +
+	"\x11expected_revision\x18\x03 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
+	"\x12_expected_revision\"I\n" +
 	"\x12ApplyAgentResponse\x123\n" +
 	"\x05agent\x18\x01 \x01(\v2\x1d.toolbus.agent.v1.StoredAgentR\x05agent\"C\n" +
 	"\x0fGetAgentRequest\x120\n" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"G\n" +
 	"\x10GetAgentResponse\x123\n" +
-	"\x05agent\x18\x01 \x01(\v2\x1d.toolbus.agent.v1.StoredAgentR\x05agent\"\x13\n" +
-	"\x11ListAgentsRequest\"\x8f\x01\n" +
+	"\x05agent\x18\x01 \x01(\v2\x1d.toolbus.agent.v1.StoredAgentR\x05agent\"Y\n" +
+	"\x11ListAgentsRequest\x12%\n" +
+	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"\xb6\x01\n" +
 	"\x12ListAgentsResponse\x125\n" +
-	"\x06agents\x18\x01 \x03(\v2\x1d.toolbus.agent.v1.StoredAgentR\x06agents\x12B\n" +
-	"\rrefused_files\x18\x02 \x03(\v2\x1d.toolbus.agent.v1.RefusedFileR\frefusedFiles\"9\n" +
-	"\vRefusedFile\x12\x12\n" +
-	"\x04file\x18\x01 \x01(\tR\x04file\x12\x16\n" +
-	"\x06faults\x18\x02 \x03(\tR\x06faults\"F\n" +
+	"\x06agents\x18\x01 \x03(\v2\x1d.toolbus.agent.v1.StoredAgentR\x06agents\x12A\n" +
+	"\rrefused_files\x18\x02 \x03(\v2\x1c.toolbus.tool.v1.RefusedFileR\frefusedFiles\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x97\x01\n" +
 	"\x12DeleteAgentRequest\x120\n" +
-	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"\x15\n" +
+	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x129\n" +
+	"\x11expected_revision\x18\x02 \x01(\x04B\a\xbaH\x042\x02(\x01H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
+	"\x12_expected_revision\"\x15\n" +
 	"\x13DeleteAgentResponse\"\x14\n" +
-	"\x12WatchAgentsRequest\"d\n" +
+	"\x12WatchAgentsRequest\"\x8f\x01\n" +
 	"\x13WatchAgentsResponse\x125\n" +
-	"\x06agents\x18\x01 \x03(\v2\x1d.toolbus.agent.v1.StoredAgentR\x06agents\x12\x16\n" +
-	"\x06faults\x18\x02 \x03(\tR\x06faults2\xcd\x03\n" +
+	"\x06agents\x18\x01 \x03(\v2\x1d.toolbus.agent.v1.StoredAgentR\x06agents\x12A\n" +
+	"\rrefused_files\x18\x02 \x03(\v2\x1c.toolbus.tool.v1.RefusedFileR\frefusedFiles2\xcd\x03\n" +
 	"\fAgentService\x12W\n" +
 	"\n" +
 	"ApplyAgent\x12#.toolbus.agent.v1.ApplyAgentRequest\x1a$.toolbus.agent.v1.ApplyAgentResponse\x12Q\n" +
@@ -667,7 +668,7 @@ func file_toolbus_agent_v1_agent_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_agent_v1_agent_service_proto_rawDescData
 }
 
-var file_toolbus_agent_v1_agent_service_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_toolbus_agent_v1_agent_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_toolbus_agent_v1_agent_service_proto_goTypes = []any{
 	(*StoredAgent)(nil),         // 0: toolbus.agent.v1.StoredAgent
 	(*ApplyAgentRequest)(nil),   // 1: toolbus.agent.v1.ApplyAgentRequest
@@ -676,36 +677,37 @@ var file_toolbus_agent_v1_agent_service_proto_goTypes = []any{
 	(*GetAgentResponse)(nil),    // 4: toolbus.agent.v1.GetAgentResponse
 	(*ListAgentsRequest)(nil),   // 5: toolbus.agent.v1.ListAgentsRequest
 	(*ListAgentsResponse)(nil),  // 6: toolbus.agent.v1.ListAgentsResponse
-	(*RefusedFile)(nil),         // 7: toolbus.agent.v1.RefusedFile
-	(*DeleteAgentRequest)(nil),  // 8: toolbus.agent.v1.DeleteAgentRequest
-	(*DeleteAgentResponse)(nil), // 9: toolbus.agent.v1.DeleteAgentResponse
-	(*WatchAgentsRequest)(nil),  // 10: toolbus.agent.v1.WatchAgentsRequest
-	(*WatchAgentsResponse)(nil), // 11: toolbus.agent.v1.WatchAgentsResponse
-	(*Agent)(nil),               // 12: toolbus.agent.v1.Agent
+	(*DeleteAgentRequest)(nil),  // 7: toolbus.agent.v1.DeleteAgentRequest
+	(*DeleteAgentResponse)(nil), // 8: toolbus.agent.v1.DeleteAgentResponse
+	(*WatchAgentsRequest)(nil),  // 9: toolbus.agent.v1.WatchAgentsRequest
+	(*WatchAgentsResponse)(nil), // 10: toolbus.agent.v1.WatchAgentsResponse
+	(*Agent)(nil),               // 11: toolbus.agent.v1.Agent
+	(*v1.RefusedFile)(nil),      // 12: toolbus.tool.v1.RefusedFile
 }
 var file_toolbus_agent_v1_agent_service_proto_depIdxs = []int32{
-	12, // 0: toolbus.agent.v1.StoredAgent.agent:type_name -> toolbus.agent.v1.Agent
-	12, // 1: toolbus.agent.v1.ApplyAgentRequest.agent:type_name -> toolbus.agent.v1.Agent
+	11, // 0: toolbus.agent.v1.StoredAgent.agent:type_name -> toolbus.agent.v1.Agent
+	11, // 1: toolbus.agent.v1.ApplyAgentRequest.agent:type_name -> toolbus.agent.v1.Agent
 	0,  // 2: toolbus.agent.v1.ApplyAgentResponse.agent:type_name -> toolbus.agent.v1.StoredAgent
 	0,  // 3: toolbus.agent.v1.GetAgentResponse.agent:type_name -> toolbus.agent.v1.StoredAgent
 	0,  // 4: toolbus.agent.v1.ListAgentsResponse.agents:type_name -> toolbus.agent.v1.StoredAgent
-	7,  // 5: toolbus.agent.v1.ListAgentsResponse.refused_files:type_name -> toolbus.agent.v1.RefusedFile
+	12, // 5: toolbus.agent.v1.ListAgentsResponse.refused_files:type_name -> toolbus.tool.v1.RefusedFile
 	0,  // 6: toolbus.agent.v1.WatchAgentsResponse.agents:type_name -> toolbus.agent.v1.StoredAgent
-	1,  // 7: toolbus.agent.v1.AgentService.ApplyAgent:input_type -> toolbus.agent.v1.ApplyAgentRequest
-	3,  // 8: toolbus.agent.v1.AgentService.GetAgent:input_type -> toolbus.agent.v1.GetAgentRequest
-	5,  // 9: toolbus.agent.v1.AgentService.ListAgents:input_type -> toolbus.agent.v1.ListAgentsRequest
-	8,  // 10: toolbus.agent.v1.AgentService.DeleteAgent:input_type -> toolbus.agent.v1.DeleteAgentRequest
-	10, // 11: toolbus.agent.v1.AgentService.WatchAgents:input_type -> toolbus.agent.v1.WatchAgentsRequest
-	2,  // 12: toolbus.agent.v1.AgentService.ApplyAgent:output_type -> toolbus.agent.v1.ApplyAgentResponse
-	4,  // 13: toolbus.agent.v1.AgentService.GetAgent:output_type -> toolbus.agent.v1.GetAgentResponse
-	6,  // 14: toolbus.agent.v1.AgentService.ListAgents:output_type -> toolbus.agent.v1.ListAgentsResponse
-	9,  // 15: toolbus.agent.v1.AgentService.DeleteAgent:output_type -> toolbus.agent.v1.DeleteAgentResponse
-	11, // 16: toolbus.agent.v1.AgentService.WatchAgents:output_type -> toolbus.agent.v1.WatchAgentsResponse
-	12, // [12:17] is the sub-list for method output_type
-	7,  // [7:12] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	12, // 7: toolbus.agent.v1.WatchAgentsResponse.refused_files:type_name -> toolbus.tool.v1.RefusedFile
+	1,  // 8: toolbus.agent.v1.AgentService.ApplyAgent:input_type -> toolbus.agent.v1.ApplyAgentRequest
+	3,  // 9: toolbus.agent.v1.AgentService.GetAgent:input_type -> toolbus.agent.v1.GetAgentRequest
+	5,  // 10: toolbus.agent.v1.AgentService.ListAgents:input_type -> toolbus.agent.v1.ListAgentsRequest
+	7,  // 11: toolbus.agent.v1.AgentService.DeleteAgent:input_type -> toolbus.agent.v1.DeleteAgentRequest
+	9,  // 12: toolbus.agent.v1.AgentService.WatchAgents:input_type -> toolbus.agent.v1.WatchAgentsRequest
+	2,  // 13: toolbus.agent.v1.AgentService.ApplyAgent:output_type -> toolbus.agent.v1.ApplyAgentResponse
+	4,  // 14: toolbus.agent.v1.AgentService.GetAgent:output_type -> toolbus.agent.v1.GetAgentResponse
+	6,  // 15: toolbus.agent.v1.AgentService.ListAgents:output_type -> toolbus.agent.v1.ListAgentsResponse
+	8,  // 16: toolbus.agent.v1.AgentService.DeleteAgent:output_type -> toolbus.agent.v1.DeleteAgentResponse
+	10, // 17: toolbus.agent.v1.AgentService.WatchAgents:output_type -> toolbus.agent.v1.WatchAgentsResponse
+	13, // [13:18] is the sub-list for method output_type
+	8,  // [8:13] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_agent_v1_agent_service_proto_init() }
@@ -714,13 +716,15 @@ func file_toolbus_agent_v1_agent_service_proto_init() {
 		return
 	}
 	file_toolbus_agent_v1_agent_proto_init()
+	file_toolbus_agent_v1_agent_service_proto_msgTypes[1].OneofWrappers = []any{}
+	file_toolbus_agent_v1_agent_service_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_agent_v1_agent_service_proto_rawDesc), len(file_toolbus_agent_v1_agent_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

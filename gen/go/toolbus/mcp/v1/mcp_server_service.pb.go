@@ -24,18 +24,89 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Creates or replaces a server that every agent can use.
-type ApplyServerRequest struct {
+// A server that every agent can use.
+type StoredServer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The server.
-	Server        *McpServer `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// Its configuration.
+	Server *McpServer `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// Revision of the configuration.
+	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Where it comes from: `rpc`.
+	Origin        string `protobuf:"bytes,3,opt,name=origin,proto3" json:"origin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *StoredServer) Reset() {
+	*x = StoredServer{}
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoredServer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoredServer) ProtoMessage() {}
+
+func (x *StoredServer) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoredServer.ProtoReflect.Descriptor instead.
+func (*StoredServer) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *StoredServer) GetServer() *McpServer {
+	if x != nil {
+		return x.Server
+	}
+	return nil
+}
+
+func (x *StoredServer) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *StoredServer) GetOrigin() string {
+	if x != nil {
+		return x.Origin
+	}
+	return ""
+}
+
+// Creates or replaces a server that every agent can use.
+type ApplyServerRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server.
+	Server *McpServer `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// Whether to check only: everything is checked, the right and `expected_revision` too, and nothing is stored. What would be
+	// stored is answered, with the revision that stands; 0 if there is none.
+	ValidateOnly bool `protobuf:"varint,2,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	// The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
+	// Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
+	// `current_revision`.
+	ExpectedRevision *uint64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
 func (x *ApplyServerRequest) Reset() {
 	*x = ApplyServerRequest{}
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[0]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -47,7 +118,7 @@ func (x *ApplyServerRequest) String() string {
 func (*ApplyServerRequest) ProtoMessage() {}
 
 func (x *ApplyServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[0]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -60,7 +131,7 @@ func (x *ApplyServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyServerRequest.ProtoReflect.Descriptor instead.
 func (*ApplyServerRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{0}
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *ApplyServerRequest) GetServer() *McpServer {
@@ -70,18 +141,32 @@ func (x *ApplyServerRequest) GetServer() *McpServer {
 	return nil
 }
 
+func (x *ApplyServerRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
+}
+
+func (x *ApplyServerRequest) GetExpectedRevision() uint64 {
+	if x != nil && x.ExpectedRevision != nil {
+		return *x.ExpectedRevision
+	}
+	return 0
+}
+
 // The server as stored.
 type ApplyServerResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The server.
-	Server        *McpServer `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	Server        *StoredServer `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ApplyServerResponse) Reset() {
 	*x = ApplyServerResponse{}
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[1]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -93,7 +178,7 @@ func (x *ApplyServerResponse) String() string {
 func (*ApplyServerResponse) ProtoMessage() {}
 
 func (x *ApplyServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[1]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -106,10 +191,102 @@ func (x *ApplyServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyServerResponse.ProtoReflect.Descriptor instead.
 func (*ApplyServerResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{1}
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *ApplyServerResponse) GetServer() *McpServer {
+func (x *ApplyServerResponse) GetServer() *StoredServer {
+	if x != nil {
+		return x.Server
+	}
+	return nil
+}
+
+// Asks for a server.
+type GetServerRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetServerRequest) Reset() {
+	*x = GetServerRequest{}
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetServerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetServerRequest) ProtoMessage() {}
+
+func (x *GetServerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetServerRequest.ProtoReflect.Descriptor instead.
+func (*GetServerRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *GetServerRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// A server.
+type GetServerResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server.
+	Server        *StoredServer `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetServerResponse) Reset() {
+	*x = GetServerResponse{}
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetServerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetServerResponse) ProtoMessage() {}
+
+func (x *GetServerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetServerResponse.ProtoReflect.Descriptor instead.
+func (*GetServerResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *GetServerResponse) GetServer() *StoredServer {
 	if x != nil {
 		return x.Server
 	}
@@ -120,14 +297,17 @@ func (x *ApplyServerResponse) GetServer() *McpServer {
 type DeleteServerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name.
-	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
+	// that stands is told as `current_revision`.
+	ExpectedRevision *uint64 `protobuf:"varint,2,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *DeleteServerRequest) Reset() {
 	*x = DeleteServerRequest{}
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[2]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -139,7 +319,7 @@ func (x *DeleteServerRequest) String() string {
 func (*DeleteServerRequest) ProtoMessage() {}
 
 func (x *DeleteServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[2]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -152,7 +332,7 @@ func (x *DeleteServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteServerRequest.ProtoReflect.Descriptor instead.
 func (*DeleteServerRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{2}
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DeleteServerRequest) GetName() string {
@@ -160,6 +340,13 @@ func (x *DeleteServerRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *DeleteServerRequest) GetExpectedRevision() uint64 {
+	if x != nil && x.ExpectedRevision != nil {
+		return *x.ExpectedRevision
+	}
+	return 0
 }
 
 // The server is gone.
@@ -171,7 +358,7 @@ type DeleteServerResponse struct {
 
 func (x *DeleteServerResponse) Reset() {
 	*x = DeleteServerResponse{}
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[3]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -183,7 +370,7 @@ func (x *DeleteServerResponse) String() string {
 func (*DeleteServerResponse) ProtoMessage() {}
 
 func (x *DeleteServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[3]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -196,21 +383,23 @@ func (x *DeleteServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteServerResponse.ProtoReflect.Descriptor instead.
 func (*DeleteServerResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{3}
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{6}
 }
 
-// Asks for servers and their connections.
+// Asks for servers.
 type ListServersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only connections of this session; empty for all.
-	SessionId     string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// At most so many; 0 means 100.
+	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to go on, from the previous answer.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListServersRequest) Reset() {
 	*x = ListServersRequest{}
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[4]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -222,7 +411,7 @@ func (x *ListServersRequest) String() string {
 func (*ListServersRequest) ProtoMessage() {}
 
 func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[4]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -235,30 +424,37 @@ func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServersRequest.ProtoReflect.Descriptor instead.
 func (*ListServersRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{4}
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *ListServersRequest) GetSessionId() string {
+func (x *ListServersRequest) GetPageSize() uint32 {
 	if x != nil {
-		return x.SessionId
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListServersRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
 	}
 	return ""
 }
 
-// Servers and their connections.
+// A page of servers.
 type ListServersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Servers that every agent can use.
-	Servers []*McpServer `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
-	// Connections that are open or were tried.
-	Connections   []*McpServerStatus `protobuf:"bytes,2,rep,name=connections,proto3" json:"connections,omitempty"`
+	// The servers, by name.
+	Servers []*StoredServer `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
+	// Where to go on; empty at the end.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListServersResponse) Reset() {
 	*x = ListServersResponse{}
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[5]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -270,7 +466,7 @@ func (x *ListServersResponse) String() string {
 func (*ListServersResponse) ProtoMessage() {}
 
 func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[5]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -283,21 +479,140 @@ func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServersResponse.ProtoReflect.Descriptor instead.
 func (*ListServersResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{5}
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *ListServersResponse) GetServers() []*McpServer {
+func (x *ListServersResponse) GetServers() []*StoredServer {
 	if x != nil {
 		return x.Servers
 	}
 	return nil
 }
 
-func (x *ListServersResponse) GetConnections() []*McpServerStatus {
+func (x *ListServersResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// Asks for connections.
+type ListConnectionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only connections of this session; empty for all.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// At most so many; 0 means 100.
+	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to go on, from the previous answer.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListConnectionsRequest) Reset() {
+	*x = ListConnectionsRequest{}
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListConnectionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListConnectionsRequest) ProtoMessage() {}
+
+func (x *ListConnectionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListConnectionsRequest.ProtoReflect.Descriptor instead.
+func (*ListConnectionsRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ListConnectionsRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ListConnectionsRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListConnectionsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// A page of connections.
+type ListConnectionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The connections, by server, session, agent and bridge.
+	Connections []*McpServerStatus `protobuf:"bytes,1,rep,name=connections,proto3" json:"connections,omitempty"`
+	// Where to go on; empty at the end.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListConnectionsResponse) Reset() {
+	*x = ListConnectionsResponse{}
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListConnectionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListConnectionsResponse) ProtoMessage() {}
+
+func (x *ListConnectionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListConnectionsResponse.ProtoReflect.Descriptor instead.
+func (*ListConnectionsResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ListConnectionsResponse) GetConnections() []*McpServerStatus {
 	if x != nil {
 		return x.Connections
 	}
 	return nil
+}
+
+func (x *ListConnectionsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // Asks to be told of connections now and whenever one changes.
@@ -311,7 +626,7 @@ type WatchHealthRequest struct {
 
 func (x *WatchHealthRequest) Reset() {
 	*x = WatchHealthRequest{}
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[6]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -323,7 +638,7 @@ func (x *WatchHealthRequest) String() string {
 func (*WatchHealthRequest) ProtoMessage() {}
 
 func (x *WatchHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[6]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -336,7 +651,7 @@ func (x *WatchHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchHealthRequest.ProtoReflect.Descriptor instead.
 func (*WatchHealthRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WatchHealthRequest) GetSessionId() string {
@@ -357,7 +672,7 @@ type WatchHealthResponse struct {
 
 func (x *WatchHealthResponse) Reset() {
 	*x = WatchHealthResponse{}
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[7]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -369,7 +684,7 @@ func (x *WatchHealthResponse) String() string {
 func (*WatchHealthResponse) ProtoMessage() {}
 
 func (x *WatchHealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[7]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -382,7 +697,7 @@ func (x *WatchHealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchHealthResponse.ProtoReflect.Descriptor instead.
 func (*WatchHealthResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WatchHealthResponse) GetStatus() *McpServerStatus {
@@ -405,7 +720,7 @@ type CloseConnectionsRequest struct {
 
 func (x *CloseConnectionsRequest) Reset() {
 	*x = CloseConnectionsRequest{}
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[8]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -417,7 +732,7 @@ func (x *CloseConnectionsRequest) String() string {
 func (*CloseConnectionsRequest) ProtoMessage() {}
 
 func (x *CloseConnectionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[8]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -430,7 +745,7 @@ func (x *CloseConnectionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseConnectionsRequest.ProtoReflect.Descriptor instead.
 func (*CloseConnectionsRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CloseConnectionsRequest) GetSessionId() string {
@@ -458,7 +773,7 @@ type CloseConnectionsResponse struct {
 
 func (x *CloseConnectionsResponse) Reset() {
 	*x = CloseConnectionsResponse{}
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[9]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -470,7 +785,7 @@ func (x *CloseConnectionsResponse) String() string {
 func (*CloseConnectionsResponse) ProtoMessage() {}
 
 func (x *CloseConnectionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[9]
+	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -483,7 +798,7 @@ func (x *CloseConnectionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseConnectionsResponse.ProtoReflect.Descriptor instead.
 func (*CloseConnectionsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CloseConnectionsResponse) GetClosed() uint32 {
@@ -497,20 +812,43 @@ var File_toolbus_mcp_v1_mcp_server_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc = "" +
 	"\n" +
-	"'toolbus/mcp/v1/mcp_server_service.proto\x12\x0etoolbus.mcp.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ftoolbus/mcp/v1/mcp_server.proto\"O\n" +
+	"'toolbus/mcp/v1/mcp_server_service.proto\x12\x0etoolbus.mcp.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ftoolbus/mcp/v1/mcp_server.proto\"u\n" +
+	"\fStoredServer\x121\n" +
+	"\x06server\x18\x01 \x01(\v2\x19.toolbus.mcp.v1.McpServerR\x06server\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x16\n" +
+	"\x06origin\x18\x03 \x01(\tR\x06origin\"\xbc\x01\n" +
 	"\x12ApplyServerRequest\x129\n" +
-	"\x06server\x18\x01 \x01(\v2\x19.toolbus.mcp.v1.McpServerB\x06\xbaH\x03\xc8\x01\x01R\x06server\"H\n" +
-	"\x13ApplyServerResponse\x121\n" +
-	"\x06server\x18\x01 \x01(\v2\x19.toolbus.mcp.v1.McpServerR\x06server\"4\n" +
+	"\x06server\x18\x01 \x01(\v2\x19.toolbus.mcp.v1.McpServerB\x06\xbaH\x03\xc8\x01\x01R\x06server\x12#\n" +
+	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\x120\n" +
+	"\x11expected_revision\x18\x03 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
+	"\x12_expected_revision\"K\n" +
+	"\x13ApplyServerResponse\x124\n" +
+	"\x06server\x18\x01 \x01(\v2\x1c.toolbus.mcp.v1.StoredServerR\x06server\"1\n" +
+	"\x10GetServerRequest\x12\x1d\n" +
+	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04name\"I\n" +
+	"\x11GetServerResponse\x124\n" +
+	"\x06server\x18\x01 \x01(\v2\x1c.toolbus.mcp.v1.StoredServerR\x06server\"\x85\x01\n" +
 	"\x13DeleteServerRequest\x12\x1d\n" +
-	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04name\"\x16\n" +
-	"\x14DeleteServerResponse\"Q\n" +
-	"\x12ListServersRequest\x12;\n" +
+	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04name\x129\n" +
+	"\x11expected_revision\x18\x02 \x01(\x04B\a\xbaH\x042\x02(\x01H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
+	"\x12_expected_revision\"\x16\n" +
+	"\x14DeleteServerResponse\"Z\n" +
+	"\x12ListServersRequest\x12%\n" +
+	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"\x8d\x01\n" +
-	"\x13ListServersResponse\x123\n" +
-	"\aservers\x18\x01 \x03(\v2\x19.toolbus.mcp.v1.McpServerR\aservers\x12A\n" +
-	"\vconnections\x18\x02 \x03(\v2\x1f.toolbus.mcp.v1.McpServerStatusR\vconnections\"Q\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"u\n" +
+	"\x13ListServersResponse\x126\n" +
+	"\aservers\x18\x01 \x03(\v2\x1c.toolbus.mcp.v1.StoredServerR\aservers\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9b\x01\n" +
+	"\x16ListConnectionsRequest\x12;\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12%\n" +
+	"\tpage_size\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"\x84\x01\n" +
+	"\x17ListConnectionsResponse\x12A\n" +
+	"\vconnections\x18\x01 \x03(\v2\x1f.toolbus.mcp.v1.McpServerStatusR\vconnections\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"Q\n" +
 	"\x12WatchHealthRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"N\n" +
@@ -521,11 +859,13 @@ const file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\"2\n" +
 	"\x18CloseConnectionsResponse\x12\x16\n" +
-	"\x06closed\x18\x01 \x01(\rR\x06closed2\xde\x03\n" +
+	"\x06closed\x18\x01 \x01(\rR\x06closed2\x94\x05\n" +
 	"\x10McpServerService\x12V\n" +
 	"\vApplyServer\x12\".toolbus.mcp.v1.ApplyServerRequest\x1a#.toolbus.mcp.v1.ApplyServerResponse\x12Y\n" +
-	"\fDeleteServer\x12#.toolbus.mcp.v1.DeleteServerRequest\x1a$.toolbus.mcp.v1.DeleteServerResponse\x12V\n" +
-	"\vListServers\x12\".toolbus.mcp.v1.ListServersRequest\x1a#.toolbus.mcp.v1.ListServersResponse\x12X\n" +
+	"\fDeleteServer\x12#.toolbus.mcp.v1.DeleteServerRequest\x1a$.toolbus.mcp.v1.DeleteServerResponse\x12P\n" +
+	"\tGetServer\x12 .toolbus.mcp.v1.GetServerRequest\x1a!.toolbus.mcp.v1.GetServerResponse\x12V\n" +
+	"\vListServers\x12\".toolbus.mcp.v1.ListServersRequest\x1a#.toolbus.mcp.v1.ListServersResponse\x12b\n" +
+	"\x0fListConnections\x12&.toolbus.mcp.v1.ListConnectionsRequest\x1a'.toolbus.mcp.v1.ListConnectionsResponse\x12X\n" +
 	"\vWatchHealth\x12\".toolbus.mcp.v1.WatchHealthRequest\x1a#.toolbus.mcp.v1.WatchHealthResponse0\x01\x12e\n" +
 	"\x10CloseConnections\x12'.toolbus.mcp.v1.CloseConnectionsRequest\x1a(.toolbus.mcp.v1.CloseConnectionsResponseB\xae\x01\n" +
 	"\x12com.toolbus.mcp.v1B\x15McpServerServiceProtoP\x01Z'toolbus.dev/gen/go/toolbus/mcp/v1;mcpv1\xa2\x02\x03TMX\xaa\x02\x0eToolbus.Mcp.V1\xca\x02\x0eToolbus\\Mcp\\V1\xe2\x02\x1aToolbus\\Mcp\\V1\\GPBMetadata\xea\x02\x10Toolbus::Mcp::V1b\x06proto3"
@@ -542,42 +882,53 @@ func file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescData
 }
 
-var file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_toolbus_mcp_v1_mcp_server_service_proto_goTypes = []any{
-	(*ApplyServerRequest)(nil),       // 0: toolbus.mcp.v1.ApplyServerRequest
-	(*ApplyServerResponse)(nil),      // 1: toolbus.mcp.v1.ApplyServerResponse
-	(*DeleteServerRequest)(nil),      // 2: toolbus.mcp.v1.DeleteServerRequest
-	(*DeleteServerResponse)(nil),     // 3: toolbus.mcp.v1.DeleteServerResponse
-	(*ListServersRequest)(nil),       // 4: toolbus.mcp.v1.ListServersRequest
-	(*ListServersResponse)(nil),      // 5: toolbus.mcp.v1.ListServersResponse
-	(*WatchHealthRequest)(nil),       // 6: toolbus.mcp.v1.WatchHealthRequest
-	(*WatchHealthResponse)(nil),      // 7: toolbus.mcp.v1.WatchHealthResponse
-	(*CloseConnectionsRequest)(nil),  // 8: toolbus.mcp.v1.CloseConnectionsRequest
-	(*CloseConnectionsResponse)(nil), // 9: toolbus.mcp.v1.CloseConnectionsResponse
-	(*McpServer)(nil),                // 10: toolbus.mcp.v1.McpServer
-	(*McpServerStatus)(nil),          // 11: toolbus.mcp.v1.McpServerStatus
+	(*StoredServer)(nil),             // 0: toolbus.mcp.v1.StoredServer
+	(*ApplyServerRequest)(nil),       // 1: toolbus.mcp.v1.ApplyServerRequest
+	(*ApplyServerResponse)(nil),      // 2: toolbus.mcp.v1.ApplyServerResponse
+	(*GetServerRequest)(nil),         // 3: toolbus.mcp.v1.GetServerRequest
+	(*GetServerResponse)(nil),        // 4: toolbus.mcp.v1.GetServerResponse
+	(*DeleteServerRequest)(nil),      // 5: toolbus.mcp.v1.DeleteServerRequest
+	(*DeleteServerResponse)(nil),     // 6: toolbus.mcp.v1.DeleteServerResponse
+	(*ListServersRequest)(nil),       // 7: toolbus.mcp.v1.ListServersRequest
+	(*ListServersResponse)(nil),      // 8: toolbus.mcp.v1.ListServersResponse
+	(*ListConnectionsRequest)(nil),   // 9: toolbus.mcp.v1.ListConnectionsRequest
+	(*ListConnectionsResponse)(nil),  // 10: toolbus.mcp.v1.ListConnectionsResponse
+	(*WatchHealthRequest)(nil),       // 11: toolbus.mcp.v1.WatchHealthRequest
+	(*WatchHealthResponse)(nil),      // 12: toolbus.mcp.v1.WatchHealthResponse
+	(*CloseConnectionsRequest)(nil),  // 13: toolbus.mcp.v1.CloseConnectionsRequest
+	(*CloseConnectionsResponse)(nil), // 14: toolbus.mcp.v1.CloseConnectionsResponse
+	(*McpServer)(nil),                // 15: toolbus.mcp.v1.McpServer
+	(*McpServerStatus)(nil),          // 16: toolbus.mcp.v1.McpServerStatus
 }
 var file_toolbus_mcp_v1_mcp_server_service_proto_depIdxs = []int32{
-	10, // 0: toolbus.mcp.v1.ApplyServerRequest.server:type_name -> toolbus.mcp.v1.McpServer
-	10, // 1: toolbus.mcp.v1.ApplyServerResponse.server:type_name -> toolbus.mcp.v1.McpServer
-	10, // 2: toolbus.mcp.v1.ListServersResponse.servers:type_name -> toolbus.mcp.v1.McpServer
-	11, // 3: toolbus.mcp.v1.ListServersResponse.connections:type_name -> toolbus.mcp.v1.McpServerStatus
-	11, // 4: toolbus.mcp.v1.WatchHealthResponse.status:type_name -> toolbus.mcp.v1.McpServerStatus
-	0,  // 5: toolbus.mcp.v1.McpServerService.ApplyServer:input_type -> toolbus.mcp.v1.ApplyServerRequest
-	2,  // 6: toolbus.mcp.v1.McpServerService.DeleteServer:input_type -> toolbus.mcp.v1.DeleteServerRequest
-	4,  // 7: toolbus.mcp.v1.McpServerService.ListServers:input_type -> toolbus.mcp.v1.ListServersRequest
-	6,  // 8: toolbus.mcp.v1.McpServerService.WatchHealth:input_type -> toolbus.mcp.v1.WatchHealthRequest
-	8,  // 9: toolbus.mcp.v1.McpServerService.CloseConnections:input_type -> toolbus.mcp.v1.CloseConnectionsRequest
-	1,  // 10: toolbus.mcp.v1.McpServerService.ApplyServer:output_type -> toolbus.mcp.v1.ApplyServerResponse
-	3,  // 11: toolbus.mcp.v1.McpServerService.DeleteServer:output_type -> toolbus.mcp.v1.DeleteServerResponse
-	5,  // 12: toolbus.mcp.v1.McpServerService.ListServers:output_type -> toolbus.mcp.v1.ListServersResponse
-	7,  // 13: toolbus.mcp.v1.McpServerService.WatchHealth:output_type -> toolbus.mcp.v1.WatchHealthResponse
-	9,  // 14: toolbus.mcp.v1.McpServerService.CloseConnections:output_type -> toolbus.mcp.v1.CloseConnectionsResponse
-	10, // [10:15] is the sub-list for method output_type
-	5,  // [5:10] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	15, // 0: toolbus.mcp.v1.StoredServer.server:type_name -> toolbus.mcp.v1.McpServer
+	15, // 1: toolbus.mcp.v1.ApplyServerRequest.server:type_name -> toolbus.mcp.v1.McpServer
+	0,  // 2: toolbus.mcp.v1.ApplyServerResponse.server:type_name -> toolbus.mcp.v1.StoredServer
+	0,  // 3: toolbus.mcp.v1.GetServerResponse.server:type_name -> toolbus.mcp.v1.StoredServer
+	0,  // 4: toolbus.mcp.v1.ListServersResponse.servers:type_name -> toolbus.mcp.v1.StoredServer
+	16, // 5: toolbus.mcp.v1.ListConnectionsResponse.connections:type_name -> toolbus.mcp.v1.McpServerStatus
+	16, // 6: toolbus.mcp.v1.WatchHealthResponse.status:type_name -> toolbus.mcp.v1.McpServerStatus
+	1,  // 7: toolbus.mcp.v1.McpServerService.ApplyServer:input_type -> toolbus.mcp.v1.ApplyServerRequest
+	5,  // 8: toolbus.mcp.v1.McpServerService.DeleteServer:input_type -> toolbus.mcp.v1.DeleteServerRequest
+	3,  // 9: toolbus.mcp.v1.McpServerService.GetServer:input_type -> toolbus.mcp.v1.GetServerRequest
+	7,  // 10: toolbus.mcp.v1.McpServerService.ListServers:input_type -> toolbus.mcp.v1.ListServersRequest
+	9,  // 11: toolbus.mcp.v1.McpServerService.ListConnections:input_type -> toolbus.mcp.v1.ListConnectionsRequest
+	11, // 12: toolbus.mcp.v1.McpServerService.WatchHealth:input_type -> toolbus.mcp.v1.WatchHealthRequest
+	13, // 13: toolbus.mcp.v1.McpServerService.CloseConnections:input_type -> toolbus.mcp.v1.CloseConnectionsRequest
+	2,  // 14: toolbus.mcp.v1.McpServerService.ApplyServer:output_type -> toolbus.mcp.v1.ApplyServerResponse
+	6,  // 15: toolbus.mcp.v1.McpServerService.DeleteServer:output_type -> toolbus.mcp.v1.DeleteServerResponse
+	4,  // 16: toolbus.mcp.v1.McpServerService.GetServer:output_type -> toolbus.mcp.v1.GetServerResponse
+	8,  // 17: toolbus.mcp.v1.McpServerService.ListServers:output_type -> toolbus.mcp.v1.ListServersResponse
+	10, // 18: toolbus.mcp.v1.McpServerService.ListConnections:output_type -> toolbus.mcp.v1.ListConnectionsResponse
+	12, // 19: toolbus.mcp.v1.McpServerService.WatchHealth:output_type -> toolbus.mcp.v1.WatchHealthResponse
+	14, // 20: toolbus.mcp.v1.McpServerService.CloseConnections:output_type -> toolbus.mcp.v1.CloseConnectionsResponse
+	14, // [14:21] is the sub-list for method output_type
+	7,  // [7:14] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_mcp_v1_mcp_server_service_proto_init() }
@@ -586,13 +937,15 @@ func file_toolbus_mcp_v1_mcp_server_service_proto_init() {
 		return
 	}
 	file_toolbus_mcp_v1_mcp_server_proto_init()
+	file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[1].OneofWrappers = []any{}
+	file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc), len(file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,18 +24,89 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Creates or replaces a provider.
-type ApplyProviderRequest struct {
+// A provider of the catalog.
+type StoredProvider struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The provider.
-	Provider      *Provider `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	// Its configuration.
+	Provider *Provider `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	// Revision of the configuration; 0 for what cannot be changed: the providers of the suite and of the router's configuration.
+	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Where it comes from: `rpc`, or `suite` and `configuration` for what cannot be changed.
+	Origin        string `protobuf:"bytes,3,opt,name=origin,proto3" json:"origin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *StoredProvider) Reset() {
+	*x = StoredProvider{}
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoredProvider) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoredProvider) ProtoMessage() {}
+
+func (x *StoredProvider) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoredProvider.ProtoReflect.Descriptor instead.
+func (*StoredProvider) Descriptor() ([]byte, []int) {
+	return file_toolbus_provider_v1_provider_service_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *StoredProvider) GetProvider() *Provider {
+	if x != nil {
+		return x.Provider
+	}
+	return nil
+}
+
+func (x *StoredProvider) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *StoredProvider) GetOrigin() string {
+	if x != nil {
+		return x.Origin
+	}
+	return ""
+}
+
+// Creates or replaces a provider.
+type ApplyProviderRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The provider.
+	Provider *Provider `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	// Whether to check only: everything is checked, the right and `expected_revision` too, and nothing is stored. What would be
+	// stored is answered, with the revision that stands; 0 if there is none.
+	ValidateOnly bool `protobuf:"varint,2,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	// The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
+	// Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
+	// `current_revision`.
+	ExpectedRevision *uint64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
 func (x *ApplyProviderRequest) Reset() {
 	*x = ApplyProviderRequest{}
-	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[0]
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -47,7 +118,7 @@ func (x *ApplyProviderRequest) String() string {
 func (*ApplyProviderRequest) ProtoMessage() {}
 
 func (x *ApplyProviderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[0]
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -60,7 +131,7 @@ func (x *ApplyProviderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyProviderRequest.ProtoReflect.Descriptor instead.
 func (*ApplyProviderRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_provider_v1_provider_service_proto_rawDescGZIP(), []int{0}
+	return file_toolbus_provider_v1_provider_service_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *ApplyProviderRequest) GetProvider() *Provider {
@@ -70,18 +141,32 @@ func (x *ApplyProviderRequest) GetProvider() *Provider {
 	return nil
 }
 
+func (x *ApplyProviderRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
+}
+
+func (x *ApplyProviderRequest) GetExpectedRevision() uint64 {
+	if x != nil && x.ExpectedRevision != nil {
+		return *x.ExpectedRevision
+	}
+	return 0
+}
+
 // The provider as stored.
 type ApplyProviderResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The provider.
-	Provider      *Provider `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	Provider      *StoredProvider `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ApplyProviderResponse) Reset() {
 	*x = ApplyProviderResponse{}
-	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[1]
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -93,7 +178,7 @@ func (x *ApplyProviderResponse) String() string {
 func (*ApplyProviderResponse) ProtoMessage() {}
 
 func (x *ApplyProviderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[1]
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -106,26 +191,122 @@ func (x *ApplyProviderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyProviderResponse.ProtoReflect.Descriptor instead.
 func (*ApplyProviderResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_provider_v1_provider_service_proto_rawDescGZIP(), []int{1}
+	return file_toolbus_provider_v1_provider_service_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *ApplyProviderResponse) GetProvider() *Provider {
+func (x *ApplyProviderResponse) GetProvider() *StoredProvider {
 	if x != nil {
 		return x.Provider
 	}
 	return nil
 }
 
-// Asks for all providers.
+// Asks for a provider.
+type GetProviderRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetProviderRequest) Reset() {
+	*x = GetProviderRequest{}
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetProviderRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetProviderRequest) ProtoMessage() {}
+
+func (x *GetProviderRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetProviderRequest.ProtoReflect.Descriptor instead.
+func (*GetProviderRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_provider_v1_provider_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *GetProviderRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// A provider.
+type GetProviderResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The provider.
+	Provider      *StoredProvider `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetProviderResponse) Reset() {
+	*x = GetProviderResponse{}
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetProviderResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetProviderResponse) ProtoMessage() {}
+
+func (x *GetProviderResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetProviderResponse.ProtoReflect.Descriptor instead.
+func (*GetProviderResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_provider_v1_provider_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *GetProviderResponse) GetProvider() *StoredProvider {
+	if x != nil {
+		return x.Provider
+	}
+	return nil
+}
+
+// Asks for providers.
 type ListProvidersRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most so many; 0 means 100.
+	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to go on, from the previous answer.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListProvidersRequest) Reset() {
 	*x = ListProvidersRequest{}
-	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[2]
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -137,7 +318,7 @@ func (x *ListProvidersRequest) String() string {
 func (*ListProvidersRequest) ProtoMessage() {}
 
 func (x *ListProvidersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[2]
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -150,21 +331,37 @@ func (x *ListProvidersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProvidersRequest.ProtoReflect.Descriptor instead.
 func (*ListProvidersRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_provider_v1_provider_service_proto_rawDescGZIP(), []int{2}
+	return file_toolbus_provider_v1_provider_service_proto_rawDescGZIP(), []int{5}
 }
 
-// All providers.
+func (x *ListProvidersRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListProvidersRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// A page of providers.
 type ListProvidersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The providers, by name.
-	Providers     []*Provider `protobuf:"bytes,1,rep,name=providers,proto3" json:"providers,omitempty"`
+	Providers []*StoredProvider `protobuf:"bytes,1,rep,name=providers,proto3" json:"providers,omitempty"`
+	// Where to go on; empty at the end.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListProvidersResponse) Reset() {
 	*x = ListProvidersResponse{}
-	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[3]
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -176,7 +373,7 @@ func (x *ListProvidersResponse) String() string {
 func (*ListProvidersResponse) ProtoMessage() {}
 
 func (x *ListProvidersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[3]
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -189,28 +386,38 @@ func (x *ListProvidersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProvidersResponse.ProtoReflect.Descriptor instead.
 func (*ListProvidersResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_provider_v1_provider_service_proto_rawDescGZIP(), []int{3}
+	return file_toolbus_provider_v1_provider_service_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *ListProvidersResponse) GetProviders() []*Provider {
+func (x *ListProvidersResponse) GetProviders() []*StoredProvider {
 	if x != nil {
 		return x.Providers
 	}
 	return nil
 }
 
+func (x *ListProvidersResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 // Removes a provider.
 type DeleteProviderRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name.
-	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
+	// that stands is told as `current_revision`.
+	ExpectedRevision *uint64 `protobuf:"varint,2,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *DeleteProviderRequest) Reset() {
 	*x = DeleteProviderRequest{}
-	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[4]
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -222,7 +429,7 @@ func (x *DeleteProviderRequest) String() string {
 func (*DeleteProviderRequest) ProtoMessage() {}
 
 func (x *DeleteProviderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[4]
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -235,7 +442,7 @@ func (x *DeleteProviderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteProviderRequest.ProtoReflect.Descriptor instead.
 func (*DeleteProviderRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_provider_v1_provider_service_proto_rawDescGZIP(), []int{4}
+	return file_toolbus_provider_v1_provider_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DeleteProviderRequest) GetName() string {
@@ -243,6 +450,13 @@ func (x *DeleteProviderRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *DeleteProviderRequest) GetExpectedRevision() uint64 {
+	if x != nil && x.ExpectedRevision != nil {
+		return *x.ExpectedRevision
+	}
+	return 0
 }
 
 // The provider is gone.
@@ -254,7 +468,7 @@ type DeleteProviderResponse struct {
 
 func (x *DeleteProviderResponse) Reset() {
 	*x = DeleteProviderResponse{}
-	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[5]
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -266,7 +480,7 @@ func (x *DeleteProviderResponse) String() string {
 func (*DeleteProviderResponse) ProtoMessage() {}
 
 func (x *DeleteProviderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[5]
+	mi := &file_toolbus_provider_v1_provider_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -279,26 +493,44 @@ func (x *DeleteProviderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteProviderResponse.ProtoReflect.Descriptor instead.
 func (*DeleteProviderResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_provider_v1_provider_service_proto_rawDescGZIP(), []int{5}
+	return file_toolbus_provider_v1_provider_service_proto_rawDescGZIP(), []int{8}
 }
 
 var File_toolbus_provider_v1_provider_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_provider_v1_provider_service_proto_rawDesc = "" +
 	"\n" +
-	"*toolbus/provider/v1/provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\x1a\"toolbus/provider/v1/provider.proto\"Y\n" +
+	"*toolbus/provider/v1/provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\x1a\"toolbus/provider/v1/provider.proto\"\x7f\n" +
+	"\x0eStoredProvider\x129\n" +
+	"\bprovider\x18\x01 \x01(\v2\x1d.toolbus.provider.v1.ProviderR\bprovider\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x16\n" +
+	"\x06origin\x18\x03 \x01(\tR\x06origin\"\xc6\x01\n" +
 	"\x14ApplyProviderRequest\x12A\n" +
-	"\bprovider\x18\x01 \x01(\v2\x1d.toolbus.provider.v1.ProviderB\x06\xbaH\x03\xc8\x01\x01R\bprovider\"R\n" +
-	"\x15ApplyProviderResponse\x129\n" +
-	"\bprovider\x18\x01 \x01(\v2\x1d.toolbus.provider.v1.ProviderR\bprovider\"\x16\n" +
-	"\x14ListProvidersRequest\"T\n" +
-	"\x15ListProvidersResponse\x12;\n" +
-	"\tproviders\x18\x01 \x03(\v2\x1d.toolbus.provider.v1.ProviderR\tproviders\"I\n" +
+	"\bprovider\x18\x01 \x01(\v2\x1d.toolbus.provider.v1.ProviderB\x06\xbaH\x03\xc8\x01\x01R\bprovider\x12#\n" +
+	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\x120\n" +
+	"\x11expected_revision\x18\x03 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
+	"\x12_expected_revision\"X\n" +
+	"\x15ApplyProviderResponse\x12?\n" +
+	"\bprovider\x18\x01 \x01(\v2#.toolbus.provider.v1.StoredProviderR\bprovider\"F\n" +
+	"\x12GetProviderRequest\x120\n" +
+	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"V\n" +
+	"\x13GetProviderResponse\x12?\n" +
+	"\bprovider\x18\x01 \x01(\v2#.toolbus.provider.v1.StoredProviderR\bprovider\"\\\n" +
+	"\x14ListProvidersRequest\x12%\n" +
+	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"\x82\x01\n" +
+	"\x15ListProvidersResponse\x12A\n" +
+	"\tproviders\x18\x01 \x03(\v2#.toolbus.provider.v1.StoredProviderR\tproviders\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9a\x01\n" +
 	"\x15DeleteProviderRequest\x120\n" +
-	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"\x18\n" +
-	"\x16DeleteProviderResponse2\xcc\x02\n" +
+	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x129\n" +
+	"\x11expected_revision\x18\x02 \x01(\x04B\a\xbaH\x042\x02(\x01H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
+	"\x12_expected_revision\"\x18\n" +
+	"\x16DeleteProviderResponse2\xae\x03\n" +
 	"\x0fProviderService\x12f\n" +
-	"\rApplyProvider\x12).toolbus.provider.v1.ApplyProviderRequest\x1a*.toolbus.provider.v1.ApplyProviderResponse\x12f\n" +
+	"\rApplyProvider\x12).toolbus.provider.v1.ApplyProviderRequest\x1a*.toolbus.provider.v1.ApplyProviderResponse\x12`\n" +
+	"\vGetProvider\x12'.toolbus.provider.v1.GetProviderRequest\x1a(.toolbus.provider.v1.GetProviderResponse\x12f\n" +
 	"\rListProviders\x12).toolbus.provider.v1.ListProvidersRequest\x1a*.toolbus.provider.v1.ListProvidersResponse\x12i\n" +
 	"\x0eDeleteProvider\x12*.toolbus.provider.v1.DeleteProviderRequest\x1a+.toolbus.provider.v1.DeleteProviderResponseB\xd0\x01\n" +
 	"\x17com.toolbus.provider.v1B\x14ProviderServiceProtoP\x01Z1toolbus.dev/gen/go/toolbus/provider/v1;providerv1\xa2\x02\x03TPX\xaa\x02\x13Toolbus.Provider.V1\xca\x02\x13Toolbus\\Provider\\V1\xe2\x02\x1fToolbus\\Provider\\V1\\GPBMetadata\xea\x02\x15Toolbus::Provider::V1b\x06proto3"
@@ -315,31 +547,38 @@ func file_toolbus_provider_v1_provider_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_provider_v1_provider_service_proto_rawDescData
 }
 
-var file_toolbus_provider_v1_provider_service_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_toolbus_provider_v1_provider_service_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_toolbus_provider_v1_provider_service_proto_goTypes = []any{
-	(*ApplyProviderRequest)(nil),   // 0: toolbus.provider.v1.ApplyProviderRequest
-	(*ApplyProviderResponse)(nil),  // 1: toolbus.provider.v1.ApplyProviderResponse
-	(*ListProvidersRequest)(nil),   // 2: toolbus.provider.v1.ListProvidersRequest
-	(*ListProvidersResponse)(nil),  // 3: toolbus.provider.v1.ListProvidersResponse
-	(*DeleteProviderRequest)(nil),  // 4: toolbus.provider.v1.DeleteProviderRequest
-	(*DeleteProviderResponse)(nil), // 5: toolbus.provider.v1.DeleteProviderResponse
-	(*Provider)(nil),               // 6: toolbus.provider.v1.Provider
+	(*StoredProvider)(nil),         // 0: toolbus.provider.v1.StoredProvider
+	(*ApplyProviderRequest)(nil),   // 1: toolbus.provider.v1.ApplyProviderRequest
+	(*ApplyProviderResponse)(nil),  // 2: toolbus.provider.v1.ApplyProviderResponse
+	(*GetProviderRequest)(nil),     // 3: toolbus.provider.v1.GetProviderRequest
+	(*GetProviderResponse)(nil),    // 4: toolbus.provider.v1.GetProviderResponse
+	(*ListProvidersRequest)(nil),   // 5: toolbus.provider.v1.ListProvidersRequest
+	(*ListProvidersResponse)(nil),  // 6: toolbus.provider.v1.ListProvidersResponse
+	(*DeleteProviderRequest)(nil),  // 7: toolbus.provider.v1.DeleteProviderRequest
+	(*DeleteProviderResponse)(nil), // 8: toolbus.provider.v1.DeleteProviderResponse
+	(*Provider)(nil),               // 9: toolbus.provider.v1.Provider
 }
 var file_toolbus_provider_v1_provider_service_proto_depIdxs = []int32{
-	6, // 0: toolbus.provider.v1.ApplyProviderRequest.provider:type_name -> toolbus.provider.v1.Provider
-	6, // 1: toolbus.provider.v1.ApplyProviderResponse.provider:type_name -> toolbus.provider.v1.Provider
-	6, // 2: toolbus.provider.v1.ListProvidersResponse.providers:type_name -> toolbus.provider.v1.Provider
-	0, // 3: toolbus.provider.v1.ProviderService.ApplyProvider:input_type -> toolbus.provider.v1.ApplyProviderRequest
-	2, // 4: toolbus.provider.v1.ProviderService.ListProviders:input_type -> toolbus.provider.v1.ListProvidersRequest
-	4, // 5: toolbus.provider.v1.ProviderService.DeleteProvider:input_type -> toolbus.provider.v1.DeleteProviderRequest
-	1, // 6: toolbus.provider.v1.ProviderService.ApplyProvider:output_type -> toolbus.provider.v1.ApplyProviderResponse
-	3, // 7: toolbus.provider.v1.ProviderService.ListProviders:output_type -> toolbus.provider.v1.ListProvidersResponse
-	5, // 8: toolbus.provider.v1.ProviderService.DeleteProvider:output_type -> toolbus.provider.v1.DeleteProviderResponse
-	6, // [6:9] is the sub-list for method output_type
-	3, // [3:6] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	9, // 0: toolbus.provider.v1.StoredProvider.provider:type_name -> toolbus.provider.v1.Provider
+	9, // 1: toolbus.provider.v1.ApplyProviderRequest.provider:type_name -> toolbus.provider.v1.Provider
+	0, // 2: toolbus.provider.v1.ApplyProviderResponse.provider:type_name -> toolbus.provider.v1.StoredProvider
+	0, // 3: toolbus.provider.v1.GetProviderResponse.provider:type_name -> toolbus.provider.v1.StoredProvider
+	0, // 4: toolbus.provider.v1.ListProvidersResponse.providers:type_name -> toolbus.provider.v1.StoredProvider
+	1, // 5: toolbus.provider.v1.ProviderService.ApplyProvider:input_type -> toolbus.provider.v1.ApplyProviderRequest
+	3, // 6: toolbus.provider.v1.ProviderService.GetProvider:input_type -> toolbus.provider.v1.GetProviderRequest
+	5, // 7: toolbus.provider.v1.ProviderService.ListProviders:input_type -> toolbus.provider.v1.ListProvidersRequest
+	7, // 8: toolbus.provider.v1.ProviderService.DeleteProvider:input_type -> toolbus.provider.v1.DeleteProviderRequest
+	2, // 9: toolbus.provider.v1.ProviderService.ApplyProvider:output_type -> toolbus.provider.v1.ApplyProviderResponse
+	4, // 10: toolbus.provider.v1.ProviderService.GetProvider:output_type -> toolbus.provider.v1.GetProviderResponse
+	6, // 11: toolbus.provider.v1.ProviderService.ListProviders:output_type -> toolbus.provider.v1.ListProvidersResponse
+	8, // 12: toolbus.provider.v1.ProviderService.DeleteProvider:output_type -> toolbus.provider.v1.DeleteProviderResponse
+	9, // [9:13] is the sub-list for method output_type
+	5, // [5:9] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_provider_v1_provider_service_proto_init() }
@@ -348,13 +587,15 @@ func file_toolbus_provider_v1_provider_service_proto_init() {
 		return
 	}
 	file_toolbus_provider_v1_provider_proto_init()
+	file_toolbus_provider_v1_provider_service_proto_msgTypes[1].OneofWrappers = []any{}
+	file_toolbus_provider_v1_provider_service_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_provider_v1_provider_service_proto_rawDesc), len(file_toolbus_provider_v1_provider_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

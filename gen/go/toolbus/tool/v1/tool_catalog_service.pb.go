@@ -92,9 +92,16 @@ func (x *StoredTool) GetOrigin() string {
 type ApplyToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The configuration.
-	Tool          *Tool `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Tool *Tool `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
+	// Whether to check only: everything is checked, the right and `expected_revision` too, and nothing is stored. What would be
+	// stored is answered, with the revision that stands; 0 if there is none.
+	ValidateOnly bool `protobuf:"varint,2,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	// The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
+	// Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
+	// `current_revision`.
+	ExpectedRevision *uint64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *ApplyToolRequest) Reset() {
@@ -132,6 +139,20 @@ func (x *ApplyToolRequest) GetTool() *Tool {
 		return x.Tool
 	}
 	return nil
+}
+
+func (x *ApplyToolRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
+}
+
+func (x *ApplyToolRequest) GetExpectedRevision() uint64 {
+	if x != nil && x.ExpectedRevision != nil {
+		return *x.ExpectedRevision
+	}
+	return 0
 }
 
 // The tool as stored.
@@ -272,18 +293,141 @@ func (x *GetToolResponse) GetTool() *StoredTool {
 	return nil
 }
 
-// Removes a tool.
-type DeleteToolRequest struct {
+// Asks for tools of the catalog.
+type ListCatalogToolsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
-	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// At most so many; 0 means 100.
+	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to go on, from the previous answer.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *ListCatalogToolsRequest) Reset() {
+	*x = ListCatalogToolsRequest{}
+	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListCatalogToolsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListCatalogToolsRequest) ProtoMessage() {}
+
+func (x *ListCatalogToolsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListCatalogToolsRequest.ProtoReflect.Descriptor instead.
+func (*ListCatalogToolsRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_catalog_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ListCatalogToolsRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListCatalogToolsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// A page of tools of the catalog.
+type ListCatalogToolsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tools, by name.
+	Tools []*StoredTool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
+	// Files of tools that were refused, by name; told with the first page. What stood before a faulty change of theirs stays in
+	// force.
+	RefusedFiles []*RefusedFile `protobuf:"bytes,2,rep,name=refused_files,json=refusedFiles,proto3" json:"refused_files,omitempty"`
+	// Where to go on; empty at the end.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListCatalogToolsResponse) Reset() {
+	*x = ListCatalogToolsResponse{}
+	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListCatalogToolsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListCatalogToolsResponse) ProtoMessage() {}
+
+func (x *ListCatalogToolsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListCatalogToolsResponse.ProtoReflect.Descriptor instead.
+func (*ListCatalogToolsResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_catalog_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ListCatalogToolsResponse) GetTools() []*StoredTool {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
+func (x *ListCatalogToolsResponse) GetRefusedFiles() []*RefusedFile {
+	if x != nil {
+		return x.RefusedFiles
+	}
+	return nil
+}
+
+func (x *ListCatalogToolsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// Removes a tool.
+type DeleteToolRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
+	// that stands is told as `current_revision`.
+	ExpectedRevision *uint64 `protobuf:"varint,2,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
 func (x *DeleteToolRequest) Reset() {
 	*x = DeleteToolRequest{}
-	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[5]
+	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -295,7 +439,7 @@ func (x *DeleteToolRequest) String() string {
 func (*DeleteToolRequest) ProtoMessage() {}
 
 func (x *DeleteToolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[5]
+	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -308,7 +452,7 @@ func (x *DeleteToolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteToolRequest.ProtoReflect.Descriptor instead.
 func (*DeleteToolRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_catalog_service_proto_rawDescGZIP(), []int{5}
+	return file_toolbus_tool_v1_tool_catalog_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DeleteToolRequest) GetName() string {
@@ -316,6 +460,13 @@ func (x *DeleteToolRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *DeleteToolRequest) GetExpectedRevision() uint64 {
+	if x != nil && x.ExpectedRevision != nil {
+		return *x.ExpectedRevision
+	}
+	return 0
 }
 
 // The tool is gone.
@@ -327,7 +478,7 @@ type DeleteToolResponse struct {
 
 func (x *DeleteToolResponse) Reset() {
 	*x = DeleteToolResponse{}
-	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -339,7 +490,7 @@ func (x *DeleteToolResponse) String() string {
 func (*DeleteToolResponse) ProtoMessage() {}
 
 func (x *DeleteToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -352,35 +503,49 @@ func (x *DeleteToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteToolResponse.ProtoReflect.Descriptor instead.
 func (*DeleteToolResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_catalog_service_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_tool_v1_tool_catalog_service_proto_rawDescGZIP(), []int{8}
 }
 
 var File_toolbus_tool_v1_tool_catalog_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_catalog_service_proto_rawDesc = "" +
 	"\n" +
-	"*toolbus/tool/v1/tool_catalog_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1atoolbus/tool/v1/tool.proto\"k\n" +
+	"*toolbus/tool/v1/tool_catalog_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\"toolbus/tool/v1/refused_file.proto\x1a\x1atoolbus/tool/v1/tool.proto\"k\n" +
 	"\n" +
 	"StoredTool\x12)\n" +
 	"\x04tool\x18\x01 \x01(\v2\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x16\n" +
-	"\x06origin\x18\x03 \x01(\tR\x06origin\"E\n" +
+	"\x06origin\x18\x03 \x01(\tR\x06origin\"\xb2\x01\n" +
 	"\x10ApplyToolRequest\x121\n" +
-	"\x04tool\x18\x01 \x01(\v2\x15.toolbus.tool.v1.ToolB\x06\xbaH\x03\xc8\x01\x01R\x04tool\"D\n" +
+	"\x04tool\x18\x01 \x01(\v2\x15.toolbus.tool.v1.ToolB\x06\xbaH\x03\xc8\x01\x01R\x04tool\x12#\n" +
+	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\x120\n" +
+	"\x11expected_revision\x18\x03 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
+	"\x12_expected_revision\"D\n" +
 	"\x11ApplyToolResponse\x12/\n" +
 	"\x04tool\x18\x01 \x01(\v2\x1b.toolbus.tool.v1.StoredToolR\x04tool\"0\n" +
 	"\x0eGetToolRequest\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\"B\n" +
 	"\x0fGetToolResponse\x12/\n" +
-	"\x04tool\x18\x01 \x01(\v2\x1b.toolbus.tool.v1.StoredToolR\x04tool\"3\n" +
+	"\x04tool\x18\x01 \x01(\v2\x1b.toolbus.tool.v1.StoredToolR\x04tool\"_\n" +
+	"\x17ListCatalogToolsRequest\x12%\n" +
+	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"\xb8\x01\n" +
+	"\x18ListCatalogToolsResponse\x121\n" +
+	"\x05tools\x18\x01 \x03(\v2\x1b.toolbus.tool.v1.StoredToolR\x05tools\x12A\n" +
+	"\rrefused_files\x18\x02 \x03(\v2\x1c.toolbus.tool.v1.RefusedFileR\frefusedFiles\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x84\x01\n" +
 	"\x11DeleteToolRequest\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\"\x14\n" +
-	"\x12DeleteToolResponse2\x8d\x02\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\x129\n" +
+	"\x11expected_revision\x18\x02 \x01(\x04B\a\xbaH\x042\x02(\x01H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
+	"\x12_expected_revision\"\x14\n" +
+	"\x12DeleteToolResponse2\xf6\x02\n" +
 	"\x12ToolCatalogService\x12R\n" +
 	"\tApplyTool\x12!.toolbus.tool.v1.ApplyToolRequest\x1a\".toolbus.tool.v1.ApplyToolResponse\x12L\n" +
-	"\aGetTool\x12\x1f.toolbus.tool.v1.GetToolRequest\x1a .toolbus.tool.v1.GetToolResponse\x12U\n" +
+	"\aGetTool\x12\x1f.toolbus.tool.v1.GetToolRequest\x1a .toolbus.tool.v1.GetToolResponse\x12g\n" +
+	"\x10ListCatalogTools\x12(.toolbus.tool.v1.ListCatalogToolsRequest\x1a).toolbus.tool.v1.ListCatalogToolsResponse\x12U\n" +
 	"\n" +
 	"DeleteTool\x12\".toolbus.tool.v1.DeleteToolRequest\x1a#.toolbus.tool.v1.DeleteToolResponseB\xb7\x01\n" +
 	"\x13com.toolbus.tool.v1B\x17ToolCatalogServiceProtoP\x01Z)toolbus.dev/gen/go/toolbus/tool/v1;toolv1\xa2\x02\x03TTX\xaa\x02\x0fToolbus.Tool.V1\xca\x02\x0fToolbus\\Tool\\V1\xe2\x02\x1bToolbus\\Tool\\V1\\GPBMetadata\xea\x02\x11Toolbus::Tool::V1b\x06proto3"
@@ -397,33 +562,40 @@ func file_toolbus_tool_v1_tool_catalog_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_tool_v1_tool_catalog_service_proto_rawDescData
 }
 
-var file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_toolbus_tool_v1_tool_catalog_service_proto_goTypes = []any{
-	(*StoredTool)(nil),         // 0: toolbus.tool.v1.StoredTool
-	(*ApplyToolRequest)(nil),   // 1: toolbus.tool.v1.ApplyToolRequest
-	(*ApplyToolResponse)(nil),  // 2: toolbus.tool.v1.ApplyToolResponse
-	(*GetToolRequest)(nil),     // 3: toolbus.tool.v1.GetToolRequest
-	(*GetToolResponse)(nil),    // 4: toolbus.tool.v1.GetToolResponse
-	(*DeleteToolRequest)(nil),  // 5: toolbus.tool.v1.DeleteToolRequest
-	(*DeleteToolResponse)(nil), // 6: toolbus.tool.v1.DeleteToolResponse
-	(*Tool)(nil),               // 7: toolbus.tool.v1.Tool
+	(*StoredTool)(nil),               // 0: toolbus.tool.v1.StoredTool
+	(*ApplyToolRequest)(nil),         // 1: toolbus.tool.v1.ApplyToolRequest
+	(*ApplyToolResponse)(nil),        // 2: toolbus.tool.v1.ApplyToolResponse
+	(*GetToolRequest)(nil),           // 3: toolbus.tool.v1.GetToolRequest
+	(*GetToolResponse)(nil),          // 4: toolbus.tool.v1.GetToolResponse
+	(*ListCatalogToolsRequest)(nil),  // 5: toolbus.tool.v1.ListCatalogToolsRequest
+	(*ListCatalogToolsResponse)(nil), // 6: toolbus.tool.v1.ListCatalogToolsResponse
+	(*DeleteToolRequest)(nil),        // 7: toolbus.tool.v1.DeleteToolRequest
+	(*DeleteToolResponse)(nil),       // 8: toolbus.tool.v1.DeleteToolResponse
+	(*Tool)(nil),                     // 9: toolbus.tool.v1.Tool
+	(*RefusedFile)(nil),              // 10: toolbus.tool.v1.RefusedFile
 }
 var file_toolbus_tool_v1_tool_catalog_service_proto_depIdxs = []int32{
-	7, // 0: toolbus.tool.v1.StoredTool.tool:type_name -> toolbus.tool.v1.Tool
-	7, // 1: toolbus.tool.v1.ApplyToolRequest.tool:type_name -> toolbus.tool.v1.Tool
-	0, // 2: toolbus.tool.v1.ApplyToolResponse.tool:type_name -> toolbus.tool.v1.StoredTool
-	0, // 3: toolbus.tool.v1.GetToolResponse.tool:type_name -> toolbus.tool.v1.StoredTool
-	1, // 4: toolbus.tool.v1.ToolCatalogService.ApplyTool:input_type -> toolbus.tool.v1.ApplyToolRequest
-	3, // 5: toolbus.tool.v1.ToolCatalogService.GetTool:input_type -> toolbus.tool.v1.GetToolRequest
-	5, // 6: toolbus.tool.v1.ToolCatalogService.DeleteTool:input_type -> toolbus.tool.v1.DeleteToolRequest
-	2, // 7: toolbus.tool.v1.ToolCatalogService.ApplyTool:output_type -> toolbus.tool.v1.ApplyToolResponse
-	4, // 8: toolbus.tool.v1.ToolCatalogService.GetTool:output_type -> toolbus.tool.v1.GetToolResponse
-	6, // 9: toolbus.tool.v1.ToolCatalogService.DeleteTool:output_type -> toolbus.tool.v1.DeleteToolResponse
-	7, // [7:10] is the sub-list for method output_type
-	4, // [4:7] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	9,  // 0: toolbus.tool.v1.StoredTool.tool:type_name -> toolbus.tool.v1.Tool
+	9,  // 1: toolbus.tool.v1.ApplyToolRequest.tool:type_name -> toolbus.tool.v1.Tool
+	0,  // 2: toolbus.tool.v1.ApplyToolResponse.tool:type_name -> toolbus.tool.v1.StoredTool
+	0,  // 3: toolbus.tool.v1.GetToolResponse.tool:type_name -> toolbus.tool.v1.StoredTool
+	0,  // 4: toolbus.tool.v1.ListCatalogToolsResponse.tools:type_name -> toolbus.tool.v1.StoredTool
+	10, // 5: toolbus.tool.v1.ListCatalogToolsResponse.refused_files:type_name -> toolbus.tool.v1.RefusedFile
+	1,  // 6: toolbus.tool.v1.ToolCatalogService.ApplyTool:input_type -> toolbus.tool.v1.ApplyToolRequest
+	3,  // 7: toolbus.tool.v1.ToolCatalogService.GetTool:input_type -> toolbus.tool.v1.GetToolRequest
+	5,  // 8: toolbus.tool.v1.ToolCatalogService.ListCatalogTools:input_type -> toolbus.tool.v1.ListCatalogToolsRequest
+	7,  // 9: toolbus.tool.v1.ToolCatalogService.DeleteTool:input_type -> toolbus.tool.v1.DeleteToolRequest
+	2,  // 10: toolbus.tool.v1.ToolCatalogService.ApplyTool:output_type -> toolbus.tool.v1.ApplyToolResponse
+	4,  // 11: toolbus.tool.v1.ToolCatalogService.GetTool:output_type -> toolbus.tool.v1.GetToolResponse
+	6,  // 12: toolbus.tool.v1.ToolCatalogService.ListCatalogTools:output_type -> toolbus.tool.v1.ListCatalogToolsResponse
+	8,  // 13: toolbus.tool.v1.ToolCatalogService.DeleteTool:output_type -> toolbus.tool.v1.DeleteToolResponse
+	10, // [10:14] is the sub-list for method output_type
+	6,  // [6:10] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_catalog_service_proto_init() }
@@ -431,14 +603,17 @@ func file_toolbus_tool_v1_tool_catalog_service_proto_init() {
 	if File_toolbus_tool_v1_tool_catalog_service_proto != nil {
 		return
 	}
+	file_toolbus_tool_v1_refused_file_proto_init()
 	file_toolbus_tool_v1_tool_proto_init()
+	file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[1].OneofWrappers = []any{}
+	file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_catalog_service_proto_rawDesc), len(file_toolbus_tool_v1_tool_catalog_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

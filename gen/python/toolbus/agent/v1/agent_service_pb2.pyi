@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from toolbus.agent.v1 import agent_pb2 as _agent_pb2
+from toolbus.tool.v1 import refused_file_pb2 as _refused_file_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -65,8 +66,16 @@ class ApplyAgentRequest(_message.Message):
 
     AGENT_FIELD_NUMBER: _builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
+    EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
     validate_only: _builtins.bool
-    """Whether to check only."""
+    """Whether to check only, which is open to everybody: everything is checked, `expected_revision` too, and nothing is stored.
+    What would be stored is answered, with the revision that stands; 0 if there is none.
+    """
+    expected_revision: _builtins.int
+    """The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
+    Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
+    `current_revision`.
+    """
     @_builtins.property
     def agent(self) -> _agent_pb2.Agent:
         """The configuration."""
@@ -76,12 +85,15 @@ class ApplyAgentRequest(_message.Message):
         *,
         agent: _agent_pb2.Agent | None = ...,
         validate_only: _builtins.bool = ...,
+        expected_revision: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision", "agent", b"agent", "expected_revision", b"expected_revision"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "validate_only", b"validate_only"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision", "agent", b"agent", "expected_revision", b"expected_revision", "validate_only", b"validate_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__expected_revision: _TypeAlias = _typing.Literal["expected_revision"]  # noqa: Y015
+    _WhichOneofArgType__expected_revision: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__expected_revision) -> _WhichOneofReturnType__expected_revision | None: ...
 
 Global___ApplyAgentRequest: _TypeAlias = ApplyAgentRequest  # noqa: Y015
 
@@ -157,16 +169,25 @@ Global___GetAgentResponse: _TypeAlias = GetAgentResponse  # noqa: Y015
 
 @_typing.final
 class ListAgentsRequest(_message.Message):
-    """Asks for all agents."""
+    """Asks for agents."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """At most so many; 0 means 100."""
+    page_token: _builtins.str
+    """Where to go on, from the previous answer."""
     def __init__(
         self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -174,61 +195,39 @@ Global___ListAgentsRequest: _TypeAlias = ListAgentsRequest  # noqa: Y015
 
 @_typing.final
 class ListAgentsResponse(_message.Message):
-    """All agents."""
+    """A page of agents."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     AGENTS_FIELD_NUMBER: _builtins.int
     REFUSED_FILES_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Where to go on; empty at the end."""
     @_builtins.property
     def agents(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredAgent]:
         """The agents, by name."""
 
     @_builtins.property
-    def refused_files(self) -> _containers.RepeatedCompositeFieldContainer[Global___RefusedFile]:
-        """Files of agents and tools that were refused. What stood before a faulty change of theirs stays in force."""
+    def refused_files(self) -> _containers.RepeatedCompositeFieldContainer[_refused_file_pb2.RefusedFile]:
+        """Files of agents and tools that were refused, by name; told with the first page. What stood before a faulty change of
+        theirs stays in force.
+        """
 
     def __init__(
         self,
         *,
         agents: _abc.Iterable[Global___StoredAgent] | None = ...,
-        refused_files: _abc.Iterable[Global___RefusedFile] | None = ...,
+        refused_files: _abc.Iterable[_refused_file_pb2.RefusedFile] | None = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "refused_files", b"refused_files"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "next_page_token", b"next_page_token", "refused_files", b"refused_files"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListAgentsResponse: _TypeAlias = ListAgentsResponse  # noqa: Y015
-
-@_typing.final
-class RefusedFile(_message.Message):
-    """A file of the catalog that was refused."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    FILE_FIELD_NUMBER: _builtins.int
-    FAULTS_FIELD_NUMBER: _builtins.int
-    file: _builtins.str
-    """The file, with its directory: `agents/writer.json`."""
-    @_builtins.property
-    def faults(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """All that is wrong with it, each fault with its path."""
-
-    def __init__(
-        self,
-        *,
-        file: _builtins.str = ...,
-        faults: _abc.Iterable[_builtins.str] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["faults", b"faults", "file", b"file"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___RefusedFile: _TypeAlias = RefusedFile  # noqa: Y015
 
 @_typing.final
 class DeleteAgentRequest(_message.Message):
@@ -237,18 +236,26 @@ class DeleteAgentRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     NAME_FIELD_NUMBER: _builtins.int
+    EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name."""
+    expected_revision: _builtins.int
+    """The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
+    that stands is told as `current_revision`.
+    """
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
+        expected_revision: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision", "expected_revision", b"expected_revision"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision", "expected_revision", b"expected_revision", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__expected_revision: _TypeAlias = _typing.Literal["expected_revision"]  # noqa: Y015
+    _WhichOneofArgType__expected_revision: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__expected_revision) -> _WhichOneofReturnType__expected_revision | None: ...
 
 Global___DeleteAgentRequest: _TypeAlias = DeleteAgentRequest  # noqa: Y015
 
@@ -293,24 +300,24 @@ class WatchAgentsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     AGENTS_FIELD_NUMBER: _builtins.int
-    FAULTS_FIELD_NUMBER: _builtins.int
+    REFUSED_FILES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def agents(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredAgent]:
         """The agents, by name."""
 
     @_builtins.property
-    def faults(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Files that were refused, each with its reason."""
+    def refused_files(self) -> _containers.RepeatedCompositeFieldContainer[_refused_file_pb2.RefusedFile]:
+        """Files of agents and tools that were refused, by name."""
 
     def __init__(
         self,
         *,
         agents: _abc.Iterable[Global___StoredAgent] | None = ...,
-        faults: _abc.Iterable[_builtins.str] | None = ...,
+        refused_files: _abc.Iterable[_refused_file_pb2.RefusedFile] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "faults", b"faults"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "refused_files", b"refused_files"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

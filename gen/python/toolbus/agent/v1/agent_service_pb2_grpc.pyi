@@ -38,7 +38,7 @@ class AgentServiceStub:
     GetAgent: _grpc.UnaryUnaryMultiCallable[_agent_service_pb2.GetAgentRequest, _agent_service_pb2.GetAgentResponse]
     """Tells an agent's configuration."""
     ListAgents: _grpc.UnaryUnaryMultiCallable[_agent_service_pb2.ListAgentsRequest, _agent_service_pb2.ListAgentsResponse]
-    """Lists all agents."""
+    """Lists agents, by name."""
     DeleteAgent: _grpc.UnaryUnaryMultiCallable[_agent_service_pb2.DeleteAgentRequest, _agent_service_pb2.DeleteAgentResponse]
     """Removes an agent."""
     WatchAgents: _grpc.UnaryStreamMultiCallable[_agent_service_pb2.WatchAgentsRequest, _agent_service_pb2.WatchAgentsResponse]
@@ -54,7 +54,7 @@ class AgentServiceAsyncStub(AgentServiceStub):
     GetAgent: _aio.UnaryUnaryMultiCallable[_agent_service_pb2.GetAgentRequest, _agent_service_pb2.GetAgentResponse]  # type: ignore[assignment]
     """Tells an agent's configuration."""
     ListAgents: _aio.UnaryUnaryMultiCallable[_agent_service_pb2.ListAgentsRequest, _agent_service_pb2.ListAgentsResponse]  # type: ignore[assignment]
-    """Lists all agents."""
+    """Lists agents, by name."""
     DeleteAgent: _aio.UnaryUnaryMultiCallable[_agent_service_pb2.DeleteAgentRequest, _agent_service_pb2.DeleteAgentResponse]  # type: ignore[assignment]
     """Removes an agent."""
     WatchAgents: _aio.UnaryStreamMultiCallable[_agent_service_pb2.WatchAgentsRequest, _agent_service_pb2.WatchAgentsResponse]  # type: ignore[assignment]
@@ -85,7 +85,7 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _agent_service_pb2.ListAgentsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_agent_service_pb2.ListAgentsResponse, _abc.Awaitable[_agent_service_pb2.ListAgentsResponse]]:
-        """Lists all agents."""
+        """Lists agents, by name."""
 
     @_abc_1.abstractmethod
     def DeleteAgent(

@@ -26,7 +26,7 @@ from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from toolbus.mcp.v1 import mcp_server_pb2 as toolbus_dot_mcp_dot_v1_dot_mcp__server__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'toolbus/mcp/v1/mcp_server_service.proto\x12\x0etoolbus.mcp.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1ftoolbus/mcp/v1/mcp_server.proto\"O\n\x12\x41pplyServerRequest\x12\x39\n\x06server\x18\x01 \x01(\x0b\x32\x19.toolbus.mcp.v1.McpServerB\x06\xbaH\x03\xc8\x01\x01R\x06server\"H\n\x13\x41pplyServerResponse\x12\x31\n\x06server\x18\x01 \x01(\x0b\x32\x19.toolbus.mcp.v1.McpServerR\x06server\"4\n\x13\x44\x65leteServerRequest\x12\x1d\n\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04name\"\x16\n\x14\x44\x65leteServerResponse\"Q\n\x12ListServersRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"\x8d\x01\n\x13ListServersResponse\x12\x33\n\x07servers\x18\x01 \x03(\x0b\x32\x19.toolbus.mcp.v1.McpServerR\x07servers\x12\x41\n\x0b\x63onnections\x18\x02 \x03(\x0b\x32\x1f.toolbus.mcp.v1.McpServerStatusR\x0b\x63onnections\"Q\n\x12WatchHealthRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"N\n\x13WatchHealthResponse\x12\x37\n\x06status\x18\x01 \x01(\x0b\x32\x1f.toolbus.mcp.v1.McpServerStatusR\x06status\"\x8a\x01\n\x17\x43loseConnectionsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\"2\n\x18\x43loseConnectionsResponse\x12\x16\n\x06\x63losed\x18\x01 \x01(\rR\x06\x63losed2\xde\x03\n\x10McpServerService\x12V\n\x0b\x41pplyServer\x12\".toolbus.mcp.v1.ApplyServerRequest\x1a#.toolbus.mcp.v1.ApplyServerResponse\x12Y\n\x0c\x44\x65leteServer\x12#.toolbus.mcp.v1.DeleteServerRequest\x1a$.toolbus.mcp.v1.DeleteServerResponse\x12V\n\x0bListServers\x12\".toolbus.mcp.v1.ListServersRequest\x1a#.toolbus.mcp.v1.ListServersResponse\x12X\n\x0bWatchHealth\x12\".toolbus.mcp.v1.WatchHealthRequest\x1a#.toolbus.mcp.v1.WatchHealthResponse0\x01\x12\x65\n\x10\x43loseConnections\x12\'.toolbus.mcp.v1.CloseConnectionsRequest\x1a(.toolbus.mcp.v1.CloseConnectionsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'toolbus/mcp/v1/mcp_server_service.proto\x12\x0etoolbus.mcp.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1ftoolbus/mcp/v1/mcp_server.proto\"u\n\x0cStoredServer\x12\x31\n\x06server\x18\x01 \x01(\x0b\x32\x19.toolbus.mcp.v1.McpServerR\x06server\x12\x1a\n\x08revision\x18\x02 \x01(\x04R\x08revision\x12\x16\n\x06origin\x18\x03 \x01(\tR\x06origin\"\xbc\x01\n\x12\x41pplyServerRequest\x12\x39\n\x06server\x18\x01 \x01(\x0b\x32\x19.toolbus.mcp.v1.McpServerB\x06\xbaH\x03\xc8\x01\x01R\x06server\x12#\n\rvalidate_only\x18\x02 \x01(\x08R\x0cvalidateOnly\x12\x30\n\x11\x65xpected_revision\x18\x03 \x01(\x04H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"K\n\x13\x41pplyServerResponse\x12\x34\n\x06server\x18\x01 \x01(\x0b\x32\x1c.toolbus.mcp.v1.StoredServerR\x06server\"1\n\x10GetServerRequest\x12\x1d\n\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04name\"I\n\x11GetServerResponse\x12\x34\n\x06server\x18\x01 \x01(\x0b\x32\x1c.toolbus.mcp.v1.StoredServerR\x06server\"\x85\x01\n\x13\x44\x65leteServerRequest\x12\x1d\n\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04name\x12\x39\n\x11\x65xpected_revision\x18\x02 \x01(\x04\x42\x07\xbaH\x04\x32\x02(\x01H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"\x16\n\x14\x44\x65leteServerResponse\"Z\n\x12ListServersRequest\x12%\n\tpage_size\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\"u\n\x13ListServersResponse\x12\x36\n\x07servers\x18\x01 \x03(\x0b\x32\x1c.toolbus.mcp.v1.StoredServerR\x07servers\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9b\x01\n\x16ListConnectionsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12%\n\tpage_size\x18\x02 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x08pageSize\x12\x1d\n\npage_token\x18\x03 \x01(\tR\tpageToken\"\x84\x01\n\x17ListConnectionsResponse\x12\x41\n\x0b\x63onnections\x18\x01 \x03(\x0b\x32\x1f.toolbus.mcp.v1.McpServerStatusR\x0b\x63onnections\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"Q\n\x12WatchHealthRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"N\n\x13WatchHealthResponse\x12\x37\n\x06status\x18\x01 \x01(\x0b\x32\x1f.toolbus.mcp.v1.McpServerStatusR\x06status\"\x8a\x01\n\x17\x43loseConnectionsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\"2\n\x18\x43loseConnectionsResponse\x12\x16\n\x06\x63losed\x18\x01 \x01(\rR\x06\x63losed2\x94\x05\n\x10McpServerService\x12V\n\x0b\x41pplyServer\x12\".toolbus.mcp.v1.ApplyServerRequest\x1a#.toolbus.mcp.v1.ApplyServerResponse\x12Y\n\x0c\x44\x65leteServer\x12#.toolbus.mcp.v1.DeleteServerRequest\x1a$.toolbus.mcp.v1.DeleteServerResponse\x12P\n\tGetServer\x12 .toolbus.mcp.v1.GetServerRequest\x1a!.toolbus.mcp.v1.GetServerResponse\x12V\n\x0bListServers\x12\".toolbus.mcp.v1.ListServersRequest\x1a#.toolbus.mcp.v1.ListServersResponse\x12\x62\n\x0fListConnections\x12&.toolbus.mcp.v1.ListConnectionsRequest\x1a\'.toolbus.mcp.v1.ListConnectionsResponse\x12X\n\x0bWatchHealth\x12\".toolbus.mcp.v1.WatchHealthRequest\x1a#.toolbus.mcp.v1.WatchHealthResponse0\x01\x12\x65\n\x10\x43loseConnections\x12\'.toolbus.mcp.v1.CloseConnectionsRequest\x1a(.toolbus.mcp.v1.CloseConnectionsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,36 +35,54 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_APPLYSERVERREQUEST'].fields_by_name['server']._loaded_options = None
   _globals['_APPLYSERVERREQUEST'].fields_by_name['server']._serialized_options = b'\272H\003\310\001\001'
+  _globals['_GETSERVERREQUEST'].fields_by_name['name']._loaded_options = None
+  _globals['_GETSERVERREQUEST'].fields_by_name['name']._serialized_options = b'\272H\006r\004\020\001\030@'
   _globals['_DELETESERVERREQUEST'].fields_by_name['name']._loaded_options = None
   _globals['_DELETESERVERREQUEST'].fields_by_name['name']._serialized_options = b'\272H\006r\004\020\001\030@'
-  _globals['_LISTSERVERSREQUEST'].fields_by_name['session_id']._loaded_options = None
-  _globals['_LISTSERVERSREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{0,64}$'
+  _globals['_DELETESERVERREQUEST'].fields_by_name['expected_revision']._loaded_options = None
+  _globals['_DELETESERVERREQUEST'].fields_by_name['expected_revision']._serialized_options = b'\272H\0042\002(\001'
+  _globals['_LISTSERVERSREQUEST'].fields_by_name['page_size']._loaded_options = None
+  _globals['_LISTSERVERSREQUEST'].fields_by_name['page_size']._serialized_options = b'\272H\005*\003\030\350\007'
+  _globals['_LISTCONNECTIONSREQUEST'].fields_by_name['session_id']._loaded_options = None
+  _globals['_LISTCONNECTIONSREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{0,64}$'
+  _globals['_LISTCONNECTIONSREQUEST'].fields_by_name['page_size']._loaded_options = None
+  _globals['_LISTCONNECTIONSREQUEST'].fields_by_name['page_size']._serialized_options = b'\272H\005*\003\030\350\007'
   _globals['_WATCHHEALTHREQUEST'].fields_by_name['session_id']._loaded_options = None
   _globals['_WATCHHEALTHREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{0,64}$'
   _globals['_CLOSECONNECTIONSREQUEST'].fields_by_name['session_id']._loaded_options = None
   _globals['_CLOSECONNECTIONSREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_CLOSECONNECTIONSREQUEST'].fields_by_name['agent']._loaded_options = None
   _globals['_CLOSECONNECTIONSREQUEST'].fields_by_name['agent']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
-  _globals['_APPLYSERVERREQUEST']._serialized_start=121
-  _globals['_APPLYSERVERREQUEST']._serialized_end=200
-  _globals['_APPLYSERVERRESPONSE']._serialized_start=202
-  _globals['_APPLYSERVERRESPONSE']._serialized_end=274
-  _globals['_DELETESERVERREQUEST']._serialized_start=276
-  _globals['_DELETESERVERREQUEST']._serialized_end=328
-  _globals['_DELETESERVERRESPONSE']._serialized_start=330
-  _globals['_DELETESERVERRESPONSE']._serialized_end=352
-  _globals['_LISTSERVERSREQUEST']._serialized_start=354
-  _globals['_LISTSERVERSREQUEST']._serialized_end=435
-  _globals['_LISTSERVERSRESPONSE']._serialized_start=438
-  _globals['_LISTSERVERSRESPONSE']._serialized_end=579
-  _globals['_WATCHHEALTHREQUEST']._serialized_start=581
-  _globals['_WATCHHEALTHREQUEST']._serialized_end=662
-  _globals['_WATCHHEALTHRESPONSE']._serialized_start=664
-  _globals['_WATCHHEALTHRESPONSE']._serialized_end=742
-  _globals['_CLOSECONNECTIONSREQUEST']._serialized_start=745
-  _globals['_CLOSECONNECTIONSREQUEST']._serialized_end=883
-  _globals['_CLOSECONNECTIONSRESPONSE']._serialized_start=885
-  _globals['_CLOSECONNECTIONSRESPONSE']._serialized_end=935
-  _globals['_MCPSERVERSERVICE']._serialized_start=938
-  _globals['_MCPSERVERSERVICE']._serialized_end=1416
+  _globals['_STOREDSERVER']._serialized_start=121
+  _globals['_STOREDSERVER']._serialized_end=238
+  _globals['_APPLYSERVERREQUEST']._serialized_start=241
+  _globals['_APPLYSERVERREQUEST']._serialized_end=429
+  _globals['_APPLYSERVERRESPONSE']._serialized_start=431
+  _globals['_APPLYSERVERRESPONSE']._serialized_end=506
+  _globals['_GETSERVERREQUEST']._serialized_start=508
+  _globals['_GETSERVERREQUEST']._serialized_end=557
+  _globals['_GETSERVERRESPONSE']._serialized_start=559
+  _globals['_GETSERVERRESPONSE']._serialized_end=632
+  _globals['_DELETESERVERREQUEST']._serialized_start=635
+  _globals['_DELETESERVERREQUEST']._serialized_end=768
+  _globals['_DELETESERVERRESPONSE']._serialized_start=770
+  _globals['_DELETESERVERRESPONSE']._serialized_end=792
+  _globals['_LISTSERVERSREQUEST']._serialized_start=794
+  _globals['_LISTSERVERSREQUEST']._serialized_end=884
+  _globals['_LISTSERVERSRESPONSE']._serialized_start=886
+  _globals['_LISTSERVERSRESPONSE']._serialized_end=1003
+  _globals['_LISTCONNECTIONSREQUEST']._serialized_start=1006
+  _globals['_LISTCONNECTIONSREQUEST']._serialized_end=1161
+  _globals['_LISTCONNECTIONSRESPONSE']._serialized_start=1164
+  _globals['_LISTCONNECTIONSRESPONSE']._serialized_end=1296
+  _globals['_WATCHHEALTHREQUEST']._serialized_start=1298
+  _globals['_WATCHHEALTHREQUEST']._serialized_end=1379
+  _globals['_WATCHHEALTHRESPONSE']._serialized_start=1381
+  _globals['_WATCHHEALTHRESPONSE']._serialized_end=1459
+  _globals['_CLOSECONNECTIONSREQUEST']._serialized_start=1462
+  _globals['_CLOSECONNECTIONSREQUEST']._serialized_end=1600
+  _globals['_CLOSECONNECTIONSRESPONSE']._serialized_start=1602
+  _globals['_CLOSECONNECTIONSRESPONSE']._serialized_end=1652
+  _globals['_MCPSERVERSERVICE']._serialized_start=1655
+  _globals['_MCPSERVERSERVICE']._serialized_end=2315
 # @@protoc_insertion_point(module_scope)

@@ -20,12 +20,55 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
+class StoredServer(_message.Message):
+    """A server that every agent can use."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SERVER_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    """Revision of the configuration."""
+    origin: _builtins.str
+    """Where it comes from: `rpc`."""
+    @_builtins.property
+    def server(self) -> _mcp_server_pb2.McpServer:
+        """Its configuration."""
+
+    def __init__(
+        self,
+        *,
+        server: _mcp_server_pb2.McpServer | None = ...,
+        revision: _builtins.int = ...,
+        origin: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["server", b"server"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["origin", b"origin", "revision", b"revision", "server", b"server"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredServer: _TypeAlias = StoredServer  # noqa: Y015
+
+@_typing.final
 class ApplyServerRequest(_message.Message):
     """Creates or replaces a server that every agent can use."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SERVER_FIELD_NUMBER: _builtins.int
+    VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
+    EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
+    validate_only: _builtins.bool
+    """Whether to check only: everything is checked, the right and `expected_revision` too, and nothing is stored. What would be
+    stored is answered, with the revision that stands; 0 if there is none.
+    """
+    expected_revision: _builtins.int
+    """The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
+    Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
+    `current_revision`.
+    """
     @_builtins.property
     def server(self) -> _mcp_server_pb2.McpServer:
         """The server."""
@@ -34,12 +77,16 @@ class ApplyServerRequest(_message.Message):
         self,
         *,
         server: _mcp_server_pb2.McpServer | None = ...,
+        validate_only: _builtins.bool = ...,
+        expected_revision: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["server", b"server"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision", "expected_revision", b"expected_revision", "server", b"server"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["server", b"server"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision", "expected_revision", b"expected_revision", "server", b"server", "validate_only", b"validate_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__expected_revision: _TypeAlias = _typing.Literal["expected_revision"]  # noqa: Y015
+    _WhichOneofArgType__expected_revision: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__expected_revision) -> _WhichOneofReturnType__expected_revision | None: ...
 
 Global___ApplyServerRequest: _TypeAlias = ApplyServerRequest  # noqa: Y015
 
@@ -51,13 +98,13 @@ class ApplyServerResponse(_message.Message):
 
     SERVER_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def server(self) -> _mcp_server_pb2.McpServer:
+    def server(self) -> Global___StoredServer:
         """The server."""
 
     def __init__(
         self,
         *,
-        server: _mcp_server_pb2.McpServer | None = ...,
+        server: Global___StoredServer | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["server", b"server"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -68,8 +115,8 @@ class ApplyServerResponse(_message.Message):
 Global___ApplyServerResponse: _TypeAlias = ApplyServerResponse  # noqa: Y015
 
 @_typing.final
-class DeleteServerRequest(_message.Message):
-    """Removes a server."""
+class GetServerRequest(_message.Message):
+    """Asks for a server."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -86,6 +133,60 @@ class DeleteServerRequest(_message.Message):
     _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetServerRequest: _TypeAlias = GetServerRequest  # noqa: Y015
+
+@_typing.final
+class GetServerResponse(_message.Message):
+    """A server."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SERVER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def server(self) -> Global___StoredServer:
+        """The server."""
+
+    def __init__(
+        self,
+        *,
+        server: Global___StoredServer | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["server", b"server"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["server", b"server"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetServerResponse: _TypeAlias = GetServerResponse  # noqa: Y015
+
+@_typing.final
+class DeleteServerRequest(_message.Message):
+    """Removes a server."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name."""
+    expected_revision: _builtins.int
+    """The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
+    that stands is told as `current_revision`.
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        expected_revision: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision", "expected_revision", b"expected_revision"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision", "expected_revision", b"expected_revision", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__expected_revision: _TypeAlias = _typing.Literal["expected_revision"]  # noqa: Y015
+    _WhichOneofArgType__expected_revision: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__expected_revision) -> _WhichOneofReturnType__expected_revision | None: ...
 
 Global___DeleteServerRequest: _TypeAlias = DeleteServerRequest  # noqa: Y015
 
@@ -108,21 +209,25 @@ Global___DeleteServerResponse: _TypeAlias = DeleteServerResponse  # noqa: Y015
 
 @_typing.final
 class ListServersRequest(_message.Message):
-    """Asks for servers and their connections."""
+    """Asks for servers."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: _builtins.int
-    session_id: _builtins.str
-    """Only connections of this session; empty for all."""
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """At most so many; 0 means 100."""
+    page_token: _builtins.str
+    """Where to go on, from the previous answer."""
     def __init__(
         self,
         *,
-        session_id: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -130,33 +235,89 @@ Global___ListServersRequest: _TypeAlias = ListServersRequest  # noqa: Y015
 
 @_typing.final
 class ListServersResponse(_message.Message):
-    """Servers and their connections."""
+    """A page of servers."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SERVERS_FIELD_NUMBER: _builtins.int
-    CONNECTIONS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Where to go on; empty at the end."""
     @_builtins.property
-    def servers(self) -> _containers.RepeatedCompositeFieldContainer[_mcp_server_pb2.McpServer]:
-        """Servers that every agent can use."""
-
-    @_builtins.property
-    def connections(self) -> _containers.RepeatedCompositeFieldContainer[_mcp_server_pb2.McpServerStatus]:
-        """Connections that are open or were tried."""
+    def servers(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredServer]:
+        """The servers, by name."""
 
     def __init__(
         self,
         *,
-        servers: _abc.Iterable[_mcp_server_pb2.McpServer] | None = ...,
-        connections: _abc.Iterable[_mcp_server_pb2.McpServerStatus] | None = ...,
+        servers: _abc.Iterable[Global___StoredServer] | None = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["connections", b"connections", "servers", b"servers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "servers", b"servers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListServersResponse: _TypeAlias = ListServersResponse  # noqa: Y015
+
+@_typing.final
+class ListConnectionsRequest(_message.Message):
+    """Asks for connections."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """Only connections of this session; empty for all."""
+    page_size: _builtins.int
+    """At most so many; 0 means 100."""
+    page_token: _builtins.str
+    """Where to go on, from the previous answer."""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListConnectionsRequest: _TypeAlias = ListConnectionsRequest  # noqa: Y015
+
+@_typing.final
+class ListConnectionsResponse(_message.Message):
+    """A page of connections."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONNECTIONS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Where to go on; empty at the end."""
+    @_builtins.property
+    def connections(self) -> _containers.RepeatedCompositeFieldContainer[_mcp_server_pb2.McpServerStatus]:
+        """The connections, by server, session, agent and bridge."""
+
+    def __init__(
+        self,
+        *,
+        connections: _abc.Iterable[_mcp_server_pb2.McpServerStatus] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["connections", b"connections", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListConnectionsResponse: _TypeAlias = ListConnectionsResponse  # noqa: Y015
 
 @_typing.final
 class WatchHealthRequest(_message.Message):

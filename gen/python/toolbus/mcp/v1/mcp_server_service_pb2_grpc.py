@@ -45,10 +45,20 @@ class McpServerServiceStub:
                 request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteServerRequest.SerializeToString,
                 response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteServerResponse.FromString,
                 _registered_method=True)
+        self.GetServer = channel.unary_unary(
+                '/toolbus.mcp.v1.McpServerService/GetServer',
+                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetServerRequest.SerializeToString,
+                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetServerResponse.FromString,
+                _registered_method=True)
         self.ListServers = channel.unary_unary(
                 '/toolbus.mcp.v1.McpServerService/ListServers',
                 request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListServersRequest.SerializeToString,
                 response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListServersResponse.FromString,
+                _registered_method=True)
+        self.ListConnections = channel.unary_unary(
+                '/toolbus.mcp.v1.McpServerService/ListConnections',
+                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListConnectionsRequest.SerializeToString,
+                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListConnectionsResponse.FromString,
                 _registered_method=True)
         self.WatchHealth = channel.unary_stream(
                 '/toolbus.mcp.v1.McpServerService/WatchHealth',
@@ -80,8 +90,22 @@ class McpServerServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetServer(self, request, context):
+        """Tells a server's configuration.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListServers(self, request, context):
-        """Lists servers and their connections.
+        """Lists the servers that every agent can use, by name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListConnections(self, request, context):
+        """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -114,10 +138,20 @@ def add_McpServerServiceServicer_to_server(servicer, server):
                     request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteServerRequest.FromString,
                     response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteServerResponse.SerializeToString,
             ),
+            'GetServer': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetServer,
+                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetServerRequest.FromString,
+                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetServerResponse.SerializeToString,
+            ),
             'ListServers': grpc.unary_unary_rpc_method_handler(
                     servicer.ListServers,
                     request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListServersRequest.FromString,
                     response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListServersResponse.SerializeToString,
+            ),
+            'ListConnections': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListConnections,
+                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListConnectionsRequest.FromString,
+                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListConnectionsResponse.SerializeToString,
             ),
             'WatchHealth': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchHealth,
@@ -196,6 +230,33 @@ class McpServerService:
             _registered_method=True)
 
     @staticmethod
+    def GetServer(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolbus.mcp.v1.McpServerService/GetServer',
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetServerRequest.SerializeToString,
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetServerResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def ListServers(request,
             target,
             options=(),
@@ -212,6 +273,33 @@ class McpServerService:
             '/toolbus.mcp.v1.McpServerService/ListServers',
             toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListServersRequest.SerializeToString,
             toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListServersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListConnections(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolbus.mcp.v1.McpServerService/ListConnections',
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListConnectionsRequest.SerializeToString,
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListConnectionsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,8 +37,12 @@ class McpServerServiceStub:
     """Creates or replaces a server that every agent can use."""
     DeleteServer: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.DeleteServerRequest, _mcp_server_service_pb2.DeleteServerResponse]
     """Removes a server."""
+    GetServer: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.GetServerRequest, _mcp_server_service_pb2.GetServerResponse]
+    """Tells a server's configuration."""
     ListServers: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListServersRequest, _mcp_server_service_pb2.ListServersResponse]
-    """Lists servers and their connections."""
+    """Lists the servers that every agent can use, by name."""
+    ListConnections: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListConnectionsRequest, _mcp_server_service_pb2.ListConnectionsResponse]
+    """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge."""
     WatchHealth: _grpc.UnaryStreamMultiCallable[_mcp_server_service_pb2.WatchHealthRequest, _mcp_server_service_pb2.WatchHealthResponse]
     """Tells connections now and after each change."""
     CloseConnections: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.CloseConnectionsRequest, _mcp_server_service_pb2.CloseConnectionsResponse]
@@ -53,8 +57,12 @@ class McpServerServiceAsyncStub(McpServerServiceStub):
     """Creates or replaces a server that every agent can use."""
     DeleteServer: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.DeleteServerRequest, _mcp_server_service_pb2.DeleteServerResponse]  # type: ignore[assignment]
     """Removes a server."""
+    GetServer: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.GetServerRequest, _mcp_server_service_pb2.GetServerResponse]  # type: ignore[assignment]
+    """Tells a server's configuration."""
     ListServers: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListServersRequest, _mcp_server_service_pb2.ListServersResponse]  # type: ignore[assignment]
-    """Lists servers and their connections."""
+    """Lists the servers that every agent can use, by name."""
+    ListConnections: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListConnectionsRequest, _mcp_server_service_pb2.ListConnectionsResponse]  # type: ignore[assignment]
+    """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge."""
     WatchHealth: _aio.UnaryStreamMultiCallable[_mcp_server_service_pb2.WatchHealthRequest, _mcp_server_service_pb2.WatchHealthResponse]  # type: ignore[assignment]
     """Tells connections now and after each change."""
     CloseConnections: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.CloseConnectionsRequest, _mcp_server_service_pb2.CloseConnectionsResponse]  # type: ignore[assignment]
@@ -80,12 +88,28 @@ class McpServerServiceServicer(metaclass=_abc_1.ABCMeta):
         """Removes a server."""
 
     @_abc_1.abstractmethod
+    def GetServer(
+        self,
+        request: _mcp_server_service_pb2.GetServerRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_mcp_server_service_pb2.GetServerResponse, _abc.Awaitable[_mcp_server_service_pb2.GetServerResponse]]:
+        """Tells a server's configuration."""
+
+    @_abc_1.abstractmethod
     def ListServers(
         self,
         request: _mcp_server_service_pb2.ListServersRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_mcp_server_service_pb2.ListServersResponse, _abc.Awaitable[_mcp_server_service_pb2.ListServersResponse]]:
-        """Lists servers and their connections."""
+        """Lists the servers that every agent can use, by name."""
+
+    @_abc_1.abstractmethod
+    def ListConnections(
+        self,
+        request: _mcp_server_service_pb2.ListConnectionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_mcp_server_service_pb2.ListConnectionsResponse, _abc.Awaitable[_mcp_server_service_pb2.ListConnectionsResponse]]:
+        """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge."""
 
     @_abc_1.abstractmethod
     def WatchHealth(

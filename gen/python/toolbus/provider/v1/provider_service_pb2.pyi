@@ -20,12 +20,55 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
+class StoredProvider(_message.Message):
+    """A provider of the catalog."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROVIDER_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    """Revision of the configuration; 0 for what cannot be changed: the providers of the suite and of the router's configuration."""
+    origin: _builtins.str
+    """Where it comes from: `rpc`, or `suite` and `configuration` for what cannot be changed."""
+    @_builtins.property
+    def provider(self) -> _provider_pb2.Provider:
+        """Its configuration."""
+
+    def __init__(
+        self,
+        *,
+        provider: _provider_pb2.Provider | None = ...,
+        revision: _builtins.int = ...,
+        origin: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["provider", b"provider"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["origin", b"origin", "provider", b"provider", "revision", b"revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredProvider: _TypeAlias = StoredProvider  # noqa: Y015
+
+@_typing.final
 class ApplyProviderRequest(_message.Message):
     """Creates or replaces a provider."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     PROVIDER_FIELD_NUMBER: _builtins.int
+    VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
+    EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
+    validate_only: _builtins.bool
+    """Whether to check only: everything is checked, the right and `expected_revision` too, and nothing is stored. What would be
+    stored is answered, with the revision that stands; 0 if there is none.
+    """
+    expected_revision: _builtins.int
+    """The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
+    Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
+    `current_revision`.
+    """
     @_builtins.property
     def provider(self) -> _provider_pb2.Provider:
         """The provider."""
@@ -34,12 +77,16 @@ class ApplyProviderRequest(_message.Message):
         self,
         *,
         provider: _provider_pb2.Provider | None = ...,
+        validate_only: _builtins.bool = ...,
+        expected_revision: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["provider", b"provider"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision", "expected_revision", b"expected_revision", "provider", b"provider"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["provider", b"provider"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision", "expected_revision", b"expected_revision", "provider", b"provider", "validate_only", b"validate_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__expected_revision: _TypeAlias = _typing.Literal["expected_revision"]  # noqa: Y015
+    _WhichOneofArgType__expected_revision: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__expected_revision) -> _WhichOneofReturnType__expected_revision | None: ...
 
 Global___ApplyProviderRequest: _TypeAlias = ApplyProviderRequest  # noqa: Y015
 
@@ -51,13 +98,13 @@ class ApplyProviderResponse(_message.Message):
 
     PROVIDER_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def provider(self) -> _provider_pb2.Provider:
+    def provider(self) -> Global___StoredProvider:
         """The provider."""
 
     def __init__(
         self,
         *,
-        provider: _provider_pb2.Provider | None = ...,
+        provider: Global___StoredProvider | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["provider", b"provider"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -68,49 +115,8 @@ class ApplyProviderResponse(_message.Message):
 Global___ApplyProviderResponse: _TypeAlias = ApplyProviderResponse  # noqa: Y015
 
 @_typing.final
-class ListProvidersRequest(_message.Message):
-    """Asks for all providers."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___ListProvidersRequest: _TypeAlias = ListProvidersRequest  # noqa: Y015
-
-@_typing.final
-class ListProvidersResponse(_message.Message):
-    """All providers."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    PROVIDERS_FIELD_NUMBER: _builtins.int
-    @_builtins.property
-    def providers(self) -> _containers.RepeatedCompositeFieldContainer[_provider_pb2.Provider]:
-        """The providers, by name."""
-
-    def __init__(
-        self,
-        *,
-        providers: _abc.Iterable[_provider_pb2.Provider] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["providers", b"providers"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___ListProvidersResponse: _TypeAlias = ListProvidersResponse  # noqa: Y015
-
-@_typing.final
-class DeleteProviderRequest(_message.Message):
-    """Removes a provider."""
+class GetProviderRequest(_message.Message):
+    """Asks for a provider."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -127,6 +133,114 @@ class DeleteProviderRequest(_message.Message):
     _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetProviderRequest: _TypeAlias = GetProviderRequest  # noqa: Y015
+
+@_typing.final
+class GetProviderResponse(_message.Message):
+    """A provider."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROVIDER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def provider(self) -> Global___StoredProvider:
+        """The provider."""
+
+    def __init__(
+        self,
+        *,
+        provider: Global___StoredProvider | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["provider", b"provider"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["provider", b"provider"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetProviderResponse: _TypeAlias = GetProviderResponse  # noqa: Y015
+
+@_typing.final
+class ListProvidersRequest(_message.Message):
+    """Asks for providers."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """At most so many; 0 means 100."""
+    page_token: _builtins.str
+    """Where to go on, from the previous answer."""
+    def __init__(
+        self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListProvidersRequest: _TypeAlias = ListProvidersRequest  # noqa: Y015
+
+@_typing.final
+class ListProvidersResponse(_message.Message):
+    """A page of providers."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROVIDERS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Where to go on; empty at the end."""
+    @_builtins.property
+    def providers(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredProvider]:
+        """The providers, by name."""
+
+    def __init__(
+        self,
+        *,
+        providers: _abc.Iterable[Global___StoredProvider] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "providers", b"providers"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListProvidersResponse: _TypeAlias = ListProvidersResponse  # noqa: Y015
+
+@_typing.final
+class DeleteProviderRequest(_message.Message):
+    """Removes a provider."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name."""
+    expected_revision: _builtins.int
+    """The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
+    that stands is told as `current_revision`.
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        expected_revision: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision", "expected_revision", b"expected_revision"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision", "expected_revision", b"expected_revision", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__expected_revision: _TypeAlias = _typing.Literal["expected_revision"]  # noqa: Y015
+    _WhichOneofArgType__expected_revision: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__expected_revision) -> _WhichOneofReturnType__expected_revision | None: ...
 
 Global___DeleteProviderRequest: _TypeAlias = DeleteProviderRequest  # noqa: Y015
 

@@ -40,6 +40,11 @@ class ProviderServiceStub:
                 request_serializer=toolbus_dot_provider_dot_v1_dot_provider__service__pb2.ApplyProviderRequest.SerializeToString,
                 response_deserializer=toolbus_dot_provider_dot_v1_dot_provider__service__pb2.ApplyProviderResponse.FromString,
                 _registered_method=True)
+        self.GetProvider = channel.unary_unary(
+                '/toolbus.provider.v1.ProviderService/GetProvider',
+                request_serializer=toolbus_dot_provider_dot_v1_dot_provider__service__pb2.GetProviderRequest.SerializeToString,
+                response_deserializer=toolbus_dot_provider_dot_v1_dot_provider__service__pb2.GetProviderResponse.FromString,
+                _registered_method=True)
         self.ListProviders = channel.unary_unary(
                 '/toolbus.provider.v1.ProviderService/ListProviders',
                 request_serializer=toolbus_dot_provider_dot_v1_dot_provider__service__pb2.ListProvidersRequest.SerializeToString,
@@ -63,8 +68,15 @@ class ProviderServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetProvider(self, request, context):
+        """Tells a provider's configuration.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListProviders(self, request, context):
-        """Lists all providers.
+        """Lists providers, those of the suite among them, by name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -84,6 +96,11 @@ def add_ProviderServiceServicer_to_server(servicer, server):
                     servicer.ApplyProvider,
                     request_deserializer=toolbus_dot_provider_dot_v1_dot_provider__service__pb2.ApplyProviderRequest.FromString,
                     response_serializer=toolbus_dot_provider_dot_v1_dot_provider__service__pb2.ApplyProviderResponse.SerializeToString,
+            ),
+            'GetProvider': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetProvider,
+                    request_deserializer=toolbus_dot_provider_dot_v1_dot_provider__service__pb2.GetProviderRequest.FromString,
+                    response_serializer=toolbus_dot_provider_dot_v1_dot_provider__service__pb2.GetProviderResponse.SerializeToString,
             ),
             'ListProviders': grpc.unary_unary_rpc_method_handler(
                     servicer.ListProviders,
@@ -124,6 +141,33 @@ class ProviderService:
             '/toolbus.provider.v1.ProviderService/ApplyProvider',
             toolbus_dot_provider_dot_v1_dot_provider__service__pb2.ApplyProviderRequest.SerializeToString,
             toolbus_dot_provider_dot_v1_dot_provider__service__pb2.ApplyProviderResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetProvider(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolbus.provider.v1.ProviderService/GetProvider',
+            toolbus_dot_provider_dot_v1_dot_provider__service__pb2.GetProviderRequest.SerializeToString,
+            toolbus_dot_provider_dot_v1_dot_provider__service__pb2.GetProviderResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -35,8 +35,10 @@ class ProviderServiceStub:
     def __new__(cls, channel: _aio.Channel) -> ProviderServiceAsyncStub: ...
     ApplyProvider: _grpc.UnaryUnaryMultiCallable[_provider_service_pb2.ApplyProviderRequest, _provider_service_pb2.ApplyProviderResponse]
     """Creates or replaces a provider."""
+    GetProvider: _grpc.UnaryUnaryMultiCallable[_provider_service_pb2.GetProviderRequest, _provider_service_pb2.GetProviderResponse]
+    """Tells a provider's configuration."""
     ListProviders: _grpc.UnaryUnaryMultiCallable[_provider_service_pb2.ListProvidersRequest, _provider_service_pb2.ListProvidersResponse]
-    """Lists all providers."""
+    """Lists providers, those of the suite among them, by name."""
     DeleteProvider: _grpc.UnaryUnaryMultiCallable[_provider_service_pb2.DeleteProviderRequest, _provider_service_pb2.DeleteProviderResponse]
     """Removes a provider."""
 
@@ -47,8 +49,10 @@ class ProviderServiceAsyncStub(ProviderServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     ApplyProvider: _aio.UnaryUnaryMultiCallable[_provider_service_pb2.ApplyProviderRequest, _provider_service_pb2.ApplyProviderResponse]  # type: ignore[assignment]
     """Creates or replaces a provider."""
+    GetProvider: _aio.UnaryUnaryMultiCallable[_provider_service_pb2.GetProviderRequest, _provider_service_pb2.GetProviderResponse]  # type: ignore[assignment]
+    """Tells a provider's configuration."""
     ListProviders: _aio.UnaryUnaryMultiCallable[_provider_service_pb2.ListProvidersRequest, _provider_service_pb2.ListProvidersResponse]  # type: ignore[assignment]
-    """Lists all providers."""
+    """Lists providers, those of the suite among them, by name."""
     DeleteProvider: _aio.UnaryUnaryMultiCallable[_provider_service_pb2.DeleteProviderRequest, _provider_service_pb2.DeleteProviderResponse]  # type: ignore[assignment]
     """Removes a provider."""
 
@@ -64,12 +68,20 @@ class ProviderServiceServicer(metaclass=_abc_1.ABCMeta):
         """Creates or replaces a provider."""
 
     @_abc_1.abstractmethod
+    def GetProvider(
+        self,
+        request: _provider_service_pb2.GetProviderRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_provider_service_pb2.GetProviderResponse, _abc.Awaitable[_provider_service_pb2.GetProviderResponse]]:
+        """Tells a provider's configuration."""
+
+    @_abc_1.abstractmethod
     def ListProviders(
         self,
         request: _provider_service_pb2.ListProvidersRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_provider_service_pb2.ListProvidersResponse, _abc.Awaitable[_provider_service_pb2.ListProvidersResponse]]:
-        """Lists all providers."""
+        """Lists providers, those of the suite among them, by name."""
 
     @_abc_1.abstractmethod
     def DeleteProvider(

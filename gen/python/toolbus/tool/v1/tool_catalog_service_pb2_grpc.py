@@ -45,6 +45,11 @@ class ToolCatalogServiceStub:
                 request_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetToolRequest.SerializeToString,
                 response_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetToolResponse.FromString,
                 _registered_method=True)
+        self.ListCatalogTools = channel.unary_unary(
+                '/toolbus.tool.v1.ToolCatalogService/ListCatalogTools',
+                request_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ListCatalogToolsRequest.SerializeToString,
+                response_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ListCatalogToolsResponse.FromString,
+                _registered_method=True)
         self.DeleteTool = channel.unary_unary(
                 '/toolbus.tool.v1.ToolCatalogService/DeleteTool',
                 request_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.DeleteToolRequest.SerializeToString,
@@ -70,6 +75,13 @@ class ToolCatalogServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListCatalogTools(self, request, context):
+        """Lists tools of the catalog, by name: what was applied and what files define, whoever may use it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteTool(self, request, context):
         """Removes a tool.
         """
@@ -89,6 +101,11 @@ def add_ToolCatalogServiceServicer_to_server(servicer, server):
                     servicer.GetTool,
                     request_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetToolRequest.FromString,
                     response_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetToolResponse.SerializeToString,
+            ),
+            'ListCatalogTools': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListCatalogTools,
+                    request_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ListCatalogToolsRequest.FromString,
+                    response_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ListCatalogToolsResponse.SerializeToString,
             ),
             'DeleteTool': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteTool,
@@ -151,6 +168,33 @@ class ToolCatalogService:
             '/toolbus.tool.v1.ToolCatalogService/GetTool',
             toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetToolRequest.SerializeToString,
             toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetToolResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListCatalogTools(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolbus.tool.v1.ToolCatalogService/ListCatalogTools',
+            toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ListCatalogToolsRequest.SerializeToString,
+            toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ListCatalogToolsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,6 +37,8 @@ class ToolCatalogServiceStub:
     """Creates or replaces a tool."""
     GetTool: _grpc.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.GetToolRequest, _tool_catalog_service_pb2.GetToolResponse]
     """Tells a tool's configuration."""
+    ListCatalogTools: _grpc.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.ListCatalogToolsRequest, _tool_catalog_service_pb2.ListCatalogToolsResponse]
+    """Lists tools of the catalog, by name: what was applied and what files define, whoever may use it."""
     DeleteTool: _grpc.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.DeleteToolRequest, _tool_catalog_service_pb2.DeleteToolResponse]
     """Removes a tool."""
 
@@ -49,6 +51,8 @@ class ToolCatalogServiceAsyncStub(ToolCatalogServiceStub):
     """Creates or replaces a tool."""
     GetTool: _aio.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.GetToolRequest, _tool_catalog_service_pb2.GetToolResponse]  # type: ignore[assignment]
     """Tells a tool's configuration."""
+    ListCatalogTools: _aio.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.ListCatalogToolsRequest, _tool_catalog_service_pb2.ListCatalogToolsResponse]  # type: ignore[assignment]
+    """Lists tools of the catalog, by name: what was applied and what files define, whoever may use it."""
     DeleteTool: _aio.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.DeleteToolRequest, _tool_catalog_service_pb2.DeleteToolResponse]  # type: ignore[assignment]
     """Removes a tool."""
 
@@ -70,6 +74,14 @@ class ToolCatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_tool_catalog_service_pb2.GetToolResponse, _abc.Awaitable[_tool_catalog_service_pb2.GetToolResponse]]:
         """Tells a tool's configuration."""
+
+    @_abc_1.abstractmethod
+    def ListCatalogTools(
+        self,
+        request: _tool_catalog_service_pb2.ListCatalogToolsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tool_catalog_service_pb2.ListCatalogToolsResponse, _abc.Awaitable[_tool_catalog_service_pb2.ListCatalogToolsResponse]]:
+        """Lists tools of the catalog, by name: what was applied and what files define, whoever may use it."""
 
     @_abc_1.abstractmethod
     def DeleteTool(

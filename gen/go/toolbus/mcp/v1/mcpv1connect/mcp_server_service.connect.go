@@ -40,9 +40,15 @@ const (
 	// McpServerServiceDeleteServerProcedure is the fully-qualified name of the McpServerService's
 	// DeleteServer RPC.
 	McpServerServiceDeleteServerProcedure = "/toolbus.mcp.v1.McpServerService/DeleteServer"
+	// McpServerServiceGetServerProcedure is the fully-qualified name of the McpServerService's
+	// GetServer RPC.
+	McpServerServiceGetServerProcedure = "/toolbus.mcp.v1.McpServerService/GetServer"
 	// McpServerServiceListServersProcedure is the fully-qualified name of the McpServerService's
 	// ListServers RPC.
 	McpServerServiceListServersProcedure = "/toolbus.mcp.v1.McpServerService/ListServers"
+	// McpServerServiceListConnectionsProcedure is the fully-qualified name of the McpServerService's
+	// ListConnections RPC.
+	McpServerServiceListConnectionsProcedure = "/toolbus.mcp.v1.McpServerService/ListConnections"
 	// McpServerServiceWatchHealthProcedure is the fully-qualified name of the McpServerService's
 	// WatchHealth RPC.
 	McpServerServiceWatchHealthProcedure = "/toolbus.mcp.v1.McpServerService/WatchHealth"
@@ -57,8 +63,12 @@ type McpServerServiceClient interface {
 	ApplyServer(context.Context, *connect.Request[v1.ApplyServerRequest]) (*connect.Response[v1.ApplyServerResponse], error)
 	// Removes a server.
 	DeleteServer(context.Context, *connect.Request[v1.DeleteServerRequest]) (*connect.Response[v1.DeleteServerResponse], error)
-	// Lists servers and their connections.
+	// Tells a server's configuration.
+	GetServer(context.Context, *connect.Request[v1.GetServerRequest]) (*connect.Response[v1.GetServerResponse], error)
+	// Lists the servers that every agent can use, by name.
 	ListServers(context.Context, *connect.Request[v1.ListServersRequest]) (*connect.Response[v1.ListServersResponse], error)
+	// Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge.
+	ListConnections(context.Context, *connect.Request[v1.ListConnectionsRequest]) (*connect.Response[v1.ListConnectionsResponse], error)
 	// Tells connections now and after each change.
 	WatchHealth(context.Context, *connect.Request[v1.WatchHealthRequest]) (*connect.ServerStreamForClient[v1.WatchHealthResponse], error)
 	// Closes the connections of a session's agent.
@@ -88,10 +98,22 @@ func NewMcpServerServiceClient(httpClient connect.HTTPClient, baseURL string, op
 			connect.WithSchema(mcpServerServiceMethods.ByName("DeleteServer")),
 			connect.WithClientOptions(opts...),
 		),
+		getServer: connect.NewClient[v1.GetServerRequest, v1.GetServerResponse](
+			httpClient,
+			baseURL+McpServerServiceGetServerProcedure,
+			connect.WithSchema(mcpServerServiceMethods.ByName("GetServer")),
+			connect.WithClientOptions(opts...),
+		),
 		listServers: connect.NewClient[v1.ListServersRequest, v1.ListServersResponse](
 			httpClient,
 			baseURL+McpServerServiceListServersProcedure,
 			connect.WithSchema(mcpServerServiceMethods.ByName("ListServers")),
+			connect.WithClientOptions(opts...),
+		),
+		listConnections: connect.NewClient[v1.ListConnectionsRequest, v1.ListConnectionsResponse](
+			httpClient,
+			baseURL+McpServerServiceListConnectionsProcedure,
+			connect.WithSchema(mcpServerServiceMethods.ByName("ListConnections")),
 			connect.WithClientOptions(opts...),
 		),
 		watchHealth: connect.NewClient[v1.WatchHealthRequest, v1.WatchHealthResponse](
@@ -113,7 +135,9 @@ func NewMcpServerServiceClient(httpClient connect.HTTPClient, baseURL string, op
 type mcpServerServiceClient struct {
 	applyServer      *connect.Client[v1.ApplyServerRequest, v1.ApplyServerResponse]
 	deleteServer     *connect.Client[v1.DeleteServerRequest, v1.DeleteServerResponse]
+	getServer        *connect.Client[v1.GetServerRequest, v1.GetServerResponse]
 	listServers      *connect.Client[v1.ListServersRequest, v1.ListServersResponse]
+	listConnections  *connect.Client[v1.ListConnectionsRequest, v1.ListConnectionsResponse]
 	watchHealth      *connect.Client[v1.WatchHealthRequest, v1.WatchHealthResponse]
 	closeConnections *connect.Client[v1.CloseConnectionsRequest, v1.CloseConnectionsResponse]
 }
@@ -128,9 +152,19 @@ func (c *mcpServerServiceClient) DeleteServer(ctx context.Context, req *connect.
 	return c.deleteServer.CallUnary(ctx, req)
 }
 
+// GetServer calls toolbus.mcp.v1.McpServerService.GetServer.
+func (c *mcpServerServiceClient) GetServer(ctx context.Context, req *connect.Request[v1.GetServerRequest]) (*connect.Response[v1.GetServerResponse], error) {
+	return c.getServer.CallUnary(ctx, req)
+}
+
 // ListServers calls toolbus.mcp.v1.McpServerService.ListServers.
 func (c *mcpServerServiceClient) ListServers(ctx context.Context, req *connect.Request[v1.ListServersRequest]) (*connect.Response[v1.ListServersResponse], error) {
 	return c.listServers.CallUnary(ctx, req)
+}
+
+// ListConnections calls toolbus.mcp.v1.McpServerService.ListConnections.
+func (c *mcpServerServiceClient) ListConnections(ctx context.Context, req *connect.Request[v1.ListConnectionsRequest]) (*connect.Response[v1.ListConnectionsResponse], error) {
+	return c.listConnections.CallUnary(ctx, req)
 }
 
 // WatchHealth calls toolbus.mcp.v1.McpServerService.WatchHealth.
@@ -149,8 +183,12 @@ type McpServerServiceHandler interface {
 	ApplyServer(context.Context, *connect.Request[v1.ApplyServerRequest]) (*connect.Response[v1.ApplyServerResponse], error)
 	// Removes a server.
 	DeleteServer(context.Context, *connect.Request[v1.DeleteServerRequest]) (*connect.Response[v1.DeleteServerResponse], error)
-	// Lists servers and their connections.
+	// Tells a server's configuration.
+	GetServer(context.Context, *connect.Request[v1.GetServerRequest]) (*connect.Response[v1.GetServerResponse], error)
+	// Lists the servers that every agent can use, by name.
 	ListServers(context.Context, *connect.Request[v1.ListServersRequest]) (*connect.Response[v1.ListServersResponse], error)
+	// Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge.
+	ListConnections(context.Context, *connect.Request[v1.ListConnectionsRequest]) (*connect.Response[v1.ListConnectionsResponse], error)
 	// Tells connections now and after each change.
 	WatchHealth(context.Context, *connect.Request[v1.WatchHealthRequest], *connect.ServerStream[v1.WatchHealthResponse]) error
 	// Closes the connections of a session's agent.
@@ -176,10 +214,22 @@ func NewMcpServerServiceHandler(svc McpServerServiceHandler, opts ...connect.Han
 		connect.WithSchema(mcpServerServiceMethods.ByName("DeleteServer")),
 		connect.WithHandlerOptions(opts...),
 	)
+	mcpServerServiceGetServerHandler := connect.NewUnaryHandler(
+		McpServerServiceGetServerProcedure,
+		svc.GetServer,
+		connect.WithSchema(mcpServerServiceMethods.ByName("GetServer")),
+		connect.WithHandlerOptions(opts...),
+	)
 	mcpServerServiceListServersHandler := connect.NewUnaryHandler(
 		McpServerServiceListServersProcedure,
 		svc.ListServers,
 		connect.WithSchema(mcpServerServiceMethods.ByName("ListServers")),
+		connect.WithHandlerOptions(opts...),
+	)
+	mcpServerServiceListConnectionsHandler := connect.NewUnaryHandler(
+		McpServerServiceListConnectionsProcedure,
+		svc.ListConnections,
+		connect.WithSchema(mcpServerServiceMethods.ByName("ListConnections")),
 		connect.WithHandlerOptions(opts...),
 	)
 	mcpServerServiceWatchHealthHandler := connect.NewServerStreamHandler(
@@ -200,8 +250,12 @@ func NewMcpServerServiceHandler(svc McpServerServiceHandler, opts ...connect.Han
 			mcpServerServiceApplyServerHandler.ServeHTTP(w, r)
 		case McpServerServiceDeleteServerProcedure:
 			mcpServerServiceDeleteServerHandler.ServeHTTP(w, r)
+		case McpServerServiceGetServerProcedure:
+			mcpServerServiceGetServerHandler.ServeHTTP(w, r)
 		case McpServerServiceListServersProcedure:
 			mcpServerServiceListServersHandler.ServeHTTP(w, r)
+		case McpServerServiceListConnectionsProcedure:
+			mcpServerServiceListConnectionsHandler.ServeHTTP(w, r)
 		case McpServerServiceWatchHealthProcedure:
 			mcpServerServiceWatchHealthHandler.ServeHTTP(w, r)
 		case McpServerServiceCloseConnectionsProcedure:
@@ -223,8 +277,16 @@ func (UnimplementedMcpServerServiceHandler) DeleteServer(context.Context, *conne
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.DeleteServer is not implemented"))
 }
 
+func (UnimplementedMcpServerServiceHandler) GetServer(context.Context, *connect.Request[v1.GetServerRequest]) (*connect.Response[v1.GetServerResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.GetServer is not implemented"))
+}
+
 func (UnimplementedMcpServerServiceHandler) ListServers(context.Context, *connect.Request[v1.ListServersRequest]) (*connect.Response[v1.ListServersResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.ListServers is not implemented"))
+}
+
+func (UnimplementedMcpServerServiceHandler) ListConnections(context.Context, *connect.Request[v1.ListConnectionsRequest]) (*connect.Response[v1.ListConnectionsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.ListConnections is not implemented"))
 }
 
 func (UnimplementedMcpServerServiceHandler) WatchHealth(context.Context, *connect.Request[v1.WatchHealthRequest], *connect.ServerStream[v1.WatchHealthResponse]) error {

@@ -37,6 +37,9 @@ const (
 	// ProviderServiceApplyProviderProcedure is the fully-qualified name of the ProviderService's
 	// ApplyProvider RPC.
 	ProviderServiceApplyProviderProcedure = "/toolbus.provider.v1.ProviderService/ApplyProvider"
+	// ProviderServiceGetProviderProcedure is the fully-qualified name of the ProviderService's
+	// GetProvider RPC.
+	ProviderServiceGetProviderProcedure = "/toolbus.provider.v1.ProviderService/GetProvider"
 	// ProviderServiceListProvidersProcedure is the fully-qualified name of the ProviderService's
 	// ListProviders RPC.
 	ProviderServiceListProvidersProcedure = "/toolbus.provider.v1.ProviderService/ListProviders"
@@ -49,7 +52,9 @@ const (
 type ProviderServiceClient interface {
 	// Creates or replaces a provider.
 	ApplyProvider(context.Context, *connect.Request[v1.ApplyProviderRequest]) (*connect.Response[v1.ApplyProviderResponse], error)
-	// Lists all providers.
+	// Tells a provider's configuration.
+	GetProvider(context.Context, *connect.Request[v1.GetProviderRequest]) (*connect.Response[v1.GetProviderResponse], error)
+	// Lists providers, those of the suite among them, by name.
 	ListProviders(context.Context, *connect.Request[v1.ListProvidersRequest]) (*connect.Response[v1.ListProvidersResponse], error)
 	// Removes a provider.
 	DeleteProvider(context.Context, *connect.Request[v1.DeleteProviderRequest]) (*connect.Response[v1.DeleteProviderResponse], error)
@@ -72,6 +77,12 @@ func NewProviderServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithSchema(providerServiceMethods.ByName("ApplyProvider")),
 			connect.WithClientOptions(opts...),
 		),
+		getProvider: connect.NewClient[v1.GetProviderRequest, v1.GetProviderResponse](
+			httpClient,
+			baseURL+ProviderServiceGetProviderProcedure,
+			connect.WithSchema(providerServiceMethods.ByName("GetProvider")),
+			connect.WithClientOptions(opts...),
+		),
 		listProviders: connect.NewClient[v1.ListProvidersRequest, v1.ListProvidersResponse](
 			httpClient,
 			baseURL+ProviderServiceListProvidersProcedure,
@@ -90,6 +101,7 @@ func NewProviderServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 // providerServiceClient implements ProviderServiceClient.
 type providerServiceClient struct {
 	applyProvider  *connect.Client[v1.ApplyProviderRequest, v1.ApplyProviderResponse]
+	getProvider    *connect.Client[v1.GetProviderRequest, v1.GetProviderResponse]
 	listProviders  *connect.Client[v1.ListProvidersRequest, v1.ListProvidersResponse]
 	deleteProvider *connect.Client[v1.DeleteProviderRequest, v1.DeleteProviderResponse]
 }
@@ -97,6 +109,11 @@ type providerServiceClient struct {
 // ApplyProvider calls toolbus.provider.v1.ProviderService.ApplyProvider.
 func (c *providerServiceClient) ApplyProvider(ctx context.Context, req *connect.Request[v1.ApplyProviderRequest]) (*connect.Response[v1.ApplyProviderResponse], error) {
 	return c.applyProvider.CallUnary(ctx, req)
+}
+
+// GetProvider calls toolbus.provider.v1.ProviderService.GetProvider.
+func (c *providerServiceClient) GetProvider(ctx context.Context, req *connect.Request[v1.GetProviderRequest]) (*connect.Response[v1.GetProviderResponse], error) {
+	return c.getProvider.CallUnary(ctx, req)
 }
 
 // ListProviders calls toolbus.provider.v1.ProviderService.ListProviders.
@@ -113,7 +130,9 @@ func (c *providerServiceClient) DeleteProvider(ctx context.Context, req *connect
 type ProviderServiceHandler interface {
 	// Creates or replaces a provider.
 	ApplyProvider(context.Context, *connect.Request[v1.ApplyProviderRequest]) (*connect.Response[v1.ApplyProviderResponse], error)
-	// Lists all providers.
+	// Tells a provider's configuration.
+	GetProvider(context.Context, *connect.Request[v1.GetProviderRequest]) (*connect.Response[v1.GetProviderResponse], error)
+	// Lists providers, those of the suite among them, by name.
 	ListProviders(context.Context, *connect.Request[v1.ListProvidersRequest]) (*connect.Response[v1.ListProvidersResponse], error)
 	// Removes a provider.
 	DeleteProvider(context.Context, *connect.Request[v1.DeleteProviderRequest]) (*connect.Response[v1.DeleteProviderResponse], error)
@@ -132,6 +151,12 @@ func NewProviderServiceHandler(svc ProviderServiceHandler, opts ...connect.Handl
 		connect.WithSchema(providerServiceMethods.ByName("ApplyProvider")),
 		connect.WithHandlerOptions(opts...),
 	)
+	providerServiceGetProviderHandler := connect.NewUnaryHandler(
+		ProviderServiceGetProviderProcedure,
+		svc.GetProvider,
+		connect.WithSchema(providerServiceMethods.ByName("GetProvider")),
+		connect.WithHandlerOptions(opts...),
+	)
 	providerServiceListProvidersHandler := connect.NewUnaryHandler(
 		ProviderServiceListProvidersProcedure,
 		svc.ListProviders,
@@ -148,6 +173,8 @@ func NewProviderServiceHandler(svc ProviderServiceHandler, opts ...connect.Handl
 		switch r.URL.Path {
 		case ProviderServiceApplyProviderProcedure:
 			providerServiceApplyProviderHandler.ServeHTTP(w, r)
+		case ProviderServiceGetProviderProcedure:
+			providerServiceGetProviderHandler.ServeHTTP(w, r)
 		case ProviderServiceListProvidersProcedure:
 			providerServiceListProvidersHandler.ServeHTTP(w, r)
 		case ProviderServiceDeleteProviderProcedure:
@@ -163,6 +190,10 @@ type UnimplementedProviderServiceHandler struct{}
 
 func (UnimplementedProviderServiceHandler) ApplyProvider(context.Context, *connect.Request[v1.ApplyProviderRequest]) (*connect.Response[v1.ApplyProviderResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.provider.v1.ProviderService.ApplyProvider is not implemented"))
+}
+
+func (UnimplementedProviderServiceHandler) GetProvider(context.Context, *connect.Request[v1.GetProviderRequest]) (*connect.Response[v1.GetProviderResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.provider.v1.ProviderService.GetProvider is not implemented"))
 }
 
 func (UnimplementedProviderServiceHandler) ListProviders(context.Context, *connect.Request[v1.ListProvidersRequest]) (*connect.Response[v1.ListProvidersResponse], error) {

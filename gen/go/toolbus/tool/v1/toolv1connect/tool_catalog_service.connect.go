@@ -40,6 +40,9 @@ const (
 	// ToolCatalogServiceGetToolProcedure is the fully-qualified name of the ToolCatalogService's
 	// GetTool RPC.
 	ToolCatalogServiceGetToolProcedure = "/toolbus.tool.v1.ToolCatalogService/GetTool"
+	// ToolCatalogServiceListCatalogToolsProcedure is the fully-qualified name of the
+	// ToolCatalogService's ListCatalogTools RPC.
+	ToolCatalogServiceListCatalogToolsProcedure = "/toolbus.tool.v1.ToolCatalogService/ListCatalogTools"
 	// ToolCatalogServiceDeleteToolProcedure is the fully-qualified name of the ToolCatalogService's
 	// DeleteTool RPC.
 	ToolCatalogServiceDeleteToolProcedure = "/toolbus.tool.v1.ToolCatalogService/DeleteTool"
@@ -51,6 +54,8 @@ type ToolCatalogServiceClient interface {
 	ApplyTool(context.Context, *connect.Request[v1.ApplyToolRequest]) (*connect.Response[v1.ApplyToolResponse], error)
 	// Tells a tool's configuration.
 	GetTool(context.Context, *connect.Request[v1.GetToolRequest]) (*connect.Response[v1.GetToolResponse], error)
+	// Lists tools of the catalog, by name: what was applied and what files define, whoever may use it.
+	ListCatalogTools(context.Context, *connect.Request[v1.ListCatalogToolsRequest]) (*connect.Response[v1.ListCatalogToolsResponse], error)
 	// Removes a tool.
 	DeleteTool(context.Context, *connect.Request[v1.DeleteToolRequest]) (*connect.Response[v1.DeleteToolResponse], error)
 }
@@ -78,6 +83,12 @@ func NewToolCatalogServiceClient(httpClient connect.HTTPClient, baseURL string, 
 			connect.WithSchema(toolCatalogServiceMethods.ByName("GetTool")),
 			connect.WithClientOptions(opts...),
 		),
+		listCatalogTools: connect.NewClient[v1.ListCatalogToolsRequest, v1.ListCatalogToolsResponse](
+			httpClient,
+			baseURL+ToolCatalogServiceListCatalogToolsProcedure,
+			connect.WithSchema(toolCatalogServiceMethods.ByName("ListCatalogTools")),
+			connect.WithClientOptions(opts...),
+		),
 		deleteTool: connect.NewClient[v1.DeleteToolRequest, v1.DeleteToolResponse](
 			httpClient,
 			baseURL+ToolCatalogServiceDeleteToolProcedure,
@@ -89,9 +100,10 @@ func NewToolCatalogServiceClient(httpClient connect.HTTPClient, baseURL string, 
 
 // toolCatalogServiceClient implements ToolCatalogServiceClient.
 type toolCatalogServiceClient struct {
-	applyTool  *connect.Client[v1.ApplyToolRequest, v1.ApplyToolResponse]
-	getTool    *connect.Client[v1.GetToolRequest, v1.GetToolResponse]
-	deleteTool *connect.Client[v1.DeleteToolRequest, v1.DeleteToolResponse]
+	applyTool        *connect.Client[v1.ApplyToolRequest, v1.ApplyToolResponse]
+	getTool          *connect.Client[v1.GetToolRequest, v1.GetToolResponse]
+	listCatalogTools *connect.Client[v1.ListCatalogToolsRequest, v1.ListCatalogToolsResponse]
+	deleteTool       *connect.Client[v1.DeleteToolRequest, v1.DeleteToolResponse]
 }
 
 // ApplyTool calls toolbus.tool.v1.ToolCatalogService.ApplyTool.
@@ -102,6 +114,11 @@ func (c *toolCatalogServiceClient) ApplyTool(ctx context.Context, req *connect.R
 // GetTool calls toolbus.tool.v1.ToolCatalogService.GetTool.
 func (c *toolCatalogServiceClient) GetTool(ctx context.Context, req *connect.Request[v1.GetToolRequest]) (*connect.Response[v1.GetToolResponse], error) {
 	return c.getTool.CallUnary(ctx, req)
+}
+
+// ListCatalogTools calls toolbus.tool.v1.ToolCatalogService.ListCatalogTools.
+func (c *toolCatalogServiceClient) ListCatalogTools(ctx context.Context, req *connect.Request[v1.ListCatalogToolsRequest]) (*connect.Response[v1.ListCatalogToolsResponse], error) {
+	return c.listCatalogTools.CallUnary(ctx, req)
 }
 
 // DeleteTool calls toolbus.tool.v1.ToolCatalogService.DeleteTool.
@@ -115,6 +132,8 @@ type ToolCatalogServiceHandler interface {
 	ApplyTool(context.Context, *connect.Request[v1.ApplyToolRequest]) (*connect.Response[v1.ApplyToolResponse], error)
 	// Tells a tool's configuration.
 	GetTool(context.Context, *connect.Request[v1.GetToolRequest]) (*connect.Response[v1.GetToolResponse], error)
+	// Lists tools of the catalog, by name: what was applied and what files define, whoever may use it.
+	ListCatalogTools(context.Context, *connect.Request[v1.ListCatalogToolsRequest]) (*connect.Response[v1.ListCatalogToolsResponse], error)
 	// Removes a tool.
 	DeleteTool(context.Context, *connect.Request[v1.DeleteToolRequest]) (*connect.Response[v1.DeleteToolResponse], error)
 }
@@ -138,6 +157,12 @@ func NewToolCatalogServiceHandler(svc ToolCatalogServiceHandler, opts ...connect
 		connect.WithSchema(toolCatalogServiceMethods.ByName("GetTool")),
 		connect.WithHandlerOptions(opts...),
 	)
+	toolCatalogServiceListCatalogToolsHandler := connect.NewUnaryHandler(
+		ToolCatalogServiceListCatalogToolsProcedure,
+		svc.ListCatalogTools,
+		connect.WithSchema(toolCatalogServiceMethods.ByName("ListCatalogTools")),
+		connect.WithHandlerOptions(opts...),
+	)
 	toolCatalogServiceDeleteToolHandler := connect.NewUnaryHandler(
 		ToolCatalogServiceDeleteToolProcedure,
 		svc.DeleteTool,
@@ -150,6 +175,8 @@ func NewToolCatalogServiceHandler(svc ToolCatalogServiceHandler, opts ...connect
 			toolCatalogServiceApplyToolHandler.ServeHTTP(w, r)
 		case ToolCatalogServiceGetToolProcedure:
 			toolCatalogServiceGetToolHandler.ServeHTTP(w, r)
+		case ToolCatalogServiceListCatalogToolsProcedure:
+			toolCatalogServiceListCatalogToolsHandler.ServeHTTP(w, r)
 		case ToolCatalogServiceDeleteToolProcedure:
 			toolCatalogServiceDeleteToolHandler.ServeHTTP(w, r)
 		default:
@@ -167,6 +194,10 @@ func (UnimplementedToolCatalogServiceHandler) ApplyTool(context.Context, *connec
 
 func (UnimplementedToolCatalogServiceHandler) GetTool(context.Context, *connect.Request[v1.GetToolRequest]) (*connect.Response[v1.GetToolResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.tool.v1.ToolCatalogService.GetTool is not implemented"))
+}
+
+func (UnimplementedToolCatalogServiceHandler) ListCatalogTools(context.Context, *connect.Request[v1.ListCatalogToolsRequest]) (*connect.Response[v1.ListCatalogToolsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.tool.v1.ToolCatalogService.ListCatalogTools is not implemented"))
 }
 
 func (UnimplementedToolCatalogServiceHandler) DeleteTool(context.Context, *connect.Request[v1.DeleteToolRequest]) (*connect.Response[v1.DeleteToolResponse], error) {
