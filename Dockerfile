@@ -12,6 +12,7 @@ COPY package.json package-lock.json .npmrc ./
 # With the development packages, as the MCP servers of the examples are among them.
 RUN npm ci
 COPY gen/es gen/es
+COPY gen/jsonschema gen/jsonschema
 COPY runtime runtime
 COPY services services
 COPY cli cli

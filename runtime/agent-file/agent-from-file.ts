@@ -2,6 +2,12 @@ import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { refuse } from "../failure/failure.ts";
 
+// How files spell what the contract says otherwise:
+
+import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { agentSpelling } from "../file-form/agent-spelling.ts";
+import { contractJson } from "../file-form/spelling.ts";
+
 /**
  * The agent that a file holds: the contract's form, and two short ways to write its sources, `mcp.servers` and `workers`.
  * Throws `invalid_argument` for a short way that holds no list of objects, and an `Error` for what the contract's form
@@ -13,10 +19,15 @@ export function agentFromFile(file: JsonObject, options: { ignoreUnknownFields?:
   const servers = objectsOf(mcp.servers ?? [], "mcp.servers").map((config) => ({
     name: config.name ?? "",
     provider: "mcp",
-    config,
+    config: contractJson(McpServerSchema, config, agentSpelling),
   }));
   const files = objectsOf(workers, "workers").map(({ name = "", ...config }) => ({ name, provider: "worker", config }));
-  return fromJson(AgentSchema, { ...rest, sources: [...servers, ...files, ...objectsOf(sources, "sources")] }, options);
+  const agent = contractJson(AgentSchema, rest, agentSpelling);
+  return fromJson(
+    AgentSchema,
+    { ...agent, sources: [...servers, ...files, ...objectsOf(sources, "sources")] },
+    options,
+  );
 }
 
 function objectsOf(value: JsonValue, path: string): JsonObject[] {

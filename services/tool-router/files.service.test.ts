@@ -37,7 +37,7 @@ describe("files of agents and tools", () => {
       file: "agents/faulty.json",
       faults: [
         "colour: is not a known field",
-        expect.stringMatching(/^description: must be at most 65536 characters/),
+        expect.stringMatching(/^description: must NOT have more than 65536 characters/),
         'sources[0].provider: there is no provider "nobody"',
         'tools.aliases.lost: points to "nowhere", which does not exist',
         'tools.use[0]: "@x" is neither a name nor @source/tool',

@@ -35,6 +35,7 @@ function sourceFileFrom(absolute: string): SourceFile {
 
 function targetOf(specifier: string, path: string): string {
   if (specifier.startsWith("#runtime/")) return specifier.slice(1);
+  if (specifier.startsWith("#gen/jsonschema/")) return specifier.slice(1);
   if (specifier.startsWith("#gen/")) return `gen/es/${specifier.slice("#gen/".length)}`;
   if (!specifier.startsWith(".")) return specifier;
   return join(path, "..", specifier).replaceAll("\\", "/");

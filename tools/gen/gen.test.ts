@@ -3,7 +3,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { projectRoot } from "./command.ts";
+import { publicContract, registryFrom } from "./contract.ts";
 import { generateFresh } from "./generate.ts";
+import { messageSchema } from "./jsonschema/message-schema.ts";
 import { messageOf, openWorkspace, protoFile } from "./testing/workspace.ts";
 import { readTree, stalenessOf, writeTree } from "./tree.ts";
 import { versions } from "./versions.ts";
@@ -77,5 +79,25 @@ describe("generated code", () => {
     await workspace.write(`proto/${delivery}.proto`, text);
     const withInternal = [...(await generateFresh(root)).keys()];
     expect(withInternal.filter((path) => !publicOnly.includes(path))).toEqual([`es/${delivery}_pb.ts`]);
+  });
+
+  test("a spelling of files that names a field which is gone is refused", async () => {
+    await using workspace = await openWorkspace();
+    const greeting = messageOf("Greeting", "  // What is said.\n  string text = 1;\n");
+    await workspace.write("proto/toolbus/greeting/v1/greeting.proto", protoFile("toolbus.greeting.v1", greeting));
+    const types = registryFrom(await publicContract(workspace.root));
+    const message = types.getMessage("toolbus.greeting.v1.Greeting");
+    if (message === undefined) throw new Error("there is no greeting");
+    const schemaOf = (field: string) => {
+      const fields = { words: { field, schema: (own: object) => ({ ...own, maxLength: 9 }) } };
+      return messageSchema(
+        message,
+        { properties: { text: { type: "string" } } },
+        { [message.typeName]: { fields } },
+        types,
+      );
+    };
+    expect(schemaOf("text")).toEqual({ properties: { words: { type: "string", maxLength: 9 } } });
+    expect(() => schemaOf("txet")).toThrow(/names txet, which toolbus\.greeting\.v1\.Greeting lacks/);
   });
 });

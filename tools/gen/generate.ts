@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { projectRoot, runCommand } from "./command.ts";
+import { generateJsonSchemas } from "./jsonschema/json-schemas.ts";
 import { fetchProtovalidate } from "./protovalidate.ts";
 import { generatePython } from "./python.ts";
 import { readTree, type Tree } from "./tree.ts";
@@ -18,7 +19,7 @@ export async function generateFresh(root: string): Promise<Tree> {
       runCommand("buf", ["generate", "--template", templateOf(name), "--output", workFolder], { cwd });
     const go = generate("go.gen.yaml", root);
     const grpc = generate("grpc.gen.yaml", projectRoot);
-    await Promise.all([buf, go, grpc, generatePython(root, workFolder)]);
+    await Promise.all([buf, go, grpc, generatePython(root, workFolder), generateJsonSchemas(root, workFolder)]);
     return await readTree(join(workFolder, "gen"));
   } finally {
     await rm(workFolder, { recursive: true, force: true });

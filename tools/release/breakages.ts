@@ -1,8 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { observeCommand } from "../gen/command.ts";
-import { ownFiles, publicContract, releasedContract, withImage } from "./contract.ts";
+import { ownFiles, publicContract, withImage } from "../gen/contract.ts";
 import { changedDefaults } from "./defaults.ts";
+import { releasedContract } from "./image.ts";
 import { tightenedRules } from "./tightened.ts";
 
 /** What breaks the wire, the JSON or the generated code of a client of the released contract, one sentence each. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { publicContract } from "../gen/contract.ts";
 import { messageOf, openWorkspace, protoFile, type Workspace } from "../gen/testing/workspace.ts";
-import { publicContract } from "./contract.ts";
 import { changedDefaults, defaultsIn } from "./defaults.ts";
 
 test.each([

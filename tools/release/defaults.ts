@@ -1,6 +1,6 @@
 import type { FileDescriptorSet } from "@bufbuild/protobuf/wkt";
+import { ownFiles } from "../gen/contract.ts";
 import { commentsIn } from "./comments.ts";
-import { ownFiles } from "./contract.ts";
 
 /**
  * Every documented default of the released contract that the next one no longer says, one sentence each. proto3 has no

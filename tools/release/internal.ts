@@ -1,4 +1,4 @@
-import { internalFolder, ownFiles, wholeContract } from "./contract.ts";
+import { internalFolder, ownFiles, wholeContract } from "../gen/contract.ts";
 
 /** A public proto that imports an internal one would publish it with itself. */
 export async function importsOfInternal(root: string): Promise<string[]> {

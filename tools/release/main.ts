@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { projectRoot } from "../gen/command.ts";
-import { releasedImage } from "./contract.ts";
+import { releasedImage } from "./image.ts";
 import { releaseContract } from "./release.ts";
 
 try {

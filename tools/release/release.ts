@@ -2,8 +2,9 @@ import { access, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileDescriptorProto, FileDescriptorSet } from "@bufbuild/protobuf/wkt";
 import { runCommand } from "../gen/command.ts";
+import { imageFrom, ownFiles, publicContract, withImage } from "../gen/contract.ts";
 import { breakagesBetween, everyBreakage, withoutReplaced } from "./breakages.ts";
-import { imageFrom, ownFiles, publicContract, releasedContract, releasedImage, withImage } from "./contract.ts";
+import { releasedContract, releasedImage } from "./image.ts";
 import { importsOfInternal } from "./internal.ts";
 import { tightenedRules } from "./tightened.ts";
 import {

@@ -1,7 +1,7 @@
 import type { FileDescriptorSet } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { publicContract } from "../gen/contract.ts";
 import { openWorkspace, protoFile, type Workspace } from "../gen/testing/workspace.ts";
-import { publicContract } from "./contract.ts";
 import { tightenedRules } from "./tightened.ts";
 
 /** What it is about, the field's type, its rules in the release, its rules in the next contract, and what is told of them. */

@@ -1,7 +1,7 @@
 import { create, type DescMessage, type FileRegistry } from "@bufbuild/protobuf";
 import type { FileDescriptorSet } from "@bufbuild/protobuf/wkt";
 import { createValidator } from "@bufbuild/protovalidate";
-import { ownFiles, registryFrom } from "./contract.ts";
+import { ownFiles, registryFrom } from "../gen/contract.ts";
 import { type RuledElement, type Rules, type RuleValue, ruledElements } from "./rule-values.ts";
 
 /**

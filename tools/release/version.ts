@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
-import { releasedImage } from "./contract.ts";
+import { releasedImage } from "./image.ts";
 
 /** Says which version the released image is. It names the image by its digest, so the two cannot drift apart. */
 export const releaseNote = join("proto", "released.json");

@@ -10,20 +10,8 @@ import { isObject } from "#runtime/schema/json-object.ts";
  */
 export type Parsed<T> = { kind: "parsed"; value: T } | { kind: "faulty"; faults: string[]; readable?: T };
 
-type Schema = Record<string, unknown>;
-
-export const TEXT = { type: "string" };
-export const NAME = { type: "string", pattern: "^[a-zA-Z0-9_-]{1,64}$" };
-export const STRINGS = { type: "array", items: TEXT };
-export const TEXTS = { type: "object", additionalProperties: TEXT };
-
-/** An object that has no fields but these. */
-export function object(properties: Record<string, Schema>, required: string[] = []): Schema {
-  return { type: "object", properties, required, additionalProperties: false };
-}
-
 /** Reads JSON text of a form that is given as JSON Schema, and tells all faults at once. */
-export function createFileForm<T>(schema: Schema): (text: string) => Parsed<T> {
+export function createFileForm<T>(schema: object): (text: string) => Parsed<T> {
   const validate = new Ajv2020({
     allErrors: true,
     strict: true,

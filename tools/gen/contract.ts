@@ -1,19 +1,13 @@
-import { access, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createFileRegistry, type FileRegistry, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { runCommand } from "../gen/command.ts";
-import { fetchProtovalidate } from "../gen/protovalidate.ts";
+import { runCommand } from "./command.ts";
+import { fetchProtovalidate } from "./protovalidate.ts";
 
 /** What only the suite's own services say to each other. No client gets it, so no release holds it. */
 export const internalFolder = "toolbus/internal/";
-
-/**
- * The contract as it was last released: an image that holds its imports and its comments, from which documented defaults
- * are read. It is kept in the tree, since a clone may lack branches and tags, and since no commit holds protovalidate's schema.
- */
-export const releasedImage = join("proto", "released.binpb");
 
 /** The public part of the contract as it stands, with its imports. */
 export function publicContract(root: string): Promise<FileDescriptorSet> {
@@ -32,14 +26,6 @@ async function buildContract(root: string, args: readonly string[]): Promise<Fil
     await runCommand("buf", ["build", "proto", ...args, "-o", image], { cwd: root });
     return fromBinary(FileDescriptorSetSchema, await readFile(image));
   });
-}
-
-export async function releasedContract(root: string): Promise<FileDescriptorSet> {
-  const image = join(root, releasedImage);
-  await access(image).catch((cause: unknown) => {
-    throw new Error(`${releasedImage} is missing: no contract has been released`, { cause });
-  });
-  return fromBinary(FileDescriptorSetSchema, await readFile(image));
 }
 
 /** Buf's own part of an image (what is an import) is among the unknown fields, which are kept. */

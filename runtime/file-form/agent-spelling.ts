@@ -1,0 +1,50 @@
+import type { JsonSchema, Spelling } from "./spelling.ts";
+
+const text = { type: "string" };
+const sourceName = { type: "string", pattern: "^[a-zA-Z0-9_.-]{1,64}$" };
+
+const worker: JsonSchema = {
+  type: "object",
+  properties: {
+    name: { ...sourceName, description: "Name within the agent, the `server` of `@server/tool`." },
+    file: { ...text, description: "The file of its functions; absent means the one with the source's name." },
+    secrets: { type: "array", items: text, description: "Names of the secrets that its functions are given." },
+    config: { type: "object", description: "What its functions read as their configuration." },
+  },
+  required: ["name"],
+  additionalProperties: false,
+};
+
+/** Agents in files: the contract's form, and two short ways to write sources, which `agentFromFile` reads. */
+export const agentSpelling: Spelling = {
+  "toolbus.agent.v1.Agent": {
+    fields: {
+      $schema: { schema: () => ({ ...text, description: "Where the schema of this file is." }) },
+      mcp: {
+        field: "sources",
+        schema: () => ({
+          type: "object",
+          description: "MCP servers, a short way to write sources of the provider `mcp`.",
+          properties: {
+            servers: {
+              type: "array",
+              items: { $ref: "#/$defs/toolbus.mcp.v1.McpServer" },
+              description: "The servers; each is a source of its name.",
+            },
+          },
+          additionalProperties: false,
+        }),
+      },
+      workers: {
+        field: "sources",
+        schema: () => ({
+          type: "array",
+          items: worker,
+          description: "Python files and hosted modules, a short way to write sources of the provider `worker`.",
+        }),
+      },
+      sources: { field: "sources", schema: (own) => own },
+    },
+  },
+  "toolbus.mcp.v1.McpServer": { schema: { oneOf: [{ required: ["url"] }, { required: ["command"] }] } },
+};

@@ -1,0 +1,59 @@
+import type { JsonSchema, Spelling } from "./spelling.ts";
+
+/** A custom kind (KIND-3): whose provider, and what the provider calls it. */
+const customKind = { pattern: "^[a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_.-]{1,64}$" };
+
+/** The kinds by their names, and custom ones by their own. */
+const kind = {
+  field: "executionType",
+  schema: ({ enum: kinds, ...own }: JsonSchema): JsonSchema => ({
+    ...own,
+    type: "string",
+    anyOf: [{ enum: (kinds as string[]).filter((name) => name !== "custom") }, customKind],
+  }),
+  read: (value: unknown) =>
+    String(value).includes(":")
+      ? { executionType: "custom", customType: String(value) }
+      : { executionType: String(value) },
+};
+
+const positive = (own: JsonSchema): JsonSchema => ({ ...own, minimum: 1 });
+
+/** Tools in files: schemas are written as JSON and not as text, and the kind has two names. */
+export const toolSpelling: Spelling = {
+  "toolbus.tool.v1.Tool": {
+    fields: {
+      $schema: { schema: () => ({ type: "string", description: "Where the schema of this file is." }) },
+      name: { field: "name", schema: (own) => ({ ...own, maxLength: 64 }) },
+      inputSchema: {
+        field: "inputSchemaJson",
+        schema: () => ({
+          type: "object",
+          description: 'JSON Schema of the arguments; absent means {"type":"object"}.',
+        }),
+        read: (value) => ({ inputSchemaJson: JSON.stringify(value) }),
+      },
+      outputSchema: {
+        field: "outputSchemaJson",
+        schema: () => ({
+          type: ["object", "boolean"],
+          description: "JSON Schema of the result; absent means that any result is valid.",
+        }),
+        read: (value) => ({ outputSchemaJson: JSON.stringify(value) }),
+      },
+      executionType: kind,
+      kind,
+      timeout: { field: "timeoutMs", schema: positive },
+      expires: { field: "expiresMs", schema: positive },
+    },
+    omitted: ["customType", "annotations"],
+    schema: { oneOf: [{ required: ["executionType"] }, { required: ["kind"] }] },
+  },
+  "toolbus.tool.v1.BuiltinPolicy": {
+    fields: { timeout: { field: "timeoutMs", schema: positive } },
+    optional: ["name"], // absent means the tool's own
+  },
+  "toolbus.tool.v1.HttpExecution": {
+    fields: { url: { field: "url", schema: (own) => ({ ...own, pattern: "^https?://" }) } },
+  },
+};
