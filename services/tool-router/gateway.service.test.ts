@@ -42,6 +42,20 @@ describe("tools with a URL, on the bus", () => {
     expect(await callAs("drinker", "brew")).toMatchObject({ isError: true, output: { error: "HTTP 418: I am one" } });
   });
 
+  test("TOOL-3 a URL decides who is called, whatever the kind, but for internal tools, which call nobody", async () => {
+    const execution = { url: `http://127.0.0.1:${server.port}/any`, method: "GET", headers: {} };
+    for (const executionType of [ExecutionType.EXTERNAL, ExecutionType.HOSTED, ExecutionType.INTERNAL]) {
+      await suite.clients.catalogue.applyTool({
+        tool: { name: "somewhere", executionType, visible: false, execution },
+      });
+      const before = server.seen.length;
+      const { output } = await callAs(`kind-${executionType}`, "somewhere", '{"a":1}');
+      const isInternal = executionType === ExecutionType.INTERNAL;
+      expect(output).toEqual(isInternal ? { success: true, args: { a: 1 } } : { weather: "fine" });
+      expect(server.seen.length - before).toBe(isInternal ? 0 : 1);
+    }
+  });
+
   test("TOOL-3 lead nowhere inside; the call was permitted and audited, and says what is wrong", async () => {
     await apply("metadata", "http://169.254.169.254/latest/meta-data");
     const { sessionId, output, isError } = await callAs("curious", "metadata");

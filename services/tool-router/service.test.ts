@@ -93,6 +93,16 @@ describe("the tool router on the bus", () => {
     suite.caller.tools = [];
   });
 
+  test("ORCH-2 LOOP-3 a caller's tools need no listing, and allowed_tools narrows them", async () => {
+    const sessionId = await suite.openSession();
+    suite.caller.tools = [{ tool: { name: "myapp_ring", executionType: ExecutionType.CALLER } }];
+    const ring = (allowedTools: string[]) => suite.clients.call({ sessionId, name: "myapp_ring", allowedTools });
+    expect((await ring([])).isError).toBe(false);
+    expect((await ring(["myapp_ring"])).isError).toBe(false);
+    expect((await ring(["echo"])).output).toEqual({ error: 'tool "myapp_ring" is not in the allowed_tools list' });
+    suite.caller.tools = [];
+  });
+
   test("a request that breaks the contract is refused on the bus with the field's name, and reaches no provider", async () => {
     const sessionId = await suite.openSession();
     const refusal = await suite.clients.call({ sessionId, name: "read", callId: "no id" }).catch(String);

@@ -28,6 +28,18 @@ describe("a listed tool", () => {
     expect(parsed).toMatchObject({ kind: "tool", tool: { effect } });
   });
 
+  test("ORCH-7 keeps name, title, description and schemas as they were listed", () => {
+    const inputSchema = { type: "object", properties: { a: { type: "integer", description: "how many" } } };
+    const outputSchema = { type: "object", required: ["sum"], properties: { sum: { type: "number" } } };
+    const listed = { name: "add.up", title: "Add", description: "Adds\n\nnumbers.", inputSchema, outputSchema };
+    const parsed = parseTool(listed);
+    if (parsed.kind === "refused") throw new Error(parsed.reason);
+    const { name, description, inputSchemaJson, outputSchemaJson, annotations } = parsed.tool;
+    expect({ name, description }).toEqual({ name: "add.up", description: "Adds\n\nnumbers." });
+    expect([inputSchemaJson, outputSchemaJson].map((text) => JSON.parse(text))).toEqual([inputSchema, outputSchema]);
+    expect(annotations?.title).toBe("Add");
+  });
+
   test("does without an output schema that is none", () => {
     const parsed = parseTool({ name: "t", inputSchema: { type: "object" }, outputSchema: "wrong" });
     expect(parsed).toMatchObject({ kind: "tool", tool: { outputSchemaJson: "" } });

@@ -1,4 +1,5 @@
-import { symlink, unlink } from "node:fs/promises";
+import { mkdtemp, rm, symlink, unlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
@@ -35,6 +36,19 @@ describe("files", () => {
     ]);
     expect((await workers.call("windows.f")).result).toBe(1);
     await expect(workers.call("plain.f")).rejects.toThrow(/plain.py is refused: .*these three lines/);
+  });
+
+  test("WORK-1 a worker has an environment of its own, in which no package of the machine is found", async () => {
+    const machine = await mkdtemp(join(tmpdir(), "toolbus-machine-"));
+    await writeFile(join(machine, "only_here.py"), "");
+    const text = `${HEAD}
+import importlib.util, site, sys
+def found():
+    return [importlib.util.find_spec("only_here") is not None, sys.prefix != sys.base_prefix, site.ENABLE_USER_SITE]
+`;
+    await using workers = await openTestWorkers({ "tool.py": text }, { PYTHONPATH: machine });
+    expect((await workers.call("tool.found")).result).toEqual([false, true, false]);
+    await rm(machine, { recursive: true });
   });
 
   test("WORK-2 a tool carries the schema of its signature, and reading a file does not run it", async () => {

@@ -106,12 +106,16 @@ export const bus: Proofs = {
   ],
   "BUS-4": [
     shown(
-      "each service, and all at once, is killed in a running suite, which is whole again within 2 s",
+      "each service behind the gateway, and all at once, is killed in a running suite, which is whole again within 2 s",
       restarts(
         "it starts again, the suite is whole within two seconds",
         "all of them at once",
         "nats-server: it is started",
       ),
+    ),
+    shown(
+      "a gateway that died is back where it was",
+      testsOf("test/system/gateway-again.test.ts")("a gateway that took a free port and died is back"),
     ),
     shown("services start in any order, before NATS too", restarts("each waits for what it needs")),
     shown(

@@ -133,7 +133,11 @@ export const loopDurable: Proofs = {
       "reaches the model's socket",
       faulty("cancelling reaches the model's socket, before its answer and in the middle of it"),
     ),
-    shown("reaches the worker", workerCancelling("a caller that cancels ends the function")),
+    shown(
+      "reaches the worker: the router tells the provider, which ends the function",
+      testsOf("services/tool-router/endings.service.test.ts")("cancelling a call that a provider runs reaches"),
+      workerCancelling("a caller that cancels ends the function"),
+    ),
     shown("reaches the MCP server, through the whole suite", suiteRuns("reaches the MCP server that works for it")),
     shown("reaches the caller, through the whole suite", suiteRuns("is told which of its requests is cancelled")),
     shown(

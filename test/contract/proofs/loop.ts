@@ -147,9 +147,10 @@ export const loop: Proofs = {
       answers("errors have one form"),
       outputs("that are errors have the form of all errors"),
       toolSystem("a result has its call's id, its output, and says whether"),
+      testsOf("services/orchestrator/model/prompt.test.ts")("an error stays an error"),
     ),
     shown(
-      "a tool that hangs, or whose answer is invalid, ends its call and not the run",
+      "a tool that hangs, or whose answer is invalid, is an error of its call",
       execution("a provider that hangs is given up"),
       answers("that are no JSON, or not what was promised"),
     ),
@@ -189,7 +190,8 @@ export const loopLimits: Proofs = {
       enforcement("no limit is exceeded by more than the calls in flight"),
     ),
     shown(
-      "limits of the agent cap those of the run, at the router too",
+      "of agent and run the lower limit holds, at the router too",
+      testsOf("services/orchestrator/loop/limits.test.ts")("of agent and run the lower limit holds"),
       runBounds("is at most what the agent's configuration allows"),
     ),
     shown(

@@ -101,7 +101,10 @@ export const orch: Proofs = {
       "built-ins need no listing, and allowed_tools does not narrow them",
       skip("allowed_tools does not narrow the built-ins"),
     ),
-    shown("the session's caller tools need no listing", router("what a caller declares is seen by the next listing")),
+    shown(
+      "the session's caller tools need no listing, and allowed_tools narrows them",
+      router("a caller's tools need no listing, and allowed_tools narrows them"),
+    ),
   ],
   "ORCH-3": [
     shown(
@@ -186,6 +189,7 @@ export const orch: Proofs = {
       stdio("one bad tool never hides the rest, on any page"),
       mcpTools("of any form is taken or refused with a reason"),
     ),
+    shown("name, description and schemas are kept as listed", mcpTools("keeps name, title, description and schemas")),
     shown(
       "list_changed refreshes, over stdio, HTTP and a subscription, in a storm too",
       stdio("list_changed refreshes, in a storm too"),

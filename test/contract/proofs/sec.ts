@@ -72,7 +72,10 @@ export const sec: Proofs = {
       gateway("a request over the limit is refused"),
       bus("cannot grow without bound"),
     ),
-    open("nothing is read before the key is checked", "No test sends a body without a key."),
+    open(
+      "nothing is read before the key is checked",
+      "The body of a unary request is read before its key is looked at.",
+    ),
     open("another principal's p99 stays within three times its own", "Nothing measures it."),
   ],
   "SEC-6": [open("each principal has its share, and a refusal says which is used up", "There are no shares.")],

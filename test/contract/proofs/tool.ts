@@ -72,8 +72,9 @@ export const tool: Proofs = {
       response("a response: $what"),
     ),
     shown(
-      "a URL decides first; with isAsync it is refused; internal takes none",
-      toolFiles("a tool of any kind may have a URL", "are refused with the path of the fault: $name"),
+      "a URL decides first, but for internal; with isAsync it is refused",
+      gatewayService("a URL decides who is called, whatever the kind, but for internal tools"),
+      toolFiles("are refused with the path of the fault: $name"),
     ),
     shown(
       "loopback, link-local and private addresses are refused, redirects included, unless allowed",
@@ -238,8 +239,9 @@ export const tool: Proofs = {
   ],
   "TOOL-12": [
     shown(
-      "every agent has these twelve, and no tool of another shadows one",
+      "every agent has these twelve, unlisted, and no tool of another shadows one",
       builtIns("are these, none of them visible"),
+      testsOf("test/system/runs.test.ts")("that skips ends completed, without another word"),
       policy("shadows a built-in: only spaces offers tools of these names"),
       creationNames("a function tool of the client shadows no built-in"),
     ),

@@ -42,9 +42,9 @@ export const work: Proofs = {
       "a TypeScript or JavaScript module is a hosted tool",
       hosted("its tools are offered as they describe themselves", "a loop without end stops neither the service"),
     ),
-    open(
+    shown(
       "a worker's environment is isolated from the machine's Python packages",
-      "The example needs its own dependency; no test imports a package that only the machine has.",
+      files("a worker has an environment of its own, in which no package of the machine is found"),
     ),
   ],
   "WORK-2": [
