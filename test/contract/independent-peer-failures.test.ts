@@ -1,4 +1,4 @@
-// A client written from docs/connect-over-nats.md alone against our server: calls that end before their time.
+// A client written from docs/connect-over-nats/README.md alone against our server: calls that end before their time.
 
 import type { ConnectRouter } from "@connectrpc/connect";
 import { createInbox, headers } from "nats";

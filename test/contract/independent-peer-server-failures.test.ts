@@ -1,4 +1,4 @@
-// Our client against a server written from docs/connect-over-nats.md alone: calls that end before their time.
+// Our client against a server written from docs/connect-over-nats/README.md alone: calls that end before their time.
 
 import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

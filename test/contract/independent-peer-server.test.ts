@@ -1,4 +1,4 @@
-// Our client against a server written from docs/connect-over-nats.md alone, with another NATS library.
+// Our client against a server written from docs/connect-over-nats/README.md alone, with another NATS library.
 
 import { create, toBinary } from "@bufbuild/protobuf";
 import { BytesValueSchema } from "@bufbuild/protobuf/wkt";

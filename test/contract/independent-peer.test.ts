@@ -1,4 +1,4 @@
-// A client written from docs/connect-over-nats.md alone, with another NATS library, against our server.
+// A client written from docs/connect-over-nats/README.md alone, with another NATS library, against our server.
 
 import { create, toBinary } from "@bufbuild/protobuf";
 import { BytesValueSchema } from "@bufbuild/protobuf/wkt";

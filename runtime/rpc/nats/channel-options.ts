@@ -17,6 +17,8 @@ export interface ChannelOptions {
   readonly inbox?: string;
   /** Where the request goes, on the client. */
   readonly subject?: string;
+  /** Where a cancel goes when the server has not shown itself, on the client. */
+  readonly cancelSubject?: string;
   /** The call is over, by failure or by the peer's cancel. */
   readonly onFailure?: (error: ConnectError) => void;
 }

@@ -6,10 +6,12 @@ import { ReceiveWindow } from "./credit.ts";
 import { notSent, unknownOutcome } from "./delivery.ts";
 import { errorFromFrame, fittingError } from "./error-frame.ts";
 import { bytesFromCredit, type Credit, type Frame, FrameFlag, FrameKind, parseCredit, parseFrame } from "./frame.ts";
+import { faultOf } from "./frame-rules.ts";
 import { FrameSender, type MessageOptions } from "./frame-sender.ts";
 import { readMetadata, type WireHeaders } from "./headers.ts";
 import { IncomingMessages } from "./incoming-messages.ts";
 import type { MuxCall } from "./mux.ts";
+import { cancelEverywhere } from "./subjects.ts";
 
 /*
  * One end of a call that is more than one message each way: both ends are the same object.
@@ -24,6 +26,7 @@ import type { MuxCall } from "./mux.ts";
  * H4  Parts of the message that the reader waits for are credited as they come, others when their message is taken: so a message
  *     may be larger than the window, and memory holds one window and one message.
  * H5  The first frame from the server, and every heartbeat, names the inbox of its sender. If nobody is there, nats-server says so.
+ * H7  A frame that does not belong ends the call: what it says would be lost in silence, or taken for something else.
  * H6  Silence for `silenceMs` ends the call; a side that has been quiet for `heartbeatMs` breaks it.
  */
 
@@ -73,6 +76,11 @@ export class Channel implements MuxCall {
     this.#sender.window.add(credit);
   }
 
+  /** The peer has said all that it has to say: its request came whole with the opening. */
+  endIncoming(): void {
+    this.#incoming.end();
+  }
+
   /** Takes the first part of a request that came with its opening and goes on in frames. */
   pushOpening(part: Uint8Array): void {
     this.#incoming.pushOpening(part);
@@ -113,15 +121,13 @@ export class Channel implements MuxCall {
     this.#close({ kind: "ended" });
   }
 
-  /** Ends the call with a failure of this side, and tells the peer as far as it can be told; says whether it could. */
-  abort(error: ConnectError): boolean {
-    if (!this.isOpen) return true;
-    const isTold =
-      this.#options.role === "client"
-        ? this.#sender.send(FrameKind.cancel)
-        : this.#sender.send(FrameKind.error, fittingError(this.#options.mux.maxPayloadBytes, error));
+  /** Ends the call with a failure of this side, and tells the peer, wherever it is. */
+  abort(error: ConnectError): void {
+    if (!this.isOpen) return;
+    const { mux, role, cancelSubject } = this.#options;
+    if (role === "server") this.#sender.send(FrameKind.error, fittingError(mux.maxPayloadBytes, error));
+    else if (!this.#sender.send(FrameKind.cancel) && cancelSubject) cancelEverywhere(mux, cancelSubject, this.inbox);
     this.fail(error);
-    return isTold;
   }
 
   /** Ends the call here; the peer is not told. */
@@ -147,7 +153,10 @@ export class Channel implements MuxCall {
       this.#received += 1;
       this.#heardAt = Date.now();
       if (message.reply) this.#met(message.reply);
-      this.#handle(frame, message);
+      const fault = faultOf(frame, this.#options.role === "client" ? "server" : "client") ?? this.#faultNow(frame);
+      if (fault)
+        this.#violated(fault); // H7
+      else this.#handle(frame, message);
     }
   }
 
@@ -170,9 +179,16 @@ export class Channel implements MuxCall {
     if (isAnswer && this.#options.role === "client") this.beginning.readHeader(message);
     if (kind === FrameKind.data) this.#receiveData(frame, message);
     else if (kind === FrameKind.end) this.#endedThere(message);
-    else if (kind === FrameKind.error) this.#refused(errorFromFrame(frame.body, message.headers));
+    else if (kind === FrameKind.error) this.#refused(errorFromFrame(frame.body, message.headers, this.#received === 1));
     else if (kind === FrameKind.cancel) this.fail(unknownOutcome("the caller has cancelled the call", Code.Canceled));
-    else if (kind === FrameKind.credit) this.#credited(parseCredit(frame.body));
+    else if (kind === FrameKind.credit) this.addCredit(parseCredit(frame.body));
+  }
+
+  /** What is wrong with a frame at this time of the call, or undefined. */
+  #faultNow({ kind }: Frame): string | undefined {
+    if (kind !== FrameKind.data && kind !== FrameKind.end) return undefined;
+    if (this.#incoming.isEnded) return "sent a message or an end after its end";
+    return kind === FrameKind.end && this.#incoming.isWithinMessage ? "ended in the middle of a message" : undefined;
   }
 
   #receiveData(frame: Frame, message: Msg): void {
@@ -192,11 +208,6 @@ export class Channel implements MuxCall {
   #assertOpen(): void {
     if (this.#state.kind === "failed") throw this.#state.error;
     if (this.#state.kind === "ended") throw notSent("the call is over", Code.Canceled);
-  }
-
-  #credited(credit: Credit | undefined): void {
-    if (credit) this.addCredit(credit);
-    else this.#violated("sent credit that cannot be read");
   }
 
   #met(peer: string): void {

@@ -8,13 +8,13 @@ import type { Credit } from "./frame.ts";
 import { HeaderKey, WireHeaders } from "./headers.ts";
 import type { CallMux } from "./mux.ts";
 import { partLimit, tooBig } from "./parts.ts";
-import { cancelSubjectOf } from "./subjects.ts";
 import type { Timings } from "./timings.ts";
 
 /** What the calls of one transport have in common. */
 export interface ClientContext {
   readonly mux: CallMux;
-  readonly service: string;
+  /** Where cancels go whose sender does not know the instance. */
+  readonly cancelSubject: string;
   readonly timings: Timings;
 }
 
@@ -121,11 +121,6 @@ export async function openChannelCall(
     openings.giveBack(bookedBytes);
   }
   return body.subarray(first.length);
-}
-
-/** Cancels a call of which nothing has been heard: any instance may have it. */
-export function cancelEverywhere(context: ClientContext, inbox: string): void {
-  context.mux.publish(cancelSubjectOf(context.service), Buffer.from(inbox));
 }
 
 /** Says on a failure of this side, such as an abort, what is known of the delivery; answers of the server stand as they are. */

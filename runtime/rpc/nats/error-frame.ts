@@ -41,14 +41,17 @@ function headersFromError(error: ConnectError, metadata: ErrorMetadata): WireHea
   return headers.addTrailers(withoutDelivery(trailers));
 }
 
-/** The error that the other end answered; its metadata is that of headers and trailers together. */
-export function errorFromFrame(body: Uint8Array, headers: MsgHdrs | undefined): ConnectError {
+/**
+ * The error that the other end answered; its metadata is that of headers and trailers together. That it has not started the
+ * call is believed only of its first frame: after another it has begun, whatever it says.
+ */
+export function errorFromFrame(body: Uint8Array, headers: MsgHdrs | undefined, isFirstFrame: boolean): ConnectError {
   const metadata = new Headers();
   readMetadata(headers, metadata, metadata);
   withoutDelivery(metadata);
   const error = parseError(body, metadata);
-  const delivery = headers?.get(HeaderKey.delivery);
-  return delivery === "NOT_SENT" || delivery === "UNKNOWN" ? withDelivery(error, delivery) : error;
+  if (headers?.get(HeaderKey.delivery) !== "NOT_SENT") return error;
+  return withDelivery(error, isFirstFrame ? "NOT_SENT" : "UNKNOWN");
 }
 
 function parseError(body: Uint8Array, metadata: Headers): ConnectError {

@@ -76,11 +76,13 @@ export class FrameSender {
     }
   }
 
+  /** Who has to grant more must know where: a side that waits for credit before its first frame shows itself. */
   async #credit(wanted: number, startsMessage: boolean, assertOpen: () => void): Promise<number> {
     for (;;) {
       assertOpen();
       const size = this.hasPeer ? this.window.take(wanted, startsMessage) : undefined; // C1 of credit.ts
       if (size !== undefined) return size;
+      if (this.#count === 0 && this.#introduction) this.send(FrameKind.heartbeat, { reply: this.#introduction });
       await this.window.changed();
     }
   }

@@ -1,6 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { bytesFromCredit, bytesFromFrame, FRAME_HEAD_BYTES, FrameKind, parseCredit, parseFrame } from "./frame.ts";
+import {
+  bytesFromCredit,
+  bytesFromFrame,
+  FRAME_HEAD_BYTES,
+  FrameFlag,
+  FrameKind,
+  parseCredit,
+  parseFrame,
+} from "./frame.ts";
+import { faultOf } from "./frame-rules.ts";
 import { PartAssembler } from "./parts.ts";
 
 const sequences = fc.integer({ min: 0, max: 0xffff_ffff });
@@ -31,13 +40,39 @@ describe("a frame", () => {
   });
 });
 
-test("credit is read as it was written, and is none in any other length", () => {
+test("credit is read as it was written", () => {
   fc.assert(
     fc.property(sequences, sequences, (messages, bytes) => {
       expect(parseCredit(bytesFromCredit({ messages, bytes }))).toEqual({ messages, bytes });
     }),
   );
-  expect(parseCredit(new Uint8Array(7))).toBeUndefined();
+});
+
+describe("BUS-2 a frame against the rules", () => {
+  const fault = (kind: number, flags: number, bytes: number, sender: "client" | "server" = "server") =>
+    faultOf({ kind: kind as FrameKind, flags, sequence: 0, body: new Uint8Array(bytes) }, sender);
+
+  test("is told from one within them", () => {
+    for (const flags of [0, FrameFlag.more, FrameFlag.end]) expect(fault(FrameKind.data, flags, 9)).toBeUndefined();
+    for (const kind of [FrameKind.end, FrameKind.heartbeat]) expect(fault(kind, 0, 0)).toBeUndefined();
+    expect(fault(FrameKind.credit, 0, 8)).toBeUndefined();
+    expect(fault(FrameKind.error, 0, 9)).toBeUndefined();
+    expect(fault(FrameKind.cancel, 0, 0, "client")).toBeUndefined();
+  });
+
+  test("has a flag, a body or a sender that does not belong to its kind", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 4, max: 255 }), (flags) => {
+        expect(fault(FrameKind.data, flags, 1)).toContain("flag");
+      }),
+    );
+    expect(fault(FrameKind.data, FrameFlag.more | FrameFlag.end, 1)).toContain("middle of a message");
+    for (const kind of [2, 3, 4, 5, 6]) expect(fault(kind, FrameFlag.end, 0, "client")).toContain("flag");
+    for (const kind of [2, 6]) expect(fault(kind, 0, 1)).toContain("body");
+    for (const bytes of [0, 7, 9]) expect(fault(FrameKind.credit, 0, bytes)).toContain("credit");
+    expect(fault(FrameKind.error, 0, 9, "client")).toContain("only servers");
+    expect(fault(FrameKind.cancel, 0, 0)).toContain("only clients");
+  });
 });
 
 test("parts of any sizes give the message again, one after the other", () => {

@@ -1,6 +1,6 @@
 import { MsgHdrsImpl } from "@nats-io/nats-core";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { headersFromMetadata, readMetadata } from "./headers.ts";
 import { parseOpening } from "./opening.ts";
 
@@ -28,25 +28,31 @@ test("BUS-2 metadata comes out of a message as it went in, headers and trailers 
   );
 });
 
-test("BUS-2 an opening without a readable expiry, timeout or credit is none", () => {
-  const parse = (record: Record<string, string>) => {
-    const headers = Object.entries(record).map(([key, value]): [string, string[]] => [key, [value]]);
+describe("an opening", () => {
+  const parse = (record: Record<string, string | string[]>) => {
+    const headers = Object.entries(record).map(([key, value]): [string, string[]] => [key, [value].flat()]);
     return parseOpening({ data: new Uint8Array(0), headers });
   };
-  expect(parse({ "Rpc-Expires": "12", "Rpc-Timeout": "5", "Rpc-Credit": "3 4" })).toMatchObject({
-    expires: 12,
-    timeoutMs: 5,
-    credit: { messages: 3, bytes: 4 },
-    hasMore: false,
+
+  test("BUS-2 is read with its expiry, timeout and credit", () => {
+    expect(parse({ "Rpc-Expires": "12", "Rpc-Timeout": "5", "Rpc-Credit": "3 4" })).toMatchObject({
+      expires: 12,
+      timeoutMs: 5,
+      credit: { messages: 3, bytes: 4 },
+      hasMore: false,
+    });
   });
-  for (const wrong of [
-    {},
-    { "rpc-expires": "12" },
-    { "Rpc-Expires": "-1" },
-    { "Rpc-Expires": "12", "Rpc-Timeout": "soon" },
-    { "Rpc-Expires": "12", "Rpc-Credit": "3" },
-  ]) {
-    expect(parse(wrong)).toBeUndefined();
-  }
-  expect(parseOpening({ data: new Uint8Array(0) })).toBeUndefined();
+
+  test.each<[string, Record<string, string | string[]>]>([
+    ["Rpc-Expires is missing", {}],
+    ["Rpc-Expires is missing", { "rpc-expires": "12" }],
+    ["Rpc-Expires cannot be read", { "Rpc-Expires": "-1" }],
+    ["Rpc-Expires is there 2 times", { "Rpc-Expires": ["12", "13"] }],
+    ['Rpc-Timeout cannot be read: "soon"', { "Rpc-Expires": "12", "Rpc-Timeout": "soon" }],
+    ["Rpc-Credit cannot be read", { "Rpc-Expires": "12", "Rpc-Credit": "3" }],
+    ["Rpc-Credit cannot be read", { "Rpc-Expires": "12", "Rpc-Credit": "1 4294967296" }],
+    ["Rpc-More cannot be read", { "Rpc-Expires": "12", "Rpc-More": "0" }],
+  ])("BUS-2 is none if the header %s", (fault, headers) => {
+    expect(parse(headers)).toContain(fault);
+  });
 });

@@ -23,6 +23,16 @@ export class IncomingMessages {
     this.#grant = grant;
   }
 
+  /** Nothing more may come. */
+  get isEnded(): boolean {
+    return this.#ending.kind !== "open";
+  }
+
+  /** Parts of a message have come, and its last has not. */
+  get isWithinMessage(): boolean {
+    return this.#assembler.isWithin;
+  }
+
   /** Takes a first part that came without credit. */
   pushOpening(part: Uint8Array): void {
     this.#assembler.push(part, true);

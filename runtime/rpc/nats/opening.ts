@@ -19,35 +19,31 @@ export interface Opening {
   readonly header: Headers;
 }
 
-/** The opening of a call, or undefined when its headers cannot be read. */
-export function parseOpening(message: OpeningMessage): Opening | undefined {
-  const { headers } = message;
-  if (!headers) return undefined;
-  const own = new Map<string, string>();
-  for (const [key, [value = ""]] of headers) if (OWN_KEYS.has(key)) own.set(key, value);
-  const expires = integerFrom(own.get(HeaderKey.expires));
-  const timeoutMs = integerFrom(own.get(HeaderKey.timeout));
-  const credit = creditFrom(own.get(HeaderKey.credit));
-  if (expires === undefined || expires === null || timeoutMs === null || credit === null) return undefined;
-  return new ParsedOpening({ expires, timeoutMs, credit, hasMore: own.get(HeaderKey.more) === "1" }, headers);
+/** The opening of a call, or what is wrong with its headers: the fault names the header. */
+export function parseOpening(message: OpeningMessage): Opening | string {
+  const opening = new ParsedOpening(message.headers ?? []);
+  for (const [key, values] of message.headers ?? []) {
+    if (!OWN_KEYS.has(key)) continue;
+    const [value = ""] = values;
+    if (values.length > 1) return `the header ${key} is there ${values.length} times`;
+    if (!opening.take(key, value)) return `the header ${key} cannot be read: "${value.slice(0, MOST_SHOWN)}"`;
+  }
+  return Number.isNaN(opening.expires) ? `the header ${HeaderKey.expires} is missing` : opening;
 }
 
-const OWN_KEYS: ReadonlySet<string> = new Set(Object.values(HeaderKey));
+const MOST_SHOWN = 40;
+const OWN_KEYS: ReadonlySet<string> = new Set([HeaderKey.expires, HeaderKey.timeout, HeaderKey.credit, HeaderKey.more]);
 
 /** Metadata is read when somebody asks for it. */
 class ParsedOpening implements Opening {
-  readonly expires: number;
-  readonly timeoutMs: number | undefined;
-  readonly credit: Credit | undefined;
-  readonly hasMore: boolean;
+  expires = Number.NaN;
+  timeoutMs: number | undefined;
+  credit: Credit | undefined;
+  hasMore = false;
   readonly #entries: Iterable<[string, string[]]>;
   #header: Headers | undefined;
 
-  constructor(own: Omit<Opening, "header">, entries: Iterable<[string, string[]]>) {
-    this.expires = own.expires;
-    this.timeoutMs = own.timeoutMs;
-    this.credit = own.credit;
-    this.hasMore = own.hasMore;
+  constructor(entries: Iterable<[string, string[]]>) {
     this.#entries = entries;
   }
 
@@ -58,19 +54,31 @@ class ParsedOpening implements Opening {
     }
     return this.#header;
   }
+
+  /** Takes a header of the protocol's own; says whether it can be read. */
+  take(key: string, value: string): boolean {
+    if (key === HeaderKey.credit) {
+      this.credit = creditFrom(value);
+      return this.credit !== undefined;
+    }
+    if (key === HeaderKey.more) {
+      this.hasMore = value === "1";
+      return this.hasMore;
+    }
+    if (!INTEGER.test(value)) return false;
+    if (key === HeaderKey.expires) this.expires = Number(value);
+    else this.timeoutMs = Number(value);
+    return true;
+  }
 }
 
 const INTEGER = /^\d{1,15}$/;
+const CREDIT = /^(\d{1,15}) (\d{1,15})$/;
+const MOST_CREDIT = 0xffffffff;
 
-/** Undefined when there is none, null when it cannot be read. */
-function integerFrom(text: string | undefined): number | undefined | null {
-  if (text === undefined) return undefined;
-  return INTEGER.test(text) ? Number(text) : null;
-}
-
-function creditFrom(text: string | undefined): Credit | undefined | null {
-  if (text === undefined) return undefined;
-  const [messages, bytes, ...rest] = text.split(" ").map(integerFrom);
-  if (typeof messages !== "number" || typeof bytes !== "number" || rest.length > 0) return null;
-  return { messages, bytes };
+function creditFrom(text: string): Credit | undefined {
+  const found = CREDIT.exec(text);
+  if (!found) return undefined;
+  const [messages, bytes] = [Number(found[1]), Number(found[2])];
+  return messages <= MOST_CREDIT && bytes <= MOST_CREDIT ? { messages, bytes } : undefined;
 }

@@ -45,6 +45,11 @@ export class PartAssembler {
   #parts: Uint8Array[] = [];
   #bytes = 0;
 
+  /** Parts have come, and the last has not. */
+  get isWithin(): boolean {
+    return this.#parts.length > 0;
+  }
+
   /** The whole message when this was its last part. */
   push(part: Uint8Array, hasMore: boolean): Uint8Array | undefined {
     if (!hasMore && this.#parts.length === 0) return part;

@@ -57,14 +57,14 @@ function ending<T>(messages: AsyncIterable<T>, call: OutgoingCall<StreamRequest>
       let isOver = false;
       return {
         async next() {
-          if (!isOver && signal.aborted) throw call.fail(signal.aborted.reason);
+          if (!isOver && signal.aborted) throw errorOfCall(call.fail(signal.aborted.reason), call.progress);
           try {
             const result = await iterator.next();
             isOver = result.done === true;
             if (isOver) signal.end();
             return result;
           } catch (thrown) {
-            throw call.fail(thrown);
+            throw errorOfCall(call.fail(thrown), call.progress);
           }
         },
       };

@@ -54,13 +54,23 @@ async function runRequestStream<I extends DescMessage, O extends DescMessage>(
     };
   };
   try {
-    return await runStreamingCall<I, O>({
+    const response = await runStreamingCall<I, O>({
       ...(signal && { signal }),
       ...(timeoutMs !== undefined && { timeoutMs }),
       interceptors: init.interceptors,
       req: requestFrom(init),
       next,
     });
+    return { ...response, message: withDeliveries(response.message, progress) };
+  } catch (error) {
+    throw errorOfCall(ConnectError.from(error), progress);
+  }
+}
+
+/** Says on the failure of a stream that goes on what is known of the delivery: Connect throws the reason of an abort as it is. */
+async function* withDeliveries<T>(messages: AsyncIterable<T>, progress: Progress): AsyncIterable<T> {
+  try {
+    yield* messages;
   } catch (error) {
     throw errorOfCall(ConnectError.from(error), progress);
   }

@@ -50,6 +50,7 @@ export class ServerCall {
     const onFailure = (error: ConnectError) => this.#lost(error);
     this.#channel = new Channel({ mux, timings, role: "server", window: FIRST_CREDIT, peer: this.inbox, onFailure });
     this.#channel.addCredit(this.#credit);
+    if (this.#isRequestWhole) this.#channel.endIncoming();
     return this.#channel;
   }
 
@@ -106,6 +107,11 @@ export class ServerCall {
   close(): void {
     this.#hasPeer = false;
     this.context.end();
+  }
+
+  get #isRequestWhole(): boolean {
+    const { kind } = this.method.spec;
+    return (kind === "unary" || kind === "server_streaming") && !this.opening.hasMore;
   }
 
   get #credit(): Credit {

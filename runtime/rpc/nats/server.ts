@@ -8,8 +8,9 @@ import { notSent } from "./delivery.ts";
 import { EndpointStatistics } from "./endpoint-statistics.ts";
 import { fittingError } from "./error-frame.ts";
 import { bytesFromFrame, FrameFlag, FrameKind } from "./frame.ts";
+import { HeaderKey } from "./headers.ts";
 import { CallMux, type MuxCall } from "./mux.ts";
-import { type OpeningMessage, parseOpening } from "./opening.ts";
+import { type Opening, type OpeningMessage, parseOpening } from "./opening.ts";
 import { methodsFromRoutes } from "./recording-router.ts";
 import { answerCall } from "./server-answer.ts";
 import { type ServedMethod, ServerCall } from "./server-call.ts";
@@ -26,6 +27,7 @@ import { DEFAULT_TIMINGS, type Timings } from "./timings.ts";
  * S1  A request whose time is over is refused before anything is started.
  * S2  A cancel that overtakes its request is remembered by the call's id for as long as the request could still come.
  * S3  Stopping leaves the queue group first; what was delivered until the server confirmed that is still served.
+ * S5  An opening with the id of a call under way is ignored: an answer to it would be read as that call's.
  * S4  A stop waits for the calls in its hands, up to `drainTimeoutMs`; then their handlers are aborted and the callers told.
  */
 
@@ -112,14 +114,13 @@ class CallServer implements AsyncDisposable, MuxCall {
 
   #open(method: ServedMethod, statistics: EndpointStatistics, message: OpeningMessage): void {
     const inbox = message.reply;
-    if (!inbox || this.#cancelled.delete(inbox)) return; // S2; and who asks for no answer gets none
+    if (!inbox || this.#calls.get(inbox) || this.#cancelled.delete(inbox)) return; // S5, S2; and who asks for no answer gets none
     const opening = parseOpening(message);
-    const refusal = opening
-      ? refusalOf(opening.expires)
-      : notSent("the request's headers cannot be read", Code.InvalidArgument);
-    if (!opening || refusal) {
+    const refusal =
+      typeof opening === "string" ? notSent(opening, Code.InvalidArgument) : refusalOf(method, opening, message.data);
+    if (typeof opening === "string" || refusal) {
       statistics.refused(refusal?.message ?? "");
-      this.#refuse(inbox, refusal ?? notSent("the request cannot be read"));
+      if (refusal) this.#refuse(inbox, refusal);
       return;
     }
     const call = new ServerCall(method, opening, inbox);
@@ -183,8 +184,13 @@ class CallServer implements AsyncDisposable, MuxCall {
   }
 }
 
-function refusalOf(expires: number): ConnectError | undefined {
-  const lateMs = Date.now() - expires;
-  if (lateMs <= 0) return undefined; // S1
-  return notSent(`the request came ${lateMs} ms after its time and was not started`, Code.DeadlineExceeded);
+function refusalOf({ spec }: ServedMethod, opening: Opening, payload: Uint8Array): ConnectError | undefined {
+  const lateMs = Date.now() - opening.expires;
+  if (lateMs > 0) {
+    return notSent(`the request came ${lateMs} ms after its time and was not started`, Code.DeadlineExceeded); // S1
+  }
+  if (spec.kind === "unary" || spec.kind === "server_streaming") return undefined;
+  if (payload.length > 0) return notSent("a call that streams its requests opens with none", Code.InvalidArgument);
+  if (!opening.hasMore) return undefined;
+  return notSent(`the header ${HeaderKey.more} is for calls of one request`, Code.InvalidArgument);
 }

@@ -37,15 +37,16 @@ export async function callStream(
 }
 
 async function openStream(context: ClientContext, request: ClientRequest, requests: StreamRequests): Promise<Channel> {
-  const { mux, timings } = context;
+  const { mux, timings, cancelSubject } = context;
   const channel = new Channel({
     mux,
     timings,
+    cancelSubject,
     role: "client",
     window: FIRST_CREDIT,
     subject: request.subject,
   });
-  cancelOnAbort(context, request, channel);
+  cancelOnAbort(request, channel);
   const body = requests.kind === "one" ? requests.body : NO_BODY;
   try {
     const rest = await openChannelCall(context, request, channel, body);

@@ -1,4 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
+import type { CallMux } from "./mux.ts";
 
 const ROOT = "toolbus.rpc";
 
@@ -10,6 +11,11 @@ export function subjectOfMethod(service: string, method: DescMethod): string {
 /** Where a cancel goes whose sender does not know which instance has the call; every instance listens. */
 export function cancelSubjectOf(service: string): string {
   return `${ROOT}.${service}.cancel`;
+}
+
+/** Cancels a call of which nothing has been heard: any instance may have it. */
+export function cancelEverywhere(mux: CallMux, cancelSubject: string, inbox: string): void {
+  mux.publish(cancelSubject, Buffer.from(inbox));
 }
 
 /** The name of a method among a micro service's endpoints, which may hold no dots. */

@@ -5,7 +5,7 @@ import type { ClientContext, MethodRoute } from "./client-call.ts";
 import { CallMux } from "./mux.ts";
 import { runStream } from "./run-stream.ts";
 import { runUnary } from "./run-unary.ts";
-import { subjectOfMethod, urlOfMethod } from "./subjects.ts";
+import { cancelSubjectOf, subjectOfMethod, urlOfMethod } from "./subjects.ts";
 import { DEFAULT_TIMINGS, type Timings } from "./timings.ts";
 
 export interface NatsTransportOptions {
@@ -17,12 +17,16 @@ export interface NatsTransportOptions {
 }
 
 /**
- * A Connect transport over NATS, as `docs/connect-over-nats.md` describes it. It lives as long as the connection of the bus and
+ * A Connect transport over NATS, as `docs/connect-over-nats/README.md` describes it. It lives as long as the connection of the bus and
  * needs no closing. `deliveryOf` tells of a call that failed without an answer whether it may have been started.
  */
 export function createNatsTransport(bus: { connection: NatsConnection }, options: NatsTransportOptions): Transport {
   const { service, interceptors = [], timings = DEFAULT_TIMINGS } = options;
-  const context: ClientContext = { mux: CallMux.of(bus.connection), service, timings };
+  const context: ClientContext = {
+    mux: CallMux.of(bus.connection),
+    cancelSubject: cancelSubjectOf(service),
+    timings,
+  };
   const routes = new Map<DescMethod, MethodRoute>();
 
   const routeOf = (method: DescMethod): MethodRoute => {

@@ -5,7 +5,6 @@ import {
   assertSendable,
   type ClientContext,
   type ClientRequest,
-  cancelEverywhere,
   openChannelCall,
   openingHeaders,
   openingLimit,
@@ -18,6 +17,7 @@ import { type Credit, FrameFlag, FrameKind, parseFrame } from "./frame.ts";
 import { readMetadata, type WireHeaders } from "./headers.ts";
 import type { MuxCall } from "./mux.ts";
 import { UNARY_CREDIT } from "./parts.ts";
+import { cancelEverywhere } from "./subjects.ts";
 
 /*
  * A unary call as its client sees it.
@@ -100,8 +100,9 @@ class LightCall implements MuxCall {
   tick(now: number, stalledMs: number): void {
     this.#heardAt += stalledMs;
     const { silenceMs } = this.#context.timings;
-    if (now - this.#heardAt >= silenceMs)
-      this.fail(unknownOutcome(`nothing was heard of the call for ${silenceMs} ms`));
+    if (now - this.#heardAt < silenceMs) return;
+    this.#cancel();
+    this.fail(unknownOutcome(`nothing was heard of the call for ${silenceMs} ms`));
   }
 
   fail(error: ConnectError): void {
@@ -110,8 +111,12 @@ class LightCall implements MuxCall {
 
   #abort(reason: unknown): void {
     if (this.#state !== "waiting") return;
-    cancelEverywhere(this.#context, this.#inbox);
+    this.#cancel();
     this.fail(unknownOutcome("the call was cancelled", Code.Canceled, reason));
+  }
+
+  #cancel(): void {
+    cancelEverywhere(this.#context.mux, this.#context.cancelSubject, this.#inbox);
   }
 
   #answered(message: Msg, body: Uint8Array): void {
@@ -165,26 +170,26 @@ function openChannel(
   request: ClientRequest,
   opened: { inbox?: string; granted?: Credit } = {},
 ): Channel {
-  const { mux, timings } = context;
+  const { mux, timings, cancelSubject } = context;
   const channel = new Channel({
     mux,
     timings,
+    cancelSubject,
     role: "client",
     window: UNARY_CREDIT,
     subject: request.subject,
     ...opened,
   });
-  cancelOnAbort(context, request, channel);
+  cancelOnAbort(request, channel);
   return channel;
 }
 
 /** Ends the call when its signal is aborted, and tells whoever may have it. */
-export function cancelOnAbort(context: ClientContext, request: ClientRequest, channel: Channel): void {
+export function cancelOnAbort(request: ClientRequest, channel: Channel): void {
   request.abort.whenAborted((reason) => {
     if (!channel.isOpen) return;
     if (reason instanceof ConnectError) withDelivery(reason, "UNKNOWN"); // the deadline's, which Connect throws as it is
-    const told = channel.abort(unknownOutcome("the call was cancelled", Code.Canceled, reason));
-    if (!told) cancelEverywhere(context, channel.inbox);
+    channel.abort(unknownOutcome("the call was cancelled", Code.Canceled, reason));
   });
 }
 

@@ -1,4 +1,4 @@
-// One call, as its client sees it. Written from docs/connect-over-nats.md.
+// One call, as its client sees it. Written from docs/connect-over-nats/README.md.
 
 import type { MsgHdrs } from "nats";
 import { type Credit, creditUnsaid, decodeCredit, encodeCredit, type Frame, Kind } from "./frame.ts";
@@ -92,6 +92,7 @@ export class ClientCall implements AsyncIterable<Uint8Array> {
     for await (const request of requests) {
       if (request.length > maxMessageBytes) throw tooLarge("NOT_SENT");
       const room = this.#link.maxPayload - sizeOf(this.#openingBlock(true));
+      if (room <= 0) throw new PeerError("resource_exhausted", "too much metadata", { delivery: "NOT_SENT" });
       const size = Math.min(request.length, maxPartBytes, room);
       const more = size < request.length;
       this.#open(request.subarray(0, size), more);
@@ -138,11 +139,19 @@ export class ClientCall implements AsyncIterable<Uint8Array> {
     if (kind === Kind.data) this.#take(frame);
     if (kind === Kind.credit) this.outbox.add(decodeCredit(body));
     this.outbox.open();
-    if (kind === Kind.end || (kind === Kind.data && frame.end)) {
-      this.trailer = trailersOf(headers);
+    if (kind === Kind.end || (kind === Kind.data && frame.end)) this.#endedBy(headers);
+    if (kind === Kind.error) this.#finish(errorOf(body, headers, this.line.received === 1));
+  }
+
+  #endedBy(headers: MsgHdrs | undefined): void {
+    if (this.line.isClosed) return;
+    this.trailer = trailersOf(headers);
+    try {
+      this.#intake.finish();
       this.#finish(undefined);
+    } catch (error) {
+      this.abort(toPeerError(error));
     }
-    if (kind === Kind.error) this.#finish(errorOf(body, headers));
   }
 
   #take({ body, more }: Frame): void {
@@ -171,7 +180,9 @@ export class ClientCall implements AsyncIterable<Uint8Array> {
   }
 }
 
-function errorOf(body: Uint8Array, headers: MsgHdrs | undefined): PeerError {
-  const delivery = headers?.has("Rpc-Delivery") ? (headers.get("Rpc-Delivery") as Delivery) : undefined;
+/** That nothing was started is believed of the first frame only. */
+function errorOf(body: Uint8Array, headers: MsgHdrs | undefined, isFirst: boolean): PeerError {
+  const saysNotSent = headers?.get("Rpc-Delivery") === "NOT_SENT";
+  const delivery: Delivery | undefined = saysNotSent ? (isFirst ? "NOT_SENT" : "UNKNOWN") : undefined;
   return decodeError(body, { metadata: trailersOf(headers), delivery });
 }

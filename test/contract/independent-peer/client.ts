@@ -67,7 +67,7 @@ export class PeerClient {
     const call = this.call(method, requests, options);
     const messages = await Array.fromAsync(call);
     const message = messages[0];
-    if (message === undefined || messages.length > 1) throw new PeerError("unimplemented", "not one answer");
+    if (message === undefined || messages.length > 1) throw unreadable("not one answer");
     return { message, header: call.raw.header, trailer: call.raw.trailer };
   }
 }
@@ -77,5 +77,17 @@ async function* encodeAll<I extends DescMessage>(input: I, requests: Sequence<Me
 }
 
 async function* decodeAll<O extends DescMessage>(output: O, answers: AsyncIterable<Uint8Array>) {
-  for await (const answer of answers) yield fromBinary(output, answer);
+  for await (const answer of answers) yield decoded(output, answer);
+}
+
+function decoded<O extends DescMessage>(output: O, answer: Uint8Array): MessageShape<O> {
+  try {
+    return fromBinary(output, answer);
+  } catch {
+    throw unreadable(`the answer is no ${output.typeName}`);
+  }
+}
+
+function unreadable(text: string): PeerError {
+  return new PeerError("internal", text, { delivery: "UNKNOWN" });
 }

@@ -1,7 +1,7 @@
-// The frames of one side of one call: numbers, heartbeats, silence. docs/connect-over-nats.md, "Frames" and "Time".
+// The frames of one side of one call: numbers, heartbeats, silence. docs/connect-over-nats/README.md, "Frames" and "Time".
 
 import type { Msg, MsgHdrs } from "nats";
-import { decodeFrame, encodeFrame, type Frame, Kind } from "./frame.ts";
+import { decodeFrame, encodeFrame, type Frame, faultOf, Kind, type ReceivedFrame } from "./frame.ts";
 import { isNobodyThere, type Link, type Mail } from "./link.ts";
 import { PeerError } from "./peer-error.ts";
 
@@ -32,6 +32,7 @@ export class FrameLine {
   readonly #link: Link;
   readonly #mail: Mail;
   readonly #ends: LineEnds;
+  readonly #peer: "client" | "server";
   #timer: NodeJS.Timeout | undefined;
   #expected = 0;
   #hasHeard = false;
@@ -40,7 +41,9 @@ export class FrameLine {
   #ticksSinceSent = 0;
   #ticksSinceHeard = 0;
 
+  /** With the client's inbox at the server, which knows it from the opening. */
   constructor(link: Link, ends: LineEnds, peerInbox?: string) {
+    this.#peer = peerInbox === undefined ? "server" : "client";
     this.#link = link;
     this.#ends = ends;
     this.peerInbox = peerInbox;
@@ -55,6 +58,11 @@ export class FrameLine {
 
   get inbox(): string {
     return this.#mail.inbox;
+  }
+
+  /** How many frames have come. */
+  get received(): number {
+    return this.#expected;
   }
 
   get isClosed(): boolean {
@@ -82,17 +90,20 @@ export class FrameLine {
     if (this.#isClosed) return;
     const frame = decodeFrame(message.data);
     if (isNobodyThere(message)) this.#nobodyThere();
-    else if (frame === undefined) this.#break(new PeerError("internal", "what came is no frame"));
-    else if (frame.sequence === this.#expected) this.#accept(frame, message);
+    else if (frame === undefined) {
+      this.#break(new PeerError("internal", "what came is no frame", { delivery: "UNKNOWN" }));
+    } else if (frame.sequence === this.#expected) this.#accept(frame, message);
     else this.#break(lost("frames were lost"));
   }
 
-  #accept(frame: Frame, message: Msg): void {
+  #accept(frame: ReceivedFrame, message: Msg): void {
     this.#expected++;
     this.#hasHeard = true;
     this.#ticksSinceHeard = 0;
     if (message.reply) this.peerInbox ??= message.reply;
-    this.#ends.onFrame(frame, message.headers);
+    const fault = faultOf(frame, this.#peer);
+    if (fault) this.#break(new PeerError("internal", `the ${this.#peer} sent ${fault}`, { delivery: "UNKNOWN" }));
+    else this.#ends.onFrame(frame, message.headers);
   }
 
   #nobodyThere(): void {

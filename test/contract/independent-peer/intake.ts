@@ -1,4 +1,4 @@
-// Parts to messages for one reader, and the credit for them. docs/connect-over-nats.md, "Parts" and "Credit".
+// Parts to messages for one reader, and the credit for them. docs/connect-over-nats/README.md, "Parts" and "Credit".
 
 import type { Credit } from "./frame.ts";
 import { maxMessageBytes } from "./outbox.ts";
@@ -34,14 +34,22 @@ export class Intake implements AsyncIterable<Uint8Array> {
     this.#isWithin = false;
   }
 
-  /** Throws if it was not granted, or is too large. */
+  /** Throws if it was not granted, comes after the end, or is too large. */
   take(body: Uint8Array, more: boolean): void {
+    if (this.#isEnded) throw outOfPlace("a message after the end");
     const cost = { messages: this.#isWithin ? 0 : 1, bytes: body.length };
     if (cost.messages > this.#left.messages || cost.bytes > this.#left.bytes) {
-      throw new PeerError("internal", "sent without credit");
+      throw outOfPlace("sent without credit");
     }
     this.#left = { messages: this.#left.messages - cost.messages, bytes: this.#left.bytes - cost.bytes };
     this.#collect(body, more, cost);
+  }
+
+  /** Throws if there was an end before, or parts of a message are missing. */
+  finish(): void {
+    if (this.#isEnded) throw outOfPlace("a second end");
+    if (this.#parts.length > 0) throw outOfPlace("an end in the middle of a message");
+    this.end();
   }
 
   end(): void {
@@ -110,4 +118,8 @@ export class Intake implements AsyncIterable<Uint8Array> {
     this.#left = { messages: this.#left.messages + owed.messages, bytes: this.#left.bytes + owed.bytes };
     this.#grant(owed);
   }
+}
+
+function outOfPlace(what: string): PeerError {
+  return new PeerError("internal", what, { delivery: "UNKNOWN" });
 }

@@ -1,4 +1,4 @@
-// Metadata in NATS headers: docs/connect-over-nats.md, "Metadata".
+// Metadata in NATS headers: docs/connect-over-nats/README.md, "Metadata".
 
 import { headers, type MsgHdrs } from "nats";
 

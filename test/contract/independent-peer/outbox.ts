@@ -1,7 +1,7 @@
-// Messages to parts, under the other side's credit. docs/connect-over-nats.md, "Parts" and "Credit".
+// Messages to parts, under the other side's credit. docs/connect-over-nats/README.md, "Parts" and "Credit".
 
 import type { Credit } from "./frame.ts";
-import { type PeerError, tooLarge } from "./peer-error.ts";
+import { PeerError, tooLarge } from "./peer-error.ts";
 
 export const maxMessageBytes = 64 * 1024 * 1024;
 export const maxPartBytes = 256 * 1024;
@@ -15,14 +15,17 @@ export interface Part {
 
 export class Outbox {
   readonly #post: (part: Part) => void;
+  readonly #onShort: () => void;
   #messages: number;
   #bytes: number;
   #failure: PeerError | undefined;
   #wake: () => void = () => {};
   #isOpen = false;
 
-  constructor(post: (part: Part) => void, { messages, bytes }: Credit) {
+  /** `onShort` is told when there is too little credit for what is to be sent. */
+  constructor(post: (part: Part) => void, { messages, bytes }: Credit, onShort: () => void = () => {}) {
     this.#post = post;
+    this.#onShort = onShort;
     this.#messages = messages;
     this.#bytes = bytes;
   }
@@ -54,8 +57,10 @@ export class Outbox {
     await this.#sendParts(message, 1, end);
   }
 
-  /** What an opening had no room for: it costs a message as another does. */
+  /** What an opening had no room for: it costs a message as another does, which the server's first frame has to grant. */
   async sendRest(rest: Uint8Array): Promise<void> {
+    await this.opened();
+    if (this.#messages === 0) throw new PeerError("internal", "no message was granted", { delivery: "UNKNOWN" });
     await this.#sendParts(rest, 1, true);
   }
 
@@ -65,7 +70,9 @@ export class Outbox {
     do {
       const left = message.length - offset;
       const least = Math.min(left, leastPartBytes);
-      await this.#until(() => this.#messages >= messages && this.#bytes >= least);
+      const isEnough = () => this.#messages >= messages && this.#bytes >= least;
+      if (!isEnough()) this.#onShort();
+      await this.#until(isEnough);
       const size = Math.min(left, this.#bytes, maxPartBytes);
       this.#messages -= messages;
       this.#bytes -= size;

@@ -1,4 +1,4 @@
-// Errors, as the wire has them: docs/connect-over-nats.md, "Errors".
+// Errors, as the wire has them: docs/connect-over-nats/README.md, "Errors".
 
 import { Buffer } from "node:buffer";
 
@@ -48,9 +48,17 @@ interface WireError {
 }
 
 export function decodeError(body: Uint8Array, traits: ErrorTraits): PeerError {
-  const { code = "unknown", message = "", details = [] } = JSON.parse(Buffer.from(body).toString()) as WireError;
+  const { code = "unknown", message = "", details = [] } = parseJson(body);
   const found = details.map(({ type, value }) => ({ type, value: new Uint8Array(Buffer.from(value, "base64")) }));
   return new PeerError(code, message, { ...traits, details: found });
+}
+
+function parseJson(body: Uint8Array): WireError {
+  try {
+    return JSON.parse(Buffer.from(body).toString()) as WireError;
+  } catch {
+    return { code: "unknown", message: "an error that cannot be read" };
+  }
 }
 
 export const tooLarge = (delivery?: Delivery) =>

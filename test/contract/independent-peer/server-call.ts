@@ -1,13 +1,16 @@
-// One call, as its server sees it. Written from docs/connect-over-nats.md.
+// One call, as its server sees it. Written from docs/connect-over-nats/README.md.
 
 import type { Msg, MsgHdrs } from "nats";
-import { type Credit, decodeCredit, encodeCredit, type Frame, Kind, parseCredit } from "./frame.ts";
+import { type Credit, creditUnsaid, decodeCredit, encodeCredit, type Frame, Kind, parseCredit } from "./frame.ts";
 import { FrameLine } from "./frame-line.ts";
 import { Intake } from "./intake.ts";
 import type { Link } from "./link.ts";
-import { metadataOf, toBlock } from "./metadata.ts";
+import { metadataOf, sizeOf, toBlock } from "./metadata.ts";
 import { Outbox, type Part } from "./outbox.ts";
 import { encodeError, PeerError, toPeerError } from "./peer-error.ts";
+
+const headRoom = 64;
+const longestText = 1_000;
 
 export type Shape = "unary" | "server_streaming" | "client_streaming" | "bidi_streaming";
 
@@ -35,6 +38,7 @@ export interface ServerCallSetup {
 export class ServerCall {
   readonly #setup: ServerCallSetup;
   readonly #line: FrameLine;
+  readonly #maxPayload: number;
   readonly #intake: Intake;
   readonly #outbox: Outbox;
   readonly #abort = new AbortController();
@@ -44,6 +48,7 @@ export class ServerCall {
 
   constructor(link: Link, opening: Msg, setup: ServerCallSetup) {
     this.#setup = setup;
+    this.#maxPayload = link.maxPayload;
     this.#line = new FrameLine(
       link,
       {
@@ -56,7 +61,11 @@ export class ServerCall {
     const more = opening.headers?.get("Rpc-More") === "1" && !isStreamOfRequests;
     const window = isStreamOfRequests ? setup.window : { messages: more ? 1 : 0, bytes: more ? setup.window.bytes : 0 };
     this.#intake = new Intake(window, (credit) => this.#grant(credit));
-    this.#outbox = new Outbox((part) => this.#post(part), parseCredit(opening.headers?.get("Rpc-Credit") ?? ""));
+    this.#outbox = new Outbox(
+      (part) => this.#post(part),
+      parseCredit(opening.headers?.get("Rpc-Credit") ?? "") ?? creditUnsaid,
+      () => this.#showItself(),
+    );
     this.#context = this.#contextOf(opening);
     if (!isStreamOfRequests) this.#intake.open(opening.data, more);
     if (isStreamOfRequests || more) this.#grant(window);
@@ -103,6 +112,11 @@ export class ServerCall {
     this.#line.send({ kind: Kind.data, ...part, headers: this.#block(part.end) });
   }
 
+  /** A client that has granted too little has to know where it can grant more. */
+  #showItself(): void {
+    if (this.#line.nextSequence === 0) this.#line.send({ kind: Kind.heartbeat });
+  }
+
   #grant(credit: Credit): void {
     this.#line.send({ kind: Kind.credit, body: encodeCredit(credit) });
   }
@@ -120,7 +134,7 @@ export class ServerCall {
       if (kind === Kind.cancel) this.cancel();
       if (kind === Kind.credit) this.#outbox.add(decodeCredit(body));
       if (kind === Kind.data) this.#intake.take(body, more);
-      if (kind === Kind.end || (kind === Kind.data && end)) this.#intake.end();
+      if (kind === Kind.end || (kind === Kind.data && end)) this.#intake.finish();
     } catch (error) {
       this.#fail(toPeerError(error));
     }
@@ -146,8 +160,16 @@ export class ServerCall {
 
   #fail(error: PeerError): void {
     if (this.#line.isClosed) return;
-    this.#line.send({ kind: Kind.error, body: encodeError(error), headers: this.#block(true, error) });
+    this.#line.send({ kind: Kind.error, ...this.#fitting(error) });
     this.#end(error);
+  }
+
+  /** An error that does not fit goes without its details and metadata. */
+  #fitting(error: PeerError): { body: Uint8Array; headers: MsgHdrs | undefined } {
+    const whole = { body: encodeError(error), headers: this.#block(true, error) };
+    if (whole.body.length + sizeOf(whole.headers) + headRoom <= this.#maxPayload) return whole;
+    const short = new PeerError(error.code, error.text.slice(0, longestText), { delivery: error.delivery });
+    return { body: encodeError(short), headers: toBlock({ own: deliveryOf(short) }) };
   }
 
   #end(error: PeerError | undefined): void {

@@ -11,10 +11,10 @@ import {
 } from "@bufbuild/protobuf";
 import type { Msg, NatsConnection, Service, Subscription } from "nats";
 import type { MethodOf, Sequence } from "./client.ts";
-import { type Credit, encodeFrame, Kind } from "./frame.ts";
+import { type Credit, encodeFrame, Kind, parseCredit } from "./frame.ts";
 import { Link } from "./link.ts";
 import { toBlock } from "./metadata.ts";
-import { encodeError, PeerError } from "./peer-error.ts";
+import { encodeError, PeerError, toPeerError } from "./peer-error.ts";
 import { type RawContext, type RawHandler, ServerCall } from "./server-call.ts";
 
 export type Handler<I extends DescMessage, O extends DescMessage> = (
@@ -33,13 +33,15 @@ const firstWindow: Credit = { messages: 64, bytes: 65_536 };
 export class PeerServer implements AsyncDisposable {
   readonly link: Link;
   readonly #name: string;
+  readonly #patienceMs: number;
   readonly #service: Service;
   readonly #cancels: Subscription;
   readonly #calls = new Map<string, ServerCall>();
   readonly #canceled = new Map<string, NodeJS.Timeout>();
 
-  private constructor(link: Link, name: string, service: Service) {
+  private constructor(link: Link, name: string, service: Service, patienceMs: number) {
     this.link = link;
+    this.#patienceMs = patienceMs;
     this.#name = name;
     this.#service = service;
     this.#cancels = link.connection.subscribe(`toolbus.rpc.${name}.cancel`, {
@@ -50,9 +52,9 @@ export class PeerServer implements AsyncDisposable {
   }
 
   /** As a micro service, so that `nats micro` shows it. */
-  static async open(connection: NatsConnection, name: string): Promise<PeerServer> {
+  static async open(connection: NatsConnection, name: string, patienceMs = 10_000): Promise<PeerServer> {
     const service = await connection.services.add({ name, version: "1.0.0", queue: name });
-    return new PeerServer(new Link(connection), name, service);
+    return new PeerServer(new Link(connection), name, service, patienceMs);
   }
 
   serve<I extends DescMessage, O extends DescMessage>(method: MethodOf<I, O>, handler: Handler<I, O>): void {
@@ -74,6 +76,8 @@ export class PeerServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#service.stop();
+    const until = Date.now() + this.#patienceMs;
+    while (this.#calls.size > 0 && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 10));
     const stopping = new PeerError("unavailable", "the instance stops");
     for (const call of [...this.#calls.values()]) call.refuse(stopping);
     this.#cancels.unsubscribe();
@@ -82,8 +86,8 @@ export class PeerServer implements AsyncDisposable {
 
   #open(opening: Msg, { method, handler }: Served): void {
     const { reply: id } = opening;
-    if (!id || this.#canceled.has(id)) return;
-    const refusal = refusalOf(opening);
+    if (!id || this.#calls.has(id) || this.#canceled.has(id)) return;
+    const refusal = refusalOf(opening, method) ?? unreadable(opening, method);
     const onDone = () => this.#calls.delete(id);
     const setup = { shape: method.methodKind, window: firstWindow, handler, onDone };
     if (refusal) this.#refuse(id, refusal);
@@ -104,11 +108,36 @@ export class PeerServer implements AsyncDisposable {
   }
 }
 
-function refusalOf({ headers }: Msg): PeerError | undefined {
-  const expires = /^\d+$/.exec(headers?.get("Rpc-Expires") ?? "")?.[0];
-  if (expires === undefined) return new PeerError("invalid_argument", "Rpc-Expires is missing");
-  if (Date.now() > Number(expires)) return new PeerError("deadline_exceeded", "came after its expiry");
-  return undefined;
+const isNumber = (text: string) => /^\d{1,15}$/.test(text);
+const ownHeaders: readonly [string, (text: string) => boolean][] = [
+  ["Rpc-Expires", isNumber],
+  ["Rpc-Timeout", isNumber],
+  ["Rpc-Credit", (text) => parseCredit(text) !== undefined],
+  ["Rpc-More", (text) => text === "1"],
+];
+
+function refusalOf({ headers, data }: Msg, { methodKind }: DescMethod): PeerError | undefined {
+  const invalid = (text: string) => new PeerError("invalid_argument", text);
+  for (const [key, isRight] of ownHeaders) {
+    const values = headers?.values(key) ?? [];
+    if (values.length > 1 || !values.every(isRight)) return invalid(`${key} is wrong`);
+  }
+  if (!headers?.has("Rpc-Expires")) return invalid("Rpc-Expires is missing");
+  if (Date.now() > Number(headers.get("Rpc-Expires"))) return new PeerError("deadline_exceeded", "came too late");
+  if (methodKind === "unary" || methodKind === "server_streaming") return undefined;
+  if (headers.has("Rpc-More")) return invalid("Rpc-More does not belong here");
+  return data.length > 0 ? invalid("a payload does not belong here") : undefined;
+}
+
+/** A request that is whole in its opening is read before its handler is started. */
+function unreadable({ headers, data }: Msg, { methodKind, input }: DescMethod): PeerError | undefined {
+  if ((methodKind !== "unary" && methodKind !== "server_streaming") || headers?.has("Rpc-More")) return undefined;
+  try {
+    decoded(input, data);
+    return undefined;
+  } catch (error) {
+    return toPeerError(error);
+  }
 }
 
 async function* encodeAll<O extends DescMessage>(output: O, answers: Sequence<MessageInitShape<O>>) {
@@ -116,5 +145,13 @@ async function* encodeAll<O extends DescMessage>(output: O, answers: Sequence<Me
 }
 
 async function* decodeAll<I extends DescMessage>(input: I, requests: AsyncIterable<Uint8Array>) {
-  for await (const request of requests) yield fromBinary(input, request);
+  for await (const request of requests) yield decoded(input, request);
+}
+
+function decoded<I extends DescMessage>(input: I, request: Uint8Array): MessageShape<I> {
+  try {
+    return fromBinary(input, request);
+  } catch {
+    throw new PeerError("invalid_argument", `the request is no ${input.typeName}`);
+  }
 }
