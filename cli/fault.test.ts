@@ -10,9 +10,17 @@ const fromSocket = (code: string) =>
 describe("what a script is told", () => {
   test.each([
     ["a fault of the command line", new UsageFault("no"), exitCodes.usage],
-    ["a setting that is refused", new Failure("invalid_argument", "no"), exitCodes.usage],
+    [
+      "a setting that is refused",
+      new Failure("invalid_argument", "no", { reason: "INVALID_REQUEST" }),
+      exitCodes.usage,
+    ],
     ["arguments that the suite refuses", new ConnectError("no", Code.InvalidArgument), exitCodes.usage],
-    ["a service that did not start", new Failure("unavailable", "no"), exitCodes.failure],
+    [
+      "a service that did not start",
+      new Failure("unavailable", "no", { reason: "SERVICE_UNAVAILABLE" }),
+      exitCodes.failure,
+    ],
     ["what does not exist", new ConnectError("no", Code.NotFound), exitCodes.failure],
     ["a room behind the gateway that is away", new ConnectError("no", Code.Unavailable), exitCodes.failure],
     ["anything else", new Error("no"), exitCodes.failure],
@@ -35,7 +43,10 @@ describe("what a script is told", () => {
   });
 
   test("a port that is taken: what may run there, and how to choose another", () => {
-    const { message } = toldFromError(new Failure("unavailable", "gateway cannot start: the port is taken"), url);
+    const { message } = toldFromError(
+      new Failure("unavailable", "gateway cannot start: the port is taken", { reason: "INTERNAL" }),
+      url,
+    );
     expect(message).toMatch(/^gateway cannot start: the port is taken\n.* choose another port with --port\.$/);
   });
 

@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { Failure, messageFromUnknown, type ReceivedReason } from "#runtime/failure/failure.ts";
 
 /** What a script can rely on. */
 export const exitCodes = {
@@ -39,18 +40,18 @@ export function toldFromError(error: unknown, url: string): Told {
     const message = `what answers at ${url} is no gateway of toolbus. Name the gateway's address with --url.`;
     return { message, exitCode: exitCodes.unreachable };
   }
-  const hint = hintOfCode(error.code);
+  const hint = hintOfReason(failureFromConnectError(error).reason);
   const message = hint === undefined ? error.rawMessage : `${error.rawMessage}\n${hint}`;
   return { message, exitCode: error.code === Code.InvalidArgument ? exitCodes.usage : exitCodes.failure };
 }
 
 const hintOfPort = "If a suite runs there already, use that one; otherwise choose another port with --port.";
 
-function hintOfCode(code: Code): string | undefined {
-  switch (code) {
-    case Code.Unauthenticated:
+function hintOfReason(reason: ReceivedReason): string | undefined {
+  switch (reason) {
+    case "CREDENTIALS_INVALID":
       return "Give a key with --api-key or TOOLBUS_API_KEY.";
-    case Code.Unimplemented:
+    case "METHOD_UNIMPLEMENTED":
       return "The suite at this address does not offer this yet.";
     default:
       return undefined;

@@ -1,4 +1,4 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { connectError } from "#runtime/failure/connect.ts";
 import { resumed } from "#runtime/rpc/resumed.ts";
 
 const patienceMs = 15_000;
@@ -15,7 +15,7 @@ export async function* resumedStream<T, P>(
   let place = start;
   async function* openAtPlace() {
     yield* open(place);
-    throw new ConnectError("the stream ended", Code.Unavailable);
+    throw connectError("unavailable", "the stream ended", { reason: "STREAM_ENDED" });
   }
   for await (const answer of resumed({ open: openAtPlace, patienceMs })) {
     yield answer;

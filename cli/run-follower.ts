@@ -1,6 +1,6 @@
-import { Code, ConnectError } from "@connectrpc/connect";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { connectError } from "#runtime/failure/connect.ts";
 import { resumed } from "#runtime/rpc/resumed.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Connection } from "./connection.ts";
@@ -33,7 +33,7 @@ export async function followRun(connection: Connection, runId: string, options: 
     } catch (error) {
       if (!hasEnded()) throw error;
     }
-    if (!hasEnded()) throw new ConnectError("the stream ended before the run", Code.Unavailable);
+    if (!hasEnded()) throw connectError("unavailable", "the stream ended before the run", { reason: "STREAM_ENDED" });
   }
 
   try {

@@ -16,7 +16,7 @@ import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuseLocally } from "#runtime/failure/local-failure.ts";
 
 /**
  * Which process serves which service of the contract: to move a service, change its line. Nothing else in the suite says
@@ -49,7 +49,7 @@ export function processOf(service: Pick<DescService, "typeName">): string {
   const { typeName } = service;
   return (
     processByTypeName.get(typeName) ??
-    refuse("invalid_argument", `${typeName} is not served by one process: name the one that is meant`)
+    refuseLocally("invalid_argument", `${typeName} is not served by one process: name the one that is meant`)
   );
 }
 

@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { Failure } from "#runtime/failure/failure.ts";
+import { LocalFailure } from "#runtime/failure/local-failure.ts";
 
 const servicesUrl = new URL("../../services/", import.meta.url);
 
@@ -15,7 +15,7 @@ export function listRooms(): string[] {
 /** The path of a service's main.ts. Throws `not_found` with the names that there are. */
 export function mainOfRoom(room: string): string {
   if (!listRooms().includes(room)) {
-    throw new Failure("not_found", `there is no service "${room}"; the services are ${listRooms().join(", ")}`);
+    throw new LocalFailure("not_found", `there is no service "${room}"; the services are ${listRooms().join(", ")}`);
   }
   return fileURLToPath(new URL(`${room}/main.ts`, servicesUrl));
 }

@@ -9,7 +9,8 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { Failure } from "#runtime/failure/failure.ts";
+import type { Failure } from "#runtime/failure/failure.ts";
+import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import type { ServiceMessage } from "#runtime/lifecycle/run-service.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -131,5 +132,5 @@ function textOfEnd(room: string, how: string, tail: string[]): string {
 }
 
 function endedBeforeReady(room: string, message: string): Failure {
-  return new Failure("unavailable", message, { reason: "SERVICE_NOT_STARTED", metadata: { service: room } });
+  return new LocalFailure("unavailable", message, { kind: "service_not_started", metadata: { service: room } });
 }

@@ -1,6 +1,6 @@
 import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { refuse } from "../failure/failure.ts";
+import { refuse, refuseField } from "../failure/failure.ts";
 
 // How files spell what the contract says otherwise:
 
@@ -15,7 +15,7 @@ import { contractJson } from "../file-form/spelling.ts";
  */
 export function agentFromFile(file: JsonObject, options: { ignoreUnknownFields?: boolean } = {}): Agent {
   const { $schema: _, mcp = {}, workers = [], sources = [], ...rest } = file;
-  if (!isObject(mcp)) return refuse("invalid_argument", "mcp: expected an object with servers");
+  if (!isObject(mcp)) return refuseField("mcp", "expected an object with servers");
   const servers = objectsOf(mcp.servers ?? [], "mcp.servers").map((config) => ({
     name: config.name ?? "",
     provider: "mcp",
@@ -32,7 +32,7 @@ export function agentFromFile(file: JsonObject, options: { ignoreUnknownFields?:
 
 function objectsOf(value: JsonValue, path: string): JsonObject[] {
   if (Array.isArray(value) && value.every(isObject)) return value;
-  return refuse("invalid_argument", `${path}: expected a list of objects`);
+  return refuse("invalid_argument", `${path}: expected a list of objects`, { reason: "INVALID_REQUEST" });
 }
 
 function isObject(value: JsonValue): value is JsonObject {

@@ -90,6 +90,6 @@ test("an append that no server answers in time is given up, and its failure says
   isDeaf = true;
   const subject = "toolbus.run.unanswered";
   const appending = appendFenced(far, { subject, expectedLastSequence: 0, payload: "mine", timeoutMs: 300 });
-  await expect(appending).rejects.toMatchObject({ code: "unavailable", reason: "APPEND_UNKNOWN" });
+  await expect(appending).rejects.toMatchObject({ code: "unavailable", reason: "OUTCOME_UNKNOWN" });
   isDeaf = false;
 });

@@ -208,7 +208,7 @@ function headersFrom(fields: Readonly<Record<string, string>> = {}) {
 
 function unknownOutcome(append: FencedAppend, cause: unknown): Failure {
   return new Failure("unavailable", `no server said whether the append to ${append.subject} was stored`, {
-    reason: "APPEND_UNKNOWN",
+    reason: "OUTCOME_UNKNOWN",
     cause,
   });
 }

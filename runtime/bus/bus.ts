@@ -2,7 +2,8 @@ import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManage
 import { type KV, Kvm } from "@nats-io/kv";
 import { type ObjectStore, Objm } from "@nats-io/obj";
 import { connect, errors, type NatsConnection, type Status } from "@nats-io/transport-node";
-import { Failure, messageFromUnknown } from "../failure/failure.ts";
+import { messageFromUnknown } from "../failure/failure.ts";
+import { LocalFailure } from "../failure/local-failure.ts";
 import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
 import { coalesceWrites } from "./coalesced-writes.ts";
@@ -115,8 +116,8 @@ function connectOnce(options: BusOptions): Promise<NatsConnection> {
 function refuseHopeless(error: unknown, url: string): void {
   const causes = [error, error instanceof Error ? error.cause : undefined];
   if (!causes.some((cause) => cause instanceof errors.AuthorizationError)) return;
-  throw new Failure("unauthenticated", `the NATS server at ${url} refuses the user or the password`, {
-    reason: "BUS_CREDENTIALS_REFUSED",
+  throw new LocalFailure("unauthenticated", `the NATS server at ${url} refuses the user or the password`, {
+    kind: "bus_credentials_refused",
     cause: error,
   });
 }
@@ -125,8 +126,8 @@ function refuseUnfit(connection: NatsConnection, url: string): void {
   const info = connection.info;
   refuseOldNatsServer(info?.version ?? "0.0.0", url);
   if (info?.jetstream === true || info?.cluster !== undefined) return; // in a cluster, another node may have it
-  throw new Failure("failed_precondition", `the NATS server at ${url} runs without JetStream: start it with -js`, {
-    reason: "JETSTREAM_DISABLED",
+  throw new LocalFailure("failed_precondition", `the NATS server at ${url} runs without JetStream: start it with -js`, {
+    kind: "jetstream_disabled",
   });
 }
 

@@ -1,5 +1,6 @@
 import { JetStreamApiError, type JetStreamManager, type StreamConfig } from "@nats-io/jetstream";
 import { Failure, messageFromUnknown } from "../failure/failure.ts";
+import { LocalFailure } from "../failure/local-failure.ts";
 import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
 import { configsFromDeclarations, type DeclaredConfig } from "./declared-config.ts";
@@ -81,8 +82,8 @@ function failureFromRefusal(name: string, what: string, error: unknown): unknown
   const advice = isFull
     ? "Give the server's JetStream more storage (max_file_store)."
     : "Somebody else has declared it otherwise: change or remove it by hand, or use another server.";
-  return new Failure("failed_precondition", `the store ${name} ${what}: ${error.message}. ${advice}`, {
-    reason: "DECLARATION_REFUSED",
+  return new LocalFailure("failed_precondition", `the store ${name} ${what}: ${error.message}. ${advice}`, {
+    kind: "declaration_refused",
     metadata: { store: name },
     cause: error,
   });

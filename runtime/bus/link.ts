@@ -59,7 +59,7 @@ export function openLink(connection: NatsConnection): Link {
   })();
   void connection.closed().then(() => {
     lose();
-    returned.reject(new Failure("unavailable", "the connection to NATS is closed", { reason: "BUS_CLOSED" }));
+    returned.reject(new Failure("unavailable", "the connection to NATS is closed", { reason: "BUS_UNAVAILABLE" }));
   });
 
   return {
@@ -86,13 +86,15 @@ function registered(listeners: Set<() => void>, listener: () => void): () => voi
   return () => void listeners.delete(listener);
 }
 
+class BusLost extends Failure {}
+
 function lost(): Failure {
-  return new Failure("unavailable", "the connection to NATS was lost", { reason: "BUS_DISCONNECTED" });
+  return new BusLost("unavailable", "the connection to NATS was lost", { reason: "BUS_UNAVAILABLE" });
 }
 
 /** Whether this is the reason of `down`: what was under way when the server was lost. */
 export function isLost(error: unknown): boolean {
-  return error instanceof Failure && error.reason === "BUS_DISCONNECTED";
+  return error instanceof BusLost;
 }
 
 export interface PersistOptions {
@@ -137,7 +139,7 @@ function givenUp(options: PersistOptions, cause: unknown): Failure {
     "unavailable",
     `${options.what}: no answer within ${options.timeoutMs} ms (${messageFromUnknown(cause)})`,
     {
-      reason: "BUS_NO_ANSWER",
+      reason: "BUS_UNAVAILABLE",
       cause,
     },
   );

@@ -72,7 +72,7 @@ export async function openOwnership<R extends AsyncDisposable, A = void>(
   async function acquire(key: string, argument: A, { signal }: WaitOptions = {}): Promise<Here<R> | There> {
     for (;;) {
       signal?.throwIfAborted();
-      if (isStopping) throw new Failure("unavailable", "this instance is stopping", { reason: "STOPPING" });
+      if (isStopping) throw new Failure("unavailable", "this instance is stopping", { reason: "INSTANCE_STOPPING" });
       await whenClaimed(claiming.running(key), signal);
       await unlessAborted(holdings.whenClosed(key), signal);
       const here = await holdings.here(key, signal);

@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from "node:path";
-import { Failure } from "../failure/failure.ts";
+import { LocalFailure } from "../failure/local-failure.ts";
 
 interface Fault {
   name: string;
@@ -79,7 +79,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): EnvironmentReader {
     fault,
     finish() {
       if (faults.length > 0)
-        throw new Failure("invalid_argument", messageFromFaults(faults), { reason: "CONFIGURATION" });
+        throw new LocalFailure("invalid_argument", messageFromFaults(faults), { kind: "configuration" });
     },
   };
 }

@@ -1,8 +1,10 @@
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { ErrorInfoSchema, Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import { connectErrorFromUnknown, failureFromConnectError } from "./connect.ts";
 import { Failure } from "./failure.ts";
+import { LocalFailure } from "./local-failure.ts";
 
 describe("the failure at the edge", () => {
   test("keeps code, message, reason and metadata there and back", () => {
@@ -28,6 +30,35 @@ describe("the failure at the edge", () => {
   test("an aborted wait is canceled, one that ran out of time is deadline_exceeded", () => {
     expect(connectErrorFromUnknown(AbortSignal.abort().reason).code).toBe(Code.Canceled);
     expect(connectErrorFromUnknown(new DOMException("x", "TimeoutError")).code).toBe(Code.DeadlineExceeded);
+  });
+
+  test("keeps the violations of fields there and back", () => {
+    const fieldViolations = [{ field: "input[0].text", message: "is empty" }];
+    const failure = new Failure("invalid_argument", "no", { reason: "INVALID_REQUEST", fieldViolations });
+    expect(failureFromConnectError(connectErrorFromUnknown(failure)).fieldViolations).toEqual(fieldViolations);
+  });
+
+  test("keeps a reason of a newer peer by its number, and passes it on", () => {
+    const value = { reason: 9_999 as Reason, metadata: { a: "b" } };
+    const newer = new ConnectError("x", Code.Aborted, undefined, [{ desc: ErrorInfoSchema, value }]);
+    const failure = failureFromConnectError(newer);
+    expect(failure).toMatchObject({ code: "aborted", reason: "9999", metadata: { a: "b" } });
+    const passed = connectErrorFromUnknown(new Failure(failure.code, failure.message, { reason: failure.reason }));
+    expect(passed.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: 9_999 }]);
+  });
+
+  test.each([
+    [AbortSignal.abort().reason, "CANCELED"],
+    [new DOMException("x", "TimeoutError"), "DEADLINE_EXCEEDED"],
+    [new Error("x"), "INTERNAL"],
+    [new LocalFailure("unavailable", "x", { kind: "of_ours" }), "INTERNAL"],
+    [new ConnectError("x", Code.Unimplemented), "METHOD_UNIMPLEMENTED"],
+    [new ConnectError("x", Code.DeadlineExceeded), "DEADLINE_EXCEEDED"],
+    [new ConnectError("x", Code.Unavailable), "SERVICE_UNAVAILABLE"],
+    [new ConnectError("x", Code.DataLoss), "UNSPECIFIED"],
+  ] as const)("gives every error its reason: %s is %s", (thrown, reason) => {
+    const told = connectErrorFromUnknown(connectErrorFromUnknown(thrown));
+    expect(told.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: Reason[reason] }]);
   });
 
   test("passes a ConnectError with the details of others", () => {

@@ -1,42 +1,65 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import type { Logger } from "pino";
-import { FailureInfoSchema } from "#gen/toolbus/failure/v1/failure_pb.ts";
+import { ErrorInfoSchema } from "#gen/toolbus/error/v1/error_pb.ts";
 import { codeFromFailureCode, failureCodeFromCode } from "./code.ts";
-import { Failure, type FailureOptions } from "./failure.ts";
+import { infoFromError, infoFromFailure, infoOf, nameFromReason } from "./error-info.ts";
+import { Failure, type FailureCode, type FailureOptions, type FieldViolation } from "./failure.ts";
 
 /**
  * What goes over the wire for whatever was thrown. A `Failure` and a `ConnectError` say what they say; an aborted wait is
  * `canceled`, one that ran out of time `deadline_exceeded`; anything else is "internal error", its cause kept for the log.
+ * All carry an `ErrorInfo`.
  */
 export function connectErrorFromUnknown(error: unknown): ConnectError {
-  if (error instanceof ConnectError) return error;
-  if (error instanceof Failure) return connectErrorFromFailure(error);
+  if (error instanceof ConnectError) return informed(error);
+  if (error instanceof Failure) return connectErrorFromFailure(error, error.cause ?? error);
   if (error instanceof Error && error.name === "AbortError") {
-    return new ConnectError("the call was canceled", Code.Canceled, undefined, undefined, error);
+    return connectError("canceled", "the call was canceled", { reason: "CANCELED", cause: error });
   }
   if (error instanceof Error && error.name === "TimeoutError") {
-    return new ConnectError("the call took too long", Code.DeadlineExceeded, undefined, undefined, error);
+    return connectError("deadline_exceeded", "the call took too long", { reason: "DEADLINE_EXCEEDED", cause: error });
   }
-  return new ConnectError("internal error", Code.Internal, undefined, undefined, error);
+  return connectError("internal", "internal error", { reason: "INTERNAL", cause: error });
 }
 
-function connectErrorFromFailure(failure: Failure): ConnectError {
-  const { code, message, reason, metadata, cause } = failure;
-  const details =
-    reason || metadata ? [{ desc: FailureInfoSchema, value: { reason: reason ?? "", metadata: metadata ?? {} } }] : [];
-  return new ConnectError(message, codeFromFailureCode(code), undefined, details, cause ?? failure);
+/** The error of the wire, for the edges that make it themselves. */
+export function connectError(code: FailureCode, message: string, options: FailureOptions): ConnectError {
+  return connectErrorFromFailure(new Failure(code, message, options), options.cause);
 }
 
-/** What the thinking gets to see of a call that failed: the other side's code, message, reason and metadata. */
+function connectErrorFromFailure(failure: Failure, cause: unknown): ConnectError {
+  const details = [{ desc: ErrorInfoSchema, value: infoFromFailure(failure) }];
+  return new ConnectError(failure.message, codeFromFailureCode(failure.code), undefined, details, cause);
+}
+
+function informed(error: ConnectError): ConnectError {
+  if (!infoOf(error)) error.details.push({ desc: ErrorInfoSchema, value: infoFromError(error) });
+  return error;
+}
+
+/** What the thinking gets to see of a call that failed: the other side's code, message, reason, metadata and field violations. */
 export function failureFromConnectError(error: unknown): Failure {
   if (error instanceof Failure) return error;
-  const connectError = connectErrorFromUnknown(error);
-  const [info] = connectError.findDetails(FailureInfoSchema);
-  const options: FailureOptions = { cause: error };
-  if (info?.reason) options.reason = info.reason;
-  if (info && Object.keys(info.metadata).length > 0) options.metadata = info.metadata;
-  return new Failure(failureCodeFromCode(connectError.code), connectError.rawMessage, options);
+  const { code, rawMessage, ...rest } = readError(connectErrorFromUnknown(error));
+  return new Failure(failureCodeFromCode(code), rawMessage, { ...rest, cause: error });
+}
+
+function readError(error: ConnectError) {
+  const { code, rawMessage } = error;
+  const info = infoOf(error) ?? infoFromError(error);
+  const fieldViolations: FieldViolation[] = info.fieldViolations.map(({ field, message, ruleId }) => ({
+    field,
+    message,
+    ...(ruleId !== "" && { ruleId }),
+  }));
+  return {
+    code,
+    rawMessage,
+    reason: nameFromReason(info.reason),
+    metadata: Object.keys(info.metadata).length > 0 ? info.metadata : undefined,
+    fieldViolations: fieldViolations.length > 0 ? fieldViolations : undefined,
+  };
 }
 
 /** Whether whoever was called could not be reached, fell silent or stops: another one may answer, or the same one later. */

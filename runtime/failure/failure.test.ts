@@ -4,11 +4,11 @@ import { Failure, messageFromUnknown, refuse } from "./failure.ts";
 test("refuse throws a failure that keeps code, reason, metadata and cause", () => {
   const cause = new Error("disk");
   try {
-    refuse("not_found", "no such tool", { reason: "TOOL_UNKNOWN", metadata: { tool: "x" }, cause });
+    refuse("not_found", "no such tool", { reason: "TOOL_NOT_FOUND", metadata: { tool: "x" }, cause });
     expect.unreachable();
   } catch (error) {
     expect(error).toBeInstanceOf(Failure);
-    expect(error).toMatchObject({ code: "not_found", reason: "TOOL_UNKNOWN", metadata: { tool: "x" }, cause });
+    expect(error).toMatchObject({ code: "not_found", reason: "TOOL_NOT_FOUND", metadata: { tool: "x" }, cause });
   }
 });
 

@@ -1,3 +1,5 @@
+import type { Reason } from "#gen/toolbus/error/v1/error_pb.ts";
+
 /** What went wrong, in the sixteen words that every protocol at the edge can say. */
 export type FailureCode =
   | "invalid_argument"
@@ -17,10 +19,26 @@ export type FailureCode =
   | "out_of_range"
   | "data_loss";
 
-export interface FailureOptions {
-  /** A machine-readable reason in UPPER_SNAKE, for callers that tell cases of one code apart. */
-  reason?: string | undefined;
-  metadata?: Record<string, string> | undefined;
+/** A value of the contract's `Reason`, by its name without the prefix. */
+export type ReasonName = Exclude<keyof typeof Reason, "UNSPECIFIED">;
+
+/** What a peer may say: it may be newer and have more reasons, which are kept by their number, or have given none. */
+export type ReceivedReason = keyof typeof Reason | `${number}`;
+
+/** One fault of one field of the request. */
+export interface FieldViolation {
+  /** The field's path, as the contract spells it. */
+  field: string;
+  message: string;
+  /** The rule of the contract that is broken; without one where no rule of the schema says it. */
+  ruleId?: string;
+}
+
+export interface FailureOptions<R extends ReceivedReason = ReasonName> {
+  /** What the caller tells cases of one code apart by; the contract says of each what to do next. */
+  reason: R;
+  metadata?: Readonly<Record<string, string>> | undefined;
+  fieldViolations?: readonly FieldViolation[] | undefined;
   /** For the log only; never leaves the process. */
   cause?: unknown;
 }
@@ -28,21 +46,29 @@ export interface FailureOptions {
 /** What the thinking throws. Its message is written for the caller; it reaches the wire as it is. */
 export class Failure extends Error {
   readonly code: FailureCode;
-  readonly reason?: string;
-  readonly metadata?: Record<string, string>;
+  readonly reason: ReceivedReason;
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly fieldViolations?: readonly FieldViolation[];
 
-  constructor(code: FailureCode, message: string, options: FailureOptions = {}) {
+  constructor(code: FailureCode, message: string, options: FailureOptions<ReceivedReason>) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "Failure";
     this.code = code;
-    if (options.reason !== undefined) this.reason = options.reason;
+    this.reason = options.reason;
     if (options.metadata !== undefined) this.metadata = options.metadata;
+    if (options.fieldViolations !== undefined) this.fieldViolations = options.fieldViolations;
   }
 }
 
 /** Throws a `Failure`; reads well where an expression refuses: `found ?? refuse("not_found", …)`. */
-export function refuse(code: FailureCode, message: string, options?: FailureOptions): never {
+export function refuse(code: FailureCode, message: string, options: FailureOptions): never {
   throw new Failure(code, message, options);
+}
+
+/** Throws the `Failure` for a request of which one field is at fault. */
+export function refuseField(field: string, message: string, cause?: unknown): never {
+  const fieldViolations = [{ field, message }];
+  throw new Failure("invalid_argument", `${field}: ${message}`, { reason: "INVALID_REQUEST", fieldViolations, cause });
 }
 
 /** The message of whatever was thrown, for logs and for messages that name a cause. */

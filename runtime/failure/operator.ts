@@ -8,5 +8,5 @@ import type { Asker } from "./session-owner.ts";
 export function requireOperator(deed: string, asker: Asker, operators: ReadonlySet<string>): void {
   if (asker === undefined || operators.has(asker)) return;
   const advice = `ask an operator, or name ${JSON.stringify(asker)} in TOOLBUS_OPERATORS`;
-  refuse("permission_denied", `${deed} is for operators: ${advice}`, { reason: "NOT_OPERATOR" });
+  refuse("permission_denied", `${deed} is for operators: ${advice}`, { reason: "PRINCIPAL_NOT_OPERATOR" });
 }

@@ -124,7 +124,7 @@ describe("a child process", () => {
     await child.write("\n");
     await writing;
     await child.close();
-    await expect(child.write("more")).rejects.toMatchObject({ code: "unavailable", reason: "CHILD_INPUT_CLOSED" });
+    await expect(child.write("more")).rejects.toMatchObject({ code: "unavailable", kind: "child_input_closed" });
 
     const sleeper = await openShell("sleep 600");
     const refused = expect(sleeper.write(big)).rejects.toMatchObject({ code: "unavailable" });

@@ -15,7 +15,8 @@ await runService({
     return config;
   },
   async openService({ behaviour }, { logger, signal }) {
-    if (behaviour === "fails-to-open") throw new Failure("unavailable", "no bus at nats://127.0.0.1:1");
+    if (behaviour === "fails-to-open")
+      throw new Failure("unavailable", "no bus at nats://127.0.0.1:1", { reason: "BUS_UNAVAILABLE" });
     if (behaviour === "opens-for-ever") {
       logger.info("opening");
       await delay(600_000, signal);

@@ -45,7 +45,7 @@ function openEcho(
 
 describe("failures", () => {
   test("of a unary call and in the middle of a stream reach the caller with code, reason and metadata", async () => {
-    const failure = new Failure("not_found", "no such tool", { reason: "TOOL_UNKNOWN", metadata: { tool: "x" } });
+    const failure = new Failure("not_found", "no such tool", { reason: "TOOL_NOT_FOUND", metadata: { tool: "x" } });
     const client = openEcho({
       unary() {
         throw failure;
@@ -55,7 +55,7 @@ describe("failures", () => {
         throw failure;
       },
     });
-    const expected = { code: "not_found", message: "no such tool", reason: "TOOL_UNKNOWN", metadata: { tool: "x" } };
+    const expected = { code: "not_found", message: "no such tool", reason: "TOOL_NOT_FOUND", metadata: { tool: "x" } };
     const unary = await client.unary(bytes("")).catch(failureFromConnectError);
     expect(unary).toMatchObject(expected);
     const stream = client.serverStream(bytes("first"))[Symbol.asyncIterator]();
@@ -97,6 +97,10 @@ describe("validation", () => {
     const error = await openRuns(true).getRun({ runId: "no spaces, please" }).catch(ConnectError.from);
     expect(error).toMatchObject({ code: Code.InvalidArgument });
     expect((error as ConnectError).rawMessage).toContain("run_id");
+    expect(failureFromConnectError(error)).toMatchObject({
+      reason: "INVALID_REQUEST",
+      fieldViolations: [{ field: "run_id", ruleId: "string.pattern" }],
+    });
     await openRuns(true).getRun({ runId: "fine" });
   });
 
@@ -174,7 +178,7 @@ describe("the trace", () => {
         {
           async *serverStream() {
             yield bytes("x");
-            throw new Failure("unavailable", "gone");
+            throw new Failure("unavailable", "gone", { reason: "SERVICE_UNAVAILABLE" });
           },
         },
         { telemetry: room, client: clientInterceptors({ telemetry: door }) },
@@ -214,7 +218,7 @@ describe("metrics", () => {
     const client = openEcho(
       {
         unary() {
-          throw new Failure("not_found", "x");
+          throw new Failure("not_found", "x", { reason: "RUN_NOT_FOUND" });
         },
         async *serverStream(request) {
           yield request;

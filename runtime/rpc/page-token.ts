@@ -17,6 +17,7 @@ export function placeFromToken(list: ListName, token: string): string {
   if (place !== "" && token === `${encoded}.${seal}` && seal === sealOf(list, place)) return place;
   return refuse("invalid_argument", "page_token: comes from no previous answer of this list with these filters", {
     reason: "PAGE_TOKEN_INVALID",
+    fieldViolations: [{ field: "page_token", message: "comes from no previous answer" }],
   });
 }
 

@@ -63,5 +63,5 @@ export function createAnswers(parts: AnswersParts): Answers {
 }
 
 export function refuseResolved(requestId: string): never {
-  return refuse("not_found", `request ${requestId} not found or already resolved`, { reason: "REQUEST_NOT_FOUND" });
+  return refuse("not_found", `request ${requestId} not found or already resolved`, { reason: "CALL_NOT_FOUND" });
 }

@@ -101,8 +101,10 @@ function createAttachment(sessionId: string): Attachment {
     ended: ended.promise,
     emit(request) {
       const { requestId } = request;
-      if (carried.has(requestId)) refuse("aborted", `request ${requestId} is on its way by another instance`);
-      if (carried.size >= mostRequests) refuse("resource_exhausted", `the caller has ${mostRequests} requests open`);
+      if (carried.has(requestId))
+        refuse("aborted", `request ${requestId} is on its way by another instance`, { reason: "CALL_IN_PROGRESS" });
+      if (carried.size >= mostRequests)
+        refuse("resource_exhausted", `the caller has ${mostRequests} requests open`, { reason: "CALLER_BUSY" });
       carried.add(requestId);
       tell({ case: "request", value: request });
       return {

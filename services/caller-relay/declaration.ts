@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { CallerDeclaration, CallerTool } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
 import { faultOfSchema } from "./schema.ts";
 
 /** Tools that every agent has and that nothing may shadow. */
@@ -20,24 +20,32 @@ export function prefixedName(declaration: CallerDeclaration, tool: CallerTool): 
 /** The names that the agent sees. Refuses the whole declaration when one tool cannot be offered; says both its names. */
 export function namesFromDeclaration(declaration: CallerDeclaration): string[] {
   const toolsByName = new Map<string, CallerTool>();
-  for (const tool of declaration.tools) {
+  for (const [index, tool] of declaration.tools.entries()) {
+    const place = `declaration.tools[${index}]`;
     const name = prefixedName(declaration, tool);
     const both = `caller tool "${tool.name}", which the agent would see as "${name}",`;
     if (!callableName.test(name)) {
-      refuseTool("NAME_INVALID", `${both} is not named by 1 to 64 letters, digits, _ or -`);
+      refuseTool("INVALID_REQUEST", `${place}.name`, `${both} is not named by 1 to 64 letters, digits, _ or -`);
     }
-    if (builtInNames.has(name)) refuseTool("NAME_TAKEN", `${both} collides with the built-in tool "${name}"`);
+    if (builtInNames.has(name))
+      refuseTool("TOOL_NAME_TAKEN", `${place}.name`, `${both} collides with the built-in tool "${name}"`);
     const other = toolsByName.get(name);
-    if (other) refuseTool("NAME_TAKEN", `${both} collides with "${other.name}" of the same declaration`);
+    if (other)
+      refuseTool("TOOL_NAME_TAKEN", `${place}.name`, `${both} collides with "${other.name}" of the same declaration`);
     const fault = faultOfSchema(tool.inputSchemaJson);
-    if (fault !== undefined) refuseTool("SCHEMA_INVALID", `${both} has an input schema that cannot be used: ${fault}`);
+    if (fault !== undefined)
+      refuseTool(
+        "INVALID_REQUEST",
+        `${place}.input_schema_json`,
+        `${both} has an input schema that cannot be used: ${fault}`,
+      );
     toolsByName.set(name, tool);
   }
   return [...toolsByName.keys()];
 }
 
-function refuseTool(reason: string, message: string): never {
-  return refuse("invalid_argument", message, { reason });
+function refuseTool(reason: ReasonName, field: string, message: string): never {
+  return refuse("invalid_argument", message, { reason, fieldViolations: [{ field, message }] });
 }
 
 export function toolsFromDeclaration(declaration: CallerDeclaration, defaultTimeoutMs: number): Tool[] {

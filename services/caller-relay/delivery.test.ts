@@ -224,7 +224,7 @@ describe("a call that is held", () => {
 
   test.each([
     [new ConnectError("too long", Code.DeadlineExceeded), "deadline"],
-    [new Failure("deadline_exceeded", "too long"), "deadline"],
+    [new Failure("deadline_exceeded", "too long", { reason: "DEADLINE_EXCEEDED" }), "deadline"],
     [new ConnectError("gone", Code.Canceled), "cancelled"],
     [new Error("gone"), "cancelled"],
   ])("LOOP-15 what ended as %s is told as %j", (why, reason) => {

@@ -124,7 +124,9 @@ async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, sign
   }
 }
 
-const timeIsOver = new Failure("deadline_exceeded", "the time of whoever made the call is over");
+const timeIsOver = new Failure("deadline_exceeded", "the time of whoever made the call is over", {
+  reason: "DEADLINE_EXCEEDED",
+});
 
 /** From here on an answer is late, or comes to nobody when the run has no time left; false when one was quicker. */
 function expire(

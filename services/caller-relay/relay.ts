@@ -3,7 +3,7 @@ import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type CallerDeclaration, CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { ExecuteToolRequest } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Calls } from "./calls.ts";
 import { findTool } from "./declaration.ts";
@@ -42,7 +42,7 @@ export interface Relay {
 export function createRelay(parts: RelayParts): Relay {
   const { calls, holders, instance, declarations } = parts;
   const keyOf = (request: ExecuteToolRequest) => keyOfRequest(sessionOf(request), request.callId);
-  const nothingHere = async () => refuse("not_found", "the call is not held here");
+  const nothingHere = async () => refuse("not_found", "the call is not held here", { reason: "CALL_NOT_FOUND" });
 
   return {
     async call(request, signal) {
@@ -62,9 +62,7 @@ export function createRelay(parts: RelayParts): Relay {
 }
 
 function sessionOf(request: ExecuteToolRequest): string {
-  return (
-    request.scope?.sessionId || refuse("invalid_argument", "scope.session_id: a caller's tools belong to a session")
-  );
+  return request.scope?.sessionId || refuseField("scope.session_id", "a caller's tools belong to a session");
 }
 
 /** How much earlier than the tool's own time a deadline may be and still be the same for who reads it. */
@@ -77,7 +75,10 @@ export function heldCall(
 ): HeldCall {
   const sessionId = sessionOf(request);
   const tool = declaration && findTool(declaration, request.tool);
-  if (!tool) refuse("not_found", `the caller of session ${sessionId} declares no tool "${request.tool}"`);
+  if (!tool)
+    refuse("not_found", `the caller of session ${sessionId} declares no tool "${request.tool}"`, {
+      reason: "TOOL_NOT_FOUND",
+    });
   const now = clock.now();
   const givenMs = tool.timeoutMs || defaultTimeoutMs;
   const leftMs = request.deadline ? timestampMs(request.deadline) - now : givenMs;

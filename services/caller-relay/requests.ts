@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuseField } from "#runtime/failure/failure.ts";
 
 export interface CallerAnswer {
   /** JSON text; empty means null. */
@@ -75,6 +75,6 @@ export function refuseUnreadable({ resultJson, error }: CallerAnswer): void {
   try {
     JSON.parse(resultJson);
   } catch (cause) {
-    refuse("invalid_argument", "result_json: is no JSON text", { cause });
+    refuseField("result_json", "is no JSON text", cause);
   }
 }

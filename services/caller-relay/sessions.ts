@@ -43,7 +43,8 @@ export function createSessions({ readSession, onStranger }: SessionsOptions): Se
     async requireOpen(sessionId, principal) {
       const session = await read(sessionId);
       refuseStranger(sessionId, session.principal, principal);
-      if (session.state === SessionState.CLOSED) refuse("failed_precondition", `session ${sessionId} is closed`);
+      if (session.state === SessionState.CLOSED)
+        refuse("failed_precondition", `session ${sessionId} is closed`, { reason: "SESSION_CLOSED" });
     },
   };
 }

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { Code, ConnectError, createContextKey, type Interceptor } from "@connectrpc/connect";
+import { createContextKey, type Interceptor } from "@connectrpc/connect";
+import { connectError } from "#runtime/failure/connect.ts";
 
 /** A key and the principal that it stands for. */
 export interface ApiKey {
@@ -40,7 +41,7 @@ export function createAuthenticationInterceptor(authenticate: Authenticate): Int
     const principal = authenticate(request.header);
     if (principal === undefined && !openServices.has(request.service.typeName)) {
       const text = "this gateway wants a key: send it as `Authorization: Bearer KEY` or `X-Api-Key: KEY`";
-      throw new ConnectError(text, Code.Unauthenticated);
+      throw connectError("unauthenticated", text, { reason: "CREDENTIALS_INVALID" });
     }
     request.contextValues.set(principalKey, principal ?? "anonymous");
     return next(request);

@@ -6,7 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ServerReflection } from "#gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "#gen/health/v1/health_pb.ts";
 import { AgentService, ListAgentsResponseSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { infoOf } from "#runtime/failure/error-info.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus } from "../../test/harness/bus.ts";
@@ -126,6 +128,8 @@ describe("BUS-3 from outside, on one port", () => {
   it.each(names)("%s is told which field of a bad request is at fault", async (name) => {
     const error = await agentsBy(name).getAgent({ name: "no such!" }).catch(ConnectError.from);
     expect(error).toMatchObject({ code: Code.InvalidArgument, rawMessage: expect.stringContaining("name") });
+    const fieldViolations = [{ field: "name", ruleId: "string.pattern", message: expect.stringContaining("match") }];
+    expect(infoOf(error as ConnectError)).toMatchObject({ reason: Reason.INVALID_REQUEST, fieldViolations });
   });
 
   it.each(names)("%s is told of a method that a service lacks", async (name) => {
@@ -155,6 +159,7 @@ describe("keys", () => {
     const client = createClient(AgentService, createConnectTransport({ baseUrl: url, httpVersion: "2" }));
     const error = await client.listAgents({}).catch(ConnectError.from);
     expect(error).toMatchObject({ code: Code.Unauthenticated, rawMessage: expect.stringContaining("Authorization") });
+    expect(infoOf(error as ConnectError)).toMatchObject({ reason: Reason.CREDENTIALS_INVALID });
   });
 
   it("without keys the gateway refuses to listen beyond this machine", () => {

@@ -29,7 +29,8 @@ export function createHealth({ services, processOf, isServing, intervalMs }: Hea
 
   return {
     async check(service, signal) {
-      if (service !== "" && !names.has(service)) refuse("not_found", `there is no service "${service}"`);
+      if (service !== "" && !names.has(service))
+        refuse("not_found", `there is no service "${service}"`, { reason: "SERVICE_NOT_FOUND" });
       return look(service, signal);
     },
     async list(signal) {

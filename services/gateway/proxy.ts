@@ -7,6 +7,8 @@ import type {
   MessageShape,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext, type ServiceImpl, type Transport } from "@connectrpc/connect";
+import { connectError } from "#runtime/failure/connect.ts";
+import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
 import { forwardedHeaders, passHeaders } from "./headers.ts";
 import { placeOf, resuming } from "./resuming.ts";
 
@@ -37,7 +39,7 @@ function proxyMethod(method: DescMethod, transport: Transport, stopping: AbortSi
     case "client_streaming":
       return async (requests: Messages, context: HandlerContext) => {
         for await (const message of stream(method as DescMethodStreaming, transport, requests, context)) return message;
-        throw new ConnectError("the service ended the call without an answer", Code.Internal);
+        throw connectError("internal", "the service ended the call without an answer", { reason: "OUTCOME_UNKNOWN" });
       };
     case "bidi_streaming":
       return (requests: Messages, context: HandlerContext) =>
@@ -101,7 +103,11 @@ async function* answers(
 
 /** Connect drops the metadata of an error that came over a wire when it is thrown on; here it belongs to the answer. */
 function passedOn(error: unknown): unknown {
-  if (!(error instanceof ConnectError) || !error.isWireError) return error;
+  if (!(error instanceof ConnectError)) return error;
+  if (error.code === Code.Unavailable && deliveryOf(error) === "NOT_SENT") {
+    return connectError("unavailable", error.rawMessage, { reason: "CALL_NOT_STARTED", cause: error });
+  }
+  if (!error.isWireError) return error;
   const metadata = new Headers();
   passHeaders(error.metadata, metadata);
   const passed = new ConnectError(error.rawMessage, error.code, metadata, undefined, error);

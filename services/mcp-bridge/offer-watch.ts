@@ -122,7 +122,7 @@ async function followSource(
       if (outcome === "released") return;
       if (asker.hops > 0) {
         // Whoever forwarded this watch looks for the owner again, or the watch would go from owner to owner.
-        end(new Failure("unavailable", `${source.name} has another owner`, { reason: "OWNER_MOVED" }));
+        end(new Failure("unavailable", `${source.name} has another owner`, { reason: "OWNER_CHANGED" }));
         return;
       }
     } catch (error) {

@@ -66,7 +66,13 @@ export class Provider {
   }
 
   async *callTool(request: ExecuteToolRequest, asker: Asker): AsyncGenerator<ExecuteToolResponse> {
-    const { source = refuse("invalid_argument", "a tool of an MCP server is called with its source"), scope } = request;
+    const {
+      source = refuse("invalid_argument", "a tool of an MCP server is called with its source", {
+        reason: "INVALID_REQUEST",
+        fieldViolations: [{ field: "source", message: "is required" }],
+      }),
+      scope,
+    } = request;
     const server = serverOfSource(source, this.#parts.applied);
     const call = this.#callFrom(request, asker);
     const forwarded = { ...request, source: forwardedSource(server) };
@@ -89,7 +95,7 @@ export class Provider {
   /** Another instance, on behalf of who asks. Throws `unavailable` when the question has gone round too often. */
   peerAt(instance: string, { hops }: Asker): Peer {
     if (hops >= MAX_HOPS) {
-      refuse("unavailable", "the owner of the connection keeps changing", { reason: "OWNER_UNSETTLED" });
+      refuse("unavailable", "the owner of the connection keeps changing", { reason: "OWNER_CHANGED" });
     }
     return this.#parts.peerOf(instance, hops + 1);
   }

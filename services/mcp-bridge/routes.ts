@@ -2,7 +2,7 @@ import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import type { McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { McpServerService, type StoredServer } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/page.ts";
@@ -52,7 +52,7 @@ export function createRoutes(parts: Routes) {
     router.service(McpServerService, {
       async applyServer({ server, ...conditions }, { requestHeader, signal }) {
         requireOperator("to apply an MCP server", askerOf({ requestHeader }), operators);
-        const given = server ?? refuse("invalid_argument", "server is missing");
+        const given = server ?? refuseField("server", "is required");
         return { server: await applied.apply(validServer(given), { ...conditions, signal }) };
       },
       async getServer({ name }, { signal }) {
@@ -91,7 +91,7 @@ function hopOf({ requestHeader, signal }: HandlerContext): Asker {
 }
 
 function refuseMissing(name: string): never {
-  return refuse("not_found", `there is no MCP server ${name}`, { reason: "SERVER_NOT_FOUND", metadata: { name } });
+  return refuse("not_found", `there is no MCP server ${name}`, { reason: "MCP_SERVER_NOT_FOUND", metadata: { name } });
 }
 
 /** Connections with their places in the list; those that are alike in all that orders it are told apart by their number. */

@@ -22,7 +22,7 @@ function resolve(value: string, secrets: ReadonlyMap<string, string>): string {
     return (
       secrets.get(name) ??
       refuse("failed_precondition", `the secret ${name} is not known here: set TOOLBUS_SECRET_${name}`, {
-        reason: "SECRET_MISSING",
+        reason: "SECRET_NOT_FOUND",
         metadata: { secret: name },
       })
     );

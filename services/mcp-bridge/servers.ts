@@ -38,7 +38,7 @@ export function serverOfSource(source: Pick<Source, "name" | "config">, applied:
       "not_found",
       `there is no MCP server ${source.name}: its source says neither url nor command, and none was applied`,
       {
-        reason: "SERVER_NOT_FOUND",
+        reason: "MCP_SERVER_NOT_FOUND",
       },
     )
   );

@@ -3,7 +3,8 @@ import { pathToFileURL } from "node:url";
 import { openAuditTrail } from "#runtime/audit/trail.ts";
 import { instanceService, openOwnership } from "#runtime/bus/ownership.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
-import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
@@ -85,7 +86,8 @@ async function loadTransports(specifiers: readonly string[]): Promise<TransportM
         isPath ? pathToFileURL(resolve(specifier)).href : specifier
       );
       return (
-        module.transport ?? refuse("invalid_argument", `${specifier} exports no transport`, { reason: "CONFIGURATION" })
+        module.transport ??
+        refuseLocally("invalid_argument", `${specifier} exports no transport`, { kind: "configuration" })
       );
     }),
   );

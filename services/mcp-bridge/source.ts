@@ -1,10 +1,11 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { violationsFrom } from "#runtime/failure/error-info.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 
 const validator = createValidator();
-const reason = "SERVER_INVALID";
+const reason = "INVALID_REQUEST";
 
 /** The server that a source's configuration describes: the JSON form of `McpServer`, whose name is the source's. */
 export function parseServer(sourceName: string, config: JsonObject): McpServer {
@@ -30,10 +31,16 @@ export function validServer(server: McpServer): McpServer {
     const faults = violations?.map((fault) => `${fault.field.map(fieldName).join(".")}: ${fault.message}`) ?? [
       "invalid",
     ];
-    refuse("invalid_argument", `the MCP server ${server.name} is refused: ${faults.join("; ")}`, { reason });
+    refuse("invalid_argument", `the MCP server ${server.name} is refused: ${faults.join("; ")}`, {
+      reason,
+      fieldViolations: violationsFrom({ violations: violations ?? [] }),
+    });
   }
   if ((server.url === "") === (server.command === "")) {
-    refuse("invalid_argument", `the MCP server ${server.name} needs either a url or a command`, { reason });
+    refuse("invalid_argument", `the MCP server ${server.name} needs either a url or a command`, {
+      reason,
+      fieldViolations: [{ field: "url", message: "either this or command is needed" }],
+    });
   }
   return server;
 }

@@ -27,7 +27,7 @@ describe("a server over stdio that does not start as it should", () => {
     expect(connection.offer().status.reason).toMatch(/exited with 7: no configuration found/);
     await expect(callThrough(connection, "echo")).rejects.toMatchObject({
       code: "unavailable",
-      reason: "SERVER_UNAVAILABLE",
+      reason: "MCP_SERVER_UNAVAILABLE",
     });
   });
 

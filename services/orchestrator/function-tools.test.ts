@@ -93,7 +93,7 @@ describe("tools of a run's client", () => {
     "LOOP-5 TOOL-1 with a schema that is %s are refused when the run is created, with the path",
     async (_, bad, words) => {
       const failure = await failureOf(start("echo", [weather, { name: "other", ...bad }]));
-      expect(failure).toMatchObject({ code: "invalid_argument", reason: "TOOL_OPTIONS" });
+      expect(failure).toMatchObject({ code: "invalid_argument", reason: "INVALID_REQUEST" });
       expect(failure.message).toContain("options.function_tools");
       expect(failure.message).toContain(words);
     },
@@ -130,7 +130,7 @@ describe("tools of a run's client", () => {
     const runId = await start("both", [weather]);
     await comesTo(runId, RunState.REQUIRES_ACTION);
     const failure = await failureOf(submit(runId, { a: { degrees: "mild" }, b: 7 }));
-    expect(failure).toMatchObject({ code: "invalid_argument", reason: "OUTPUT_UNFIT" });
+    expect(failure).toMatchObject({ code: "invalid_argument", reason: "RESULT_INVALID" });
     expect(failure.metadata).toEqual({ call_id: "a", call_ids: "a b" });
     expect(failure.message).toBe(
       "the output of call a is refused: result.degrees: must be number; the output of call b is refused: result: must be object",

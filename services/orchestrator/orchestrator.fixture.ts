@@ -121,14 +121,15 @@ async function serveRouter(
       });
       connect.service(SessionService, {
         createSession({ agent, sessionId }) {
-          if (agent === "missing") refuse("not_found", "there is no agent missing");
+          if (agent === "missing") refuse("not_found", "there is no agent missing", { reason: "AGENT_NOT_FOUND" });
           lastSession += 1;
           const id = sessionId || `${agent}-${lastSession}`;
           agentBySession.set(id, agent);
           return { session: sessionOf(id) };
         },
         getSession({ sessionId }) {
-          if (sessionId.startsWith("missing")) refuse("not_found", `there is no session ${sessionId}`);
+          if (sessionId.startsWith("missing"))
+            refuse("not_found", `there is no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" });
           return { session: sessionOf(sessionId) };
         },
       });

@@ -145,7 +145,7 @@ export async function openOrchestrator(
   const sweep = { retention: createStreamRetention(bus), queues, log, clock, logger, keptMs: config.retentionMs };
   stack.use(openBackground((signal) => keepSweeping(sweep, signal)));
   stack.defer(() =>
-    stopping.abort(new Failure("unavailable", "this orchestrator stops: watch again", { reason: "STOPPING" })),
+    stopping.abort(new Failure("unavailable", "this orchestrator stops: watch again", { reason: "INSTANCE_STOPPING" })),
   );
   const working = runWakeLoop({ queue: wakes, slots: config.slots, work: worker.work, clock, logger }, handover.signal);
   stack.defer(() => drain(working, { handover, abandon, drainMs: config.drainMs }));

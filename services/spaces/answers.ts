@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type Member, type SpaceMessage, ToolMessageSchema, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { Membership } from "./membership.ts";
 import type { Messages } from "./messages.ts";
 import { isFinal, toolOf, wordOf } from "./tool-message.ts";
@@ -38,13 +38,15 @@ export function createAnswers({ messages, membership, submit }: AnswersParts): A
       const { state: status } = toolOf(shown);
       if (isFinal(status)) refuseAnswered(answer.callId);
       if (status !== ToolMessageState.REQUIRES_ACTION) {
-        refuse("failed_precondition", `call ${answer.callId} waits for nobody: it is ${wordOf(status)}`);
+        refuse("failed_precondition", `call ${answer.callId} waits for nobody: it is ${wordOf(status)}`, {
+          reason: "CALL_NOT_AWAITED",
+        });
       }
       refuseNonJson(answer);
       await membership.join(spaceId, by);
       const { callId, resultJson, error } = answer;
       const result = (await submit({ callId, resultJson, error })) ?? resultFrom(answer);
-      const author = shown.author ?? refuse("internal", `message ${shown.id} has no author`);
+      const author = shown.author ?? refuse("internal", `message ${shown.id} has no author`, { reason: "RECORD_LOST" });
       const tool = create(ToolMessageSchema, {
         callId: answer.callId,
         state: result.isError ? ToolMessageState.ERROR : ToolMessageState.COMPLETE,
@@ -65,14 +67,14 @@ function refuseNonJson({ resultJson, error }: Answer): void {
   try {
     JSON.parse(resultJson);
   } catch (cause) {
-    refuse("invalid_argument", "result_json: is no JSON text", { cause });
+    refuseField("result_json", "is no JSON text", cause);
   }
 }
 
 function refuseUnknown(spaceId: string, callId: string): never {
-  return refuse("not_found", `space "${spaceId}" shows no call ${callId}`, { reason: "TOOL_CALL_NOT_FOUND" });
+  return refuse("not_found", `space "${spaceId}" shows no call ${callId}`, { reason: "CALL_NOT_FOUND" });
 }
 
 function refuseAnswered(callId: string): never {
-  return refuse("failed_precondition", `call ${callId} has its answer`, { reason: "TOOL_CALL_RESOLVED" });
+  return refuse("failed_precondition", `call ${callId} has its answer`, { reason: "CALL_ALREADY_RESOLVED" });
 }

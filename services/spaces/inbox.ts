@@ -1,7 +1,7 @@
 import { clone } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { textOfEvent } from "./inbox-text.ts";
 import { isSameOwner, type Owner } from "./owner.ts";
@@ -86,7 +86,9 @@ export function createInbox({ store, clock, wake }: InboxParts): Inbox {
     const events = await store.read(sessionId);
     const oldest =
       events.find(({ event }) => event.case === "message") ??
-      refuse("resource_exhausted", `${events.length} results and plans wait for the agents of the session`);
+      refuse("resource_exhausted", `${events.length} results and plans wait for the agents of the session`, {
+        reason: "INBOX_FULL",
+      });
     await store.markSeen(oldest, oldest.eventId); // I1
     await store.remove(oldest);
   }
@@ -121,9 +123,9 @@ function isSame(one: InboxEvent, other: InboxEvent): boolean {
 const token = /^[a-zA-Z0-9_-]{1,64}$/;
 
 function addressed(given: InboxEvent, clock: Clock): InboxEvent {
-  if (!token.test(given.sessionId)) refuse("invalid_argument", "event.session_id: names no session");
-  if (!token.test(given.agent)) refuse("invalid_argument", "event.agent: names no agent");
-  if (given.event.case === undefined) refuse("invalid_argument", "event.event: is not set");
+  if (!token.test(given.sessionId)) refuseField("event.session_id", "names no session");
+  if (!token.test(given.agent)) refuseField("event.agent", "names no agent");
+  if (given.event.case === undefined) refuseField("event.event", "is not set");
   const event = clone(InboxEventSchema, given);
   event.createTime ??= timestampFromMs(clock.now());
   event.text = "";

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Member, MemberKind, MemberSchema, type Space } from "#gen/toolbus/space/v1/space_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuseField } from "#runtime/failure/failure.ts";
 import type { Owner } from "./owner.ts";
 
 export function agentMember({ sessionId, agent }: Owner): Member {
@@ -17,7 +17,7 @@ const reservedNames = new Set(["tool result", "plan"]);
 
 export function personMember(principal: string, name: string): Member {
   if (reservedNames.has(name.trim().toLowerCase())) {
-    refuse("invalid_argument", `author_name: "${name}" is no name for a person`);
+    refuseField("author_name", `"${name}" is no name for a person`);
   }
   return create(MemberSchema, { id: principal, name: name || principal, kind: MemberKind.PERSON });
 }

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type MemoryRecord, MemoryRecordSchema } from "#gen/toolbus/internal/space/v1/memory_pb.ts";
 import { type MemoryEntry, MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { keyOf, type Owner } from "./owner.ts";
 import type { Table } from "./table.ts";
 
@@ -57,7 +57,9 @@ function merged(current: readonly MemoryEntry[], given: readonly MemoryEntry[]):
   const byKey = new Map(current.map((entry) => [nameOf(entry), entry]));
   for (const entry of given) byKey.set(nameOf(entry), replacement(byKey.get(nameOf(entry)), entry));
   if (byKey.size > mostEntries) {
-    refuse("resource_exhausted", `an agent keeps at most ${mostEntries} entries: delete some first`);
+    refuse("resource_exhausted", `an agent keeps at most ${mostEntries} entries: delete some first`, {
+      reason: "MEMORY_FULL",
+    });
   }
   return [...byKey.values()].sort((a, b) => a.kind - b.kind || a.key.localeCompare(b.key));
 }
@@ -83,12 +85,18 @@ export function dueMsOf({ kind, dueTime, wakeTime }: MemoryEntry): number | unde
 
 function refuseUnfit(entry: MemoryEntry): void {
   refuseUnknownKind(entry.kind);
-  if (entry.key === "") refuse("invalid_argument", "entries.key: must not be empty");
+  if (entry.key === "") refuseField("entries.key", "must not be empty");
   if (entry.dueTime && entry.kind !== MemoryKind.PLAN) {
-    refuse("invalid_argument", `entry "${entry.key}" has a time, which only plans may have`);
+    refuse("invalid_argument", `entry "${entry.key}" has a time, which only plans may have`, {
+      reason: "INVALID_REQUEST",
+      fieldViolations: [{ field: "entries.due_time", message: "only plans may have one" }],
+    });
   }
   if (entry.dueTime && !isTime(entry.dueTime))
-    refuse("invalid_argument", `entry "${entry.key}" has a time that is none`);
+    refuse("invalid_argument", `entry "${entry.key}" has a time that is none`, {
+      reason: "INVALID_REQUEST",
+      fieldViolations: [{ field: "entries.due_time", message: "is no time" }],
+    });
 }
 
 function isTime(time: NonNullable<MemoryEntry["dueTime"]>): boolean {
@@ -98,5 +106,5 @@ function isTime(time: NonNullable<MemoryEntry["dueTime"]>): boolean {
 
 function refuseUnknownKind(kind: MemoryKind): void {
   if (kind === MemoryKind.GOAL || kind === MemoryKind.MEMORY || kind === MemoryKind.PLAN) return;
-  refuse("invalid_argument", "kind: must be goal, memory or plan");
+  refuseField("kind", "must be goal, memory or plan");
 }

@@ -75,15 +75,18 @@ export function createMessages({ log, clock, fitted }: MessagesParts): Messages 
 
 function ofSameAuthor(known: SpaceMessage, author: Member): SpaceMessage {
   if (known.author?.id === author.id) return known;
-  return refuse("already_exists", `message ${known.id} is by somebody else`);
+  return refuse("already_exists", `message ${known.id} is by somebody else`, { reason: "MESSAGE_ID_REUSED" });
 }
 
 function refuseOtherAgent({ author: caller, id }: SpaceMessage, author: Member): void {
   if (caller?.sessionId === author.sessionId && caller.name === author.name) return;
-  refuse("permission_denied", `message ${id} shows a call of another agent`);
+  refuse("permission_denied", `message ${id} shows a call of another agent`, { reason: "MESSAGE_ID_REUSED" });
 }
 
 function messageFrom(outcome: Awaited<ReturnType<typeof appendDecided<SpaceMessage>>>): SpaceMessage {
   if ("kept" in outcome) return outcome.kept;
-  return messageOfEvent(outcome.appended) ?? refuse("internal", "the log lost the message of an event");
+  return (
+    messageOfEvent(outcome.appended) ??
+    refuse("internal", "the log lost the message of an event", { reason: "RECORD_LOST" })
+  );
 }

@@ -42,7 +42,7 @@ export function decideToolMessage(
 
 export function toolOf(message: SpaceMessage): ToolMessage {
   if (message.content.case === "tool") return message.content.value;
-  return refuse("already_exists", `message ${message.id} shows no tool call`);
+  return refuse("already_exists", `message ${message.id} shows no tool call`, { reason: "MESSAGE_ID_REUSED" });
 }
 
 /** What an update leaves out stays as it is. */
@@ -77,7 +77,10 @@ function eventFrom(before: ToolMessageState | undefined, after: ToolMessageState
     case ToolMessageState.ERROR:
       return { case: "toolError", value };
     default:
-      return refuse("invalid_argument", "message.state is not set");
+      return refuse("invalid_argument", "message.state is not set", {
+        reason: "INVALID_REQUEST",
+        fieldViolations: [{ field: "message.state", message: "is required" }],
+      });
   }
 }
 

@@ -53,7 +53,7 @@ export function isSameArguments(one: string, other: string): boolean {
 export function refuseForeign(callId: string, differences: readonly string[]): never {
   const message = `the call id ${callId} belongs to another call, which differs in ${differences.join(", ")}`;
   return refuse("already_exists", message, {
-    reason: "CALL_ID_TAKEN",
+    reason: "CALL_ID_REUSED",
     metadata: { call_id: callId, differences: differences.join(",") },
   });
 }

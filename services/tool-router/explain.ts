@@ -27,7 +27,7 @@ export async function explainTool(
   const { sessionId } = request;
   if (request.agent !== "" && request.agent !== context.agent.name) {
     const has = `session ${sessionId} has agent ${JSON.stringify(context.agent.name)}`;
-    refuse("failed_precondition", `${has}, not ${JSON.stringify(request.agent)}`, { reason: "AGENT_DIFFERS" });
+    refuse("failed_precondition", `${has}, not ${JSON.stringify(request.agent)}`, { reason: "AGENT_MISMATCH" });
   }
   const tools = await contexts.tools(context, signal);
   return explain(tools, request.name, {

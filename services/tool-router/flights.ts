@@ -33,7 +33,7 @@ interface Flight {
   readonly landed: Promise<void>;
 }
 
-const CALL_CANCELED = "CALL_CANCELED";
+class CallCanceled extends Failure {}
 const MAX_UNREAD = 1_000;
 const MAX_CANCELED = 10_000;
 
@@ -53,7 +53,7 @@ export class Flights {
     this.#canceled.set(callId, (this.#canceled.get(callId) ?? new Set()).add(asker));
     if (this.#canceled.size > MAX_CANCELED) this.#canceled.delete(this.#canceled.keys().next().value ?? "");
     const flight = this.#flights.get(callId);
-    flight?.control.abort(new Failure("canceled", "the call was canceled", { reason: CALL_CANCELED }));
+    flight?.control.abort(new CallCanceled("canceled", "the call was canceled", { reason: "CANCELED" }));
     return flight !== undefined;
   }
 
@@ -119,7 +119,7 @@ export class Flights {
 
 /** What ends with the reason of its cancellation had not begun: execution tells of its own what came of it. */
 function newsOfFailure(error: unknown, { reason, aborted }: AbortSignal): News {
-  const isCanceled = aborted && error === reason && reason instanceof Failure && reason.reason === CALL_CANCELED;
+  const isCanceled = aborted && error === reason && reason instanceof CallCanceled;
   return isCanceled
     ? { kind: "event", event: { case: "result", value: canceled(Effect.PURE) } }
     : { kind: "failed", error };

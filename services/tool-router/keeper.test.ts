@@ -107,7 +107,7 @@ describe("what is due about a call", () => {
     put({ state: State.RESOLVED, result: success(1), resolvedLate: true });
     const { deliver } = messages;
     messages.deliver = async () => {
-      throw new Failure("unavailable", "no");
+      throw new Failure("unavailable", "no", { reason: "SERVICE_UNAVAILABLE" });
     };
     await expect(keeper.look("c", signal)).rejects.toThrow("no");
     messages.deliver = deliver;

@@ -23,7 +23,7 @@ function open(...codes: FailureCode[]) {
   let asked = 0;
   const record = async () => {
     const code = codes[asked++];
-    if (code !== undefined) throw new Failure(code, "no");
+    if (code !== undefined) throw new Failure(code, "no", { reason: "SERVICE_UNAVAILABLE" });
   };
   const spaces = { activeSpace: async () => "room", recordToolMessage: record, deliverEvent: record };
   const messages = openMessages(spaces, clock, (fault) => faults.push(fault));

@@ -7,7 +7,7 @@ import { ended } from "./testing/fake-provider.ts";
 import { openReader, type Reader, readFile } from "./testing/reader.ts";
 
 const as = (principal: string) => ({ headers: { "toolbus-principal": principal } });
-const notOwner = { code: "permission_denied", reason: "NOT_SESSION_OWNER" };
+const notOwner = { code: "permission_denied", reason: "PRINCIPAL_NOT_OWNER" };
 
 describe("calls of one principal, and another one that knows their ids", () => {
   let suite: Reader;

@@ -46,7 +46,7 @@ describe("repeated, orphaned and cancelled calls, on the bus", () => {
       const refused = suite.clients.call(repeated).then(() => undefined, failureFromConnectError);
       expect(await refused).toMatchObject({
         code: "already_exists",
-        reason: "CALL_ID_TAKEN",
+        reason: "CALL_ID_REUSED",
         metadata: { differences },
       });
     };

@@ -63,7 +63,7 @@ export class Sessions {
     const isSame = standing.agent === agent && standing.principal === principal;
     if (isSame && standing.state === SessionState.ACTIVE) return this.told(standing);
     return refuse("already_exists", `there is another session ${id}`, {
-      reason: "SESSION_EXISTS",
+      reason: "SESSION_ALREADY_EXISTS",
       metadata: { session_id: id },
     });
   }
@@ -151,7 +151,7 @@ export async function pageOf<T>(
 
 export function refuseAgent(name: string): never {
   return refuse("not_found", `there is no agent ${JSON.stringify(name)}`, {
-    reason: "AGENT_UNKNOWN",
+    reason: "AGENT_NOT_FOUND",
     metadata: { agent: name },
   });
 }

@@ -109,7 +109,7 @@ function refuseEmpty(callId: string): never {
     "invalid_argument",
     `neither a result nor an error of call ${callId} is given; no value is the result null`,
     {
-      reason: "RESULT_MISSING",
+      reason: "RESULT_INVALID",
       metadata: { call_id: callId },
     },
   );
@@ -124,14 +124,17 @@ export function refuseUnlessOpen(record: ToolCall, now: number): void {
   if (state === State.EXPIRED || hasExpired(record, now))
     refuse("failed_precondition", `call ${callId} has expired`, { reason: "CALL_EXPIRED", metadata });
   if (!isOpen(record)) {
-    refuse("failed_precondition", `call ${callId} is not answered from outside`, { reason: "CALL_NOT_OPEN", metadata });
+    refuse("failed_precondition", `call ${callId} is not answered from outside`, {
+      reason: "CALL_NOT_AWAITED",
+      metadata,
+    });
   }
 }
 
 export function refuseUnknown(callId: string, runId?: string): never {
   const ofRun = runId === undefined ? "" : ` of run ${runId}`;
   return refuse("not_found", `there is no call ${callId}${ofRun}`, {
-    reason: "CALL_UNKNOWN",
+    reason: "CALL_NOT_FOUND",
     metadata: { call_id: callId },
   });
 }

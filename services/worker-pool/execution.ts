@@ -66,7 +66,10 @@ export function createExecution(parts: ExecutionParts): Execute {
   async function callModule(request: ExecuteToolRequest, file: string, given: Context & Given): Promise<Answer> {
     const { tool, callId, scope, bounds, allowedTools } = request;
     const { timeoutMs = parts.callMs, argumentsJson, configJson, secretsJson, source, traceId } = given;
-    const timeUp = () => new Failure("deadline_exceeded", `${tool} timed out after ${Math.round(timeoutMs)}ms`);
+    const timeUp = () =>
+      new Failure("deadline_exceeded", `${tool} timed out after ${Math.round(timeoutMs)}ms`, {
+        reason: "DEADLINE_EXCEEDED",
+      });
     const time = startCallTime(timeoutMs, given.signal, timeUp);
     const listener = createListener(given.tell, logs, { source, function: tool, callId, traceId });
     const used = nothingUsed();
@@ -120,7 +123,13 @@ function checkedArguments(text: string): string {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return text;
   } catch (error) {
-    refuse("invalid_argument", `arguments_json is not JSON: ${messageFromUnknown(error)}`);
+    refuse("invalid_argument", `arguments_json is not JSON: ${messageFromUnknown(error)}`, {
+      reason: "INVALID_REQUEST",
+      fieldViolations: [{ field: "arguments_json", message: "is no JSON text" }],
+    });
   }
-  return refuse("invalid_argument", "arguments_json must be a JSON object");
+  return refuse("invalid_argument", "arguments_json must be a JSON object", {
+    reason: "INVALID_REQUEST",
+    fieldViolations: [{ field: "arguments_json", message: "is no JSON object" }],
+  });
 }

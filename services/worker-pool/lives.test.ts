@@ -67,7 +67,7 @@ describe("workers that nobody uses", () => {
     await using workers = await openTestWorkers({ "tool.py": TOOL }, environment);
     const pid = await processOf(workers);
     const failure = await failureOf(workers.call("tool.pid", { text: "x".repeat(70_000) }));
-    expect(failure.reason).toBe("ARGUMENTS_TOO_LARGE");
+    expect(failure.reason).toBe("MESSAGE_TOO_LARGE");
     await eventually(() => !isAlive(pid));
   }, 60_000);
 
@@ -207,7 +207,7 @@ describe("bounds", () => {
   test("arguments over the limit are refused before they reach the worker", async () => {
     await using workers = await openTestWorkers({ "tool.py": TOOL }, { TOOLBUS_WORKER_MAX_LINE_BYTES: "65536" });
     const failure = await failureOf(workers.call("tool.pid", { text: "x".repeat(70_000) }));
-    expect(failure).toMatchObject({ code: "resource_exhausted", reason: "ARGUMENTS_TOO_LARGE" });
+    expect(failure).toMatchObject({ code: "resource_exhausted", reason: "MESSAGE_TOO_LARGE" });
     expect(await processOf(workers)).toBeGreaterThan(0);
   }, 60_000);
 });

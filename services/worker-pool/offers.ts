@@ -34,11 +34,14 @@ export function createOffers(parts: OffersParts): (sources: readonly Source[]) =
     const { files, secrets } = parseSourceConfig(source.name, source.config);
     const found = files.map((file) => parts.find(file) ?? parts.findModule(file)).find((file) => file !== undefined);
     if (!found)
-      throw new Failure("not_found", `there is no file ${files[0]} in the directory of workers or hosted modules`);
+      throw new Failure("not_found", `there is no file ${files[0]} in the directory of workers or hosted modules`, {
+        reason: "WORKER_NOT_FOUND",
+      });
     const refusal = refusalOf(found);
-    if (refusal) throw new Failure("failed_precondition", `${found.file} is refused: ${refusal}`);
+    if (refusal)
+      throw new Failure("failed_precondition", `${found.file} is refused: ${refusal}`, { reason: "WORKER_INVALID" });
     const fault = parts.secrets.faultOf(source.name, secrets);
-    if (fault) throw new Failure("failed_precondition", fault);
+    if (fault) throw new Failure("failed_precondition", fault, { reason: "WORKER_INVALID" });
     return toolsFromFile(source.name, found);
   }
 

@@ -20,7 +20,7 @@ export function createSecrets(values: ReadonlyMap<string, string>, variablePrefi
     faultOf,
     jsonOf(source, names) {
       const fault = faultOf(source, names);
-      if (fault) refuse("failed_precondition", fault, { reason: "SECRET_MISSING" });
+      if (fault) refuse("failed_precondition", fault, { reason: "SECRET_NOT_FOUND" });
       return JSON.stringify(Object.fromEntries(names.map((name) => [name, values.get(name)])));
     },
   };

@@ -113,7 +113,8 @@ export async function openWorkers(
       workersFrom({ files: files(), places: pool.places(), modules: modules(), instance: config.instance }),
     async stop(source, force) {
       const stopped = await Promise.all([pool.stop(source, force), hosted.stop(source, force)]);
-      if (!stopped.includes(true)) refuse("not_found", `neither a worker nor a hosted module runs for ${source}`);
+      if (!stopped.includes(true))
+        refuse("not_found", `neither a worker nor a hosted module runs for ${source}`, { reason: "WORKER_NOT_FOUND" });
     },
     logs,
     stopping,

@@ -19,7 +19,11 @@ const FIELDS = new Set(["file", "secrets", "config"]);
 
 /** Throws `invalid_argument`, which names the source and the field. */
 export function parseSourceConfig(source: string, given: JsonObject = {}): SourceConfig {
-  const fault = (words: string) => refuse("invalid_argument", `source "${source}": ${words}`);
+  const fault = (words: string) =>
+    refuse("invalid_argument", `source "${source}": ${words}`, {
+      reason: "INVALID_REQUEST",
+      fieldViolations: [{ field: "source.config", message: words }],
+    });
   for (const field of Object.keys(given)) {
     if (!FIELDS.has(field)) fault(`unknown field "${field}"; known are file, secrets, config`);
   }

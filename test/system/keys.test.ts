@@ -131,7 +131,7 @@ describe("a session of another principal, through the gateway", () => {
 
   test.each(Object.entries(attempts))("ORCH-1 %s is refused to everybody but the owner", async (_, attempt) => {
     const failure = await attempt(clients.mallory).then(() => undefined, failureFromConnectError);
-    expect(failure).toMatchObject({ code: "permission_denied", reason: "NOT_SESSION_OWNER" });
+    expect(failure).toMatchObject({ code: "permission_denied", reason: "PRINCIPAL_NOT_OWNER" });
     expect(failure?.message).toContain(`session ${sessionId} belongs to another caller`);
   });
 

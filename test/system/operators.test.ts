@@ -71,7 +71,7 @@ const changes: Record<string, (by: Clients) => Promise<unknown>> = {
 describe("what all sessions use, through the gateway", () => {
   test.each(Object.entries(changes))("ORCH-2 %s is refused to a key that is no operator's", async (_, change) => {
     const failure = await change(mallory).then(() => undefined, failureFromConnectError);
-    expect(failure).toMatchObject({ code: "permission_denied", reason: "NOT_OPERATOR" });
+    expect(failure).toMatchObject({ code: "permission_denied", reason: "PRINCIPAL_NOT_OPERATOR" });
     expect(failure?.message).toMatch(/is for operators: ask an operator, or name "mallory" in TOOLBUS_OPERATORS$/);
   });
 

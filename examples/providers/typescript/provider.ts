@@ -38,7 +38,7 @@ function offerFor(sources: Source[]) {
 type Event = MessageInitShape<typeof ExecuteToolResponseSchema>;
 
 async function* call({ tool, argumentsJson }: ExecuteToolRequest, signal: AbortSignal): AsyncGenerator<Event> {
-  if (tool !== roll.name) refuse("not_found", `there is no tool ${tool}`);
+  if (tool !== roll.name) refuse("not_found", `there is no tool ${tool}`, { reason: "TOOL_NOT_FOUND" });
   const { sides, times } = JSON.parse(argumentsJson) as { sides: number; times: number };
   const rolled: number[] = [];
   if (times > 100) {

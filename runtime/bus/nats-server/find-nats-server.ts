@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { Failure, messageFromUnknown } from "../../failure/failure.ts";
+import { messageFromUnknown } from "../../failure/failure.ts";
+import { LocalFailure } from "../../failure/local-failure.ts";
 import {
   contextFromOptions,
   executableOnPath,
@@ -43,10 +44,10 @@ async function fetched(context: FindContext): Promise<string> {
     });
   } catch (error) {
     context.signal?.throwIfAborted();
-    throw new Failure(
+    throw new LocalFailure(
       "failed_precondition",
       `no nats-server was found, and none could be fetched: ${messageFromUnknown(error)}\n${waysToGetNatsServer}`,
-      { reason: "NATS_SERVER_NOT_FOUND", cause: error },
+      { kind: "nats_server_not_found", cause: error },
     );
   }
   return path;

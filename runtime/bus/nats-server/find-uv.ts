@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { Failure, messageFromUnknown } from "../../failure/failure.ts";
+import { messageFromUnknown } from "../../failure/failure.ts";
+import { LocalFailure } from "../../failure/local-failure.ts";
 import { contextFromOptions, executableOnPath, type FindOptions, fetchOnce, isExecutable } from "./executable.ts";
 import { runToEnd } from "./run-to-end.ts";
 
@@ -21,11 +22,11 @@ export async function findUv(options: FindOptions = {}): Promise<string> {
     });
   } catch (error) {
     context.signal?.throwIfAborted();
-    throw new Failure(
+    throw new LocalFailure(
       "failed_precondition",
       `uv is not on the PATH and could not be fetched from PyPI: ${messageFromUnknown(error)}\n` +
         "Install uv (https://docs.astral.sh/uv), or put Python 3 with pip on the PATH and PyPI in reach.",
-      { reason: "UV_NOT_FOUND", cause: error },
+      { kind: "uv_not_found", cause: error },
     );
   }
   return path;

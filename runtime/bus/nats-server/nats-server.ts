@@ -1,6 +1,7 @@
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { Failure } from "../../failure/failure.ts";
+import type { Failure } from "../../failure/failure.ts";
+import { LocalFailure } from "../../failure/local-failure.ts";
 import { type ChildProcess, openChildProcess, textFromExit } from "../../lifecycle/child-process.ts";
 import { until } from "../../time/until.ts";
 import type { FindOptions } from "./executable.ts";
@@ -100,8 +101,8 @@ async function readPort(files: ServerFiles): Promise<number | undefined> {
 async function failureFromExit(exit: string, files: ServerFiles): Promise<Failure> {
   const log = await readFile(files.log, "utf8").catch(() => ""); // it may have ended before it wrote any
   const lines = log.trim().split("\n").slice(-5).join("\n");
-  return new Failure("unavailable", `nats-server ended before it was ready: it ${exit}\n${lines}`, {
-    reason: "NATS_SERVER_NOT_STARTED",
+  return new LocalFailure("unavailable", `nats-server ended before it was ready: it ${exit}\n${lines}`, {
+    kind: "nats_server_not_started",
   });
 }
 

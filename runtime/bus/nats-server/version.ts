@@ -1,4 +1,4 @@
-import { Failure } from "../../failure/failure.ts";
+import { LocalFailure } from "../../failure/local-failure.ts";
 
 /** Per-message TTLs, which delete markers rely on, came with this version. */
 export const oldestNatsServer = "2.11.0";
@@ -25,11 +25,11 @@ export function parseVersion(text: string): string | undefined {
 /** Throws when the server is older than the suite can work with. */
 export function refuseOldNatsServer(version: string, url: string): void {
   if (!isOlder(version, oldestNatsServer)) return;
-  throw new Failure(
+  throw new LocalFailure(
     "failed_precondition",
     `the NATS server at ${url} is version ${version}, and toolbus needs ${oldestNatsServer} or later. ` +
       `Upgrade it, or point NATS_URL at another; without NATS_URL, toolbus starts one of its own.`,
-    { reason: "NATS_SERVER_TOO_OLD", metadata: { found: version, needed: oldestNatsServer } },
+    { kind: "nats_server_too_old", metadata: { found: version, needed: oldestNatsServer } },
   );
 }
 

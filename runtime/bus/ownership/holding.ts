@@ -44,7 +44,7 @@ export function openHolding<R extends AsyncDisposable>(options: HoldingOptions<R
     },
   );
 
-  const notOwned = () => new Failure("aborted", `${key} is no longer owned here`, { reason: "NOT_OWNER" });
+  const notOwned = () => new Failure("aborted", `${key} is no longer owned here`, { reason: "OWNER_CHANGED" });
   const closeResource = async () => {
     const resource = await opened.catch(() => undefined); // one that did not open has nothing to close
     try {

@@ -1,23 +1,23 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
-import { Failure, refuse } from "../../failure/failure.ts";
+import { LocalFailure, refuseLocally } from "../../failure/local-failure.ts";
 
 /**
  * The path of a program: a name is looked for on `PATH`, a path counts from the working directory.
  * Throws `not_found`, which says where it looked.
  */
 export function executableFromCommand(command: string, options: { cwd: string; path: string | undefined }): string {
-  if (!isDirectory(options.cwd)) refuse("not_found", `the working directory ${options.cwd} does not exist`);
+  if (!isDirectory(options.cwd)) refuseLocally("not_found", `the working directory ${options.cwd} does not exist`);
   if (command.includes("/")) {
     const path = isAbsolute(command) ? command : resolve(options.cwd, command);
     if (isExecutable(path)) return path;
-    throw new Failure("not_found", `${path} is not an executable file`, { reason: "COMMAND_NOT_FOUND" });
+    throw new LocalFailure("not_found", `${path} is not an executable file`, { kind: "command_not_found" });
   }
   for (const directory of (options.path ?? "").split(delimiter)) {
     const path = join(directory, command);
     if (directory !== "" && isExecutable(path)) return path;
   }
-  throw new Failure("not_found", `the command ${command} is not on the PATH`, { reason: "COMMAND_NOT_FOUND" });
+  throw new LocalFailure("not_found", `the command ${command} is not on the PATH`, { kind: "command_not_found" });
 }
 
 function isExecutable(path: string): boolean {

@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
-import { Failure, messageFromUnknown } from "../../failure/failure.ts";
+import { type Failure, messageFromUnknown } from "../../failure/failure.ts";
+import { LocalFailure } from "../../failure/local-failure.ts";
 import { watchGroup } from "./watchdog.ts";
 
 export interface ResourceLimits {
@@ -69,5 +70,5 @@ export async function spawnGated(command: GatedCommand): Promise<GatedProcess> {
 
 async function startFailure(child: ChildProcess, executable: string): Promise<Failure> {
   const [cause]: unknown[] = await once(child, "error").catch((error: unknown) => [error]);
-  return new Failure("unavailable", `cannot start ${executable}: ${messageFromUnknown(cause)}`, { cause });
+  return new LocalFailure("unavailable", `cannot start ${executable}: ${messageFromUnknown(cause)}`, { cause });
 }

@@ -1,5 +1,6 @@
 import type { Writable } from "node:stream";
-import { Failure } from "../../failure/failure.ts";
+import type { Failure } from "../../failure/failure.ts";
+import { LocalFailure } from "../../failure/local-failure.ts";
 
 export interface Input {
   /**
@@ -16,7 +17,7 @@ export function createInput(stdin: Writable, describe: () => string): Input {
   stdin.on("error", () => {}); // the child closed its input; each writer is told by its own write
 
   function closed(): Failure {
-    return new Failure("unavailable", `${describe()} takes no more input`, { reason: "CHILD_INPUT_CLOSED" });
+    return new LocalFailure("unavailable", `${describe()} takes no more input`, { kind: "child_input_closed" });
   }
 
   /** One wait for all writers, so that a thousand of them are not a thousand listeners. */

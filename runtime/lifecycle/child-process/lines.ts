@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { Failure } from "../../failure/failure.ts";
+import { LocalFailure } from "../../failure/local-failure.ts";
 
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
@@ -57,11 +57,11 @@ function textFromLine(line: Buffer): string {
 
 function refuseOver(maxLineBytes: number, bytes: number): void {
   if (bytes <= maxLineBytes) return;
-  throw new Failure(
+  throw new LocalFailure(
     "resource_exhausted",
     `a line of at least ${bytes} bytes is over the limit of ${maxLineBytes} bytes`,
     {
-      reason: "LINE_TOO_LONG",
+      kind: "line_too_long",
     },
   );
 }

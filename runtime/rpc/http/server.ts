@@ -11,15 +11,11 @@
 
 import { once } from "node:events";
 import type { AddressInfo, Server } from "node:net";
-import {
-  Code,
-  ConnectError,
-  type ConnectRouter,
-  type ConnectRouterOptions,
-  type Interceptor,
-} from "@connectrpc/connect";
+import type { ConnectRouter, ConnectRouterOptions, Interceptor } from "@connectrpc/connect";
 import type { Logger } from "pino";
-import { Failure, messageFromUnknown } from "../../failure/failure.ts";
+import { connectError } from "../../failure/connect.ts";
+import { messageFromUnknown } from "../../failure/failure.ts";
+import { LocalFailure } from "../../failure/local-failure.ts";
 import { comesWithin } from "../../time/comes-within.ts";
 import { Connections } from "./connections.ts";
 import { createPlainDoor, createTlsDoor, type TlsFiles } from "./doors.ts";
@@ -87,7 +83,7 @@ export async function serveOnHttp(options: HttpServerOptions): Promise<HttpServe
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     connections.closeGently(); // H1
     if (await comesWithin(drainTimeoutMs, closed)) return;
-    shutdown.abort(new ConnectError("the server is stopping", Code.Unavailable)); // H2
+    shutdown.abort(connectError("unavailable", "the server is stopping", { reason: "INSTANCE_STOPPING" })); // H2
     if (await comesWithin(ABORT_GRACE_MS, closed)) return;
     connections.cut();
     await closed;
@@ -117,7 +113,10 @@ async function listen(server: Server, host: string, port: number): Promise<Addre
     const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
     const why = isTaken ? "the port is taken by another process" : messageFromUnknown(error);
     const code = isTaken ? "failed_precondition" : "unavailable";
-    throw new Failure(code, `cannot listen on ${host}:${port}: ${why}`, { cause: error });
+    throw new LocalFailure(code, `cannot listen on ${host}:${port}: ${why}`, {
+      kind: "port_not_listened",
+      cause: error,
+    });
   }
   return server.address() as AddressInfo;
 }

@@ -1,4 +1,5 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import type { ConnectError } from "@connectrpc/connect";
+import { connectError } from "../../failure/connect.ts";
 
 /** Whether and why a call is given up by its caller. */
 export interface CallAbort {
@@ -88,10 +89,10 @@ export class ForeignAbort implements CallAbort {
 }
 
 /** Made once: an error with a stack for each call that ends well would cost more than the rest of its ending. */
-const CALL_OVER = new ConnectError("the call is over", Code.Canceled);
+const CALL_OVER = connectError("canceled", "the call is over", { reason: "CANCELED" });
 
 function timedOut(): ConnectError {
-  return new ConnectError("the operation timed out", Code.DeadlineExceeded);
+  return connectError("deadline_exceeded", "the operation timed out", { reason: "DEADLINE_EXCEEDED" });
 }
 
 type Listener = (reason: unknown) => void;

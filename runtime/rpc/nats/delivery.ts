@@ -1,4 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { failureCodeFromCode } from "../../failure/code.ts";
+import { connectError } from "../../failure/connect.ts";
+import { reasonFromCode } from "../../failure/error-info.ts";
 
 /**
  * What is known about a call that failed without an answer.
@@ -27,10 +30,13 @@ export function withoutDelivery(metadata: Headers): Headers {
   return metadata;
 }
 
+/** To whoever called the caller, NOT_SENT would be untrue: the reason says only what stays true from hop to hop. */
 export function notSent(message: string, code: Code = Code.Unavailable, cause?: unknown): ConnectError {
-  return withDelivery(new ConnectError(message, code, undefined, undefined, cause), "NOT_SENT");
+  const reason = reasonFromCode(code) ?? "SERVICE_UNAVAILABLE";
+  return withDelivery(connectError(failureCodeFromCode(code), message, { reason, cause }), "NOT_SENT");
 }
 
 export function unknownOutcome(message: string, code: Code = Code.Unavailable, cause?: unknown): ConnectError {
-  return withDelivery(new ConnectError(message, code, undefined, undefined, cause), "UNKNOWN");
+  const reason = code === Code.Canceled ? "CANCELED" : "OUTCOME_UNKNOWN";
+  return withDelivery(connectError(failureCodeFromCode(code), message, { reason, cause }), "UNKNOWN");
 }

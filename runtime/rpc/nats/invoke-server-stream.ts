@@ -1,12 +1,6 @@
 import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
-import {
-  Code,
-  ConnectError,
-  type Interceptor,
-  type MethodImplSpec,
-  type StreamRequest,
-  type StreamResponse,
-} from "@connectrpc/connect";
+import type { Interceptor, MethodImplSpec, StreamRequest, StreamResponse } from "@connectrpc/connect";
+import { connectError } from "../../failure/connect.ts";
 import type { CallContext } from "./handler-context.ts";
 import { intercepted, type StreamFunction } from "./intercepted.ts";
 import { copyMetadata, requestFrom, responseFrom } from "./invocation.ts";
@@ -64,6 +58,6 @@ function iterableOf<T>(item: T): AsyncIterable<T> {
 
 async function onlyOf<T>(items: AsyncIterable<T>): Promise<T> {
   const { done, value } = await items[Symbol.asyncIterator]().next();
-  if (done) throw new ConnectError("the request is missing", Code.Unimplemented);
+  if (done) throw connectError("unimplemented", "the request is missing", { reason: "METHOD_UNIMPLEMENTED" });
   return value;
 }

@@ -1,4 +1,5 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { connectError } from "../../failure/connect.ts";
 import { notSent } from "./delivery.ts";
 import { FRAME_HEAD_BYTES } from "./frame.ts";
 import type { WireHeaders } from "./headers.ts";
@@ -29,10 +30,9 @@ export function partLimit(maxPayloadBytes: number, headers?: WireHeaders): numbe
 /** Refuses a message that is too big before any of it is sent. */
 export function tooBig(what: string, bytes: number): ConnectError | undefined {
   if (bytes <= MAX_MESSAGE_BYTES) return undefined;
-  return new ConnectError(
-    `${what} of ${bytes} bytes is over the limit of ${MAX_MESSAGE_BYTES} bytes`,
-    Code.ResourceExhausted,
-  );
+  const message = `${what} of ${bytes} bytes is over the limit of ${MAX_MESSAGE_BYTES} bytes`;
+  const metadata = { bytes: String(bytes), limit: String(MAX_MESSAGE_BYTES) };
+  return connectError("resource_exhausted", message, { reason: "MESSAGE_TOO_LARGE", metadata });
 }
 
 export function assertMessageFits(what: string, body: Uint8Array): void {

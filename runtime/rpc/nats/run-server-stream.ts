@@ -6,7 +6,8 @@ import {
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import { Code, ConnectError, type StreamRequest, type StreamResponse } from "@connectrpc/connect";
+import type { StreamRequest, StreamResponse } from "@connectrpc/connect";
+import { connectError } from "../../failure/connect.ts";
 import { parseAnswer } from "./answer.ts";
 import { type ClientContext, errorOfCall } from "./client-call.ts";
 import { intercepted } from "./intercepted.ts";
@@ -43,7 +44,10 @@ export async function runServerStream<I extends DescMessage, O extends DescMessa
 async function firstOf<T>(messages: AsyncIterable<T>): Promise<T> {
   const iterator = messages[Symbol.asyncIterator]();
   const { done, value } = await iterator.next();
-  if (done) throw new ConnectError("a call that streams answers needs its one request", Code.InvalidArgument);
+  if (done)
+    throw connectError("invalid_argument", "a call that streams answers needs its one request", {
+      reason: "INVALID_REQUEST",
+    });
   iterator.return?.().catch(() => {}); // nothing more is asked of it, whatever it says
   return value;
 }

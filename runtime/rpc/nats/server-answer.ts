@@ -1,7 +1,7 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
 import { transformInvokeImplementation } from "@connectrpc/connect/protocol";
+import { connectError } from "../../failure/connect.ts";
 import { encoded } from "./encoded.ts";
 import { headersFromMetadata } from "./headers.ts";
 import { invokeServerStream } from "./invoke-server-stream.ts";
@@ -99,7 +99,8 @@ async function wholeRequest(call: ServerCall, first: Uint8Array): Promise<Uint8A
   call.channel.pushOpening(first);
   call.channel.accept();
   const body = await call.channel.next();
-  if (body === undefined) throw new ConnectError("the request was not sent whole", Code.InvalidArgument);
+  if (body === undefined)
+    throw connectError("invalid_argument", "the request was not sent whole", { reason: "INVALID_REQUEST" });
   return body;
 }
 
@@ -116,6 +117,9 @@ function parseRequest<I extends DescMessage>(desc: I, body: Uint8Array): Message
   try {
     return fromBinary(desc, body);
   } catch (error) {
-    throw new ConnectError(`the request is no ${desc.typeName}`, Code.InvalidArgument, undefined, undefined, error);
+    throw connectError("invalid_argument", `the request is no ${desc.typeName}`, {
+      reason: "INVALID_REQUEST",
+      cause: error,
+    });
   }
 }

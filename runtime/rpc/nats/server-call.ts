@@ -1,7 +1,8 @@
-import { Code, ConnectError, type Interceptor, type MethodImplSpec } from "@connectrpc/connect";
+import type { ConnectError, Interceptor, MethodImplSpec } from "@connectrpc/connect";
+import { connectError, connectErrorFromUnknown } from "../../failure/connect.ts";
 import { Channel } from "./channel.ts";
 import { FIRST_CREDIT } from "./credit.ts";
-import { errorFromThrown, fittingError } from "./error-frame.ts";
+import { fittingError } from "./error-frame.ts";
 import { bytesFromFrame, type Credit, FrameFlag, FrameKind } from "./frame.ts";
 import { CallContext } from "./handler-context.ts";
 import { headersFromMetadata } from "./headers.ts";
@@ -62,8 +63,8 @@ export class ServerCall {
 
   /** The caller has cancelled. */
   cancel(): void {
-    this.#lost(new ConnectError("the caller has cancelled the call", Code.Canceled));
-    this.#channel?.fail(new ConnectError("the caller has cancelled the call", Code.Canceled));
+    this.#lost(cancelledByCaller());
+    this.#channel?.fail(cancelledByCaller());
   }
 
   /** Ends the call from this side, answering with the error. */
@@ -90,7 +91,7 @@ export class ServerCall {
 
   /** Answers with what the handler has thrown. */
   fail(thrown: unknown): void {
-    const error = errorFromThrown(thrown);
+    const error = connectErrorFromUnknown(thrown);
     this.#error ??= error;
     if (!this.#hasPeer) return;
     this.#hasPeer = false;
@@ -123,4 +124,8 @@ export class ServerCall {
     this.#error ??= error;
     this.context.abort(error);
   }
+}
+
+function cancelledByCaller(): ConnectError {
+  return connectError("canceled", "the caller has cancelled the call", { reason: "CANCELED" });
 }

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { Code, ConnectError, type ConnectRouter, type Interceptor } from "@connectrpc/connect";
+import { Code, type ConnectError, type ConnectRouter, type Interceptor } from "@connectrpc/connect";
 import type { NatsConnection, Subscription } from "@nats-io/nats-core";
 import { type Service, Svcm } from "@nats-io/services";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
 import { until } from "#runtime/time/until.ts";
+import { connectError } from "../../failure/connect.ts";
 import { notSent } from "./delivery.ts";
 import { EndpointStatistics } from "./endpoint-statistics.ts";
 import { fittingError } from "./error-frame.ts";
@@ -175,7 +176,7 @@ class CallServer implements AsyncDisposable, MuxCall {
       await until(() => this.#calls.size === 0, { timeoutMs: drainTimeoutMs, what: "the calls under way" });
     } catch {
       for (const call of this.#calls.values())
-        call.abort(new ConnectError("the service is stopping", Code.Unavailable)); // S4
+        call.abort(connectError("unavailable", "the service is stopping", { reason: "INSTANCE_STOPPING" })); // S4
     }
     this.#mux.release(this.#ticker);
     this.#cancels?.unsubscribe();

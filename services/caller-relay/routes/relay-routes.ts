@@ -1,6 +1,6 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
 import type { Answers } from "../answers.ts";
 import { type AttachingParts, attachCaller } from "../attaching.ts";
@@ -27,7 +27,7 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
   const principal = (context: HandlerContext) => principalOf(context.requestHeader);
   return {
     async declareTools({ sessionId, declaration }, context) {
-      const declared = declaration ?? refuse("invalid_argument", "declaration: is required");
+      const declared = declaration ?? refuseField("declaration", "is required");
       const names = namesFromDeclaration(declared);
       await sessions.requireOpen(sessionId, principal(context));
       await declarations.write(sessionId, declared);
@@ -71,5 +71,5 @@ function refuseEnd(sessionId: string, end: StreamEnd): void {
       reason: peerReasons.replaced,
     });
   }
-  if (end === "stopping") refuse("unavailable", "this instance stops: attach again", { reason: peerReasons.gone });
+  if (end === "stopping") refuse("unavailable", "this instance stops: attach again", { reason: "INSTANCE_STOPPING" });
 }

@@ -29,6 +29,7 @@ export function createBusHolders(bus: Bus, instance: string): Holders {
       } catch (error) {
         if (isNobody(error)) return undefined;
         throw new Failure("unavailable", `the instance that holds request ${requestId} does not answer`, {
+          reason: "OUTCOME_UNKNOWN",
           cause: error,
         });
       }

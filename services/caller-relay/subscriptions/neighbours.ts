@@ -22,7 +22,7 @@ export function createNeighbours(bus: Bus, telemetry: Telemetry) {
   const readSession: ReadSession = async (sessionId) => {
     try {
       const { session } = await sessions.getSession({ sessionId });
-      return session ?? refuse("not_found", `no session ${sessionId}`);
+      return session ?? refuse("not_found", `no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" });
     } catch (error) {
       throw failureFromConnectError(error);
     }

@@ -20,7 +20,11 @@ export const attachmentHeader = "toolbus-attachment";
 export const cancelledHeader = "toolbus-cancelled";
 
 /** Reasons by which an instance tells another what became of a stream. */
-export const peerReasons = { absent: "ATTACHMENT_ABSENT", replaced: "CALLER_REPLACED", gone: "CALLER_GONE" } as const;
+export const peerReasons = {
+  absent: "CALLER_NOT_ATTACHED",
+  replaced: "STREAM_REPLACED",
+  gone: "STREAM_ENDED",
+} as const;
 
 const answerTimeoutMs = 10_000;
 
@@ -58,7 +62,9 @@ export function createPeers(bus: Bus, service: string) {
       for await (const { event } of providerAt(instance).executeTool(request, { signal })) {
         if (event.case === "result") return event.value;
       }
-      return refuse("unavailable", "the instance that holds the call ended it without a result");
+      return refuse("unavailable", "the instance that holds the call ended it without a result", {
+        reason: "OUTCOME_UNKNOWN",
+      });
     },
     async forward(instance: string, sessionId: string, requestId: string, answer: CallerAnswer): Promise<boolean> {
       const { resultJson, error } = answer;

@@ -82,7 +82,7 @@ export function environmentOf(bus: TestBus, instance: string): NodeJS.ProcessEnv
 
 const fakeSessions = {
   getSession({ sessionId }: { sessionId: string }) {
-    if (sessionId === "unknown") refuse("not_found", `no session ${sessionId}`);
+    if (sessionId === "unknown") refuse("not_found", `no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" });
     const state = sessionId === "closed" ? SessionState.CLOSED : SessionState.ACTIVE;
     return { session: { id: sessionId, principal: owner, state } };
   },
@@ -91,7 +91,7 @@ const fakeSessions = {
 function fakeInbox(events: Map<string, InboxEvent>) {
   return {
     deliverEvent({ event }: { event?: InboxEvent | undefined }) {
-      if (!event) refuse("invalid_argument", "no event");
+      if (!event) refuse("invalid_argument", "no event", { reason: "INVALID_REQUEST" });
       const duplicate = events.has(event.eventId);
       if (!duplicate) events.set(event.eventId, event);
       return { duplicate };

@@ -12,7 +12,8 @@ export function principalHeaders(request: HttpRequest, authenticate: Authenticat
     const value = request.headers[name];
     if (typeof value === "string") given.set(name, value);
   }
-  const principal = authenticate(given) ?? refuse("unauthenticated", "this gateway wants a key");
+  const principal =
+    authenticate(given) ?? refuse("unauthenticated", "this gateway wants a key", { reason: "CREDENTIALS_INVALID" });
   const headers = new Headers();
   writePrincipal(headers, principal);
   return headers;
@@ -21,19 +22,22 @@ export function principalHeaders(request: HttpRequest, authenticate: Authenticat
 /** The body as JSON, with its numbers as texts that are written again. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
 export async function readJson(request: HttpRequest, maxBytes: number): Promise<unknown> {
   if (!/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
-    refuse("invalid_argument", "the body must be JSON, and say so: content-type: application/json");
+    refuse("invalid_argument", "the body must be JSON, and say so: content-type: application/json", {
+      reason: "INVALID_REQUEST",
+    });
   }
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > maxBytes) refuse("resource_exhausted", `the body is over the limit of ${maxBytes} bytes`);
+    if (bytes > maxBytes)
+      refuse("resource_exhausted", `the body is over the limit of ${maxBytes} bytes`, { reason: "MESSAGE_TOO_LARGE" });
     chunks.push(chunk);
   }
   try {
     return parseKeepingNumbers(Buffer.concat(chunks).toString("utf8"));
   } catch (cause) {
-    return refuse("invalid_argument", "the body is not JSON", { cause });
+    return refuse("invalid_argument", "the body is not JSON", { reason: "INVALID_REQUEST", cause });
   }
 }
 
@@ -44,8 +48,8 @@ export function answerJson(response: HttpResponse, status: number, value: unknow
 }
 
 export function answerFailure(response: HttpResponse, error: unknown): void {
-  const { code, message, reason } = failureFromConnectError(error);
-  answerJson(response, STATUSES[code] ?? 500, { code, message, ...(reason && { reason }) });
+  const { code, message, reason, fieldViolations } = failureFromConnectError(error);
+  answerJson(response, STATUSES[code] ?? 500, { code, message, reason, ...(fieldViolations && { fieldViolations }) });
 }
 
 const STATUSES: Partial<Record<FailureCode, number>> = {

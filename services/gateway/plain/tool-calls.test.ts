@@ -1,8 +1,8 @@
 import { request } from "node:http";
-import { Code, ConnectError } from "@connectrpc/connect";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type SubmitToolResultRequest, ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { connectError } from "#runtime/failure/connect.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
@@ -33,7 +33,7 @@ beforeAll(async () => {
             if (tools.includes("wiegh")) {
               yield { notices: [{ tool: "wiegh", problem: "there is no tool", closestNames: ["weigh"] }] };
             }
-            throw new ConnectError("a watcher of that name is not yours", Code.PermissionDenied);
+            throw connectError("permission_denied", "a watcher of that name is not yours", { reason: "CALL_TAKEN" });
           },
         });
       },
@@ -126,11 +126,15 @@ test("TOOL-7 a call from outside of a run is answered where its empty run leads"
 test("TOOL-6 a stream of calls that is refused says why, before it ends", async () => {
   const response = await fetch(`${url}/api/tool-calls?tool=stock&watcher=theirs`);
   expect(await response.text()).toContain(
-    `event: refused\ndata: {"code":"permission_denied","message":"a watcher of that name is not yours"}`,
+    `event: refused\ndata: {"code":"permission_denied","message":"a watcher of that name is not yours","reason":"CALL_TAKEN"}`,
   );
   const tooLong = await fetch(`${url}/api/tool-calls?tool=stock&watcher=${"x".repeat(257)}`);
   expect(tooLong.status).toBe(400);
-  expect(await tooLong.json()).toMatchObject({ code: "invalid_argument" });
+  expect(await tooLong.json()).toMatchObject({
+    code: "invalid_argument",
+    reason: "INVALID_REQUEST",
+    fieldViolations: [{ field: "watcher_id", ruleId: "string.max_len" }],
+  });
 });
 
 test("TOOL-6 a stream of calls tells of a tool that brings none", async () => {

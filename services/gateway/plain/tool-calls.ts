@@ -11,6 +11,7 @@ import {
   type WatchToolCallsResponse,
 } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { violationsFrom } from "#runtime/failure/error-info.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
 import type { Authenticate } from "../authentication.ts";
@@ -105,15 +106,25 @@ const validator = createValidator();
 /** Judged before the answer begins, so that a bad one has its status. */
 function watchFrom(query: URLSearchParams): WatchToolCallsRequest {
   const tools = query.getAll("tool");
-  if (tools.length === 0) refuse("invalid_argument", "name the tools: ?tool=NAME&tool=NAME");
+  if (tools.length === 0)
+    refuse("invalid_argument", "name the tools: ?tool=NAME&tool=NAME", {
+      reason: "INVALID_REQUEST",
+      fieldViolations: [{ field: "tool", message: "is required" }],
+    });
   const watch = create(WatchToolCallsRequestSchema, { tools, watcherId: query.get("watcher") ?? randomUUID() });
-  const { error } = validator.validate(WatchToolCallsRequestSchema, watch);
-  return error === undefined ? watch : refuse("invalid_argument", error.message, { cause: error });
+  const { error, violations } = validator.validate(WatchToolCallsRequestSchema, watch);
+  return error === undefined
+    ? watch
+    : refuse("invalid_argument", error.message, {
+        reason: "INVALID_REQUEST",
+        fieldViolations: violationsFrom({ violations: violations ?? [] }),
+        cause: error,
+      });
 }
 
 function refusalFrom(error: unknown): string {
   const { code, message, reason } = failureFromConnectError(error);
-  return eventText("refused", { code, message, ...(reason && { reason }) });
+  return eventText("refused", { code, message, reason });
 }
 
 function eventsFrom({ call, deliveryId, withdrawn, notices }: WatchToolCallsResponse): string {
@@ -142,11 +153,18 @@ function eventText(name: string, data: object, id?: string): string {
 }
 
 function fieldsOf(body: unknown): Record<string, unknown> {
-  return isJsonObject(body) ? body : refuse("invalid_argument", "the body must be a JSON object");
+  return isJsonObject(body)
+    ? body
+    : refuse("invalid_argument", "the body must be a JSON object", { reason: "INVALID_REQUEST" });
 }
 
 function textOf(value: unknown, name: string): string {
-  return typeof value === "string" ? value : refuse("invalid_argument", `${name} must be a text`);
+  return typeof value === "string"
+    ? value
+    : refuse("invalid_argument", `${name} must be a text`, {
+        reason: "INVALID_REQUEST",
+        fieldViolations: [{ field: name, message: "must be a text" }],
+      });
 }
 
 /** A segment of a path, as it was before it was written into one. */
@@ -154,6 +172,6 @@ function textFrom(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch (cause) {
-    return refuse("invalid_argument", `the path cannot be read: ${segment}`, { cause });
+    return refuse("invalid_argument", `the path cannot be read: ${segment}`, { reason: "INVALID_REQUEST", cause });
   }
 }

@@ -81,7 +81,7 @@ export class Calls {
   /** Who asks again under the id of a call that is being cancelled starts another. */
   #abandon(id: string, record: CallRecord): void {
     this.#records.delete(id);
-    record.abandoned.abort(new Failure("canceled", "nobody waits for this call any more", { reason: "ABANDONED" }));
+    record.abandoned.abort(new Failure("canceled", "nobody waits for this call any more", { reason: "CANCELED" }));
   }
 
   #start(id: string, work: CallWork): CallRecord {

@@ -39,7 +39,7 @@ export async function execute(execution: Execution): Promise<ToolResult> {
   const timeLeftMs = execution.deadlineMs - Date.now();
   if (timeLeftMs <= 0)
     refuse("deadline_exceeded", `the time of ${nameOf(execution)} was over before it started`, {
-      reason: "NOT_STARTED",
+      reason: "CALL_NOT_STARTED",
     });
   const over = new AbortController();
   const timer = setTimeout(() => over.abort(), Math.min(timeLeftMs, LONGEST_TIMER_MS));
@@ -121,7 +121,7 @@ async function listedTool(execution: Execution, ready: ReadyPhase): Promise<Tool
 function failureFromOutcome(execution: Execution, outcome: Outcome, limits: Limits): Failure {
   const name = nameOf(execution);
   const metadata = { server: execution.server.name, tool: execution.tool };
-  const unknown = { reason: "OUTCOME_UNKNOWN", metadata };
+  const unknown = { reason: "OUTCOME_UNKNOWN", metadata } as const;
   if (limits.abandoned.aborted) return new Failure("canceled", `${name} was cancelled`, unknown);
   if (limits.deadline.aborted) {
     return new Failure(
@@ -134,7 +134,7 @@ function failureFromOutcome(execution: Execution, outcome: Outcome, limits: Limi
     return new Failure("unavailable", `the outcome of ${name} is unknown: ${outcome.text}`, unknown);
   }
   return new Failure("unavailable", `${name} was not started: ${outcome.text}`, {
-    reason: "SERVER_UNAVAILABLE",
+    reason: "MCP_SERVER_UNAVAILABLE",
     metadata,
   });
 }
@@ -143,7 +143,7 @@ function failureFromOutcome(execution: Execution, outcome: Outcome, limits: Limi
 function refuseNotStarted(execution: Execution, deadline: AbortSignal, error: unknown): never {
   if (!deadline.aborted) throw error;
   return refuse("deadline_exceeded", `${nameOf(execution)} was not started: its server was not ready in time`, {
-    reason: "NOT_STARTED",
+    reason: "CALL_NOT_STARTED",
   });
 }
 
@@ -153,11 +153,15 @@ function parseArguments(argumentsJson: string): Record<string, unknown> {
     parsed = argumentsJson === "" ? {} : JSON.parse(argumentsJson);
   } catch (error) {
     refuse("invalid_argument", `the arguments are no JSON: ${messageFromUnknown(error)}`, {
-      reason: "ARGUMENTS_INVALID",
+      reason: "INVALID_REQUEST",
+      fieldViolations: [{ field: "arguments_json", message: "is no JSON text" }],
     });
   }
   if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return parsed as Record<string, unknown>;
-  return refuse("invalid_argument", "the arguments are no JSON object", { reason: "ARGUMENTS_INVALID" });
+  return refuse("invalid_argument", "the arguments are no JSON object", {
+    reason: "INVALID_REQUEST",
+    fieldViolations: [{ field: "arguments_json", message: "is no JSON object" }],
+  });
 }
 
 function progressFrom({ progress, total = 0, message = "" }: Progress) {

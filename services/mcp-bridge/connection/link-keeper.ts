@@ -107,14 +107,14 @@ export class LinkKeeper implements AsyncDisposable {
     if (ready) return ready;
     const { name } = this.#options.server;
     return refuse("unavailable", `the MCP server ${name} is unavailable: ${reasonOf(this.phase)}`, {
-      reason: "SERVER_UNAVAILABLE",
+      reason: "MCP_SERVER_UNAVAILABLE",
       metadata: { server: name },
     });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#refresh[Symbol.dispose]();
-    this.#closing.abort(new Failure("unavailable", "the connection is closed", { reason: "SERVER_UNAVAILABLE" }));
+    this.#closing.abort(new Failure("unavailable", "the connection is closed", { reason: "MCP_SERVER_UNAVAILABLE" }));
     await this.#running;
     this.#current.enter({ kind: "closed" });
   }

@@ -121,7 +121,7 @@ async function openOnce(
     const text = isTimeUp ? `it was not initialised within ${timeoutMs} ms` : (lastError() ?? networkTextOf(error));
     const message = [text, await lastWords(opened, closing, isTimeUp)].filter(Boolean).join("; ");
     if (isClosedInProbe(error) && connect.prior === undefined) throw new ClosedInProbe(message);
-    throw new Failure("unavailable", message, { reason: "SERVER_UNAVAILABLE", cause: error });
+    throw new Failure("unavailable", message, { reason: "MCP_SERVER_UNAVAILABLE", cause: error });
   }
   return createLink(options, opened, client, close);
 }

@@ -49,6 +49,6 @@ async function listOrClose(link: Link, given: { limit: AbortSignal; timeoutMs: n
     const isTimeUp = given.limit.reason instanceof Error && given.limit.reason.name === "TimeoutError";
     const text = isTimeUp ? `it has not listed its tools within ${given.timeoutMs} ms` : messageFromUnknown(error);
     given.closing.push(Promise.resolve(link[Symbol.asyncDispose]()));
-    throw new Failure("unavailable", text, { reason: "SERVER_UNAVAILABLE", cause: error });
+    throw new Failure("unavailable", text, { reason: "MCP_SERVER_UNAVAILABLE", cause: error });
   }
 }

@@ -28,7 +28,7 @@ export const http: TransportModule = {
   schemes: ["http", "https"],
   async open(server, context) {
     const url =
-      URL.parse(server.url) ?? refuse("invalid_argument", `${server.url} is no URL`, { reason: "SERVER_INVALID" });
+      URL.parse(server.url) ?? refuse("invalid_argument", `${server.url} is no URL`, { reason: "INVALID_REQUEST" });
     return { transport: new HttpTransport(url, server, context) };
   },
 };

@@ -19,7 +19,8 @@ export function createTransportRegistry(others: readonly TransportModule[] = [])
   function refuseUnknown(what: string): never {
     const known = modules.map((module) => module.name).join(", ");
     return refuse("invalid_argument", `there is no such thing as ${what}; known are ${known}`, {
-      reason: "TRANSPORT_UNKNOWN",
+      reason: "INVALID_REQUEST",
+      fieldViolations: [{ field: "transport", message: `must be one of ${known}` }],
     });
   }
 }

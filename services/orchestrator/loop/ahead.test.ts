@@ -52,7 +52,7 @@ test("LOOP-13 nothing follows a result that could not be stored: the next claim 
   const held = holdResults(run.log);
   const working = run.work();
   await until(() => run.asked.length === 2);
-  held[0]?.decide(new Failure("unavailable", "the bus is away"));
+  held[0]?.decide(new Failure("unavailable", "the bus is away", { reason: "BUS_UNAVAILABLE" }));
   await expect(working).rejects.toThrow("the bus is away");
   expect(saidInTurn(run.deltas, 2)).toEqual([]);
   expect(run.events().at(-1)?.event.case).toBe("turnCommitted");

@@ -114,7 +114,7 @@ function givenUp({ name }: FunctionCall, error: unknown, isUnknown: boolean): To
 /** Whether a call that failed so may have begun all the same: not when it was never sent, nor when the router refused it. */
 function leavesUnknown(error: unknown): boolean {
   if (!(error instanceof Failure)) return true;
-  return error.reason !== "NOT_SENT" && !refusingCodes.has(error.code);
+  return error.reason !== "CALL_NOT_STARTED" && !refusingCodes.has(error.code);
 }
 
 const refusingCodes: ReadonlySet<string> = new Set([
@@ -167,5 +167,5 @@ async function dispatch(
     if (result === undefined) throw error; // after the result nothing is missed
   }
   if (result !== undefined) return result;
-  throw new Failure("unavailable", "the call ended without a result", { reason: "CALL_WITHOUT_RESULT" });
+  throw new Failure("unavailable", "the call ended without a result", { reason: "OUTCOME_UNKNOWN" });
 }

@@ -34,7 +34,7 @@ const outcomes = async (run: Awaited<ReturnType<typeof openRun>>) =>
 
 describe("what a call does to the world", () => {
   test("LOOP-14 an attempt that may have begun is told as outcome_unknown for what must not happen twice, and for nothing else", async () => {
-    const run = await runWithFailing(new Failure("unavailable", "the router is gone"));
+    const run = await runWithFailing(new Failure("unavailable", "the router is gone", { reason: "OUTCOME_UNKNOWN" }));
     await run.work();
     expect(await outcomes(run)).toEqual([
       'tool "read" could not be called: the router is gone',
@@ -47,8 +47,8 @@ describe("what a call does to the world", () => {
 
   test("LOOP-14 what was never sent, or was refused, is told as not called", async () => {
     for (const failure of [
-      new Failure("unavailable", "nobody there", { reason: "NOT_SENT" }),
-      new Failure("failed_precondition", "not in this session"),
+      new Failure("unavailable", "nobody there", { reason: "CALL_NOT_STARTED" }),
+      new Failure("failed_precondition", "not in this session", { reason: "TOOL_NOT_FOUND" }),
     ]) {
       const run = await runWithFailing(failure);
       await run.work();
@@ -69,7 +69,7 @@ describe("what a call does to the world", () => {
     run.router.callTool = async function* () {
       yield* [];
       void clock.advance(31_000);
-      throw new Failure("unavailable", "nobody there", { reason: "NOT_SENT" });
+      throw new Failure("unavailable", "nobody there", { reason: "CALL_NOT_STARTED" });
     };
     await run.work("heir");
     expect((await outcomes(run))[0]).toMatch(/^outcome_unknown/);
@@ -86,7 +86,7 @@ describe("what a call does to the world", () => {
     const { callTool } = run.router;
     run.router.callTool = async function* (request, options) {
       attempts += 1;
-      if (attempts === 1) throw new Failure("unavailable", "lost in the middle");
+      if (attempts === 1) throw new Failure("unavailable", "lost in the middle", { reason: "OUTCOME_UNKNOWN" });
       expect(request).toMatchObject({ callId: "r_p", recovering: true });
       for await (const response of callTool(request, options)) {
         if (response.event.case === "result") {
@@ -176,12 +176,13 @@ describe("cancelling", () => {
     run.given.abort(new Error("killed"));
     await working;
     const { cancelCall } = run.router;
-    run.router.cancelCall = () => Promise.reject(new Failure("unavailable", "no router"));
+    run.router.cancelCall = () =>
+      Promise.reject(new Failure("unavailable", "no router", { reason: "SERVICE_UNAVAILABLE" }));
     expect((await cancelling(run)).phase.kind).toBe("working");
     let tries = 0;
     run.router.cancelCall = async (...args) => {
       tries += 1;
-      if (tries < 3) throw new Failure("unavailable", "no router");
+      if (tries < 3) throw new Failure("unavailable", "no router", { reason: "SERVICE_UNAVAILABLE" });
       return cancelCall(...args);
     };
     expect(await run.work("heir", { signal: new AbortController().signal })).toBe("ended");

@@ -171,7 +171,7 @@ describe("the loop", () => {
   test("a run whose log was removed under way is given up instead of being written for ever", async () => {
     const purge: FakeTool = { name: "purge", answer: () => run.log.purge("r") };
     const run = await openRun({ turns: [{ calls: [{ name: "purge" }] }, { text: "never" }], tools: [purge] });
-    await expect(run.work()).rejects.toMatchObject({ code: "data_loss", reason: "LOG_GONE" });
+    await expect(run.work()).rejects.toMatchObject({ code: "data_loss", reason: "RECORD_LOST" });
   });
 
   test("a model that counts its ids from the start in each turn is understood", async () => {

@@ -15,7 +15,7 @@ async function afterOutage(awayMs: number, code: FailureCode = "unavailable") {
   };
   const { signal } = new AbortController();
   const ask = async () => {
-    if (nowMs < awayMs) throw new Failure(code, "nobody answers");
+    if (nowMs < awayMs) throw new Failure(code, "nobody answers", { reason: "SERVICE_UNAVAILABLE" });
     return "back";
   };
   return patiently({ clock, signal, reason: "tools_unavailable", what: "the tools cannot be listed" }, ask);

@@ -1,7 +1,7 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import type { ModelConfig } from "../config.ts";
 import { fetchMendingStreams } from "./nameless-calls.ts";
 import { createPackageModel, moduleOfProvider } from "./package-models.ts";
@@ -28,8 +28,12 @@ export function createModelSource(config: ModelConfig): ModelSource {
     const module = moduleOfProvider(provider, config.modules);
     if (module !== undefined) return createPackageModel(module, model);
     const known = [...openByProvider.keys(), ...config.modules.keys(), "packages like @ai-sdk/openai"].join(", ");
-    return refuse("failed_precondition", `there is no model provider ${JSON.stringify(provider)}; there are ${known}`, {
-      reason: "MODEL_PROVIDER_UNKNOWN",
-    });
+    return refuseLocally(
+      "failed_precondition",
+      `there is no model provider ${JSON.stringify(provider)}; there are ${known}`,
+      {
+        kind: "model_provider_unknown",
+      },
+    );
   };
 }

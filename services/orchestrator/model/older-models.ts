@@ -15,7 +15,7 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4StreamPart,
 } from "@ai-sdk/provider";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuseLocally } from "#runtime/failure/local-failure.ts";
 
 export type AnyLanguageModel = LanguageModelV2 | LanguageModelV3 | LanguageModelV4;
 
@@ -35,8 +35,8 @@ export function currentModelFrom(model: AnyLanguageModel): LanguageModelV4 {
         return stream.pipeThrough(new TransformStream({ transform: (part, sink) => sink.enqueue(partFromV2(part)) }));
       });
     default:
-      return refuse("failed_precondition", `a model of version ${versionOf(model)} is not understood`, {
-        reason: "MODEL_VERSION_UNKNOWN",
+      return refuseLocally("failed_precondition", `a model of version ${versionOf(model)} is not understood`, {
+        kind: "model_version_unknown",
       });
   }
 }
@@ -50,7 +50,7 @@ function modelFrom(
     provider,
     modelId,
     supportedUrls: {},
-    doGenerate: () => refuse("unimplemented", "models are asked for streams only"),
+    doGenerate: () => refuseLocally("unimplemented", "models are asked for streams only"),
     doStream: async (call) => ({ stream: await open(call) }),
   };
 }

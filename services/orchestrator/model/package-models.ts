@@ -8,7 +8,8 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { type AnyLanguageModel, currentModelFrom } from "./older-models.ts";
 
 /** Packages that an agent may name without the operator having done so. */
@@ -32,7 +33,7 @@ export function createPackageModel(module: string, modelId: string): LanguageMod
     provider: module,
     modelId,
     supportedUrls: {},
-    doGenerate: () => refuse("unimplemented", "models are asked for streams only"),
+    doGenerate: () => refuseLocally("unimplemented", "models are asked for streams only"),
     async doStream(call) {
       opening ??= open();
       return (await opening).doStream(call);
@@ -48,8 +49,8 @@ async function importProvider(module: string): Promise<Provider> {
   const candidates = name === undefined ? [exports.default, ...Object.values(exports)] : [exports[name]];
   return (
     candidates.find(isProvider) ??
-    refuse("failed_precondition", `${module} exports no provider of models: nothing with languageModel(id)`, {
-      reason: "MODEL_PROVIDER_INVALID",
+    refuseLocally("failed_precondition", `${module} exports no provider of models: nothing with languageModel(id)`, {
+      kind: "model_provider_invalid",
     })
   );
 }
@@ -58,10 +59,14 @@ async function importModule(specifier: string, told: string): Promise<Record<str
   try {
     return (await import(specifier)) as Record<string, unknown>;
   } catch (cause) {
-    return refuse("failed_precondition", `the model provider ${told} cannot be loaded: ${messageFromUnknown(cause)}`, {
-      reason: "MODEL_PROVIDER_MISSING",
-      cause,
-    });
+    return refuseLocally(
+      "failed_precondition",
+      `the model provider ${told} cannot be loaded: ${messageFromUnknown(cause)}`,
+      {
+        kind: "model_provider_missing",
+        cause,
+      },
+    );
   }
 }
 

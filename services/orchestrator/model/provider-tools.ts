@@ -1,5 +1,5 @@
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuseLocally } from "#runtime/failure/local-failure.ts";
 
 /**
  * Calls are for the loop to execute. A provider that executes tools itself, and gives their results in its stream, is refused: the
@@ -9,8 +9,8 @@ export function refuseProviderTools(part: LanguageModelV4StreamPart): void {
   const name = toolOfProvider(part);
   if (name === undefined) return;
   const why = "such tools are not supported, and the options of the model have to turn them off";
-  refuse("unimplemented", `the model called "${name}", a tool that its provider executes: ${why}`, {
-    reason: "PROVIDER_TOOL_UNSUPPORTED",
+  refuseLocally("unimplemented", `the model called "${name}", a tool that its provider executes: ${why}`, {
+    kind: "provider_tool_unsupported",
   });
 }
 

@@ -60,7 +60,7 @@ describe("an error of a model's provider", () => {
     ["of a missing key", new LoadAPIKeyError({ message: "no key" })],
     ["of a prompt", new InvalidPromptError({ prompt: [], message: "no" })],
     ["of what it cannot do", new UnsupportedFunctionalityError({ functionality: "tools" })],
-    ["of ours", new Failure("unavailable", "no")],
+    ["of ours", new Failure("unavailable", "no", { reason: "SERVICE_UNAVAILABLE" })],
     ["of another package, with a status", Object.assign(new Error("no"), { status: 401 })],
     ["told in a stream", { type: "invalid_request_error", message: "too long" }],
     ["told in a stream, with its status", { message: "no such model", code: 404 }],

@@ -25,7 +25,7 @@ export function providerRoutes(options: FollowOptions): ServiceImpl<typeof ToolP
       const signal = ending.signal;
       yield sources.length > 0 ? { sources: sources.map(refused) } : await offer(scope, signal);
       await unlessAborted(new Promise<never>(() => {}), signal).catch(() => {}); // the end that was waited for
-      if (stopping.aborted) refuse("unavailable", "this instance stops: watch again");
+      if (stopping.aborted) refuse("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });
     },
     executeTool: (request, { signal }) => callSubAgent(options, request, signal),
     releaseScope: () => ({}), // what a scope's calls started belongs to the runs that called

@@ -53,7 +53,8 @@ export async function acceptRun(
   );
   const acceptedPosition = event === undefined ? (await log.first(runId))?.position : journal.position;
   const { state } = journal;
-  if (state === undefined || acceptedPosition === undefined) return refuse("data_loss", `run ${runId} has vanished`);
+  if (state === undefined || acceptedPosition === undefined)
+    return refuse("data_loss", `run ${runId} has vanished`, { reason: "RECORD_LOST" });
   const entry = await enqueue(queues, { sessionId, runId, acceptedPosition, isFirst });
   const isAlone = event !== undefined && entry?.queued.previousEntrySequence === 0n;
   if (isAlone) beginning?.hand({ journal, entry });

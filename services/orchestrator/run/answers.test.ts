@@ -80,7 +80,7 @@ describe("outputs of a client", () => {
     for (const text of ["not json", '{"half":', ""]) {
       await expect(answer(["a", "b"], text)).rejects.toMatchObject({
         code: "invalid_argument",
-        reason: "OUTPUT_NOT_JSON",
+        reason: "RESULT_INVALID",
         metadata: { call_id: "a" },
       });
     }

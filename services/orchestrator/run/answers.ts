@@ -67,5 +67,5 @@ export function announcer({ wakes }: AnswerOptions, { state }: RunJournal) {
 }
 
 export function notFound(runId: string): never {
-  return refuse("not_found", `there is no run ${runId}`, { reason: "RUN_UNKNOWN", metadata: { run_id: runId } });
+  return refuse("not_found", `there is no run ${runId}`, { reason: "RUN_NOT_FOUND", metadata: { run_id: runId } });
 }

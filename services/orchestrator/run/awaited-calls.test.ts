@@ -68,7 +68,7 @@ describe("a run whose input answers a call that another one of its session waits
       const input = [answered("two"), said("go")];
       await expect(start({ input, previousRunId })).rejects.toMatchObject({
         code: "failed_precondition",
-        reason: "CALL_AWAITED",
+        reason: "CALL_AWAITED_BY_RUN",
         message: expect.stringMatching(/call two.*SubmitOutputs/),
         metadata: { call_id: "two", run_id: runId },
       });

@@ -27,7 +27,7 @@ export async function refuseAwaitedCalls(
     "failed_precondition",
     `call ${callId} is waited for by run ${runId}: its output goes there, by SubmitOutputs`,
     {
-      reason: "CALL_AWAITED",
+      reason: "CALL_AWAITED_BY_RUN",
       metadata: { call_id: callId, run_id: runId },
     },
   );

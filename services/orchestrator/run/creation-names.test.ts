@@ -58,7 +58,7 @@ describe("what a run is created with", () => {
     const { start } = openSession();
     await expect(start({ options: { functionTools: [{ name: "ask" }, { name: "skip" }] } })).rejects.toMatchObject({
       code: "invalid_argument",
-      reason: "TOOL_OPTIONS",
+      reason: "INVALID_REQUEST",
       message: expect.stringContaining('"skip"'),
     });
     const { accepted } = await start({ options: { functionTools: [{ name: "ask" }, { name: "look" }] } });
@@ -93,7 +93,7 @@ describe("what a run is created with", () => {
       { case: "callFinished", value: { callId: "first", result: { outputJson: "7" } } },
       { case: "turnCommitted", value: { turn: 2, items: [called("second")] } },
     ]);
-    await expect(fork(runId, 1, [answered("second")])).rejects.toMatchObject({ reason: "CALL_UNKNOWN" });
+    await expect(fork(runId, 1, [answered("second")])).rejects.toMatchObject({ reason: "CALL_NOT_FOUND" });
     await expect(fork(runId, 2, [answered("first")])).rejects.toMatchObject({ reason: "CALL_ALREADY_RESOLVED" });
     expect((await fork(runId, 1, [answered("first")])).accepted.input).toHaveLength(1);
     expect((await fork(runId, 3, [answered("second")])).accepted.input).toHaveLength(1);
@@ -103,7 +103,7 @@ describe("what a run is created with", () => {
     const { start } = openSession();
     await expect(start({ input: [said("go"), said(text)] })).rejects.toMatchObject({
       code: "invalid_argument",
-      reason: "INPUT_EMPTY",
+      reason: "INVALID_REQUEST",
       message: "input[1] holds nothing",
     });
   });

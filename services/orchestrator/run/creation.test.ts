@@ -58,7 +58,7 @@ test("ORCH-1 LOOP-18 a run continues only one of its own session and agent", asy
   await add("formers", "s", "b");
   expect((await start("own")).accepted).toMatchObject({ previousRunId: "own", agent: "a" });
   for (const foreign of ["elsewhere", "formers", "nothing"]) {
-    await expect(start(foreign)).rejects.toMatchObject({ code: "not_found", reason: "RUN_UNKNOWN" });
+    await expect(start(foreign)).rejects.toMatchObject({ code: "not_found", reason: "RUN_NOT_FOUND" });
   }
 });
 
@@ -66,7 +66,7 @@ test("ORCH-1 while a session is switched, a run continues only one of the agent 
   const { add, start } = openOptions("former", "next");
   await add("formers", "s", "former");
   await add("nexts", "s", "next");
-  await expect(start("formers")).rejects.toMatchObject({ code: "not_found", reason: "RUN_UNKNOWN" });
+  await expect(start("formers")).rejects.toMatchObject({ code: "not_found", reason: "RUN_NOT_FOUND" });
   expect((await start("nexts")).accepted).toMatchObject({ previousRunId: "nexts", agent: "next" });
 });
 
@@ -133,14 +133,14 @@ test.each(["closed", "switched", "gone"])(
     const { options } = openOptions("a");
     let now = "open";
     const sessionOf = (id: string) => {
-      if (now === "gone") return refuse("not_found", `there is no session ${id}`);
+      if (now === "gone") return refuse("not_found", `there is no session ${id}`, { reason: "SESSION_NOT_FOUND" });
       const state = now === "closed" ? SessionState.CLOSED : SessionState.ACTIVE;
       return create(SessionSchema, { id, agent: now === "switched" ? "b" : "a", principal: "ada", state });
     };
     const sessions: CreationOptions["sessions"] = {
       getSession: async (id) => sessionOf(id),
       async createSession(agent, { sessionId = "new" }) {
-        if (now === "switched") refuse("already_exists", "another agent's", { reason: "SESSION_EXISTS" });
+        if (now === "switched") refuse("already_exists", "another agent's", { reason: "SESSION_ALREADY_EXISTS" });
         return { ...sessionOf(sessionId), agent };
       },
     };
@@ -152,7 +152,7 @@ test.each(["closed", "switched", "gone"])(
     now = change;
     const again = [await start({ sessionId: "s" }), await start({ agent: "a" })];
     expect(again.map(({ runId }) => runId)).toEqual(first.map(({ runId }) => runId));
-    await expect(start({ sessionId: "s" }, "bob")).rejects.toMatchObject({ reason: "NOT_SESSION_OWNER" });
+    await expect(start({ sessionId: "s" }, "bob")).rejects.toMatchObject({ reason: "PRINCIPAL_NOT_OWNER" });
   },
 );
 

@@ -113,7 +113,7 @@ async function refuseUnpriced(
   if (fault === undefined) return;
   const mend = "give it one in the agent's configuration (0 for what is free), or leave max_cost out";
   refuse("failed_precondition", `options.limits.${fault}; ${mend}`, {
-    reason: "PRICE_MISSING",
+    reason: "MODEL_PRICE_MISSING",
     metadata: { field: "options.limits.max_cost" },
   });
 }
@@ -143,7 +143,8 @@ async function refuseUnknownTools(
 }
 
 function refuseOptions(faults: string[]): void {
-  if (faults.length > 0) refuse("invalid_argument", faults.join("; "), { reason: "TOOL_OPTIONS" });
+  const fieldViolations = faults.map((message) => ({ field: "options", message }));
+  if (faults.length > 0) refuse("invalid_argument", faults.join("; "), { reason: "INVALID_REQUEST", fieldViolations });
 }
 
 /** ORCH-1: nothing of the session's former agents is shown to the one that is active. */
@@ -155,5 +156,7 @@ async function refuseForeignPrevious(
   if (previousRunId === "") return;
   const previous = foldLog((await log.read(previousRunId, 0)).map(({ event }) => event))?.accepted;
   if (previous?.sessionId === sessionId && previous.agent === agent) return;
-  refuse("not_found", `session ${sessionId} has no run ${previousRunId} of agent ${agent}`, { reason: "RUN_UNKNOWN" });
+  refuse("not_found", `session ${sessionId} has no run ${previousRunId} of agent ${agent}`, {
+    reason: "RUN_NOT_FOUND",
+  });
 }

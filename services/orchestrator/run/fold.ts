@@ -242,5 +242,5 @@ function timeMsOf(event: Pick<RunEvent, "createTime">): number {
 }
 
 function broken(event: Pick<RunEvent, "runId">, what: string): never {
-  return refuse("data_loss", `the log of run ${event.runId} is broken: ${what}`, { reason: "RUN_LOG_BROKEN" });
+  return refuse("data_loss", `the log of run ${event.runId} is broken: ${what}`, { reason: "RECORD_LOST" });
 }

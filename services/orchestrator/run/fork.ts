@@ -35,7 +35,9 @@ export async function forkRun(
     return repeated;
   }
   if (atSequence > last) {
-    refuse("out_of_range", `run ${runId} has no event ${atSequence}: its last is ${last}`, { reason: "NO_SUCH_EVENT" });
+    refuse("out_of_range", `run ${runId} has no event ${atSequence}: its last is ${last}`, {
+      reason: "RUN_EVENT_NOT_FOUND",
+    });
   }
   refuseUnfitInput(input);
   await refuseUnknownCalls(options, { agent: accepted.agent, previousRunId: "", fork, before: undefined }, input);

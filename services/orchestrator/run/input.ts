@@ -1,13 +1,17 @@
 /** What a client gives as conversation: refused where it cannot be right, with its place. What only looks odd is made fit. */
 
 import { type FunctionCall, type FunctionCallOutput, type Item, Role } from "#gen/toolbus/run/v1/run_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
 import { type Continuation, readHistory } from "../session/history.ts";
 import type { SessionQueues } from "../session/queue.ts";
 import type { RunLog } from "./journal.ts";
 
 export function refuseEmptyInput(input: readonly Item[]): void {
-  if (input.length === 0) refuse("invalid_argument", "a run needs input", { reason: "INPUT_EMPTY" });
+  if (input.length === 0)
+    refuse("invalid_argument", "a run needs input", {
+      reason: "INVALID_REQUEST",
+      fieldViolations: [{ field: "input", message: "is empty" }],
+    });
 }
 
 export function refuseUnfitInput(input: readonly Item[]): void {
@@ -19,7 +23,7 @@ export function refuseUnfitInput(input: readonly Item[]): void {
     const place = `input[${index}]`;
     // no provider takes a message without words; one of the assistant is left out
     const isSilent = item.case === "message" && item.value.role !== Role.ASSISTANT && item.value.text.trim() === "";
-    if (item.case === undefined || isSilent) refuseAt(place, "holds nothing", "INPUT_EMPTY");
+    if (item.case === undefined || isSilent) refuseAt(place, "holds nothing", "INVALID_REQUEST");
     if (item.case === "functionCall") refuseUnfitCall(item.value, { place, index, firstCalls });
     if (item.case === "functionCallOutput") refuseUnfitOutput(item.value, { place, index, firstCalls });
   }
@@ -44,7 +48,7 @@ function refuseUnfitOutput({ callId, result }: FunctionCallOutput, { place, inde
   const call = firstCalls.get(callId) ?? -1;
   if (call > index) refuseAt(path, `stands before its call, input[${call}]`);
   if (result === undefined) refuseAt(`${path}.result`, "is missing");
-  if (!isJson(result.outputJson)) refuseAt(`${path}.result.output_json`, "is not JSON", "OUTPUT_NOT_JSON"); // LOOP-8
+  if (!isJson(result.outputJson)) refuseAt(`${path}.result.output_json`, "is not JSON", "RESULT_INVALID"); // LOOP-8
 }
 
 function isJson(text: string): boolean {
@@ -56,8 +60,8 @@ function isJson(text: string): boolean {
   }
 }
 
-function refuseAt(field: string, what: string, reason = "INPUT_INVALID"): never {
-  return refuse("invalid_argument", `${field} ${what}`, { reason, metadata: { field } });
+function refuseAt(field: string, what: string, reason: ReasonName = "INVALID_REQUEST"): never {
+  return refuse("invalid_argument", `${field} ${what}`, { reason, fieldViolations: [{ field, message: what }] });
 }
 
 /** Input may answer calls that a former run left open, as one in single-turn mode does. */
@@ -74,7 +78,7 @@ export async function refuseUnknownCalls(
   const unknown = answered.find((callId) => !known.has(callId));
   if (unknown === undefined) return;
   refuse("not_found", `call ${unknown}, which the input answers, is unknown in this conversation`, {
-    reason: "CALL_UNKNOWN",
+    reason: "CALL_NOT_FOUND",
     metadata: { call_id: unknown },
   });
 }

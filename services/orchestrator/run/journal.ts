@@ -121,7 +121,7 @@ export function createJournal(log: RunLog, runId: string, clock: Clock): RunJour
       }
       const refusedAt = position;
       await read(); // J2
-      if (position === refusedAt) refuse("data_loss", `the log of run ${runId} is gone`, { reason: "LOG_GONE" }); // J5
+      if (position === refusedAt) refuse("data_loss", `the log of run ${runId} is gone`, { reason: "RECORD_LOST" }); // J5
     }
   }
 

@@ -5,7 +5,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { FunctionCallOutput } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
 import { isTooDeep } from "#runtime/schema/depth.ts";
 import { type FoldedRun, openCalls, type Turn } from "./fold.ts";
 import { faultOfOutput } from "./function-tools.ts";
@@ -31,7 +31,7 @@ export function checkedOutputs(
 ): OutputBody[] {
   const callIds = outputs.map(({ callId }) => callId);
   const twice = callIds.find((callId, index) => callIds.indexOf(callId) !== index);
-  if (twice !== undefined) refuseCall("invalid_argument", twice, "has two outputs in one request", "CALL_REPEATED");
+  if (twice !== undefined) refuseCall("invalid_argument", twice, "has two outputs in one request", "INVALID_REQUEST");
   const told = outputs.map(toldOutput);
   const missing = told.filter((output) => !isTaken(state, output));
   refuseUnfit(state, missing);
@@ -43,9 +43,9 @@ export function checkedOutputs(
 
 function toldOutput({ callId, result }: FunctionCallOutput): Output {
   if (result === undefined)
-    return refuseCall("invalid_argument", callId, "is given an output without a result", "OUTPUT_EMPTY");
+    return refuseCall("invalid_argument", callId, "is given an output without a result", "RESULT_INVALID");
   if (jsonValueOf(result) === undefined)
-    return refuseCall("invalid_argument", callId, "is given an output that is not JSON", "OUTPUT_NOT_JSON"); // LOOP-8
+    return refuseCall("invalid_argument", callId, "is given an output that is not JSON", "RESULT_INVALID"); // LOOP-8
   return { callId, result: outputOf(result) };
 }
 
@@ -83,8 +83,8 @@ export function isTaken(state: FoldedRun | undefined, { callId, result }: Output
   if (state?.phase.kind === "ended")
     refuse("failed_precondition", `run ${state.runId} has ended`, { reason: "RUN_ENDED" });
   if (state === undefined || turn === undefined || call === undefined)
-    return refuseCall("not_found", callId, "is unknown in this run", "CALL_UNKNOWN");
-  if (!isOurs) refuseCall("failed_precondition", callId, "is not the client's to answer", "CALL_FOREIGN");
+    return refuseCall("not_found", callId, "is unknown in this run", "CALL_NOT_FOUND");
+  if (!isOurs) refuseCall("failed_precondition", callId, "is not the client's to answer", "CALL_NOT_AWAITED");
   if (standing !== undefined)
     refuseCall("failed_precondition", callId, "has its answer already", "CALL_ALREADY_RESOLVED");
   if (!mayBeAnswered(state, turn, callId))
@@ -118,7 +118,7 @@ function refuseCall(
   code: "not_found" | "failed_precondition" | "invalid_argument",
   callId: string,
   what: string,
-  reason: string,
+  reason: ReasonName,
 ): never {
   return refuse(code, `call ${callId} ${what}`, { reason, metadata: { call_id: callId } });
 }
@@ -131,7 +131,7 @@ function refuseUnfit(state: FoldedRun, outputs: readonly Output[]): void {
     const fault = tool && !result.isError ? faultOfOutput(tool, result.outputJson) : undefined;
     return fault === undefined ? [] : [{ callId, fault }];
   });
-  refuseAll(unfit, { reason: "OUTPUT_UNFIT" });
+  refuseAll(unfit, { reason: "RESULT_INVALID" });
 }
 
 /** No event that follows is larger: numbers and times take the most bytes that they can. */
@@ -155,7 +155,7 @@ function refuseTooLarge(log: Pick<RunLog, "check">, runId: string, outputs: read
 
 function refuseAll(
   faults: readonly { callId: string; fault: string }[],
-  { reason, metadata }: { reason: string; metadata?: Readonly<Record<string, string>> },
+  { reason, metadata }: { reason: ReasonName; metadata?: Readonly<Record<string, string>> },
 ): void {
   if (faults.length === 0) return;
   const callIds = faults.map(({ callId }) => callId);

@@ -134,7 +134,7 @@ describe("a watcher that comes back", () => {
       const behind = { runId: "r", fromSequence };
       await expect(shown({ before: over, after: [] }, [], behind)).rejects.toMatchObject({
         code: "out_of_range",
-        reason: "NO_SUCH_EVENT",
+        reason: "RUN_EVENT_NOT_FOUND",
         message: `run r has no event ${fromSequence}: its last is 3, with which it ended`,
       });
       expect(await shown({ before: over, after: [] }, [], { fromSequence: 3 })).toEqual(["3 ended"]);

@@ -121,7 +121,7 @@ export async function* watchRun(
 function refuseBehindEnd({ runId, fromSequence }: WatchRequest, last: number): void {
   if (fromSequence <= last + 1) return;
   const text = `run ${runId} has no event ${fromSequence}: its last is ${last}, with which it ended`;
-  refuse("out_of_range", text, { reason: "NO_SUCH_EVENT" });
+  refuse("out_of_range", text, { reason: "RUN_EVENT_NOT_FOUND" });
 }
 
 function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }: WatchRequest) {

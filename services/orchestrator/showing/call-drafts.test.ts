@@ -230,7 +230,7 @@ describe("cancelling", () => {
         "r",
         { principal: "p", reason: "enough", signal: new AbortController().signal },
       );
-    run.showing.failure = new Failure("unavailable", "away");
+    run.showing.failure = new Failure("unavailable", "away", { reason: "BUS_UNAVAILABLE" });
     expect((await cancel()).phase.kind).toBe("working");
     run.showing.failure = undefined;
     expect((await cancel()).phase.kind).toBe("ended");

@@ -54,9 +54,11 @@ export async function startSubAgent(
   if (standing !== undefined) return { kind: "run", runId: standing.runId };
   const parent = await readState(options.log, scope?.runId ?? "");
   if (parent !== undefined && parent.accepted.sessionId !== scope?.sessionId)
-    refuse("not_found", `session ${scope?.sessionId} has no run ${parent.runId}`, { reason: "RUN_UNKNOWN" });
+    refuse("not_found", `session ${scope?.sessionId} has no run ${parent.runId}`, { reason: "RUN_NOT_FOUND" });
   const agent = await options.agents.getAgent(scope?.agent ?? "", by);
-  const offered = findSubAgent(agent, tool) ?? refuse("not_found", `agent ${agent.name} may call no ${tool}`);
+  const offered =
+    findSubAgent(agent, tool) ??
+    refuse("not_found", `agent ${agent.name} may call no ${tool}`, { reason: "TOOL_NOT_FOUND" });
   const limits = limitsFrom(agent.limits, parent?.accepted.options?.limits);
   const caller = { limits, state: parent, bounds: request.bounds };
   const fault = faultOfCaller(caller);

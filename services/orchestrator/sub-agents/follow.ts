@@ -48,7 +48,7 @@ export async function* callSubAgent(
     if (signal.aborted && !options.stopping.aborted) await cancelWithParent(options, request.scope?.runId ?? "", runId);
     throw error;
   }
-  throw new Failure("unavailable", `run ${runId} is followed no longer`);
+  throw new Failure("unavailable", `run ${runId} is followed no longer`, { reason: "STREAM_ENDED" });
 }
 
 /** A2. */

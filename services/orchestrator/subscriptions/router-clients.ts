@@ -71,17 +71,23 @@ export function createRouterClients(bus: { connection: NatsConnection }, interce
       async getAgent(name, { signal, principal }) {
         const look = () => agents.getAgent({ name }, { signal, timeoutMs: lookTimeoutMs });
         const { agent } = await asFailures(principal, look);
-        return agent?.agent ?? refuse("not_found", `there is no agent ${name}`, { reason: "AGENT_UNKNOWN" });
+        return agent?.agent ?? refuse("not_found", `there is no agent ${name}`, { reason: "AGENT_NOT_FOUND" });
       },
     },
     sessions: {
       async getSession(sessionId, { signal, principal }) {
         const look = () => sessions.getSession({ sessionId }, { signal, timeoutMs: lookTimeoutMs });
-        return (await asFailures(principal, look)).session ?? refuse("not_found", `there is no session ${sessionId}`);
+        return (
+          (await asFailures(principal, look)).session ??
+          refuse("not_found", `there is no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" })
+        );
       },
       async createSession(agent, { signal, principal, sessionId = "" }) {
         const open = () => sessions.createSession({ agent, sessionId }, { signal, timeoutMs: lookTimeoutMs });
-        return (await asFailures(principal, open)).session ?? refuse("internal", "the router opened no session");
+        return (
+          (await asFailures(principal, open)).session ??
+          refuse("internal", "the router opened no session", { reason: "INTERNAL" })
+        );
       },
     },
   };
@@ -99,5 +105,5 @@ async function asFailures<T>(principal: string, call: () => Promise<T>): Promise
 function failureFrom(error: unknown): Failure {
   const failure = failureFromConnectError(error);
   if (deliveryOf(error) !== "NOT_SENT") return failure;
-  return new Failure(failure.code, failure.message, { reason: "NOT_SENT", cause: error });
+  return new Failure(failure.code, failure.message, { reason: "CALL_NOT_STARTED", cause: error });
 }

@@ -101,7 +101,10 @@ export function createStreamRunKeys(bus: Bus): RunKeys {
       const outcome = await appendFenced(bus, { subject, expectedLastSequence: 0, payload });
       if (outcome.kind === "appended") return runId;
       const found = await find(sessionId, key);
-      return found ?? refuse("data_loss", `an idempotency key of session ${sessionId} has vanished`);
+      return (
+        found ??
+        refuse("data_loss", `an idempotency key of session ${sessionId} has vanished`, { reason: "RECORD_LOST" })
+      );
     },
   };
 }

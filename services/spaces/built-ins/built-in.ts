@@ -61,10 +61,16 @@ function parseArguments<A extends z.ZodObject>(schema: A, json: string): z.infer
   try {
     value = JSON.parse(json === "" ? "{}" : json);
   } catch (cause) {
-    return refuse("invalid_argument", "the arguments are no JSON text", { cause });
+    return refuse("invalid_argument", "the arguments are no JSON text", {
+      reason: "INVALID_REQUEST",
+      fieldViolations: [{ field: "arguments_json", message: "is no JSON text" }],
+      cause,
+    });
   }
   const parsed = schema.safeParse(value);
-  return parsed.success ? parsed.data : refuse("invalid_argument", z.prettifyError(parsed.error));
+  return parsed.success
+    ? parsed.data
+    : refuse("invalid_argument", z.prettifyError(parsed.error), { reason: "INVALID_REQUEST" });
 }
 
 export const pure = Effect.PURE;

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Tool, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { Failure, refuse } from "#runtime/failure/failure.ts";
+import { Failure, refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { BuiltIn, BuiltInCall, Rooms } from "./built-in.ts";
 import { memoryTools } from "./memory-tools.ts";
 import { planTools } from "./plan-tools.ts";
@@ -25,9 +25,10 @@ export async function callBuiltIn(
   call: BuiltInCall,
   argumentsJson: string,
 ): Promise<ToolResult> {
-  const builtIn = builtInsByName.get(name) ?? refuse("not_found", `no built-in tool "${name}"`);
-  if (call.sessionId === "") refuse("invalid_argument", "scope.session_id: built-in tools belong to a session");
-  if (call.agent === "") refuse("invalid_argument", "scope.agent: built-in tools belong to an agent");
+  const builtIn =
+    builtInsByName.get(name) ?? refuse("not_found", `no built-in tool "${name}"`, { reason: "TOOL_NOT_FOUND" });
+  if (call.sessionId === "") refuseField("scope.session_id", "built-in tools belong to a session");
+  if (call.agent === "") refuseField("scope.agent", "built-in tools belong to an agent");
   if (!call.isByOwner && keepers.has(builtIn)) return refusal(`session ${call.sessionId} belongs to another caller`);
   try {
     const value = await builtIn.run(rooms, call, argumentsJson);

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { z } from "zod";
 import { MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuseField } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { planForModel } from "../transcript.ts";
 import { defineBuiltIn, idempotent, pure } from "./built-in.ts";
@@ -60,8 +60,8 @@ const getPlans = defineBuiltIn({
 
 function msFromText(at: string): number {
   const ms = Date.parse(at);
-  if (Number.isNaN(ms)) return refuse("invalid_argument", `at: there is no time ${at}`);
-  return isDay(at.slice(0, "2027-01-31".length)) ? ms : refuse("invalid_argument", `at: there is no such day: ${at}`);
+  if (Number.isNaN(ms)) return refuseField("at", `there is no time ${at}`);
+  return isDay(at.slice(0, "2027-01-31".length)) ? ms : refuseField("at", `there is no such day: ${at}`);
 }
 
 /** What reads a date takes February 30 for March 2. */

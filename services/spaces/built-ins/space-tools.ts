@@ -9,7 +9,10 @@ const historyMessages = 50;
 
 async function activeSpace(rooms: Rooms, call: BuiltInCall): Promise<string> {
   const active = await rooms.membership.activeSpace(call);
-  return active ?? refuse("failed_precondition", "You are not in a space. Call enter_space first.");
+  return (
+    active ??
+    refuse("failed_precondition", "You are not in a space. Call enter_space first.", { reason: "SESSION_NOT_IN_SPACE" })
+  );
 }
 
 const enterSpace = defineBuiltIn({

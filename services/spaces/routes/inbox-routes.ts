@@ -1,7 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
 import type { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Inbox } from "../inbox.ts";
@@ -24,7 +24,10 @@ export function inboxRoutes({ inbox, sessions, stopping }: InboxParts): ServiceI
       using ending = openEnding(context.signal, stopping);
       const ends = ending.signal;
       for await (const event of inbox.follow(owner, request.fromSequence, ends)) yield { event };
-      if (stopping.aborted) refuse("unavailable", "this instance stops: watch again from the last sequence");
+      if (stopping.aborted)
+        refuse("unavailable", "this instance stops: watch again from the last sequence", {
+          reason: "INSTANCE_STOPPING",
+        });
     },
   };
 }
@@ -36,7 +39,7 @@ export function inboxDeliveryRoutes({
 }: Pick<InboxParts, "inbox" | "sessions">): ServiceImpl<typeof InboxDeliveryService> {
   return {
     async deliverEvent({ event }, context) {
-      const given = event ?? refuse("invalid_argument", "event: is required");
+      const given = event ?? refuseField("event", "is required");
       if (given.sessionId !== "" && given.agent !== "") await sessions.ownerFor(given, askerOf(context));
       return inbox.deliver(given);
     },

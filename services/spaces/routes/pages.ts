@@ -9,7 +9,11 @@ export function tokenFromBefore(before: bigint): string {
 
 export function beforeFromToken(token: string): bigint {
   if (token === "") return 0n;
-  if (!/^[1-9][0-9]{0,18}$/.test(token)) refuse("invalid_argument", "page_token: comes from no previous answer");
+  if (!/^[1-9][0-9]{0,18}$/.test(token))
+    refuse("invalid_argument", "page_token: comes from no previous answer", {
+      reason: "PAGE_TOKEN_INVALID",
+      fieldViolations: [{ field: "page_token", message: "comes from no previous answer" }],
+    });
   return BigInt(token);
 }
 

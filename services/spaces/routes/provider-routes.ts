@@ -16,7 +16,7 @@ export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl
       yield offerFor(request.sources);
       using ending = openEnding(context.signal, stopping);
       await untilAborted(ending.signal);
-      if (stopping.aborted) refuse("unavailable", "this instance stops: watch again");
+      if (stopping.aborted) refuse("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });
     },
     async *executeTool(request, context) {
       const { sessionId = "", agent = "", principal = "" } = request.scope ?? {};

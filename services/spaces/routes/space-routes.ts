@@ -3,7 +3,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
 import type { Member } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { SendMessageRequest, SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { Asker } from "#runtime/failure/session-owner.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -78,7 +78,10 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
       const from = fromSequence || (await log.next(spaceId));
       yield { nextSequence: from };
       for await (const event of log.follow(spaceId, from, ends)) yield { event, nextSequence: event.sequence + 1n };
-      if (stopping.aborted) refuse("unavailable", "this instance stops: watch again from the last sequence");
+      if (stopping.aborted)
+        refuse("unavailable", "this instance stops: watch again from the last sequence", {
+          reason: "INSTANCE_STOPPING",
+        });
     },
     async answerToolCall(request, context) {
       await membership.space(request.spaceId);
@@ -99,8 +102,8 @@ export function toolMessageRoutes({
       const { spaceId } = request;
       const owner = await sessions.ownerFor(request, askerOf(context));
       await membership.space(spaceId);
-      const tool = request.message ?? refuse("invalid_argument", "message: is required");
-      if (tool.callId === "") refuse("invalid_argument", "message.call_id: is required");
+      const tool = request.message ?? refuseField("message", "is required");
+      if (tool.callId === "") refuseField("message.call_id", "is required");
       return { message: await messages.recordTool({ spaceId, author: agentMember(owner), tool }) };
     },
   };
@@ -119,5 +122,7 @@ async function authorOf(
   }
   const owner = await sessions.ownerFor(request, asker);
   if ((await membership.activeSpace(owner)) === id) return agentMember(owner);
-  return refuse("failed_precondition", `session ${request.sessionId} is not in space "${id}"`);
+  return refuse("failed_precondition", `session ${request.sessionId} is not in space "${id}"`, {
+    reason: "SESSION_NOT_IN_SPACE",
+  });
 }

@@ -66,7 +66,10 @@ function eventFromMessage(message: JsMsg): SpaceEvent {
   try {
     return eventAt(fromBinary(SpaceEventSchema, message.data), BigInt(message.seq));
   } catch (cause) {
-    return refuse("invalid_argument", `what stands in ${message.subject} is no event of a space`, { cause });
+    return refuse("invalid_argument", `what stands in ${message.subject} is no event of a space`, {
+      reason: "RECORD_LOST",
+      cause,
+    });
   }
 }
 

@@ -23,7 +23,7 @@ export function createNeighbours(bus: Bus, telemetry: Telemetry) {
 
   const readSession: ReadSession = async (sessionId) => {
     const { session } = await asked(() => sessions.getSession({ sessionId }));
-    return session ?? refuse("not_found", `no session ${sessionId}`);
+    return session ?? refuse("not_found", `no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" });
   };
   const submit: SubmitAnswer = async (answer) => (await asked(() => calls.submitToolResult(answer))).call?.result;
   return { readSession, submit };

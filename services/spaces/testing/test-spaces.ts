@@ -110,11 +110,16 @@ export async function openFakeRouter(
     routes: (router) => {
       router.service(ToolCallService, {
         submitToolResult({ callId, resultJson, error }) {
-          if (submissions.has(callId)) refuse("failed_precondition", `call ${callId} is already resolved`);
-          if (callId.startsWith("expired")) refuse("failed_precondition", `call ${callId} has expired`);
-          if (callId.startsWith("forgotten")) refuse("not_found", `there is no call ${callId}`);
+          if (submissions.has(callId))
+            refuse("failed_precondition", `call ${callId} is already resolved`, { reason: "CALL_ALREADY_RESOLVED" });
+          if (callId.startsWith("expired"))
+            refuse("failed_precondition", `call ${callId} has expired`, { reason: "CALL_EXPIRED" });
+          if (callId.startsWith("forgotten"))
+            refuse("not_found", `there is no call ${callId}`, { reason: "CALL_NOT_FOUND" });
           if (error === "" && callId.startsWith("strict") && !resultJson.startsWith("{")) {
-            refuse("invalid_argument", `the result of call ${callId} is refused: must be object`);
+            refuse("invalid_argument", `the result of call ${callId} is refused: must be object`, {
+              reason: "RESULT_INVALID",
+            });
           }
           submissions.set(callId, resultJson);
           return create(SubmitToolResultResponseSchema, { call: { callId } });
@@ -124,7 +129,8 @@ export async function openFakeRouter(
         getSession: ({ sessionId }) => ({
           session: {
             id: sessionId,
-            ...(sessions.get(sessionId) ?? refuse("not_found", `there is no session ${sessionId}`)),
+            ...(sessions.get(sessionId) ??
+              refuse("not_found", `there is no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" })),
           },
         }),
       });

@@ -151,9 +151,11 @@ export class Catalogue {
   }
 }
 
-export function refuseMissing(what: string, name: string): never {
+const missing = { agent: "AGENT_NOT_FOUND", tool: "TOOL_NOT_FOUND", provider: "PROVIDER_NOT_FOUND" } as const;
+
+export function refuseMissing(what: keyof typeof missing, name: string): never {
   return refuse("not_found", `there is no ${what} ${JSON.stringify(name)}`, {
-    reason: "NOT_IN_CATALOGUE",
+    reason: missing[what],
     metadata: { name },
   });
 }

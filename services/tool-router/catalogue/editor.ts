@@ -7,7 +7,7 @@ import { type StoredProvider, StoredProviderSchema } from "#gen/toolbus/provider
 import { type StoredTool, StoredToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { requireRevision } from "#runtime/failure/expected-revision.ts";
-import { Failure, refuse } from "#runtime/failure/failure.ts";
+import { Failure, type FieldViolation, refuse } from "#runtime/failure/failure.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
 import type { Audit } from "../audit.ts";
 import { type Catalogue, type Collection, refuseMissing } from "./catalogue.ts";
@@ -22,8 +22,12 @@ export const BY_RPC = "rpc";
 export class ConfigurationRefused extends Failure {
   readonly faults: readonly string[];
 
-  constructor(message: string, name: string, faults: readonly string[]) {
-    super("invalid_argument", message, { reason: "CONFIGURATION_REFUSED", metadata: { name } });
+  constructor(what: string, message: string, { name, faults }: { name: string; faults: readonly string[] }) {
+    super("invalid_argument", message, {
+      reason: "INVALID_REQUEST",
+      metadata: { name },
+      fieldViolations: faults.map((fault) => violationFrom(what, fault)),
+    });
     this.faults = faults;
   }
 }
@@ -152,7 +156,7 @@ export class CatalogueEditor {
   }
 
   async #remove<T extends { origin: string }>(
-    what: string,
+    what: "agent" | "tool" | "provider",
     { documents }: Collection<T>,
     name: string,
     { origin, expectedRevision: expected }: Terms,
@@ -171,7 +175,7 @@ export class CatalogueEditor {
   #refuse(what: string, name: string, faults: string[], origin = BY_RPC): never {
     const message = `${what} ${JSON.stringify(name)} is refused: ${faults.join("; ")}`;
     if (origin === BY_RPC) this.#tell(name, message);
-    throw new ConfigurationRefused(message, name, faults);
+    throw new ConfigurationRefused(what, message, { name, faults });
   }
 
   #tell(name: string, message: string): void {
@@ -181,6 +185,13 @@ export class CatalogueEditor {
       ...(message.startsWith("agent") ? { agent: name } : { tool: name }),
     });
   }
+}
+
+function violationFrom(what: string, fault: string): FieldViolation {
+  const [path = ""] = /^[\w.[\]-]+(?=: )/.exec(fault) ?? [];
+  return path === ""
+    ? { field: what, message: fault }
+    : { field: `${what}.${path}`, message: fault.slice(path.length + 2) };
 }
 
 function pathOf(finding: string): string {
@@ -193,5 +204,5 @@ function refuseForeign(what: string, name: string, standing: string, origin: str
     standing === BY_RPC
       ? "was applied by RPC: delete it there first"
       : `comes from the file ${standing}: change the file`;
-  refuse("failed_precondition", `${what} ${JSON.stringify(name)} ${owner}`, { reason: "ORIGIN_DIFFERS" });
+  refuse("failed_precondition", `${what} ${JSON.stringify(name)} ${owner}`, { reason: "ORIGIN_MISMATCH" });
 }

@@ -10,7 +10,7 @@ import type { Catalogue } from "./catalogue.ts";
 import type { CatalogueEditor, Terms } from "./editor.ts";
 import { openCatalogueFiles } from "./files.ts";
 
-const away = new Failure("unavailable", "no server said whether the append was stored", { reason: "APPEND_UNKNOWN" });
+const away = new Failure("unavailable", "no server said whether the append was stored", { reason: "OUTCOME_UNKNOWN" });
 
 /** A catalogue whose store answers nothing as often as is told. */
 function createAbsentee() {

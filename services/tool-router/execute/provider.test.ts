@@ -80,7 +80,7 @@ const fails = (failure: Failure): Attempt =>
 const hangs: Attempt = async function* (signal) {
   await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 };
-const lost = new Failure("unavailable", "the peer fell silent");
+const lost = new Failure("unavailable", "the peer fell silent", { reason: "OUTCOME_UNKNOWN" });
 
 describe("calls of providers", () => {
   test("LOOP-14 a lost call is repeated if its effect may be, and told as unknown if not", async () => {
@@ -91,9 +91,9 @@ describe("calls of providers", () => {
   });
 
   test("a call that was never sent, or that the provider refused, is no unknown outcome", async () => {
-    const notSent = new Failure("unavailable", "nobody serves it", { reason: "NOT_SENT" });
+    const notSent = new Failure("unavailable", "nobody serves it", { reason: "CALL_NOT_STARTED" });
     expect((await call(Effect.AT_MOST_ONCE, [fails(notSent)])).text).toContain("nothing was started");
-    const refusal = new Failure("not_found", "there is no such tool");
+    const refusal = new Failure("not_found", "there is no such tool", { reason: "TOOL_NOT_FOUND" });
     expect((await call(Effect.AT_MOST_ONCE, [fails(refusal)])).text).toBe(
       '{"error":"provider \\"mcp\\": not_found: there is no such tool"}',
     );

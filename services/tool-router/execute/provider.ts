@@ -76,7 +76,7 @@ async function lost(
   const reason = cause instanceof Failure ? cause.reason : undefined;
   const code = cause instanceof Failure ? cause.code : "unknown";
   const text = `provider ${JSON.stringify(call.executor.provider)}: ${code}: ${messageFromUnknown(cause)}`;
-  if (reason === "NOT_SENT") return failure(`nothing was started: ${text}`);
+  if (reason === "CALL_NOT_STARTED") return failure(`nothing was started: ${text}`);
   if (isRefusal(code)) return failure(text);
   if (call.entry.effect === Effect.AT_MOST_ONCE) return outcomeUnknown(text);
   try {
@@ -136,7 +136,7 @@ async function resultOf(messages: Messages, control: FlightControl): Promise<Ans
       startedAt = performance.now();
     }
     const next = await messages.next();
-    if (next.done) throw new Failure("data_loss", "the call ended without a result");
+    if (next.done) throw new Failure("data_loss", "the call ended without a result", { reason: "OUTCOME_UNKNOWN" });
     const { event } = next.value;
     if (event.case === "result") return event.value;
     if (event.case !== undefined) control.emit(event satisfies CallEvent);
@@ -154,7 +154,9 @@ const LEAVING_MS = 1_000;
  */
 async function leave(messages: Messages, ending: Ending): Promise<void> {
   using _ = ending;
-  const stop = startTimer(LEAVING_MS, () => ending.end(new Failure("canceled", "the call has its result")));
+  const stop = startTimer(LEAVING_MS, () =>
+    ending.end(new Failure("canceled", "the call has its result", { reason: "CANCELED" })),
+  );
   try {
     while (!(await messages.next()).done);
   } catch {

@@ -43,7 +43,7 @@ const hanging: Stream = async function* (signal) {
 };
 // biome-ignore lint/correctness/useYield: a provider that is not there
 const absent: Stream = async function* () {
-  throw new Failure("unavailable", "nobody serves it");
+  throw new Failure("unavailable", "nobody serves it", { reason: "SERVICE_UNAVAILABLE" });
 };
 const brief: Stream = async function* () {
   yield offering("one");

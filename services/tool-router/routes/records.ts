@@ -68,7 +68,7 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
     },
     async getToolCall({ callId }, context) {
       const missing = `there is no call ${callId}`;
-      const call = (await store.read(callId)) ?? refuse("not_found", missing, { reason: "CALL_UNKNOWN" });
+      const call = (await store.read(callId)) ?? refuse("not_found", missing, { reason: "CALL_NOT_FOUND" });
       requireShown(call, askerOf(context));
       return { call };
     },

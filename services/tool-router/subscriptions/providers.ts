@@ -99,10 +99,10 @@ async function* translated<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
 function failureFrom(error: unknown): Failure {
   const failure = failureFromConnectError(error);
   const wasNotSent = deliveryOf(error) === "NOT_SENT" || isUnreached(error);
-  if (wasNotSent) return new Failure(failure.code, failure.message, { reason: "NOT_SENT", cause: error });
+  if (wasNotSent) return new Failure(failure.code, failure.message, { reason: "CALL_NOT_STARTED", cause: error });
   // the client's own refusal of what came says nothing of whether the call was started
   const isOversized = failure.code === "resource_exhausted" && failure.message.includes("readMaxBytes");
-  return isOversized ? new Failure("data_loss", failure.message, { cause: error }) : failure;
+  return isOversized ? new Failure("data_loss", failure.message, { reason: "OUTCOME_UNKNOWN", cause: error }) : failure;
 }
 
 /** Nobody took the connection, so that nothing was sent on it. */

@@ -51,7 +51,7 @@ test("KIND-2 a peer that falls silent ends what is open there, as unavailable", 
   const reading = Promise.allSettled([read(), read()]);
   await until(() => peer.asked > 1);
   peer.lives = false;
-  const failure = { code: "unavailable", reason: "PEER_SILENT" };
+  const failure = { code: "unavailable", reason: "OUTCOME_UNKNOWN" };
   expect(await reading).toMatchObject([{ reason: failure }, { reason: failure }]);
 });
 

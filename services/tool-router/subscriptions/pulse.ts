@@ -82,7 +82,7 @@ export function createPulse(ask: (signal: AbortSignal) => Promise<unknown>, time
         }
       } catch (error) {
         const { reason } = ending.signal;
-        throw reason instanceof Failure && reason.reason === SILENT ? reason : error;
+        throw reason instanceof PeerSilent ? reason : error;
       } finally {
         leave(ending);
       }
@@ -90,8 +90,10 @@ export function createPulse(ask: (signal: AbortSignal) => Promise<unknown>, time
   };
 }
 
-const SILENT = "PEER_SILENT";
+class PeerSilent extends Failure {}
 
 function silence(): Failure {
-  return new Failure("unavailable", "it has fallen silent: it answers nothing any more", { reason: SILENT });
+  return new PeerSilent("unavailable", "it has fallen silent: it answers nothing any more", {
+    reason: "OUTCOME_UNKNOWN",
+  });
 }

@@ -18,7 +18,10 @@ export function isSettled({ state }: Session): boolean {
 }
 
 export function refuseMissing(id: string): never {
-  return refuse("not_found", `there is no session ${id}`, { reason: "SESSION_UNKNOWN", metadata: { session_id: id } });
+  return refuse("not_found", `there is no session ${id}`, {
+    reason: "SESSION_NOT_FOUND",
+    metadata: { session_id: id },
+  });
 }
 
 export function refuseClosed(id: string): never {

@@ -28,7 +28,7 @@ export function createScopeRelease({ find, providersOf, agent, logger }: ScopeRe
     } catch (error) {
       const { code, reason } = error instanceof Failure ? error : { code: "unknown", reason: undefined };
       if (code === "unimplemented") return 0; // it keeps nothing by scope
-      if (reason === "NOT_SENT") return 0; // nobody is there who could keep something
+      if (reason === "CALL_NOT_STARTED") return 0; // nobody is there who could keep something
       logger.warn({ sessionId, provider, err: error }, "a provider does not let go of a scope");
       throw error;
     }

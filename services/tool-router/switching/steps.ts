@@ -90,7 +90,7 @@ export class SwitchSteps {
   refuseFaulty(name: string, faults: string[]): never {
     if (this.#parts.catalogue.agent(name) === undefined) refuseAgent(name);
     const message = `agent ${JSON.stringify(name)} cannot be loaded: ${faults.join("; ")}`;
-    return refuse("failed_precondition", message, { reason: "AGENT_FAULTY", metadata: { agent: name } });
+    return refuse("failed_precondition", message, { reason: "AGENT_INVALID", metadata: { agent: name } });
   }
 
   async #drain(session: Session, revision: number): Promise<Stored<Session> | undefined> {

@@ -27,7 +27,7 @@ export function createAcknowledgements(store: CallStore, clock: Clock): Acknowle
       refuseUnlessOpen(record, clock.now());
       if (!record.taken) {
         refuse("failed_precondition", `call ${callId} was not handed over by this delivery`, {
-          reason: "DELIVERY_UNKNOWN",
+          reason: "DELIVERY_NOT_FOUND",
           metadata: { call_id: callId },
         });
       }

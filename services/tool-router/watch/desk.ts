@@ -71,8 +71,8 @@ export class Desk {
     const watcher = new Watcher(request);
     const onAbort = () => watcher.end(signal.reason);
     const message = "this watcher has opened another stream";
-    const replaced = () => watcher.end(new Failure("aborted", message, { reason: "WATCHER_REPLACED" }));
-    this.#ofToken(request.token)?.end(new Failure("aborted", message, { reason: "WATCHER_REPLACED" }));
+    const replaced = () => watcher.end(new Failure("aborted", message, { reason: "STREAM_REPLACED" }));
+    this.#ofToken(request.token)?.end(new Failure("aborted", message, { reason: "STREAM_REPLACED" }));
     signal.addEventListener("abort", onAbort, { once: true });
     using _ = this.#parts.presence.show(request, replaced);
     this.#watchers.add(watcher);

@@ -11,7 +11,8 @@
 
 import { constants, type Stats } from "node:fs";
 import { open, readlink, realpath, statfs } from "node:fs/promises";
-import { Failure, refuse } from "#runtime/failure/failure.ts";
+import type { Failure } from "#runtime/failure/failure.ts";
+import { LocalFailure, refuseLocally } from "#runtime/failure/local-failure.ts";
 import { codeOf, failureFromFileError } from "./file-errors.ts";
 
 /** Not in Node's list; the same on every architecture that Node runs on. */
@@ -41,25 +42,25 @@ export interface Allowed {
 export async function openAllowed(allowedPaths: readonly string[]): Promise<Allowed> {
   const relative = allowedPaths.find((path) => !path.startsWith("/"));
   if (relative !== undefined)
-    refuse("failed_precondition", `allowedPaths: ${JSON.stringify(relative)} is not absolute`);
+    refuseLocally("failed_precondition", `allowedPaths: ${JSON.stringify(relative)} is not absolute`);
   const roots = (await Promise.all(allowedPaths.map(rootFromPath))).filter((root) => root !== undefined);
   const list = allowedPaths.map((path) => JSON.stringify(path)).join(", ");
   if (roots.length === 0) {
     const words = allowedPaths.length === 0 ? "allows no directory" : `allows only ${list}, which does not exist`;
-    refuse("permission_denied", `the policy of this tool ${words}`);
+    refuseLocally("permission_denied", `the policy of this tool ${words}`);
   }
   const isInside = (location: string) => roots.some((root) => location === root || location.startsWith(below(root)));
 
   function outside(path: string): Failure {
     const text = `${JSON.stringify(path)} is not below the allowed directories (${list}), or a link on its way leads out of them`;
-    return new Failure("permission_denied", text);
+    return new LocalFailure("permission_denied", text);
   }
 
   function absolute(path: string): string {
-    if (path === "") refuse("invalid_argument", "path is empty");
-    if (path.includes("\0")) refuse("invalid_argument", "path holds a NUL character");
+    if (path === "") refuseLocally("invalid_argument", "path is empty");
+    if (path.includes("\0")) refuseLocally("invalid_argument", "path holds a NUL character");
     const whole = path.startsWith("/") ? path : `${allowedPaths[0]}/${path}`;
-    if (Buffer.byteLength(whole) > MAX_PATH_BYTES) refuse("invalid_argument", "path is too long");
+    if (Buffer.byteLength(whole) > MAX_PATH_BYTES) refuseLocally("invalid_argument", "path is too long");
     return whole;
   }
 
@@ -79,7 +80,7 @@ export async function openAllowed(allowedPaths: readonly string[]): Promise<Allo
   }
 
   async function hold(path: string, kind: "any" | "directory" = "any"): Promise<HeldPlace> {
-    return (await holdIfThere(path, kind)) ?? refuse("not_found", `there is no ${JSON.stringify(path)}`);
+    return (await holdIfThere(path, kind)) ?? refuseLocally("not_found", `there is no ${JSON.stringify(path)}`);
   }
 
   return { absolute, hold, holdIfThere };

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { z } from "zod";
 import { type BuiltinPolicy, Effect, ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import type { ResourceLimits } from "#runtime/lifecycle/child-process.ts";
 
 export interface BuiltinCall {
@@ -52,5 +52,5 @@ export function defineBuiltin<A extends z.ZodObject>(definition: {
 /** The router validates too, but by the catalogue's schema, which its operator may have written. */
 function parseArguments<A extends z.ZodObject>(schema: A, json: string): z.infer<A> {
   const parsed = schema.safeParse(JSON.parse(json));
-  return parsed.success ? parsed.data : refuse("invalid_argument", z.prettifyError(parsed.error));
+  return parsed.success ? parsed.data : refuseLocally("invalid_argument", z.prettifyError(parsed.error));
 }

@@ -53,15 +53,20 @@ export function createBuiltins(options: BuiltinsOptions): Builtins {
       return refuse(
         "resource_exhausted",
         `${tool} was not started within ${Math.round(timeoutMs)}ms: everything is busy`,
+        { reason: "WORKER_POOL_FULL" },
       );
     }
   }
 
   return {
     async call({ tool, policy, argumentsJson, timeoutMs = options.callMs, signal }) {
-      const builtin = byName.get(tool) ?? refuse("not_found", `there is no built-in ${JSON.stringify(tool)}`);
+      const builtin =
+        byName.get(tool) ??
+        refuse("not_found", `there is no built-in ${JSON.stringify(tool)}`, { reason: "TOOL_NOT_FOUND" });
       if (policy?.name !== tool)
-        return refuse("failed_precondition", `${tool} is called under a policy for ${policy?.name || "nothing"}`);
+        return refuse("failed_precondition", `${tool} is called under a policy for ${policy?.name || "nothing"}`, {
+          reason: "TOOL_NOT_ALLOWED",
+        });
       using ending = openEnding(signal, closing.signal);
       const ends = ending.signal;
       const { release, leftMs } = await takePlace(tool, timeoutMs, ends);
@@ -76,7 +81,7 @@ export function createBuiltins(options: BuiltinsOptions): Builtins {
       }
     },
     [Symbol.dispose]() {
-      closing.abort(new Failure("unavailable", "the worker pool stops"));
+      closing.abort(new Failure("unavailable", "the worker pool stops", { reason: "INSTANCE_STOPPING" }));
     },
   };
 }

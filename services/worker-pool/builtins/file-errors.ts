@@ -1,5 +1,6 @@
 import type { Stats } from "node:fs";
 import { Failure } from "#runtime/failure/failure.ts";
+import { LocalFailure } from "#runtime/failure/local-failure.ts";
 
 const WORDS: Readonly<Record<string, string>> = {
   EACCES: "the service has no permission for it",
@@ -27,7 +28,7 @@ export function failureFromFileError(error: unknown, path: string): Failure {
   if (error instanceof Failure) return error;
   const code = codeOf(error);
   const words = WORDS[code] ?? (code === "" ? "it failed" : `it failed with ${code}`);
-  return new Failure("failed_precondition", `${JSON.stringify(path)}: ${words}`, { cause: error });
+  return new LocalFailure("failed_precondition", `${JSON.stringify(path)}: ${words}`, { cause: error });
 }
 
 export function kindOf(stats: Stats): string {
@@ -42,5 +43,5 @@ export function kindOf(stats: Stats): string {
 /** Throws unless it is a regular file. */
 export function refuseUnlessFile(stats: Stats, path: string): void {
   if (!stats.isFile())
-    throw new Failure("failed_precondition", `${JSON.stringify(path)} is a ${kindOf(stats)}, not a file`);
+    throw new LocalFailure("failed_precondition", `${JSON.stringify(path)} is a ${kindOf(stats)}, not a file`);
 }

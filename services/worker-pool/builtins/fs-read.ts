@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { z } from "zod";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { openAllowed } from "./allowed.ts";
 import { defineBuiltin } from "./builtin.ts";
 import { failureFromFileError, refuseUnlessFile } from "./file-errors.ts";
@@ -81,6 +81,6 @@ function textFromBytes(bytes: Buffer, path: string, offset: number): string {
     const words = isInside
       ? `offset ${offset} is inside of a character of`
       : "there are bytes that are no UTF-8 text in";
-    return refuse("invalid_argument", `${words} ${JSON.stringify(path)}: read it with "encoding":"base64"`);
+    return refuseLocally("invalid_argument", `${words} ${JSON.stringify(path)}: read it with "encoding":"base64"`);
   }
 }

@@ -3,7 +3,8 @@ import { constants } from "node:fs";
 import { type FileHandle, link, mkdir, open, rename, rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { z } from "zod";
-import { Failure, refuse } from "#runtime/failure/failure.ts";
+import type { Failure } from "#runtime/failure/failure.ts";
+import { LocalFailure, refuseLocally } from "#runtime/failure/local-failure.ts";
 import { type Allowed, type HeldPlace, openAllowed } from "./allowed.ts";
 import { defineBuiltin } from "./builtin.ts";
 import { codeOf, failureFromFileError, refuseUnlessFile } from "./file-errors.ts";
@@ -50,7 +51,7 @@ export const fsWrite = defineBuiltin({
       await using target = await openTarget(allowed, path, createDirectories);
       const { standing, directory, name } = target;
       if (standing) refuseUnlessFile(standing.stats, path);
-      if (standing && mode === "create") refuse("already_exists", `${JSON.stringify(path)} exists already`);
+      if (standing && mode === "create") refuseLocally("already_exists", `${JSON.stringify(path)} exists already`);
       const chosen = permissions === undefined ? undefined : Number.parseInt(permissions, 8);
       if (standing && mode === "append") await append(standing, bytes, { path, permissions: chosen });
       else await place(target, bytes, { permissions: chosen, mode });
@@ -64,9 +65,9 @@ export const fsWrite = defineBuiltin({
 function bytesFrom(content: string, encoding: "utf8" | "base64"): Buffer {
   const bytes = Buffer.from(content, encoding);
   const isBase64 = encoding === "utf8" || bytes.toString("base64").replace(/=+$/, "") === content.replace(/=+$/, "");
-  if (!isBase64) refuse("invalid_argument", "content is no base64");
+  if (!isBase64) refuseLocally("invalid_argument", "content is no base64");
   if (bytes.length > MAX_BYTES)
-    refuse(
+    refuseLocally(
       "invalid_argument",
       `content has ${bytes.length} bytes, over the limit of ${MAX_BYTES}: write it in parts with "mode":"append"`,
     );
@@ -79,7 +80,8 @@ async function openTarget(allowed: Allowed, path: string, createsDirectories: bo
   if (!standing) return openAbsent(allowed, path, createsDirectories);
   await using stack = new AsyncDisposableStack();
   stack.use(standing);
-  if (standing.stats.isDirectory()) refuse("failed_precondition", `${JSON.stringify(path)} is a directory, not a file`);
+  if (standing.stats.isDirectory())
+    refuseLocally("failed_precondition", `${JSON.stringify(path)} is a directory, not a file`);
   const directory = stack.use(await allowed.hold(dirname(standing.location), "directory"));
   if (standing.stats.nlink === 0 || directory.location !== dirname(standing.location)) throw movedMeanwhile(path);
   const owned = stack.move();
@@ -92,7 +94,7 @@ async function openAbsent(allowed: Allowed, path: string, createsDirectories: bo
   const at = whole.lastIndexOf("/");
   const name = whole.slice(at + 1);
   if (name === "" || name === "." || name === "..")
-    refuse("invalid_argument", `${JSON.stringify(path)} names a directory, not a file`);
+    refuseLocally("invalid_argument", `${JSON.stringify(path)} names a directory, not a file`);
   const directory = await openDirectory(allowed, whole.slice(0, at) || "/", createsDirectories);
   return { directory, name, standing: undefined, [Symbol.asyncDispose]: () => directory[Symbol.asyncDispose]() };
 }
@@ -102,13 +104,13 @@ async function openDirectory(allowed: Allowed, path: string, createsMissing: boo
   const held = await allowed.holdIfThere(path);
   if (held?.stats.isDirectory()) return held;
   await held?.[Symbol.asyncDispose]();
-  if (held) refuse("failed_precondition", `${JSON.stringify(path)} is not a directory`);
+  if (held) refuseLocally("failed_precondition", `${JSON.stringify(path)} is not a directory`);
   if (!createsMissing)
-    refuse("not_found", `there is no directory ${JSON.stringify(path)}: make it with "createDirectories":true`);
+    refuseLocally("not_found", `there is no directory ${JSON.stringify(path)}: make it with "createDirectories":true`);
   const at = path.lastIndexOf("/");
   const name = path.slice(at + 1);
   if (name === "." || name === "..")
-    refuse("invalid_argument", `${JSON.stringify(path)} leads through what is not there`);
+    refuseLocally("invalid_argument", `${JSON.stringify(path)} leads through what is not there`);
   await using parent = await openDirectory(allowed, path.slice(0, at) || "/", true);
   if (name !== "") {
     await mkdir(`${parent.link}/${name}`).catch((error: unknown) => {
@@ -119,7 +121,7 @@ async function openDirectory(allowed: Allowed, path: string, createsMissing: boo
 }
 
 function movedMeanwhile(path: string): Failure {
-  return new Failure("aborted", `${JSON.stringify(path)} was moved while it was opened: try again`);
+  return new LocalFailure("aborted", `${JSON.stringify(path)} was moved while it was opened: try again`);
 }
 
 /** A file beside the target that takes its name once it is whole; a link or file of that name gives way, nobody follows it. */
@@ -166,7 +168,7 @@ async function append(
 ): Promise<void> {
   await using file = await open(held, O_WRONLY | O_APPEND | O_NONBLOCK);
   if (stats.nlink !== 1 || (await file.stat()).nlink !== 1)
-    refuse(
+    refuseLocally(
       "failed_precondition",
       `${JSON.stringify(path)} has several names (hard links): replace it instead of appending`,
     );

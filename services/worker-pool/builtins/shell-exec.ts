@@ -13,7 +13,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
-import { Failure, refuse } from "#runtime/failure/failure.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { LocalFailure, refuseLocally } from "#runtime/failure/local-failure.ts";
 import { type ChildExit, type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { openAllowed } from "./allowed.ts";
@@ -122,16 +123,20 @@ function allowedCommand(argv: readonly string[], allowed: readonly string[]): st
   const [command = ""] = argv;
   const list = allowed.length === 0 ? "none" : allowed.map((one) => JSON.stringify(one)).join(", ");
   if (!allowed.includes(command))
-    refuse("permission_denied", `${JSON.stringify(command)} is not one of the allowed commands (${list})`);
+    refuseLocally("permission_denied", `${JSON.stringify(command)} is not one of the allowed commands (${list})`);
   if (command === "" || (command.includes("/") && !command.startsWith("/")))
-    refuse(
+    refuseLocally(
       "permission_denied",
       `the policy names ${JSON.stringify(command)}, which is neither a bare name nor an absolute path`,
     );
-  if (argv.some((argument) => argument.includes("\0"))) refuse("invalid_argument", "an argument holds a NUL character");
+  if (argv.some((argument) => argument.includes("\0")))
+    refuseLocally("invalid_argument", "an argument holds a NUL character");
   const bytes = argv.reduce((sum, argument) => sum + Buffer.byteLength(argument) + 1, 0);
   if (bytes > MAX_ARGUMENT_BYTES)
-    refuse("invalid_argument", `argv has ${bytes} bytes, over the limit of ${MAX_ARGUMENT_BYTES}: give it on stdin`);
+    refuseLocally(
+      "invalid_argument",
+      `argv has ${bytes} bytes, over the limit of ${MAX_ARGUMENT_BYTES}: give it on stdin`,
+    );
   return command;
 }
 
@@ -153,7 +158,7 @@ async function openWorkingDirectory(
     const held = await (await openAllowed(allowedPaths)).hold(cwd ?? allowedPaths[0] ?? "");
     if (held.stats.isDirectory()) return held;
     await held[Symbol.asyncDispose]();
-    return refuse("failed_precondition", `${JSON.stringify(cwd)} is not a directory`);
+    return refuseLocally("failed_precondition", `${JSON.stringify(cwd)} is not a directory`);
   }
   const link = await mkdtemp(join(tmpdir(), "toolbus-command-"));
   return { link, [Symbol.asyncDispose]: () => rm(link, { recursive: true, force: true }) };
@@ -161,7 +166,10 @@ async function openWorkingDirectory(
 
 function failureFromStart(error: unknown, command: string): unknown {
   if (!(error instanceof Failure) || error.code !== "not_found") return error;
-  return new Failure("not_found", `the command ${JSON.stringify(command)} is not installed where the service runs`);
+  return new LocalFailure(
+    "not_found",
+    `the command ${JSON.stringify(command)} is not installed where the service runs`,
+  );
 }
 
 function answerFrom({ exit, stopped, stdout, stderr, command }: Ended): object {
@@ -176,7 +184,7 @@ function answerFrom({ exit, stopped, stdout, stderr, command }: Ended): object {
       ? `timed out after ${Math.round(stopped.limitMs)}ms`
       : `wrote more than ${FLOOD_BYTES} bytes`;
   const text = `${command} ${why} and was ended with all that it had started. stdout: ${last(output.stdout)} stderr: ${last(output.stderr)}`;
-  return refuse("deadline_exceeded", text, { reason: "COMMAND_ENDED" });
+  return refuseLocally("deadline_exceeded", text);
 }
 
 interface Ended {

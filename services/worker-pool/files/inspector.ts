@@ -44,7 +44,7 @@ export function createInspector(options: InspectorOptions): Inspector {
     try {
       const found = await Array.fromAsync(child.lines(), (line, index) => toolFileFromLine(line, paths[index]!));
       if (found.length === paths.length) return found;
-      refuse("internal", `Python ${textFromExit(await child.exited)}`);
+      refuse("internal", `Python ${textFromExit(await child.exited)}`, { reason: "INTERNAL" });
     } finally {
       clearTimeout(timer);
     }

@@ -25,7 +25,7 @@ export async function answerAsk(
   { askId, ask }: Extract<FromThread, { kind: "ask" }>,
 ): Promise<ToThread> {
   try {
-    if (!flight || flight.isGivenUp) throw new Failure("canceled", "the call is over");
+    if (!flight || flight.isGivenUp) throw new Failure("canceled", "the call is over", { reason: "CANCELED" });
     const answer = await host.answer(ask, `${flight.call.callId}_${++flight.asks}`, flight.call);
     if (answer.kind === "error") return { kind: "refusal", askId, error: answer.error };
     return { kind: "reply", askId, valueJson: answer.resultJson };

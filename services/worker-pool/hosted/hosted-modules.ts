@@ -86,17 +86,20 @@ export class HostedModules implements AsyncDisposable {
 
   /**
    * Calls a tool of a file. Rejects with a Failure: `not_found`, `failed_precondition` and reason MODULE_BACKED_OFF mean that
-   * nothing was started, `deadline_exceeded` and reason MODULE_ENDED that the outcome is unknown.
+   * nothing was started, `deadline_exceeded` and reason WORKER_CRASHED that the outcome is unknown.
    */
   async call(file: string, call: HostedCall): Promise<Answer> {
     const place =
-      this.#places.get(file) ?? refuse("not_found", `there is no file ${file} in the directory of hosted modules`);
+      this.#places.get(file) ??
+      refuse("not_found", `there is no file ${file} in the directory of hosted modules`, {
+        reason: "WORKER_NOT_FOUND",
+      });
     const release = await this.#options.permits.acquire(call.signal);
     let running: ReturnType<ModuleThread["call"]> | undefined;
     try {
       const thread = await unlessAborted(this.#threadOf(place), call.signal);
       if (!thread.tools.some(({ name }) => name === call.tool))
-        refuse("not_found", `${file} offers no tool ${call.tool}`);
+        refuse("not_found", `${file} offers no tool ${call.tool}`, { reason: "TOOL_NOT_FOUND" });
       running = thread.call(call);
       void running.ended.then(release);
       place.callsTotal += 1;
@@ -135,7 +138,8 @@ export class HostedModules implements AsyncDisposable {
       await loading;
       if (place.loading !== loading) continue;
       const { state } = place;
-      if (state.kind === "refused") refuse("failed_precondition", `${place.file} is refused: ${state.reason}`);
+      if (state.kind === "refused")
+        refuse("failed_precondition", `${place.file} is refused: ${state.reason}`, { reason: "WORKER_INVALID" });
       if (state.kind === "ready" && state.module.thread.accepts) return state.module.thread;
       refuseBackedOff(place);
       place.loading = this.#replace(place);
@@ -206,7 +210,9 @@ export class HostedModules implements AsyncDisposable {
     const path = join(directory, place.file);
     const [root, target] = await Promise.all([realpath(directory), realpath(path)]);
     if (!target.startsWith(root + sep))
-      throw new Failure("failed_precondition", "it is a link that leads out of the directory");
+      throw new Failure("failed_precondition", "it is a link that leads out of the directory", {
+        reason: "WORKER_INVALID",
+      });
     const source = sourceFromModuleFile(place.file);
     const thread = await ModuleThread.open({
       ...this.#options,

@@ -58,5 +58,5 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function fault(words: string): never {
-  return refuse("failed_precondition", words);
+  return refuse("failed_precondition", words, { reason: "WORKER_INVALID" });
 }

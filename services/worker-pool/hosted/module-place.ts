@@ -70,6 +70,6 @@ export function refuseBackedOff({ file, retryAtMs }: Place): void {
   const leftMs = retryAtMs - Date.now();
   if (leftMs <= 0) return;
   refuse("unavailable", `the module ${file} keeps ending and is started again in ${leftMs} ms`, {
-    reason: "MODULE_BACKED_OFF",
+    reason: "WORKER_BACKED_OFF",
   });
 }

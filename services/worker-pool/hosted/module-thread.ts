@@ -78,10 +78,10 @@ export class ModuleThread {
     await this.#started(this.#initialized.promise, "was not initialized within");
   }
 
-  /** The answer, or the signal's reason, or `unavailable`, reason MODULE_ENDED; and when the tool has ended. */
+  /** The answer, or the signal's reason, or `unavailable`, reason WORKER_CRASHED; and when the tool has ended. */
   call(call: HostedCall): { answer: Promise<Answer>; ended: Promise<void> } {
     call.signal.throwIfAborted();
-    if (!this.accepts) refuse("unavailable", `the module ${this.file} ends`, { reason: "MODULE_ENDED" });
+    if (!this.accepts) refuse("unavailable", `the module ${this.file} ends`, { reason: "WORKER_STOPPED" });
     const id = ++this.#lastId;
     const flight = openFlight(call);
     this.#calls.set(id, flight);
@@ -117,7 +117,9 @@ export class ModuleThread {
   async #started<T>(promise: Promise<T>, what: string): Promise<T> {
     const { startMs, file } = this.#options;
     if (!(await comesWithin(startMs, promise))) {
-      throw new Failure("failed_precondition", `the module ${file} ${what} ${startMs} ms`);
+      throw new Failure("failed_precondition", `the module ${file} ${what} ${startMs} ms`, {
+        reason: "WORKER_START_FAILED",
+      });
     }
     return promise;
   }
@@ -128,7 +130,9 @@ export class ModuleThread {
         this.#described.resolve(message.tools);
         break;
       case "refused":
-        this.#refuseStart(new Failure("failed_precondition", this.#options.redact(message.reason)));
+        this.#refuseStart(
+          new Failure("failed_precondition", this.#options.redact(message.reason), { reason: "WORKER_START_FAILED" }),
+        );
         break;
       case "initialized":
         this.#initialized.resolve();
@@ -203,9 +207,9 @@ export class ModuleThread {
     this.#phase = "ended";
     const reason = this.#options.redact(this.#fault || `it ended with ${code}`);
     const failure = new Failure("unavailable", `the module ${this.file} was ended: ${reason}`, {
-      reason: "MODULE_ENDED",
+      reason: "WORKER_CRASHED",
     });
-    this.#refuseStart(new Failure("failed_precondition", failure.message));
+    this.#refuseStart(new Failure("failed_precondition", failure.message, { reason: "WORKER_START_FAILED" }));
     for (const { settle, ended } of this.#calls.values()) {
       settle.promise.catch(() => {}); // of a call that was given up nobody waits
       settle.reject(failure);

@@ -26,7 +26,9 @@ export class HostedRegistry {
     for (const { name } of module.tools) {
       const other = this.get(name)?.module.file;
       if (other !== undefined && other !== module.file)
-        refuse("already_exists", `the tool ${JSON.stringify(name)} is registered by ${other} already`);
+        refuse("already_exists", `the tool ${JSON.stringify(name)} is registered by ${other} already`, {
+          reason: "TOOL_NAME_TAKEN",
+        });
     }
     this.#modules.set(module.file, module);
   }

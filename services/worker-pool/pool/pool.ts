@@ -70,13 +70,15 @@ export class Pool implements AsyncDisposable {
   async call(call: PoolCall): Promise<Answer> {
     const file = this.#offered(call.file);
     if (!file.functions.some(({ name }) => name === call.function)) {
-      refuse("not_found", `${call.file} offers no function ${call.function}`);
+      refuse("not_found", `${call.file} offers no function ${call.function}`, { reason: "TOOL_NOT_FOUND" });
     }
     const place = this.#placeOf(call.source, call.file);
     const { callMs } = this.#options.times;
     const timeoutMs = call.timeoutMs ?? callMs;
     const timeUp = () =>
-      new Failure("deadline_exceeded", `${call.function} timed out after ${Math.round(timeoutMs)}ms`);
+      new Failure("deadline_exceeded", `${call.function} timed out after ${Math.round(timeoutMs)}ms`, {
+        reason: "DEADLINE_EXCEEDED",
+      });
     const time = startCallTime(timeoutMs, call.signal, timeUp);
     try {
       const release = await place.permits.acquire(time.signal);
@@ -142,8 +144,10 @@ export class Pool implements AsyncDisposable {
 
   #offered(fileName: string): OfferedFile {
     const file = this.#options.find(fileName);
-    if (!file) refuse("not_found", `there is no file ${fileName} in the directory of workers`);
-    if (file.kind === "refused") refuse("failed_precondition", `${fileName} is refused: ${file.reason}`);
+    if (!file)
+      refuse("not_found", `there is no file ${fileName} in the directory of workers`, { reason: "WORKER_NOT_FOUND" });
+    if (file.kind === "refused")
+      refuse("failed_precondition", `${fileName} is refused: ${file.reason}`, { reason: "WORKER_INVALID" });
     return file;
   }
 

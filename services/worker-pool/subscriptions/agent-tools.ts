@@ -43,7 +43,7 @@ export class AgentTools {
       addUsage(used, usage);
       return isError ? errorAnswer(outputJson) : { kind: "result", resultJson: outputJson };
     }
-    return refuse("data_loss", `the call of ${name} ended without a result`);
+    return refuse("data_loss", `the call of ${name} ended without a result`, { reason: "OUTCOME_UNKNOWN" });
   }
 }
 

@@ -24,10 +24,13 @@ export function createHost(bus: Bus, telemetry: Pick<Telemetry, "clientTracing">
 
   async function answer(ask: Ask, id: string, call: AskingCall): Promise<Answer> {
     const { scope, signal } = call;
-    if (!scope || scope.agent === "") refuse("failed_precondition", "the call comes from no agent");
+    if (!scope || scope.agent === "")
+      refuse("failed_precondition", "the call comes from no agent", { reason: "SCOPE_MISSING" });
     if (ask.kind === "generate") return models.generate(ask, id, scope, call);
     if (scope.sessionId === "")
-      refuse("failed_precondition", "the call comes from no session, whose tools could be used");
+      refuse("failed_precondition", "the call comes from no session, whose tools could be used", {
+        reason: "SCOPE_MISSING",
+      });
     return ask.kind === "list tools" ? tools.list(scope, signal) : tools.call(ask, id, scope, call);
   }
 

@@ -89,7 +89,7 @@ export class Worker {
 
   call(request: CallRequest, listener: CallListener, signal: AbortSignal): RunningCall {
     signal.throwIfAborted();
-    if (!this.accepts) refuse("unavailable", `the worker of ${this.#options.file} ends`);
+    if (!this.accepts) refuse("unavailable", `the worker of ${this.#options.file} ends`, { reason: "WORKER_STOPPED" });
     const id = ++this.#lastId;
     const line = this.#checkedLine(lineFromRequest(id, request));
     const call = new CallInFlight(listener);
@@ -219,7 +219,7 @@ export class Worker {
     const bytes = Buffer.byteLength(line);
     if (bytes <= this.#options.maxLineBytes) return line;
     const message = `the arguments of the call have ${bytes} bytes, over the limit of ${this.#options.maxLineBytes}`;
-    return refuse("resource_exhausted", message, { reason: "ARGUMENTS_TOO_LARGE" });
+    return refuse("resource_exhausted", message, { reason: "MESSAGE_TOO_LARGE" });
   }
 
   #write(line: string): void {

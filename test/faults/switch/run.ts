@@ -66,7 +66,10 @@ export async function runSwitches(options: SwitchRunOptions): Promise<SwitchRunR
   for (const [index, agent] of world.agents.entries()) {
     const { session } = await world.sessions.createSession({ sessionId: `s-${index + 1}`, agent });
     loads.push(
-      new SessionLoad(world, random, { tally, session: session ?? refuse("internal", "there is no session") }),
+      new SessionLoad(world, random, {
+        tally,
+        session: session ?? refuse("internal", "there is no session", { reason: "INTERNAL" }),
+      }),
     );
   }
   const startedAt = performance.now();

@@ -1,6 +1,7 @@
 import { isJSONObject, type JSONValue } from "@ai-sdk/provider";
 import { z } from "zod";
-import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { refuseLocally } from "#runtime/failure/local-failure.ts";
 
 const callSchema = z.strictObject({
   name: z.string().min(1),
@@ -30,8 +31,8 @@ export function parseScript(name: string, text: string): Script {
   const parsed = scriptSchema.safeParse(jsonFromText(name, text));
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "the file"}: ${message}`);
-  return refuse("failed_precondition", `the script ${name} cannot be replayed: ${faults.join("; ")}`, {
-    reason: "SCRIPT_INVALID",
+  return refuseLocally("failed_precondition", `the script ${name} cannot be replayed: ${faults.join("; ")}`, {
+    kind: "script_invalid",
   });
 }
 
@@ -39,8 +40,8 @@ function jsonFromText(name: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    return refuse("failed_precondition", `the script ${name} is not JSON: ${messageFromUnknown(error)}`, {
-      reason: "SCRIPT_INVALID",
+    return refuseLocally("failed_precondition", `the script ${name} is not JSON: ${messageFromUnknown(error)}`, {
+      kind: "script_invalid",
     });
   }
 }
@@ -97,7 +98,7 @@ function memberOf(value: JSONValue | undefined, key: string): JSONValue | undefi
 }
 
 function unknownPlaceholder(name: string): never {
-  return refuse("failed_precondition", `the script's {{${name}}} stands for nothing in this run`, {
-    reason: "SCRIPT_PLACEHOLDER_UNKNOWN",
+  return refuseLocally("failed_precondition", `the script's {{${name}}} stands for nothing in this run`, {
+    kind: "script_placeholder_unknown",
   });
 }

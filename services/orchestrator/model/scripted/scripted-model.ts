@@ -13,7 +13,7 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4ToolResultPart,
 } from "@ai-sdk/provider";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { fillPlaceholders, parseScript, type ScriptContext, type ScriptTurn, textFromValue } from "./script.ts";
 
@@ -24,8 +24,8 @@ export function createScriptedModel(directory: string, name: string): LanguageMo
     const { turnIndex, context } = positionFromPrompt(options.prompt);
     const turn = script.turns[turnIndex];
     if (turn === undefined) {
-      return refuse("failed_precondition", `the script ${name} ran out: it has no turn ${turnIndex + 1}`, {
-        reason: "SCRIPT_RAN_OUT",
+      return refuseLocally("failed_precondition", `the script ${name} ran out: it has no turn ${turnIndex + 1}`, {
+        kind: "script_ran_out",
       });
     }
     return partsOfTurn({ turn, turnIndex, context, signal: options.abortSignal });
@@ -36,20 +36,23 @@ export function createScriptedModel(directory: string, name: string): LanguageMo
     provider: "scripted",
     modelId: name,
     supportedUrls: {},
-    doGenerate: () => refuse("unimplemented", "the scripted model only streams"),
+    doGenerate: () => refuseLocally("unimplemented", "the scripted model only streams"),
     doStream: async (options) => ({ stream: ReadableStream.from(await open(options)) }),
   };
 }
 
 async function readScript(directory: string, name: string): Promise<string> {
   if (!/^[A-Za-z0-9_-]+(\.json)?$/.test(name)) {
-    return refuse("failed_precondition", `${JSON.stringify(name)} is not the name of a script`, {
-      reason: "SCRIPT_INVALID",
+    return refuseLocally("failed_precondition", `${JSON.stringify(name)} is not the name of a script`, {
+      kind: "script_invalid",
     });
   }
   const file = name.endsWith(".json") ? name : `${name}.json`;
   return readFile(join(directory, file), "utf8").catch((cause) =>
-    refuse("failed_precondition", `there is no script ${file} in ${directory}`, { reason: "SCRIPT_MISSING", cause }),
+    refuseLocally("failed_precondition", `there is no script ${file} in ${directory}`, {
+      kind: "script_missing",
+      cause,
+    }),
   );
 }
 

@@ -1,0 +1,60 @@
+import { create } from "@bufbuild/protobuf";
+import { pathToString } from "@bufbuild/protobuf/reflect";
+import { ValidationError } from "@bufbuild/protovalidate";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { type ErrorInfo, ErrorInfoSchema, Reason } from "#gen/toolbus/error/v1/error_pb.ts";
+import type { Failure, FieldViolation, ReasonName, ReceivedReason } from "./failure.ts";
+
+/** What the contract wants to be told with every error. */
+export function infoFromFailure({ reason, metadata = {}, fieldViolations = [] }: Failure): ErrorInfo {
+  return create(ErrorInfoSchema, {
+    reason: reasonFromName(reason),
+    metadata: { ...metadata },
+    fieldViolations: fieldViolations.map((violation) => ({ ruleId: "", ...violation })),
+  });
+}
+
+/** What the other side told, or undefined. */
+export function infoOf(error: ConnectError): ErrorInfo | undefined {
+  return error.findDetails(ErrorInfoSchema)[0];
+}
+
+/** For an error that a library made, which knows no reasons: what its code says, and the fields of a failed validation. */
+export function infoFromError({ code, cause }: ConnectError): ErrorInfo {
+  const fieldViolations = cause instanceof ValidationError ? violationsFrom(cause) : [];
+  return create(ErrorInfoSchema, { reason: Reason[reasonFromCode(code) ?? "UNSPECIFIED"], fieldViolations });
+}
+
+/** The reason of an error of which nothing but its code is known. */
+export function reasonFromCode(code: Code): ReasonName | undefined {
+  return REASON_BY_CODE[code];
+}
+
+const REASON_BY_CODE: Partial<Record<Code, ReasonName>> = {
+  [Code.Canceled]: "CANCELED",
+  [Code.DeadlineExceeded]: "DEADLINE_EXCEEDED",
+  [Code.InvalidArgument]: "INVALID_REQUEST",
+  [Code.Unimplemented]: "METHOD_UNIMPLEMENTED",
+  [Code.Unauthenticated]: "CREDENTIALS_INVALID",
+  [Code.ResourceExhausted]: "MESSAGE_TOO_LARGE", // what Connect itself refuses so is over a limit of bytes
+  [Code.Unavailable]: "SERVICE_UNAVAILABLE",
+  [Code.Internal]: "INTERNAL",
+  [Code.Unknown]: "INTERNAL",
+};
+
+/** The fields that break the rules of the contract. */
+export function violationsFrom({ violations }: Pick<ValidationError, "violations">): Required<FieldViolation>[] {
+  return violations.map(({ field, message, ruleId }) => ({ field: pathToString(field), message, ruleId }));
+}
+
+const NAME_BY_REASON = new Map<number, keyof typeof Reason>(
+  Object.entries(Reason).map(([name, reason]) => [reason, name as keyof typeof Reason]),
+);
+
+export function nameFromReason(reason: Reason): ReceivedReason {
+  return NAME_BY_REASON.get(reason) ?? `${Number(reason)}`;
+}
+
+function reasonFromName(name: ReceivedReason): Reason {
+  return name in Reason ? Reason[name as keyof typeof Reason] : (Number(name) as Reason);
+}
