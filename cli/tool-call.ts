@@ -37,7 +37,7 @@ export async function resultOfToolCall(
   const backoff = createBackoff({ initialMs: 100, maxMs: 1_000 });
   for (let repetition = 0; ; repetition += 1) {
     try {
-      const answers = connection.client(ToolService).callTool({ ...call, callId, recovering: repetition > 0 });
+      const answers = connection.client(ToolService).callTool({ ...call, callId });
       return await resultOf(answers);
     } catch (error) {
       if (!isLost(error) || repetition === repetitions || signal.aborted) throw error;

@@ -1,5 +1,6 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts";
+import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { readSubject } from "#runtime/bus/read.ts";
 import type { World } from "../loop/world.ts";
@@ -40,7 +41,10 @@ export async function openLiveRuns({ bus }: Pick<World, "bus">): Promise<LiveRun
   await bus.connection.flush();
 
   async function look(runId: string): Promise<void> {
-    for await (const { data } of readSubject(bus, `toolbus.run.${runId}`)) hear(fromBinary(RunEventSchema, data));
+    for await (const { data } of readSubject(bus, `toolbus.run.${runId}`)) {
+      const { event } = fromBinary(StoredRunEventSchema, data);
+      if (event !== undefined) hear(event);
+    }
   }
 
   async function next(runId: string, kind: EventKind, whenLate?: () => Promise<void>): Promise<void> {

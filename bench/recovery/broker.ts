@@ -5,7 +5,7 @@
 
 import { fromBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts";
 import { readSubject } from "#runtime/bus/read.ts";
 import { until } from "#runtime/time/until.ts";
 import { quiet } from "../loop/plan.ts";
@@ -74,7 +74,8 @@ async function nextAppendAfter(world: World, runId: string, atMs: number): Promi
 async function eventsOf({ bus }: World, runId: string) {
   const events: { sequence: number; writtenAt: number; atMs: number }[] = [];
   for await (const { data, time } of readSubject(bus, `toolbus.run.${runId}`)) {
-    const event = fromBinary(RunEventSchema, data);
+    const { event } = fromBinary(StoredRunEventSchema, data);
+    if (event === undefined) continue;
     events.push({ sequence: event.sequence, writtenAt: event.createTime?.nanos ?? 0, atMs: time.getTime() });
   }
   return events;

@@ -6,7 +6,7 @@
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import { fromBinary } from "@bufbuild/protobuf";
-import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts";
 import { lastOf } from "#runtime/bus/append.ts";
 import { readSubject } from "#runtime/bus/read.ts";
 import { until } from "#runtime/time/until.ts";
@@ -65,8 +65,8 @@ async function claimsOf({ bus }: World, runId: string, count: number): Promise<C
       if ((await lastOf(bus, subject)) === null) return undefined;
       const found: Claim[] = [];
       for await (const { data, time } of readSubject(bus, subject)) {
-        const { event, epoch } = fromBinary(RunEventSchema, data);
-        if (event.case === "claimed") found.push({ instance: event.value.instance, epoch, atMs: time.getTime() });
+        const { event, epoch, instance } = fromBinary(StoredRunEventSchema, data);
+        if (event?.event.case === "claimed") found.push({ instance, epoch, atMs: time.getTime() });
       }
       return found.length >= count ? found : undefined;
     },

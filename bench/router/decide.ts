@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import type { StoredProvider } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { type StoredTool, StoredToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
@@ -48,7 +49,8 @@ export async function measureDecisions(size: DecideSize): Promise<number[]> {
 /** Of each three calls one names its tool by alias, and one brings a list of what its run allows. */
 function requestOf(n: number, { tools, agents }: DecideSize) {
   const [agent, tool] = [(n * 37) % agents, (n * 7_919) % tools];
-  return create(CallToolRequestSchema, {
+  const bounds = { turn: 1 + (n % 5), maxTurns: 10, call: 1 + (n % 20), maxToolCalls: 20, tokensLeft: 10_000n };
+  const request = create(CallToolRequestSchema, {
     callId: randomUUID(),
     sessionId: sessionOf(agent),
     runId: `run_${n}`,
@@ -59,9 +61,9 @@ function requestOf(n: number, { tools, agents }: DecideSize) {
       tags: ["one", "two"],
       place: { city: "Bern" },
     }),
-    bounds: { turn: 1 + (n % 5), maxTurns: 10, call: 1 + (n % 20), maxToolCalls: 20, tokensLeft: 10_000n },
     ...(n % 3 === 1 && { allowedTools: [nameOf(0), nameOf(tool), aliasOf(0)] }),
-  }) as ReturnType<typeof create<typeof CallToolRequestSchema>> & { callId: string };
+  });
+  return { ...request, context: create(RunContextSchema, { bounds }) };
 }
 
 const nameOf = (tool: number) => `tool-${tool}`;

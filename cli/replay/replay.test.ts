@@ -26,7 +26,7 @@ const events = [
       fork: { runId: "run_0", atSequence: 4 },
     },
   }),
-  eventAt(1, 5, { case: "claimed", value: { epoch: 1, instance: "one" } }),
+  eventAt(1, 5, { case: "claimed", value: {} }),
   eventAt(2, 10, { case: "inboxTaken", value: { eventIds: ["tr:1"], items: [message(Role.USER, "news")] } }),
   eventAt(3, 100, {
     case: "turnCommitted",
@@ -42,7 +42,7 @@ const events = [
     case: "callFinished",
     value: { callId: "b", result: { outputJson: '{"error":"no"}', isError: true } },
   }),
-  eventAt(5, 160, { case: "claimed", value: { epoch: 2, instance: "two" } }),
+  eventAt(5, 160, { case: "claimed", value: {} }),
   eventAt(6, 200, { case: "callFinished", value: { callId: "a", result: { outputJson: "4" } } }),
   eventAt(7, 210, { case: "callFinished", value: { callId: "a", result: { outputJson: "5" } } }),
   eventAt(8, 300, { case: "ended", value: { state: RunState.FAILED, reason: "model_error", error: "no more" } }),
@@ -80,7 +80,7 @@ test("a reader sees each turn with its place in the log, claims, news and the en
     "run_1 of a in session s, accepted 1970-01-01T00:16:40.000Z",
     "forked from run run_0 at event 4",
     "   0    +0.00s given go on please",
-    "   1    +0.01s claimed by one",
+    "   1    +0.01s claimed by a process",
     "   2    +0.01s from the inbox: news",
     "   3    +0.10s turn 1 m, attempt 2, 9 tokens in, 3 out, cost 0.500",
     "               I look.",
@@ -88,7 +88,7 @@ test("a reader sees each turn with its place in the log, claims, news and the en
     "               ✓ 4 event 6, 100 ms",
     '               → double {"value":2} b',
     '               ✗ {"error":"no"} event 4, 50 ms',
-    "   5    +0.16s claimed by two, claim 2",
+    "   5    +0.16s claimed by a process",
     "   8    +0.30s failed (model_error): no more",
   ]);
 });

@@ -71,7 +71,7 @@ function stepFromEvent({ sequence, event }: RunEvent, atMs: number, openCalls: O
   const note = (text: string): Step => ({ sequence, atMs, kind: "note", text });
   switch (event.case) {
     case "claimed":
-      return note(`claimed by ${event.value.instance}${event.value.epoch > 1 ? `, claim ${event.value.epoch}` : ""}`);
+      return note("claimed by a process");
     case "inboxTaken":
       return note(`from the inbox: ${event.value.items.map(textOfItem).join(" · ")}`);
     case "contextCompacted":

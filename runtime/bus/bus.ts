@@ -11,6 +11,7 @@ import type { BucketName, ObjectStoreName } from "./declarations.ts";
 import { ensureDeclared } from "./ensure-declared.ts";
 import { type Link, openLink } from "./link.ts";
 import { refuseOldNatsServer } from "./nats-server/version.ts";
+import { tellingOnce, type Unreadable } from "./record.ts";
 import { saveOnRequests } from "./thrifty-requests.ts";
 
 /** A connection to NATS and the stores behind it. Disposing drains: what was received is handled, what was sent goes out. */
@@ -22,6 +23,8 @@ export interface Bus extends AsyncDisposable {
   /** Reads go to the leader of the bucket, and so see every write that was acknowledged. */
   keyValue(bucket: BucketName): Promise<KV>;
   objectStore(name: ObjectStoreName): Promise<ObjectStore>;
+  /** Tells of a record that is passed over: see `readRecord`. */
+  tellUnreadable(record: Unreadable): void;
 }
 
 export type BusStatus =
@@ -29,7 +32,8 @@ export type BusStatus =
   | { kind: "connected"; server: string }
   | { kind: "disconnected"; server: string }
   | { kind: "reconnected"; server: string }
-  | { kind: "failed"; reason: string };
+  | { kind: "failed"; reason: string }
+  | ({ kind: "unreadable" } & Unreadable);
 
 export interface BusOptions {
   /** One server, or several of a cluster with commas between. */
@@ -62,8 +66,10 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   const manager = await jetstreamManager(connection, { checkAPI: false });
   const onWait = (reason: string) => onStatus?.({ kind: "waiting", reason });
   await ensureDeclared(manager, { replicas: options.replicas, signal, onWait });
+  const tellUnreadable = tellingOnce((record) => onStatus?.({ kind: "unreadable", ...record }));
   const opened = stack.move();
-  return { ...storesOf(connection), connection, manager, link, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  const parts = { ...storesOf(connection), connection, manager, link, tellUnreadable };
+  return { ...parts, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
 function storesOf(connection: NatsConnection) {

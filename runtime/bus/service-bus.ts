@@ -12,6 +12,9 @@ export function openServiceBus(config: ServiceConfig, context: ServiceContext): 
     replicas: config.replicas,
     name: `${name}-${instance}`,
     signal,
-    onStatus: (status) => logger.info(status, `bus: ${status.kind}`),
+    onStatus: (status) =>
+      status.kind === "unreadable"
+        ? logger.warn(status, "a stored record cannot be read and is passed over")
+        : logger.info(status, `bus: ${status.kind}`),
   });
 }

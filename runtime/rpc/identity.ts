@@ -8,6 +8,17 @@ export const PRINCIPAL_HEADER = "toolbus-principal";
 /** Who calls when nobody was authenticated: everyone on this machine. */
 export const LOCAL_PRINCIPAL = "local";
 
+/**
+ * Names the service that asks by itself, though on somebody's behalf. Like the principal, the gateway takes it off whatever comes
+ * from outside.
+ */
+export const SERVICE_HEADER = "toolbus-service";
+
+/** Whether one of the suite's own services says so, whoever it works for. */
+export function isFromService({ requestHeader }: { requestHeader: Headers }): boolean {
+  return requestHeader.has(SERVICE_HEADER) || askerOf({ requestHeader }) === undefined;
+}
+
 const storage = new AsyncLocalStorage<string>();
 
 /** On whose behalf a request is made. */

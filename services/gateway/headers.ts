@@ -1,5 +1,5 @@
 import type { HandlerContext } from "@connectrpc/connect";
-import { PRINCIPAL_HEADER, writePrincipal } from "#runtime/rpc/identity.ts";
+import { PRINCIPAL_HEADER, SERVICE_HEADER, writePrincipal } from "#runtime/rpc/identity.ts";
 import { principalKey } from "./authentication.ts";
 
 /** Belongs to the connection between client and gateway, and means nothing behind it. */
@@ -26,6 +26,7 @@ const ownOfConnection = new Set([
   "vary",
   "x-api-key",
   PRINCIPAL_HEADER,
+  SERVICE_HEADER,
   // The client's span is the parent of the gateway's own, whose place the bus is told.
   "traceparent",
   "tracestate",

@@ -1,5 +1,6 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import type { RunContext } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import type { CallToolRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
@@ -98,7 +99,11 @@ export type AdmittedCall = Omit<PreparedCall, "begun" | "deadline" | "callId"> &
 export type Admission = { kind: "admitted"; call: AdmittedCall } | { kind: "refused"; answer: Answer };
 
 /** A request under the id that it was given or that was chosen for it. */
-export type IdentifiedCall = CallToolRequest & { callId: string };
+export type IdentifiedCall = Omit<CallToolRequest, "runContext"> & {
+  readonly callId: string;
+  /** What the run that calls leaves to it, as far as its word is believed. */
+  readonly context: RunContext;
+};
 
 function admittedCall(
   request: IdentifiedCall,
@@ -121,23 +126,33 @@ function admittedCall(
     principal: context.principal,
     effect: entry.effect,
   };
-  const { bounds, allowedTools } = request;
   const runDeadline = deadline === undefined ? undefined : timestampMs(deadline);
-  return { facts, entry, args, argumentsJson, runDeadline, bounds, allowedTools, scope: { ...context.scope, runId } };
+  const scope = { ...context.scope, runId };
+  return { facts, entry, args, argumentsJson, runDeadline, context: leftToFurther(request), scope };
+}
+
+/** What is handed on with a call: it holds for whatever is called on its behalf, none of which repeats anything. */
+function leftToFurther({ context: { bounds, allowedTools }, allowedTools: own }: IdentifiedCall) {
+  return {
+    ...(bounds && { bounds }),
+    allowedTools: own.length === 0 ? allowedTools : [...allowedTools, { names: own }],
+  };
 }
 
 export function decideCall(
   tools: ToolSet,
   entry: ToolEntry,
-  request: Pick<CallToolRequest, "name" | "allowedTools">,
+  request: Pick<CallToolRequest, "name" | "allowedTools"> & { readonly context?: Pick<RunContext, "allowedTools"> },
 ): Decision {
-  const { allowedTools, name } = request;
-  const isListed =
-    allowedTools.length === 0 ||
-    entry.standing === "built-in" ||
-    allowedTools.some((listed) => {
+  const { allowedTools, name, context } = request;
+  const isNamedIn = (names: readonly string[]) =>
+    names.some((listed) => {
       const named = resolve(tools, listed);
       return named.kind === "found" && named.entry === entry;
     });
+  const isListed =
+    entry.standing === "built-in" ||
+    ((allowedTools.length === 0 || isNamedIn(allowedTools)) &&
+      (context?.allowedTools ?? []).every(({ names }) => isNamedIn(names)));
   return narrow(entry.decision, name, isListed);
 }

@@ -45,7 +45,7 @@ export function createCalls(parts: CallParts): Calls {
   const { admission, records, messages, execution, answers, clock, flights, sessions, present } = parts;
 
   async function run(request: IdentifiedCall, control: FlightControl): Promise<Answer> {
-    const known = request.recovering ? await records.recall(request, control.signal) : undefined;
+    const known = request.context.recovering ? await records.recall(request, control.signal) : undefined;
     if (known !== undefined) return known;
     return sessions.whenSettled(request.sessionId, control.signal, () => decided(request, control));
   }

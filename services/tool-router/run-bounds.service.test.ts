@@ -1,8 +1,11 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { decodeRunContext, encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { until } from "#runtime/time/until.ts";
-import { openReader, type Reader } from "./testing/reader.ts";
+import { openReader, type Reader, readFile } from "./testing/reader.ts";
 
 const used = "the run's limit of tool calls (max_tool_calls) is used up";
 
@@ -66,7 +69,8 @@ describe("what a run leaves to its calls, on the bus", () => {
     const request = { sessionId, runId: "run_told", name: "read", argumentsJson: '{"path":"a"}' };
     await suite.clients.call({ ...request, bounds, allowedTools: ["read"] });
     const [told] = suite.mcp.calls.filter(({ scope }) => scope?.runId === "run_told");
-    expect(told).toMatchObject({ bounds, allowedTools: ["read"] });
+    const context = decodeRunContext(told!.runContext);
+    expect(context).toMatchObject({ bounds, allowedTools: [{ names: ["read"] }], recovering: false });
   });
 
   test("ORCH-2 what a call says of its run widens nothing", async () => {
@@ -74,5 +78,49 @@ describe("what a run leaves to its calls, on the bus", () => {
     const bounds = { turn: 1, maxTurns: 99, call: 1, maxToolCalls: 99, tokensLeft: 1_000_000n, costLeft: 99 };
     const answer = await suite.clients.call({ sessionId, name: "@files/remove_file", bounds });
     expect(answer).toMatchObject({ isError: true, output: { error: expect.stringContaining("not in tools.allowed") } });
+  });
+
+  test("LOOP-3 of several selections of tools that a call brings along, each narrows it", async () => {
+    const sessionId = await suite.openSession();
+    const isRefused = async (own: string[], ...left: string[][]) => {
+      const runContext = encodeRunContext({ allowedTools: left.map((names) => ({ names })) });
+      const request = { sessionId, name: "read", argumentsJson: '{"path":"a"}', allowedTools: own, runContext };
+      return (await suite.clients.call(request)).isError;
+    };
+    expect(await isRefused(["read"], ["@files/read_file"], ["read", "echo"])).toBe(false);
+    expect(await isRefused(["read"], ["read"], ["echo"])).toBe(true);
+    expect(await isRefused(["echo"], ["read"])).toBe(true);
+    expect(await isRefused([], [])).toBe(true);
+  });
+
+  test("LOOP-12 that a call repeats another one is believed of services alone, and handed on to nobody", async () => {
+    suite.mcp.offer(
+      [{ source: "files", tool: { ...readFile.tool, effect: Effect.PURE } }],
+      [{ source: "files", available: true }],
+    );
+    const sessionId = await suite.openSession();
+    const runContext = encodeRunContext({ recovering: true, bounds: { tokensLeft: 0n } });
+    const call = async (runId: string, headers: Record<string, string>) => {
+      const request = { sessionId, runId, name: "read", argumentsJson: '{"path":"a"}', runContext };
+      for await (const { event } of suite.clients.router.callTool(request, { headers })) {
+        if (event.case === "result") return event.value.isError;
+      }
+      throw new Error("the call ended without a result");
+    };
+    const owner = { "toolbus-principal": "local" };
+    await until(async () => !(await call("run_inside", { ...owner, "toolbus-service": "orchestrator" })), {
+      what: "the tool to be known as pure",
+    });
+    expect(await call("run_outside", owner)).toBe(true);
+    expect(callsAt("run_outside")).toBe(0);
+    const told = suite.mcp.calls.find(({ scope }) => scope?.runId === "run_inside");
+    expect(decodeRunContext(told!.runContext)).toMatchObject({ recovering: false, bounds: { tokensLeft: 0n } });
+  });
+
+  test("a context that no run can have left is refused in words", async () => {
+    const sessionId = await suite.openSession();
+    const request = { sessionId, name: "read", argumentsJson: '{"path":"a"}', runContext: Uint8Array.of(0xff, 0xff) };
+    const failure = await suite.clients.call(request).then(() => undefined, failureFromConnectError);
+    expect(failure).toMatchObject({ code: "invalid_argument", message: expect.stringContaining("run_context") });
   });
 });

@@ -2,7 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { RunBoundsSchema } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
+import { type RunBoundsSchema, RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { CallToolRequestSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { decideByRun, decideByTally } from "./run-bounds.ts";
@@ -16,18 +16,25 @@ const look = tools.byReference.get("look")!;
 const send = { ...tools.byReference.get("send")!, effect: Effect.AT_MOST_ONCE };
 const now = 1_000_000;
 
+function callWith(
+  bounds: MessageInitShape<typeof RunBoundsSchema> | undefined,
+  recovering: boolean,
+  request: MessageInitShape<typeof CallToolRequestSchema>,
+) {
+  const context = create(RunContextSchema, { recovering, ...(bounds && { bounds }) });
+  return { ...create(CallToolRequestSchema, request), context };
+}
+
 function ruleFor(
   bounds: MessageInitShape<typeof RunBoundsSchema>,
-  more: MessageInitShape<typeof CallToolRequestSchema> = {},
+  { recovering = false, ...more }: MessageInitShape<typeof CallToolRequestSchema> & { recovering?: boolean } = {},
   entry = look,
 ): string | undefined {
-  const told = create(RunBoundsSchema, bounds);
-  const request = create(CallToolRequestSchema, {
+  const request = callWith(bounds, recovering, {
     callId: "c",
     sessionId: "s",
     runId: "r",
     name: "x",
-    bounds: told,
     ...more,
   });
   return decideByRun({ tools, limits: undefined }, entry, request, now)?.rule;
@@ -76,20 +83,20 @@ describe("what a run leaves to its calls", () => {
   test("LOOP-12 is at most what the agent's configuration allows, whatever the call says", () => {
     const limits = { maxTurns: 3, maxToolCalls: 2 };
     const rule = (bounds: MessageInitShape<typeof RunBoundsSchema>) =>
-      decideByRun({ tools, limits }, look, create(CallToolRequestSchema, { bounds }), now)?.rule;
+      decideByRun({ tools, limits }, look, callWith(bounds, false, {}), now)?.rule;
     expect(rule({ turn: 4, maxTurns: 99 })).toMatch(/max_turns/);
     expect(rule({ call: 3 })).toMatch(/max_tool_calls/);
     expect(rule({ turn: 3, call: 2 })).toBeUndefined();
     const tally = createRunTally();
     const passes = ["a", "b", "c"].map((callId) => {
-      const request = create(CallToolRequestSchema, { callId, sessionId: "s", runId: "r" });
+      const request = callWith(undefined, false, { callId, sessionId: "s", runId: "r" });
       return decideByTally(tally, { tools, limits }, look, request) === undefined;
     });
     expect(passes).toEqual([true, true, false]);
   });
 
   test("ORCH-2 a refusal names agent, tool and rule", () => {
-    const request = create(CallToolRequestSchema, { name: "see", bounds: { call: 2, maxToolCalls: 1 } });
+    const request = callWith({ call: 2, maxToolCalls: 1 }, false, { name: "see" });
     expect(decideByRun({ tools, limits: undefined }, look, request, now)).toMatchObject({
       message: 'Agent "tester" may not call tool "look": the run\'s limit of tool calls (max_tool_calls) is used up.',
     });
@@ -102,7 +109,7 @@ describe("the calls of a run that a router lets go on", () => {
       tally,
       { tools, limits: undefined },
       look,
-      create(CallToolRequestSchema, { callId, sessionId: "s", runId, bounds: { call: 1, maxToolCalls } }),
+      callWith({ call: 1, maxToolCalls }, false, { callId, sessionId: "s", runId }),
     ) === undefined;
 
   test("LOOP-1 are no more than max_tool_calls, whatever number they say they have; a repeated one counts once", () => {

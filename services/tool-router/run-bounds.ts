@@ -1,6 +1,6 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Limits } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import type { RunBounds } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
+import type { RunBounds, RunContext } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { CallToolRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { blockedAsOffered, type Decision } from "./policy.ts";
@@ -21,10 +21,9 @@ import type { ToolEntry, ToolSet } from "./tool-set.ts";
  *     unless its beginning would have been recorded.
  */
 
-type BoundCall = Pick<
-  CallToolRequest,
-  "callId" | "sessionId" | "runId" | "name" | "bounds" | "deadline" | "recovering"
->;
+type BoundCall = Pick<CallToolRequest, "callId" | "sessionId" | "runId" | "name" | "deadline"> & {
+  readonly context: Pick<RunContext, "bounds" | "recovering">;
+};
 
 /** The tools of an agent, and what its runs may do at most. */
 interface Allowance {
@@ -35,7 +34,8 @@ interface Allowance {
 /** Undefined for a call that its run has nothing against. */
 export function decideByRun(agent: Allowance, entry: ToolEntry, request: BoundCall, now: number): Decision | undefined {
   const { tools, limits } = agent;
-  const { bounds, deadline } = request;
+  const { deadline } = request;
+  const { bounds } = request.context;
   const isLate = deadline !== undefined && timestampMs(deadline) <= now;
   const rule = isLate
     ? "the time of its run is over (deadline)"
@@ -50,7 +50,8 @@ export function decideByTally(
   entry: ToolEntry,
   request: BoundCall,
 ): Decision | undefined {
-  const { bounds, sessionId, runId, callId } = request;
+  const { sessionId, runId, callId } = request;
+  const { bounds } = request.context;
   const most = lowest(bounds?.maxToolCalls, limits?.maxToolCalls);
   if (runId === "" || most === Number.POSITIVE_INFINITY) return undefined;
   const isCounted = tally.count(`${sessionId} ${runId}`, callId, most);
@@ -71,7 +72,7 @@ function ruleOfChoice(tools: ToolSet, entry: ToolEntry, { toolChoice, forcedTool
 /** LOOP-1, LOOP-12 */
 function ruleOfLimits(
   entry: ToolEntry,
-  { recovering }: BoundCall,
+  { context: { recovering } }: BoundCall,
   bounds: RunBounds,
   limits: Allowance["limits"],
 ): string | undefined {

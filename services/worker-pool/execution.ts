@@ -7,6 +7,7 @@ import {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import type { Builtins } from "./builtins/builtins.ts";
 import { isToolFileName } from "./files/tool-file.ts";
 import type { HostedModules } from "./hosted/hosted-modules.ts";
@@ -64,7 +65,8 @@ export function createExecution(parts: ExecutionParts): Execute {
   }
 
   async function callModule(request: ExecuteToolRequest, file: string, given: Context & Given): Promise<Answer> {
-    const { tool, callId, scope, bounds, allowedTools } = request;
+    const { tool, callId, scope } = request;
+    const { bounds, allowedTools } = decodeRunContext(request.runContext);
     const { timeoutMs = parts.callMs, argumentsJson, configJson, secretsJson, source, traceId } = given;
     const timeUp = () =>
       new Failure("deadline_exceeded", `${tool} timed out after ${Math.round(timeoutMs)}ms`, {

@@ -57,7 +57,7 @@ test("TOOL-9 LOOP-13 an event starts one run, wherever a process dies while it s
     dieAfter(Number.POSITIVE_INFINITY);
     // the wake-up of the inbox comes again; so do those that were sent for the run
     for (const runId of [...wakes]) {
-      const [stored] = await log.read(runId, 0);
+      const [stored] = (await log.read(runId, 0)).records;
       if (stored) await enqueue(queues, { sessionId: "s", runId, acceptedPosition: stored.position });
     }
     await Promise.all([startFromInbox(options, "s", signal), startFromInbox(options, "s", signal)]);

@@ -72,7 +72,7 @@ async function countSelfWakes(
 ): Promise<number> {
   if (events.some(isFromPerson)) return 1;
   const last = await queues.last(sessionId);
-  const before = last && foldLog((await log.read(last.queued.runId, 0)).map(({ event }) => event));
+  const before = last && foldLog((await log.read(last.queued.runId, 0)).records);
   return (before?.accepted.selfWakes ?? 0) + 1;
 }
 

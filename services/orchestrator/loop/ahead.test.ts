@@ -12,13 +12,13 @@ const turns = [{ calls: [double(21, "a")] }, { text: "forty-two" }];
 function holdResults(log: Pick<RunLog, "append">) {
   const append = log.append.bind(log);
   const held: { event: RunEvent; decide: (error?: Error) => void }[] = [];
-  log.append = async (event, position) => {
+  log.append = async ({ event, ...claim }, position) => {
     if (event.event.case === "callFinished") {
       const decided = Promise.withResolvers<void>();
       held.push({ event, decide: (error) => (error ? decided.reject(error) : decided.resolve()) });
       await decided.promise;
     }
-    return append(event, position);
+    return append({ event, ...claim }, position);
   };
   return held;
 }

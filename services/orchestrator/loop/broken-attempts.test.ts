@@ -124,9 +124,9 @@ describe("what an attempt used that broke off", () => {
     const model = createTalker({ breaksAfter: 1 });
     const run = await open(model, { limits: { maxTokens: 2_000n, modelRetries: 10 }, context: { clock: hasty } });
     const { append } = run.log;
-    run.log.append = async (event, position) => {
+    run.log.append = async ({ event, ...claim }, position) => {
       if (model.asked.length === 2) throw new Error("killed");
-      return append(event, position);
+      return append({ event, ...claim }, position);
     };
     await expect(run.work()).rejects.toThrow("killed");
     run.log.append = append;
@@ -183,9 +183,9 @@ describe("the key of a request", () => {
     });
     const run = await open(model, { context: { clock: hasty } });
     const { append } = run.log;
-    run.log.append = async (event, position) => {
+    run.log.append = async ({ event, ...claim }, position) => {
       if (event.event.case === "turnCommitted") throw new Error("killed");
-      return append(event, position);
+      return append({ event, ...claim }, position);
     };
     await expect(run.work()).rejects.toThrow("killed");
     run.log.append = append;
@@ -202,9 +202,9 @@ describe("the key of a request", () => {
     const models = rowOf(first, second);
     const run = await open(first, { limits: { modelRetries: 1 }, context: { models, clock: hasty } });
     const { append } = run.log;
-    run.log.append = async (event, position) => {
+    run.log.append = async ({ event, ...claim }, position) => {
       if (event.event.case === "turnCommitted") throw new Error("killed");
-      return append(event, position);
+      return append({ event, ...claim }, position);
     };
     await expect(run.work()).rejects.toThrow("killed");
     run.log.append = append;

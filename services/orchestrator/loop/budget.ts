@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { RunBoundsSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { RunBoundsSchema } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
 import type { FoldedRun } from "../run/fold.ts";
 import type { Spent } from "../run/spent.ts";
 import type { RunLimits } from "./limits.ts";

@@ -83,10 +83,10 @@ describe("budgets", () => {
       });
       const { append } = run.log;
       let written = 0;
-      run.log.append = async (event, position) => {
+      run.log.append = async ({ event, ...claim }, position) => {
         written += 1;
         if (written === survives) throw new Error("killed");
-        return append(event, position);
+        return append({ event, ...claim }, position);
       };
       const outcome = await run.work().catch(() => "killed");
       if (outcome === "killed") await run.work("heir");
@@ -101,10 +101,10 @@ describe("budgets", () => {
     const run = await openRun({ turns, tools, limits: { maxTurns: 4 } });
     const { append } = run.log;
     let commits = 0;
-    run.log.append = async (event, position) => {
+    run.log.append = async ({ event, ...claim }, position) => {
       if (event.event.case === "turnCommitted") commits += 1;
       if (commits === 3) throw new Error("killed");
-      return append(event, position);
+      return append({ event, ...claim }, position);
     };
     await expect(run.work()).rejects.toThrow("killed");
     run.log.append = append;

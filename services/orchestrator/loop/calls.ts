@@ -12,6 +12,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { routerCallId } from "../run/call-id.ts";
 import type { ClaimedRun } from "../run/claim.ts";
@@ -144,12 +145,14 @@ async function dispatch(
     runId,
     agentRevision: table.agentRevision,
     allowedTools: accepted.options?.allowedTools ?? [], // whole: what is the client's alone is no tool of the router
-    recovering: isRecovering,
-    bounds: boundsOfCall(run.state, limits, {
-      index: run.state.turns.at(-1)?.calls.indexOf(call) ?? 0,
-      sharers: table.canSpend(call.name)
-        ? openCalls(run.state).filter(({ name }) => table.canSpend(name)).length
-        : undefined,
+    runContext: encodeRunContext({
+      recovering: isRecovering,
+      bounds: boundsOfCall(run.state, limits, {
+        index: run.state.turns.at(-1)?.calls.indexOf(call) ?? 0,
+        sharers: table.canSpend(call.name)
+          ? openCalls(run.state).filter(({ name }) => table.canSpend(name)).length
+          : undefined,
+      }),
     }),
     ...(Number.isFinite(limits.deadlineMs) && { deadline: timestampFromMs(acceptedAtMs + limits.deadlineMs) }),
   };

@@ -67,8 +67,8 @@ describe("a conversation that outgrows its model's window", () => {
   test("LOOP-13 the summary is in the log: whoever takes the run up after it goes on from it", async () => {
     const run = await openLong(8);
     const { append } = run.log;
-    run.log.append = async (event, position) => {
-      const outcome = await append(event, position);
+    run.log.append = async ({ event, ...claim }, position) => {
+      const outcome = await append({ event, ...claim }, position);
       if (event.event.case === "contextCompacted") throw new Error("killed");
       return outcome;
     };
@@ -85,9 +85,9 @@ describe("a conversation that outgrows its model's window", () => {
   test("LOOP-13 a process that dies while the summary is written leaves nothing of it", async () => {
     const run = await openLong(8);
     const { append } = run.log;
-    run.log.append = async (event, position) => {
+    run.log.append = async ({ event, ...claim }, position) => {
       if (event.event.case === "contextCompacted") throw new Error("killed");
-      return append(event, position);
+      return append({ event, ...claim }, position);
     };
     await expect(run.work()).rejects.toThrow("killed");
     expect(compactions(run)).toEqual([]);
@@ -139,7 +139,7 @@ test("LOOP-1 the border is always a commit with nothing open behind it, and move
       const compaction = decideCompaction(state, [], window);
       if (compaction === undefined) return;
       const { beforeSequence } = compaction;
-      const border = events[beforeSequence]?.event.case;
+      const border = events[beforeSequence]?.event.event.case;
       expect([undefined, "turnCommitted"]).toContain(border);
       expect(state.turns.at(-1)?.sequence).toBeGreaterThanOrEqual(Math.min(beforeSequence, events.length - 1));
       expect(beforeSequence).toBeGreaterThan(state.compaction?.beforeSequence ?? 0);

@@ -87,9 +87,9 @@ describe("what the router is told", () => {
     const turns = [{ calls: [double(1), double(2)] }, { calls: [double(3)] }, { text: "done" }];
     const run = await openRun({ turns, tools, limits: { maxTurns: 5, maxToolCalls: 7, maxTokens: 10_000n } });
     const { append } = run.log;
-    run.log.append = async (event, position) => {
+    run.log.append = async ({ event, ...claim }, position) => {
       if (event.event.case === "turnCommitted" && event.event.value.turn === 2) throw new Error("killed");
-      return append(event, position);
+      return append({ event, ...claim }, position);
     };
     await expect(run.work()).rejects.toThrow("killed");
     run.log.append = append;
@@ -148,10 +148,10 @@ describe("for any model, limits and crashes", () => {
         const { append } = run.log;
         for (const survives of crashes) {
           let written = 0;
-          run.log.append = async (event, position) => {
+          run.log.append = async ({ event, ...claim }, position) => {
             written += 1;
             if (written > survives) throw new Error("killed");
-            return append(event, position);
+            return append({ event, ...claim }, position);
           };
           const outcome = await run.work(`process ${survives}`).catch(() => "killed");
           run.log.append = append;

@@ -4,6 +4,7 @@
  */
 
 import { create, isMessage, type MessageInitShape } from "@bufbuild/protobuf";
+import type { RunContext } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { type ToolResult, ToolResultSchema, type ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import {
   type CallToolRequest,
@@ -13,7 +14,11 @@ import {
   ListToolsResponseSchema,
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import type { ToolRouter } from "./tool-router.ts";
+
+/** A request, with what its run leaves to it. */
+export type SeenCall = CallToolRequest & Pick<RunContext, "bounds" | "recovering">;
 
 export interface FakeTool {
   readonly name: string;
@@ -22,14 +27,14 @@ export interface FakeTool {
   /** Further properties of the tool as the router lists it. */
   readonly tool?: MessageInitShape<typeof ToolSchema>;
   /** What it answers, as a result or as its value; an error thrown is a tool's failure. */
-  readonly answer: (args: unknown, signal: AbortSignal, request: CallToolRequest) => unknown;
+  readonly answer: (args: unknown, signal: AbortSignal, request: SeenCall) => unknown;
 }
 
 export interface FakeRouter extends ToolRouter {
   /** The agent of all sessions; calls that were decided before it was switched are refused. */
   agent: string;
   /** Every request, also those that joined. */
-  readonly requests: CallToolRequest[];
+  readonly requests: SeenCall[];
   /** The names of the tools that were executed, in order. */
   readonly executed: string[];
   readonly aborted: string[];
@@ -46,7 +51,7 @@ const canceledResult = create(ToolResultSchema, { outputJson: '{"error":"the cal
 
 export function createFakeRouter(tools: FakeTool[]): FakeRouter {
   const execution = createExecution(tools);
-  const requests: CallToolRequest[] = [];
+  const requests: SeenCall[] = [];
   const aborted: string[] = [];
   const cancelled: string[] = [];
   const readToEnd: string[] = [];
@@ -57,7 +62,9 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
     init: MessageInitShape<typeof CallToolRequestSchema>,
     { signal }: { signal: AbortSignal },
   ): AsyncGenerator<CallToolResponse> {
-    const request = create(CallToolRequestSchema, init);
+    const asked = create(CallToolRequestSchema, init);
+    const { bounds, recovering } = decodeRunContext(asked.runContext);
+    const request: SeenCall = { ...asked, bounds, recovering };
     const { callId } = request;
     requests.push(request);
     if (request.agentRevision < agentRevision) refuse("failed_precondition", "switched", { reason: "AGENT_SWITCHED" });
@@ -114,7 +121,7 @@ function createExecution(tools: FakeTool[]) {
   let running = 0;
   let mostRunning = 0;
 
-  async function execute(request: CallToolRequest, signal: AbortSignal): Promise<ToolResult> {
+  async function execute(request: SeenCall, signal: AbortSignal): Promise<ToolResult> {
     const tool = tools.find(({ name, reference, aliases = [] }) =>
       [name, reference, ...aliases].includes(request.name),
     );
@@ -141,7 +148,7 @@ function createExecution(tools: FakeTool[]) {
     get mostRunning() {
       return mostRunning;
     },
-    resultOf(request: CallToolRequest, signal: AbortSignal): Promise<ToolResult> {
+    resultOf(request: SeenCall, signal: AbortSignal): Promise<ToolResult> {
       const result = resultsByCallId.get(request.callId) ?? execute(request, signal);
       resultsByCallId.set(request.callId, result);
       return result;

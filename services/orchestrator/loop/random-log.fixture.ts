@@ -1,9 +1,10 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import fc from "fast-check";
-import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type FoldedRun, foldEvent, openCalls } from "../run/fold.ts";
 import type { EventBody } from "../run/journal.ts";
+import type { LogRecord } from "../run/log-record.ts";
 import { callIdsOfTurn, takenCallIds } from "./call-ids.ts";
 import { callIdsBefore } from "./prompt-of-run.ts";
 
@@ -60,11 +61,14 @@ export const steps: fc.Arbitrary<Step[]> = fc.array(
 
 /** The run that comes of the steps, with a history before it; cut off after any event it is a log, too. */
 export function runFromSteps(runSteps: readonly Step[], input: readonly Item[], history: readonly Item[]) {
-  const events: RunEvent[] = [];
+  const events: LogRecord[] = [];
   let state: FoldedRun | undefined;
   const add = (event: EventBody) => {
-    events.push(create(RunEventSchema, { runId: "r", sequence: events.length, event }));
-    state = foldEvent(state, events.at(-1)!);
+    const instance = event.case === "claimed" ? "i" : "";
+    const epoch = (state?.claim?.epoch ?? 0) + (event.case === "claimed" ? 1 : 0);
+    const record = { event: create(RunEventSchema, { runId: "r", sequence: events.length, event }), epoch, instance };
+    events.push(record);
+    state = foldEvent(state, record);
     return state;
   };
   let current = add({ case: "accepted", value: { sessionId: "s", agent: "a", input: [...input] } });
@@ -91,7 +95,7 @@ function eventFromStep(step: Step, state: FoldedRun, history: readonly Item[]): 
       return { case: "contextCompacted", value: { beforeSequence, summary: "what was" } };
     }
     case "claim":
-      return { case: "claimed", value: { epoch: (state.claim?.epoch ?? 0) + 1, instance: "i" } };
+      return { case: "claimed", value: {} };
     case "park":
       return open.length > 0 ? { case: "parked", value: { calls: open } } : undefined;
     case "inbox":

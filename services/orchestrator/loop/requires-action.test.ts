@@ -96,9 +96,9 @@ describe("a run that needs its client", () => {
     const turns = [{ calls: [double(4), { name: "ask", id: "q" }] }, { text: "{{result.0}} {{result.1}}" }];
     const run = await openRun({ turns, options, tools });
     const { append } = run.log;
-    run.log.append = async (event, position) => {
+    run.log.append = async ({ event, ...claim }, position) => {
       if (event.event.case === "parked") throw new Error("killed");
-      return append(event, position);
+      return append({ event, ...claim }, position);
     };
     await expect(run.work()).rejects.toThrow("killed");
     run.log.append = append;
@@ -121,8 +121,8 @@ describe("a run that needs its client", () => {
       const run = await openRun({ turns, options: { ...options, ...narrowed }, limits });
       const { append } = run.log;
       const refusals: unknown[] = [];
-      run.log.append = async (event, position) => {
-        const appended = await append(event, position);
+      run.log.append = async ({ event, ...claim }, position) => {
+        const appended = await append({ event, ...claim }, position);
         if (event.event.case === "turnCommitted" && event.event.value.turn === 1) {
           const calls = event.event.value.items.flatMap(({ item }) =>
             item.case === "functionCall" ? [item.value] : [],

@@ -3,10 +3,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { ExecutionType, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { CallToolRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { createFakeModel } from "../model/fake-model.fixture.ts";
 import { callsLeft, childLimits, faultOfCaller } from "../sub-agents/child-limits.ts";
-import type { FakeTool } from "./fake-router.fixture.ts";
+import type { FakeTool, SeenCall } from "./fake-router.fixture.ts";
 import { limitsFrom } from "./limits.ts";
 import { openRun } from "./loop-run.fixture.ts";
 
@@ -20,7 +19,7 @@ function createGreedy(executionType: ExecutionType) {
   const greedy: FakeTool = {
     name: "agent_greedy",
     tool: { executionType },
-    async answer(_, _signal, { bounds }: CallToolRequest) {
+    async answer(_, _signal, { bounds }: SeenCall) {
       const caller = { limits: limitsFrom(undefined, undefined), state: undefined, bounds };
       const fault = faultOfCaller(caller);
       if (fault !== undefined) throw new Error(fault);

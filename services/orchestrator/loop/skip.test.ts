@@ -48,9 +48,9 @@ test("TOOL-12 only a built-in ends a run: neither another tool's result nor a cl
 test("TOOL-12 a process that dies after the result of skip leaves the end to the next one", async () => {
   const run = await openRun({ turns: [{ calls: [{ name: "skip" }] }], tools: [skip] });
   const log = { ...run.log, append: run.log.append };
-  run.log.append = async (event, position) => {
+  run.log.append = async ({ event, ...claim }, position) => {
     if (event.event.case === "ended") throw new Error("killed");
-    return log.append(event, position);
+    return log.append({ event, ...claim }, position);
   };
   await expect(run.work()).rejects.toThrow("killed");
   run.log.append = log.append;

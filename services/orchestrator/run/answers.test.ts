@@ -20,7 +20,7 @@ async function openParked(callIds: readonly string[]) {
   const calls = callIds.map((callId) => ({ callId, name: "ask", argumentsJson: "{}" }));
   const bodies: EventBody[] = [
     { case: "accepted", value: { sessionId: "s", agent: "a", options: { functionTools: [{ name: "ask" }] } } },
-    { case: "claimed", value: { epoch: 1, instance: "process" } },
+    { case: "claimed", value: {} },
     {
       case: "turnCommitted",
       value: { turn: 1, items: calls.map((value) => ({ item: { case: "functionCall", value } })) },
@@ -43,8 +43,8 @@ async function openParked(callIds: readonly string[]) {
         create(FunctionCallOutputSchema, { callId, result: { outputJson } }),
       ),
     );
-  const answeredIds = () => callIds.filter((id) => foldLog(log.events("r"))!.turns[0]!.resultsByCallId.has(id));
-  return { answer, submit, answeredIds, journal, log, wakes, state: () => foldLog(log.events("r"))! };
+  const answeredIds = () => callIds.filter((id) => foldLog(log.records("r"))!.turns[0]!.resultsByCallId.has(id));
+  return { answer, submit, answeredIds, journal, log, wakes, state: () => foldLog(log.records("r"))! };
 }
 
 describe("outputs of a client", () => {
@@ -135,10 +135,10 @@ describe("outputs of one request", () => {
       const { submit, answeredIds, log, wakes } = await openParked(["a", "b", "c"]);
       const { append } = log;
       let written = 0;
-      log.append = async (event, position) => {
+      log.append = async ({ event, ...claim }, position) => {
         written += 1;
         if (written > survives) throw new Error("killed");
-        return append(event, position);
+        return append({ event, ...claim }, position);
       };
       await expect(submit({ a: "1", b: "2", c: "3" })).rejects.toThrow("killed");
       expect(answeredIds()).toHaveLength(survives);
@@ -195,13 +195,13 @@ describe("outputs of one request", () => {
   test("LOOP-5 LOOP-15 whose run is cancelled in the middle end with it: the request is refused, and so is its repetition", async () => {
     const { submit, answeredIds, log, journal } = await openParked(["a", "b", "c"]);
     const { append } = log;
-    log.append = async (event, position) => {
+    log.append = async ({ event, ...claim }, position) => {
       if (event.event.case === "callFinished" && event.event.value.callId === "b") {
         log.append = append;
         await journal.append(() => ({ case: "cancelRequested", value: { principal: "ada", reason: "enough" } }));
         await journal.append(() => ({ case: "ended", value: { state: RunState.CANCELED } }));
       }
-      return append(event, position);
+      return append({ event, ...claim }, position);
     };
     const texts = { a: "1", b: "2", c: "3" };
     for (let times = 0; times < 2; times += 1) {

@@ -42,7 +42,7 @@ function openSession() {
   const go = async (runId: string, bodies: EventBody[]) => {
     const journal = createJournal(log, runId, systemClock);
     await journal.refresh();
-    for (const body of bodies) await journal.append(() => body);
+    for (const body of bodies) await journal.append(() => body, { epoch: body.case === "claimed" ? 1 : 0 });
   };
   return { options, start, go };
 }
@@ -53,7 +53,7 @@ async function openParked() {
   const { runId } = await start({ options: { functionTools: [{ name: "ask" }] } });
   const items = [called("one"), called("two")];
   await go(runId, [
-    { case: "claimed", value: { epoch: 1, instance: "i" } },
+    { case: "claimed", value: {} },
     { case: "turnCommitted", value: { turn: 1, items, clientCallIds: ["one", "two"] } },
     { case: "parked", value: { calls: ["one", "two"].map((callId) => ({ callId, name: "ask" })) } },
   ]);

@@ -57,9 +57,9 @@ export async function claimRun(journal: RunJournal, instance: string): Promise<C
   const claimed = await journal.append(
     (state) => {
       const isAsSeen = state !== undefined && state.phase.kind !== "ended" && (state.claim?.epoch ?? 0) + 1 === epoch;
-      return isAsSeen ? { case: "claimed", value: { epoch, instance } } : undefined;
+      return isAsSeen ? { case: "claimed", value: {} } : undefined;
     },
-    { epoch },
+    { epoch, instance },
   );
   return claimed === undefined ? undefined : claimedRun(journal, epoch);
 }

@@ -154,7 +154,7 @@ async function refuseForeignPrevious(
   previousRunId: string,
 ): Promise<void> {
   if (previousRunId === "") return;
-  const previous = foldLog((await log.read(previousRunId, 0)).map(({ event }) => event))?.accepted;
+  const previous = foldLog((await log.read(previousRunId, 0)).records)?.accepted;
   if (previous?.sessionId === sessionId && previous.agent === agent) return;
   refuse("not_found", `session ${sessionId} has no run ${previousRunId} of agent ${agent}`, {
     reason: "RUN_NOT_FOUND",

@@ -35,6 +35,7 @@ import {
   weightOfCheckpoint,
   weightOfItems,
 } from "./draft.ts";
+import type { LogRecord } from "./log-record.ts";
 import { idsOf, noResults, type Results, withOneMore } from "./results.ts";
 import { plus, type Spent, unspent } from "./spent.ts";
 
@@ -93,18 +94,19 @@ export interface FoldedRun {
 }
 
 /** The state after all events; undefined for a log without any. Throws `data_loss` for a log that breaks F1 to F3. */
-export function foldLog(events: Iterable<RunEvent>): FoldedRun | undefined {
+export function foldLog(records: Iterable<LogRecord>): FoldedRun | undefined {
   let state: FoldedRun | undefined;
-  for (const event of events) state = foldEvent(state, event);
+  for (const record of records) state = foldEvent(state, record);
   return state;
 }
 
-export function foldEvent(state: FoldedRun | undefined, event: RunEvent): FoldedRun {
+export function foldEvent(state: FoldedRun | undefined, record: LogRecord): FoldedRun {
+  const { event } = record;
   const expected = state?.eventCount ?? 0;
   if (event.sequence !== expected) broken(event, `sequence ${event.sequence} stands where ${expected} belongs`); // F1
   if (state === undefined) return stateFromAccepted(event);
   if (state.phase.kind === "ended") broken(event, "an event stands after the end"); // F2
-  return { ...state, ...changeFromEvent(state, event), eventCount: expected + 1 };
+  return { ...state, ...changeFromRecord(state, record), eventCount: expected + 1 };
 }
 
 function stateFromAccepted(event: RunEvent): FoldedRun {
@@ -134,12 +136,12 @@ function stateFromAccepted(event: RunEvent): FoldedRun {
   };
 }
 
-function changeFromEvent(state: FoldedRun, { event, ...envelope }: RunEvent): Partial<FoldedRun> {
+function changeFromRecord(state: FoldedRun, { event: envelope, ...claim }: LogRecord): Partial<FoldedRun> {
+  const { event } = envelope;
   switch (event.case) {
     case "claimed": {
-      const { epoch, instance } = event.value;
+      const { epoch } = claim;
       if (epoch <= (state.claim?.epoch ?? 0)) broken(envelope, `epoch ${epoch} is claimed a second time`); // F3
-      const claim = { epoch, instance };
       const lost = lostDraft(state) ?? state.lost;
       return { claim, claimsInTurn: state.claimsInTurn + 1, phase: { kind: "working" }, draft: undefined, lost };
     }

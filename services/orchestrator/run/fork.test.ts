@@ -40,7 +40,7 @@ async function openRun(choice: Choice) {
     case: "accepted",
     value: { sessionId: "s", agent: "a", principal: "ada", options: given },
   }));
-  await journal.append(() => ({ case: "claimed", value: { epoch: 1, instance: "one" } }));
+  await journal.append(() => ({ case: "claimed", value: {} }), { epoch: 1 });
   await journal.append(() => ({ case: "turnCommitted", value: { turn: 1 } }));
   return (atSequence: number) =>
     forkRun(options, create(ForkRunRequestSchema, { runId: "r", atSequence, idempotencyKey: `at ${atSequence}` }), by);

@@ -20,9 +20,9 @@ export async function forkRun(
   { runId, atSequence, input, idempotencyKey }: ForkRunRequest,
   by: { signal: AbortSignal; principal: string; asker: Asker },
 ): Promise<FoldedRun> {
-  const events = (await options.log.read(runId, 0)).map(({ event }) => event);
-  const last = events.at(-1)?.sequence ?? notFound(runId);
-  const state = foldLog(events) ?? notFound(runId);
+  const { records } = await options.log.read(runId, 0);
+  const last = records.at(-1)?.event.sequence ?? notFound(runId);
+  const state = foldLog(records) ?? notFound(runId);
   const { accepted } = state;
   requireOwner(accepted, by.asker);
   const fork = create(RunForkSchema, { runId, atSequence });

@@ -18,27 +18,22 @@ import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type FoldedRun, foldEvent } from "./fold.ts";
-
-/** An event and where it stands in the store: what the next append has to follow. */
-export interface StoredEvent {
-  readonly event: RunEvent;
-  readonly position: number;
-}
+import type { LogPart, LogRecord, StoredEvent } from "./log-record.ts";
 
 /** Where logs are kept. Reads see every append that was acknowledged. */
 export interface RunLog {
   /** Throws `invalid_argument` with reason `MESSAGE_TOO_LARGE` for an event that no log takes, and names the sizes. */
-  check(event: RunEvent): void;
+  check(record: LogRecord): void;
   /** What an event of the run takes at most. */
   maxEventBytes(runId: string): number;
-  /** The run's events after a position; 0 for all. */
-  read(runId: string, afterPosition: number): Promise<StoredEvent[]>;
+  /** The run's events after a position; 0 for all. What nobody can read is passed over. */
+  read(runId: string, afterPosition: number): Promise<LogPart>;
   /** The run's first event; undefined while there is no log. What it costs does not grow with the log. */
   first(runId: string): Promise<StoredEvent | undefined>;
   /** Its last one, likewise. */
   last(runId: string): Promise<StoredEvent | undefined>;
   /** Stores the event if the run's last one stands at `position` (0: there is none). */
-  append(event: RunEvent, position: number): Promise<{ kind: "appended"; position: number } | { kind: "conflict" }>;
+  append(record: LogRecord, position: number): Promise<{ kind: "appended"; position: number } | { kind: "conflict" }>;
 }
 
 export type EventBody = NonNullable<MessageInitShape<typeof RunEventSchema>["event"]>;
@@ -57,6 +52,8 @@ export interface RunJournal {
 export interface AppendOptions {
   /** The claim under which the event is written; none unless told. */
   readonly epoch?: number;
+  /** Of a claim: the process that takes the run. */
+  readonly instance?: string;
   /** J4: wakes the session; told how many events the log has with the news. */
   readonly announce?: (eventCount: number) => Promise<void>;
   /** J6: the event is on its way, and the state has it. May be told again. */
@@ -89,14 +86,13 @@ export function createJournal(log: RunLog, runId: string, clock: Clock): RunJour
   }
 
   async function read(): Promise<FoldedRun | undefined> {
-    for (const stored of await log.read(runId, position)) {
-      state = foldEvent(state, stored.event);
-      position = stored.position;
-    }
+    const part = await log.read(runId, position);
+    for (const record of part.records) state = foldEvent(state, record);
+    position = part.position;
     return state;
   }
 
-  async function append(decide: Decide, { epoch = 0, announce, onWay }: AppendOptions) {
+  async function append(decide: Decide, { epoch = 0, instance = "", announce, onWay }: AppendOptions) {
     for (;;) {
       const body = decide(state);
       if (body === undefined) return undefined;
@@ -104,17 +100,17 @@ export function createJournal(log: RunLog, runId: string, clock: Clock): RunJour
         runId,
         sequence: state?.eventCount ?? 0,
         createTime: timestampFromMs(clock.now()),
-        epoch,
         event: body,
       });
-      log.check(event);
+      const record = { event, epoch, instance };
+      log.check(record);
       const announcedAtMs = clock.now();
       await announce?.(event.sequence + 1); // J4
-      if (onWay) ahead = foldEvent(state, event); // J6
+      if (onWay) ahead = foldEvent(state, record); // J6
       onWay?.();
-      const outcome = await log.append(event, position); // J1
+      const outcome = await log.append(record, position); // J1
       if (outcome.kind === "appended") {
-        state = ahead ?? foldEvent(state, event);
+        state = ahead ?? foldEvent(state, record);
         position = outcome.position;
         if (clock.now() - announcedAtMs > wakeWaitsMs / 2) await announce?.(event.sequence + 1); // J4
         return event;

@@ -83,7 +83,7 @@ async function* inChunks<T>(elements: AsyncIterable<T>, size: number): AsyncGene
 }
 
 async function stateOf(log: RunLog, { queued }: QueueEntry): Promise<FoldedRun | undefined> {
-  return foldLog((await log.read(queued.runId, 0)).map(({ event }) => event));
+  return foldLog((await log.read(queued.runId, 0)).records);
 }
 
 function rowFrom(state: FoldedRun): Run {

@@ -135,14 +135,16 @@ function refuseUnfit(state: FoldedRun, outputs: readonly Output[]): void {
 }
 
 /** No event that follows is larger: numbers and times take the most bytes that they can. */
-const largestEnvelope = { sequence: 2 ** 32 - 1, createTime: timestampFromMs(2 ** 41 - 1) };
+const largest = 2 ** 32 - 1;
+const largestEnvelope = { sequence: largest, createTime: timestampFromMs(2 ** 41 - 1) };
 
 /** All that the log takes no event of, by their calls. */
 function refuseTooLarge(log: Pick<RunLog, "check">, runId: string, outputs: readonly Output[]): void {
   let metadata: Readonly<Record<string, string>> = {};
   const tooLarge = outputs.flatMap((value) => {
     try {
-      log.check(create(RunEventSchema, { runId, ...largestEnvelope, event: { case: "callFinished", value } }));
+      const event = create(RunEventSchema, { runId, ...largestEnvelope, event: { case: "callFinished", value } });
+      log.check({ event, epoch: largest, instance: "" });
       return [];
     } catch (error) {
       if (!isTooLarge(error)) throw error;

@@ -102,8 +102,9 @@ test("LOOP-13 a fork that is repeated with its key answers the first one's run, 
   const { options, add } = openOptions();
   await add("r", "s");
   await add("other", "t");
-  await createJournal(options.log, "r", systemClock).append((state) =>
-    state === undefined ? undefined : { case: "claimed", value: { epoch: 1, instance: "process" } },
+  await createJournal(options.log, "r", systemClock).append(
+    (state) => (state === undefined ? undefined : { case: "claimed", value: {} }),
+    { epoch: 1 },
   );
   const fork = async (more: object, principal = "ada") => {
     const asked = { runId: "r", atSequence: 0, input: [said("go on")], idempotencyKey: "k" };

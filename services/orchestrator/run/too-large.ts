@@ -10,7 +10,7 @@ const words: Partial<Record<NonNullable<RunEvent["event"]["case"]>, string>> = {
 };
 
 /** The log of a run keeps one message an event, which has a largest size. */
-export function refuseTooLargeEvent({ event }: RunEvent, bytes: number, limit: number): void {
+export function refuseTooLargeEvent({ event }: Pick<RunEvent, "event">, bytes: number, limit: number): void {
   if (bytes <= limit) return;
   const what = words[event.case ?? "ended"] ?? `the event ${event.case}`;
   const metadata = { bytes: String(bytes), limit: String(limit) };

@@ -11,7 +11,7 @@ const turn = (number: number, attempt: number, text: string): Body => ({
   case: "turnCommitted",
   value: { turn: number, attempt, items: [{ item: { case: "message", value: { text } } }] },
 });
-const claimed = (epoch: number): Body => ({ case: "claimed", value: { epoch, instance: `i${epoch}` } });
+const claimed: Body = { case: "claimed", value: {} };
 const ended: Body = { case: "ended", value: {} };
 
 function delta(place: { turn: number; attempt: number; n: number }, text: string): LiveUpdate {
@@ -30,7 +30,8 @@ async function shown(
   let sequence = 0;
   const write = async (bodies: Body[]) => {
     for (const event of bodies) {
-      const appended = await log.append(create(RunEventSchema, { runId: "r", sequence, event }), position);
+      const stored = create(RunEventSchema, { runId: "r", sequence, event });
+      const appended = await log.append({ event: stored, epoch: 0, instance: "" }, position);
       if (appended.kind === "appended") position = appended.position;
       sequence += 1;
     }
@@ -52,7 +53,7 @@ async function shown(
 }
 
 describe("a watcher that comes back", () => {
-  const before = [{ case: "accepted" as const, value: {} }, claimed(1), turn(1, 1, "one"), claimed(2)];
+  const before = [{ case: "accepted" as const, value: {} }, claimed, turn(1, 1, "one"), claimed];
 
   test("LOOP-10 in mid-turn is reset when another attempt has begun, also after turns that it saw whole", async () => {
     const after = [turn(2, 129, "anew"), ended];
@@ -74,7 +75,7 @@ describe("a watcher that comes back", () => {
   });
 
   test("LOOP-10 is not reset for a turn whose commit it has seen", async () => {
-    const later = [...before.slice(0, 2), turn(1, 129, "one"), claimed(2)];
+    const later = [...before.slice(0, 2), turn(1, 129, "one"), claimed];
     const seen = { fromSequence: 3, cursor: { turn: 1, attempt: 1, next: 4 } };
     expect(await shown({ before: later, after: [ended] }, [], seen)).toEqual(["3 claimed", "4 ended"]);
   });
@@ -101,7 +102,7 @@ describe("a watcher that comes back", () => {
   });
 
   test("LOOP-10 is not told the text of an attempt that a later claim or a commit has put an end to", async () => {
-    const drafted = [...before, checkpoint(1, 2, "so far"), claimed(3)];
+    const drafted = [...before, checkpoint(1, 2, "so far"), claimed];
     const after = [turn(2, 257, "anew"), ended];
     expect(await shown({ before: drafted, after: [...after] }, [], { fromSequence: 6 })).toEqual([
       "6 turnCommitted",
@@ -153,9 +154,9 @@ describe("a watcher that comes back", () => {
 
 test("LOOP-10 all watchers of a run are given what came live as it came, so that it is encoded for none of them", async () => {
   const log = createMemoryRunLog();
-  const events = [{ case: "accepted" as const, value: {} }, claimed(1), turn(1, 1, "one"), ended];
+  const events = [{ case: "accepted" as const, value: {} }, claimed, turn(1, 1, "one"), ended];
   const stored = events.map((event, sequence) => create(RunEventSchema, { runId: "r", sequence, event }));
-  await log.append(stored[0]!, 0);
+  await log.append({ event: stored[0]!, epoch: 0, instance: "" }, 0);
   const updates: LiveUpdate[] = [
     delta({ turn: 1, attempt: 1, n: 0 }, "one"),
     ...stored.map((value, index) => ({

@@ -17,7 +17,7 @@
  */
 
 import { create } from "@bufbuild/protobuf";
-import type { RunEvent, TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
@@ -32,11 +32,13 @@ import {
 } from "./delta-cursor.ts";
 import { type Draft, draftAfter, resetFromDraft } from "./draft.ts";
 import type { RunLog } from "./journal.ts";
+import type { LogRecord } from "./log-record.ts";
 
-/** Something that was told live; the position is that of a stored event. */
+/** Something that was told live; the position is that of a stored event, the instance that of a claim. */
 export interface LiveUpdate {
   readonly update: WatchRunResponse;
   readonly position?: number | undefined;
+  readonly instance?: string | undefined;
 }
 
 export interface LiveSubscription extends AsyncDisposable {
@@ -86,10 +88,9 @@ export async function* watchRun(
   let mustRead = true;
   for (;;) {
     if (mustRead) {
-      for (const stored of await log.read(runId, position)) {
-        position = stored.position;
-        for (const shown of view.event(stored.event)) yield shown;
-      }
+      const part = await log.read(runId, position);
+      position = part.position;
+      for (const record of part.records) for (const shown of view.event(record)) yield shown;
       if (position === 0) notFound(runId);
       if (view.hasEnded) return refuseBehindEnd(request, view.nextSequence - 1); // V4, V7
       yield* view.draft(); // V6
@@ -98,12 +99,12 @@ export async function* watchRun(
     const news = await subscription.next();
     const came = news === "behind" ? subscription.since(view.nextSequence) : news && [news]; // V10
     mustRead = came === undefined; // V3
-    for (const { update: response, position: storedAt } of came ?? []) {
+    for (const { update: response, position: storedAt, instance = "" } of came ?? []) {
       const { update } = response;
       if (update.case === "event") {
         mustRead = update.value.sequence > view.nextSequence || storedAt === undefined; // V1
         if (mustRead || storedAt === undefined) break;
-        for (const shown of view.event(update.value, response)) yield shown;
+        for (const shown of view.event({ event: update.value, instance }, response)) yield shown;
         position = Math.max(position, storedAt);
         if (view.hasEnded) return refuseBehindEnd(request, view.nextSequence - 1); // V4, V7
         yield* view.draft(); // V6
@@ -139,12 +140,13 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }:
   }
 
   /** V1: what was shown already is passed over. */
-  function* event(stored: RunEvent, came?: WatchRunResponse): Generator<WatchRunResponse> {
+  function* event(record: WatchedRecord, came?: WatchRunResponse): Generator<WatchRunResponse> {
+    const { event: stored, instance } = record;
     if (stored.sequence < nextSequence) return;
     nextSequence = stored.sequence + 1;
     const body = stored.event;
     if (body.case === "accepted") requireOwner(body.value, asker); // V5
-    if (body.case === "claimed") holder = body.value.instance;
+    if (body.case === "claimed") holder = instance;
     if (body.case === "textCheckpoint") draft = draftAfter(draft, body.value);
     if (body.case === "claimed" || body.case === "turnCommitted") draft = undefined;
     if (body.case === "parked") holder = undefined;
@@ -194,6 +196,8 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }:
     },
   };
 }
+
+type WatchedRecord = Pick<LogRecord, "event" | "instance">;
 
 type Shape = Exclude<WatchRunResponse["update"], { case: undefined }>;
 

@@ -41,7 +41,7 @@ function openConversation() {
       ...events,
       { case: "ended", value: { state: RunState.COMPLETED } },
     ];
-    for (const event of rest) await journal.append(() => event);
+    for (const event of rest) await journal.append(() => event, { epoch: event.case === "claimed" ? 1 : 0 });
   }
 
   /** What a further run would continue. */
@@ -137,7 +137,7 @@ describe("the conversation before a run", () => {
       case: "inboxTaken",
       value: { eventIds: [id], items: [said(Role.USER, id)] },
     });
-    const claimed: EventBody = { case: "claimed", value: { epoch: 1, instance: "i" } };
+    const claimed: EventBody = { case: "claimed", value: {} };
     await add("1", {}, [claimed, taken("tr:1")]);
     await add("2", { agent: "b" }, [claimed, taken("tr:2")]);
     await add("3", {}, [claimed, { case: "contextCompacted", value: { beforeSequence: 4, summary: "of all" } }]);

@@ -112,6 +112,6 @@ async function findForked(queues: SessionQueues, log: RunLog, { runId, atSequenc
 }
 
 async function readState(log: RunLog, runId: string, atSequence = Number.POSITIVE_INFINITY) {
-  const events = (await log.read(runId, 0)).map(({ event }) => event);
-  return foldLog(events.filter(({ sequence }) => sequence <= atSequence));
+  const { records } = await log.read(runId, 0);
+  return foldLog(records.filter(({ event }) => event.sequence <= atSequence));
 }

@@ -9,7 +9,8 @@ const entry = (position: number) => ({ queued: create(QueuedRunSchema, { runId: 
 const stateOf = (characters: number) => {
   const text = "x".repeat(characters);
   const input = [{ item: { case: "message" as const, value: { text } } }];
-  return foldLog([create(RunEventSchema, { runId: "r", event: { case: "accepted", value: { input } } })])!;
+  const event = create(RunEventSchema, { runId: "r", event: { case: "accepted", value: { input } } });
+  return foldLog([{ event, epoch: 0, instance: "" }])!;
 };
 
 test("LOOP-1 what is remembered of runs is bounded, and what was not asked for the longest is forgotten first", () => {

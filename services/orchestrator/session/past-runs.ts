@@ -50,7 +50,7 @@ export function pastRunsOf(queues: SessionQueues, log: RunLog): PastRuns {
   async function stateAt(entry: QueueEntry): Promise<FoldedRun | undefined> {
     const known = memory.get(entry.position);
     if (known !== undefined) return known.state;
-    const state = foldLog((await log.read(entry.queued.runId, 0)).map(({ event }) => event));
+    const state = foldLog((await log.read(entry.queued.runId, 0)).records);
     if (state?.phase.kind === "ended") memory.put(entry, state); // R1
     return state;
   }

@@ -156,7 +156,7 @@ test("LOOP-13 what a wake-up costs does not grow with the log of its run", async
   let events = 0;
   log.read = async (...about) => {
     const stored = await read(...about);
-    events += stored.length;
+    events += stored.records.length;
     return stored;
   };
   const further = Array.from({ length: 10 }, (_, n) => worker.work(wakeOf(n + 2, { runId: "first" })));

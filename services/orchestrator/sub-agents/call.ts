@@ -17,6 +17,7 @@ import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_eve
 import { ItemSchema, Role, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
+import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import { limitsFrom } from "../loop/limits.ts";
 import { errorResult } from "../loop/refusal.ts";
 import { type AcceptanceOptions, acceptRun, findAccepted } from "../run/acceptance.ts";
@@ -60,7 +61,7 @@ export async function startSubAgent(
     findSubAgent(agent, tool) ??
     refuse("not_found", `agent ${agent.name} may call no ${tool}`, { reason: "TOOL_NOT_FOUND" });
   const limits = limitsFrom(agent.limits, parent?.accepted.options?.limits);
-  const caller = { limits, state: parent, bounds: request.bounds };
+  const caller = { limits, state: parent, bounds: decodeRunContext(request.runContext).bounds };
   const fault = faultOfCaller(caller);
   if (fault !== undefined)
     return { kind: "refused", result: errorResult(`agent "${offered.agent}" cannot be called: ${fault}`) };
@@ -101,5 +102,5 @@ function acceptedOf(
 }
 
 async function readState(log: RunLog, runId: string): Promise<FoldedRun | undefined> {
-  return runId === "" ? undefined : foldLog((await log.read(runId, 0)).map(({ event }) => event));
+  return runId === "" ? undefined : foldLog((await log.read(runId, 0)).records);
 }

@@ -2,11 +2,12 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { RunBoundsSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunBoundsSchema } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
 import { limitsFrom } from "../loop/limits.ts";
 import { type FoldedRun, foldLog } from "../run/fold.ts";
 import type { EventBody } from "../run/journal.ts";
+import { recordsOf } from "../run/memory-log.fixture.ts";
 import { callsLeft, childLimits, faultOfCaller } from "./child-limits.ts";
 
 function spending(tokens: bigint, cost: number): FoldedRun {
@@ -15,7 +16,7 @@ function spending(tokens: bigint, cost: number): FoldedRun {
     { case: "accepted", value: {} },
     { case: "turnCommitted", value: { turn: 1, usage } },
   ];
-  return foldLog(events.map((event, sequence) => create(RunEventSchema, { runId: "r", sequence, event })))!;
+  return foldLog(recordsOf(events.map((event, sequence) => create(RunEventSchema, { runId: "r", sequence, event }))))!;
 }
 
 const parentLimits = (limits: object) => limitsFrom(create(LimitsSchema, limits), undefined);

@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Limits, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import type { RunBounds } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
+import type { RunBounds } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { faultOfBudget, leftOf } from "../loop/budget.ts";
 import type { RunLimits } from "../loop/limits.ts";
 import type { FoldedRun } from "../run/fold.ts";

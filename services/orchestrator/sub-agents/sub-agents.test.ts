@@ -3,10 +3,11 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SubAgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { RunBounds } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { RunBounds } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
 import { Effect, ExecutionType, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { until } from "#runtime/time/until.ts";
 import { clientFor } from "../../clients.ts";
 import { createFakeRouter, type FakeTool } from "../loop/fake-router.fixture.ts";
@@ -36,7 +37,7 @@ async function callProvider(call: Call, signal = new AbortController().signal): 
   const scope = { sessionId, agent, runId, principal: "ada", agentRevision: 1 };
   const deadline = timestampFromMs(Date.now() + 60_000);
   for await (const { event } of provider.executeTool(
-    { ...rest, scope, deadline, ...(bounds && { bounds }) },
+    { ...rest, scope, deadline, ...(bounds && { runContext: encodeRunContext({ bounds }) }) },
     { signal },
   )) {
     if (event.case === "progress") progress.push(event.value.message);

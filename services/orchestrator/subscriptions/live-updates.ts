@@ -21,7 +21,7 @@ import type { LiveUpdate, LiveUpdates } from "../run/watch.ts";
 import { type Arrival, type Inlet, openInlet } from "./live-inlet.ts";
 import { createRecentEvents, type RecentEvents } from "./recent-events.ts";
 import { runSubjects } from "./run-subjects.ts";
-import { positionHeader } from "./stream-run-log.ts";
+import { instanceHeader, positionHeader } from "./stream-run-log.ts";
 
 /** A server that is away for longer is left to the client, which comes back. */
 const standsWithinMs = 15_000;
@@ -115,10 +115,11 @@ function isAnyBehind(inlets: Iterable<Inlet>): boolean {
 
 function updateFromMessage(message: Msg): LiveUpdate | undefined {
   const position = message.headers?.get(positionHeader);
+  const instance = message.headers?.get(instanceHeader);
   try {
     const update = fromBinary(WatchRunResponseSchema, message.data);
     keepEncoded(update, message.data.slice()); // of its own: the connection's buffer holds others as well
-    return { update, ...(position && { position: Number(position) }) };
+    return { update, ...(position && { position: Number(position) }), ...(instance && { instance }) };
   } catch {
     return undefined; // no update, whoever sent it
   }

@@ -7,7 +7,7 @@ import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
-import { withPrincipal } from "#runtime/rpc/identity.ts";
+import { SERVICE_HEADER, withPrincipal } from "#runtime/rpc/identity.ts";
 import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
 import { clientFor } from "../../clients.ts";
 import { createKnownLists } from "../loop/known-lists.ts";
@@ -21,6 +21,8 @@ const lookTimeoutMs = 10_000;
 const listTimeoutMs = 120_000;
 /** Whoever asked for the cancellation waits for it. */
 const cancelTimeoutMs = 2_000;
+/** A call is made on the behalf of the run's owner, and by the loop: what it says of the run is its own word. */
+const headers = { [SERVICE_HEADER]: "orchestrator" };
 
 export interface RouterClients {
   readonly router: ToolRouter;
@@ -57,7 +59,7 @@ export function createRouterClients(bus: { connection: NatsConnection }, interce
         signal.addEventListener("abort", leave, { once: true });
         if (signal.aborted) leave();
         try {
-          yield* withPrincipal(principal, () => tools.callTool(request, { signal: leaving.signal }));
+          yield* withPrincipal(principal, () => tools.callTool(request, { signal: leaving.signal, headers }));
           isRead = true;
         } catch (error) {
           throw failureFrom(error);

@@ -1,5 +1,6 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import type { RunBounds } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Answer } from "../answer.ts";
 import type { FlightControl } from "../flights.ts";
@@ -20,8 +21,7 @@ export interface PreparedCall {
   deadline: Deadline;
   runDeadline: number | undefined;
   /** What its run leaves to it, and allows: for whatever calls further tools on its behalf. */
-  bounds: RunBounds | undefined;
-  allowedTools: string[];
+  context: MessageInitShape<typeof RunContextSchema>;
   scope: Scope;
   begun: Exclude<Begun, { kind: "resolved" }>;
 }

@@ -56,8 +56,7 @@ async function call(effect: Effect, attempts: Attempt[], signal = new AbortContr
     argumentsJson: "{}",
     deadline,
     runDeadline: undefined,
-    bounds: undefined,
-    allowedTools: [],
+    context: {},
   };
   const answer = await execute(request, { signal, emit: () => {} });
   return { text: answer.outputJson, made };

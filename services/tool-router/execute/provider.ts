@@ -1,13 +1,14 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import {
   ExecuteToolRequestSchema,
   type ExecuteToolResponse,
   type Scope,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import type { RunBounds } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { type Ending, openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
@@ -24,8 +25,7 @@ export interface ProviderCall {
   entry: ToolEntry;
   executor: Extract<Executor, { kind: "provider" }>;
   scope: Scope;
-  bounds: RunBounds | undefined;
-  allowedTools: string[];
+  context: MessageInitShape<typeof RunContextSchema>;
   argumentsJson: string;
   deadline: Deadline;
   /** The run's deadline, which nothing outlasts. */
@@ -107,8 +107,7 @@ async function attempt(client: ProviderClient, call: ProviderCall, control: Flig
   const request = create(ExecuteToolRequestSchema, {
     callId: call.callId,
     scope: call.scope,
-    allowedTools: call.allowedTools,
-    ...(call.bounds && { bounds: call.bounds }),
+    runContext: encodeRunContext(call.context),
     tool,
     argumentsJson: call.argumentsJson,
     deadline: timestampFromMs(call.deadline.at),

@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { askerOf } from "#runtime/rpc/identity.ts";
+import { askerOf, isFromService } from "#runtime/rpc/identity.ts";
+import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import type { Calls } from "../call.ts";
 import type { Contexts } from "../contexts.ts";
 import { explainTool } from "../explain.ts";
@@ -35,7 +36,9 @@ export function routeCalls(router: ConnectRouter, { calls, contexts, sessions, o
       await ownership.requireSession(request.sessionId, askerOf(context));
       const callId = request.callId || randomUUID();
       const origin = { signal: context.signal, isLost: () => isLost(context) };
-      for await (const event of calls.call({ ...request, callId }, origin)) {
+      const told = decodeRunContext(request.runContext);
+      const runContext = { ...told, recovering: told.recovering && isFromService(context) };
+      for await (const event of calls.call({ ...request, callId, context: runContext }, origin)) {
         const isEnd = event.case === "result";
         yield { callId, event, ...(isEnd && { toolsRevision: toolsRevision(contexts, request.sessionId) }) };
       }

@@ -30,8 +30,7 @@ test("the span of a call ends with it, also when its provider goes on after the 
       scope: create(ScopeSchema),
       argumentsJson: "{}",
       runDeadline: undefined,
-      bounds: undefined,
-      allowedTools: [],
+      context: {},
     };
     const control = { signal: new AbortController().signal, emit: () => {} };
     return execute({ callId, entry, executor, deadline, ...more }, control);

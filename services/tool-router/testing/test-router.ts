@@ -5,6 +5,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
+import type { RunBoundsSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { ProviderService } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
@@ -17,6 +18,7 @@ import {
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { clientFor } from "../../clients.ts";
@@ -27,6 +29,12 @@ import { FakeSpaces } from "./fake-spaces.ts";
 import { openRouterProcess } from "./router-process.ts";
 
 const logger = createLogger({ name: "tool-router", level: "silent" });
+
+/** A call, and what its run says of it. */
+type TestCall = MessageInitShape<typeof CallToolRequestSchema> & {
+  bounds?: MessageInitShape<typeof RunBoundsSchema>;
+  recovering?: boolean;
+};
 
 export type TestRouter = Awaited<ReturnType<typeof openTestRouter>>;
 
@@ -86,9 +94,11 @@ function clientsOn(bus: TestBus, room = "tool-router") {
     calls: clientFor(bus, ToolCallService, { process: room }),
     audit: clientFor(bus, AuditService, { process: room }),
     /** A whole call: its events, and its result as a value. */
-    async call(request: MessageInitShape<typeof CallToolRequestSchema>, signal?: AbortSignal) {
+    async call({ bounds, recovering = false, ...request }: TestCall, signal?: AbortSignal) {
       const events: CallToolResponse["event"][] = [];
-      for await (const { event } of router.callTool(request, signal ? { signal } : {})) events.push(event);
+      const context = { recovering, ...(bounds && { bounds }) };
+      const told = { runContext: encodeRunContext(context), ...request };
+      for await (const { event } of router.callTool(told, signal ? { signal } : {})) events.push(event);
       const last = events.at(-1);
       if (last?.case !== "result") throw new Error("the call ended without a result");
       const output: unknown = JSON.parse(last.value.outputJson);

@@ -7,6 +7,7 @@ import { type CreateRunRequest, RunService } from "#gen/toolbus/run/v1/run_servi
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { type CallToolRequest, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import { until } from "#runtime/time/until.ts";
 import { openPoolOnBus, type PoolOnBus } from "../testing/pool-on-bus.ts";
 
@@ -91,9 +92,11 @@ describe("what a hosted tool has done on its call's behalf", () => {
     const left = { ...bounds, tokensLeft: 100n, costLeft: 2 };
     const { told } = await run("reads", 2, { bounds: left, allowedTools: ["look"] });
     const place = { turn: 2, maxTurns: 9, maxToolCalls: 7, toolChoice: "", forcedTool: "" };
-    expect(calls).toMatchObject([
-      { runId: "run_1", allowedTools: ["look"], bounds: { ...place, call: 6, tokensLeft: 100n, costLeft: 2 } },
-      { runId: "run_1", allowedTools: ["look"], bounds: { ...place, call: 8, tokensLeft: 60n, costLeft: 1.75 } },
+    const allowedTools = [{ names: ["look"] }];
+    expect(calls.map(({ runId }) => runId)).toEqual(["run_1", "run_1"]);
+    expect(calls.map(({ runContext }) => decodeRunContext(runContext))).toMatchObject([
+      { allowedTools, bounds: { ...place, call: 6, tokensLeft: 100n, costLeft: 2 } },
+      { allowedTools, bounds: { ...place, call: 8, tokensLeft: 60n, costLeft: 1.75 } },
     ]);
     expect(told).toMatchObject({ calls: 4, usage: { inputTokens: 60n, outputTokens: 20n, cost: 0.5 } });
   });

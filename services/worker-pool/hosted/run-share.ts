@@ -1,5 +1,6 @@
-import type { RunBounds } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
+import type { RunContext } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import type { ModelUsage } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 
 /*
  * What a hosted tool does by way of the service is done on behalf of the run that called it, inside what that run leaves to the
@@ -7,10 +8,7 @@ import type { ModelUsage } from "#gen/toolbus/tool/v1/tool_pb.ts";
  */
 
 /** What the run that calls leaves to a call, and allows. */
-export interface RunShare {
-  readonly bounds: RunBounds | undefined;
-  readonly allowedTools: string[];
-}
+export type RunShare = Pick<RunContext, "bounds" | "allowedTools">;
 
 /** What was done on a call's behalf so far. */
 export interface Used {
@@ -44,10 +42,10 @@ export function leftAfter({ bounds }: RunShare, used: Used) {
 /** What the router is told with a call; `used` counts it already. Which tool a turn must call is nothing to it. */
 export function shareOfCall(share: RunShare, used: Used) {
   const { bounds, allowedTools } = share;
-  if (bounds === undefined) return { allowedTools };
+  if (bounds === undefined) return { runContext: encodeRunContext({ allowedTools }) };
   const { turn, maxTurns, maxToolCalls } = bounds;
   const place = { turn, maxTurns, maxToolCalls, call: bounds.call + used.calls };
-  return { allowedTools, bounds: { ...place, ...leftAfter(share, used) } };
+  return { runContext: encodeRunContext({ allowedTools, bounds: { ...place, ...leftAfter(share, used) } }) };
 }
 
 /** The limits of a run that a call starts; undefined when nothing is left that it could use. */

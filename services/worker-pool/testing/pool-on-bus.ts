@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
+import type { RunBoundsSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import {
   ExecuteToolRequestSchema,
   type ExecuteToolResponse,
   ToolProviderService,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { RunBoundsSchema } from "#gen/toolbus/tool/v1/run_bounds_pb.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
+import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { clientFor } from "../../clients.ts";
@@ -76,8 +77,9 @@ export async function openPoolOnBus(
     bus,
     provider,
     directory,
-    async call({ args = {}, timeoutMs, callId = `call-${++lastCall}`, bounds, ...more }, signal) {
-      const rest = { ...more, ...(bounds && { bounds: create(RunBoundsSchema, bounds) }) };
+    async call({ args = {}, timeoutMs, callId = `call-${++lastCall}`, bounds, allowedTools, ...more }, signal) {
+      const narrowed = { ...(bounds && { bounds }), ...(allowedTools && { allowedTools: [{ names: allowedTools }] }) };
+      const rest = { ...more, runContext: encodeRunContext(narrowed) };
       const argumentsJson = JSON.stringify(args);
       const deadline = timeoutMs === undefined ? undefined : timestampFromMs(Date.now() + timeoutMs);
       const request = create(ExecuteToolRequestSchema, {

@@ -1,5 +1,6 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts";
+import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { readSubject } from "#runtime/bus/read.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Verdict } from "../../harness/nats-proxy.ts";
@@ -93,11 +94,13 @@ export function createAttempt(world: World, options: AttemptOptions) {
       struck.resolve();
       await Promise.all(requests);
       await world.healthy();
-      const events = await readLog(world, runId);
+      const records = await readLog(world, runId);
+      const events = records.map(({ event }) => event);
       return {
         runId,
         toldIds: client.toldIds,
         events,
+        epochs: records.map(({ epoch }) => epoch),
         eventCountAtLast: events.length,
         effects: subject.effects,
         classesByTool,
@@ -138,7 +141,11 @@ async function watchToEnd(
   return watched;
 }
 
-async function readLog(world: World, runId: string): Promise<RunEvent[]> {
+async function readLog(world: World, runId: string): Promise<{ event: RunEvent; epoch: number }[]> {
   const stored = await Array.fromAsync(readSubject(world.bus, `toolbus.run.${runId}`));
-  return stored.map(({ data }) => fromBinary(RunEventSchema, data));
+  return stored.map(({ data }) => {
+    const { event, epoch } = fromBinary(StoredRunEventSchema, data);
+    if (event === undefined) throw new Error(`run ${runId} has a record without an event`);
+    return { event, epoch };
+  });
 }

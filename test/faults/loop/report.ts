@@ -45,10 +45,10 @@ export async function writeTrial(directory: string, outcome: TrialOutcome, world
   return path;
 }
 
-function linesOf({ runId, events, effects, watched, cancelledAtMs }: RunHistory): string[] {
+function linesOf({ runId, events, epochs, effects, watched, cancelledAtMs }: RunHistory): string[] {
   return [
     `=== run ${runId}${cancelledAtMs === undefined ? "" : `, cancelled at ${cancelledAtMs}`}`,
-    ...events.map((event) => JSON.stringify(toJson(RunEventSchema, event))),
+    ...events.map((event, index) => `epoch ${epochs[index]} ${JSON.stringify(toJson(RunEventSchema, event))}`),
     ...effects.map(({ tool, key, atMs }) => `effect ${tool} ${key} at ${atMs}`),
     ...watched.flatMap(({ name, hasEnded, seen }) => [
       `--- the watcher that ${name}${hasEnded ? "" : ", whose stream did not end"}`,
@@ -58,7 +58,7 @@ function linesOf({ runId, events, effects, watched, cancelledAtMs }: RunHistory)
 }
 
 function lineOf(seen: Seen): string {
-  if (seen.kind === "event") return `  ${seen.event.sequence} ${seen.event.event.case} (epoch ${seen.event.epoch})`;
+  if (seen.kind === "event") return `  ${seen.event.sequence} ${seen.event.event.case}`;
   if (seen.kind === "reset") {
     const { turn, attempt, deltas, text } = seen.reset;
     return `  reset ${turn}/${attempt} after ${deltas}: ${text}`;

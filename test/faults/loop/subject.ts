@@ -62,7 +62,7 @@ export function createSubject(options: SubjectOptions): Subject {
   const onWireDeeds: { deed: "drop" | "twice"; onDone: () => void }[] = [];
   let pending: Subject["pending"];
   let runId = "";
-  let epoch = 0;
+  const claimsAt = new Set<number>();
   let turns = 0;
   let results = 0;
   let hasEnded = false;
@@ -72,11 +72,11 @@ export function createSubject(options: SubjectOptions): Subject {
   let textSeenInTurn = 0;
 
   /** S2 */
-  function learn({ event, runId: id }: RunEvent): void {
+  function learn({ event, sequence, runId: id }: RunEvent): void {
     runId = id;
     if (event.case === "claimed") {
-      epoch = Math.max(epoch, event.value.epoch);
-      if (epoch > 1) reclaimed.resolve();
+      claimsAt.add(sequence);
+      if (claimsAt.size > 1) reclaimed.resolve();
     }
     if (event.case === "ended") hasEnded = true;
     if (event.case === "parked") options.onParked(event.value.calls.map(({ callId }) => callId));
@@ -101,11 +101,11 @@ export function createSubject(options: SubjectOptions): Subject {
     const [due] = index >= 0 ? onWireDeeds.splice(index, 1) : [];
     due?.onDone();
     if (due !== undefined) return deed;
-    const point = pointOf(moment.kind, moment.event);
+    const point = pointOf(moment);
     return (point && onReached({ point, victim: service, held: moment.kind })) ?? "pass";
   }
 
-  function pointOf(kind: "sent" | "stored", { event }: RunEvent): Point | undefined {
+  function pointOf({ kind, event: { event }, epoch }: Exclude<WireMoment, { kind: "listing" }>): Point | undefined {
     if (kind === "sent") {
       return event.case === "turnCommitted" && event.value.turn >= options.turn ? "before commit" : undefined;
     }
@@ -113,7 +113,7 @@ export function createSubject(options: SubjectOptions): Subject {
       case "accepted":
         return "after accept";
       case "claimed":
-        return event.value.epoch === 1 ? "after claim" : "during recovery";
+        return epoch === 1 ? "after claim" : "during recovery";
       case "turnCommitted":
         return event.value.turn >= options.turn ? "after commit" : undefined;
       case "callFinished":
@@ -167,7 +167,7 @@ export function createSubject(options: SubjectOptions): Subject {
       return runId;
     },
     get epoch() {
-      return epoch;
+      return claimsAt.size;
     },
     get hasEnded() {
       return hasEnded;

@@ -1,13 +1,14 @@
 /** What can be seen of runs on the wire between a process and the broker. */
 
 import { fromBinary } from "@bufbuild/protobuf";
-import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts";
+import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { NatsFrame } from "../../harness/nats-frames.ts";
 import type { Verdict } from "../../harness/nats-proxy.ts";
 
 export type WireMoment =
   /** An event is on its way to the store, or the store's word that it stands is on its way back. */
-  | { readonly kind: "sent" | "stored"; readonly event: RunEvent }
+  | { readonly kind: "sent" | "stored"; readonly event: RunEvent; readonly epoch: number }
   /** A session's tools are asked for. */
   | { readonly kind: "listing"; readonly request: Buffer };
 
@@ -20,21 +21,22 @@ const runLog = /^toolbus\.run\.run_[0-9a-z]+$/;
 
 /** Tells of each moment; frames without meaning pass. */
 export function createWireEyes(onMoment: (moment: WireMoment) => Verdict | Promise<Verdict>): WireEyes {
-  const eventsByReply = new Map<string, RunEvent>();
+  const recordsByReply = new Map<string, { event: RunEvent; epoch: number }>();
   return {
     look({ subject, reply, payload }, direction) {
       if (direction === "up") {
         if (subject.endsWith(".ToolService.ListTools")) return onMoment({ kind: "listing", request: payload });
         if (!runLog.test(subject) || reply === "") return "pass";
-        const event = fromBinary(RunEventSchema, payload);
-        eventsByReply.set(reply, event);
-        return onMoment({ kind: "sent", event });
+        const { event, epoch } = fromBinary(StoredRunEventSchema, payload);
+        if (event === undefined) return "pass";
+        recordsByReply.set(reply, { event, epoch });
+        return onMoment({ kind: "sent", event, epoch });
       }
-      const event = eventsByReply.get(subject);
-      if (event === undefined) return "pass";
-      eventsByReply.delete(subject);
+      const record = recordsByReply.get(subject);
+      if (record === undefined) return "pass";
+      recordsByReply.delete(subject);
       const isStored = !payload.includes('"error"');
-      return isStored ? onMoment({ kind: "stored", event }) : "pass";
+      return isStored ? onMoment({ kind: "stored", ...record }) : "pass";
     },
   };
 }

@@ -1,6 +1,7 @@
 import { ConnectError } from "@connectrpc/connect";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { delay } from "#runtime/time/delay.ts";
 import type { Random } from "../random.ts";
 import { type CallArguments, lateMs, tools } from "./setting.ts";
@@ -50,10 +51,15 @@ async function untilAnswered({ router }: Clients, witness: Witness, request: Req
   }
 }
 
-async function attempt(router: Clients["router"], request: Request & { recovering: boolean }): Promise<ToolResult> {
+async function attempt(
+  router: Clients["router"],
+  { recovering, ...call }: Request & { recovering: boolean },
+): Promise<ToolResult> {
+  const runContext = encodeRunContext({ recovering });
   let result: ToolResult | undefined;
   try {
-    for await (const { event } of router.callTool(request)) if (event.case === "result") result = event.value;
+    for await (const { event } of router.callTool({ ...call, runContext }))
+      if (event.case === "result") result = event.value;
   } catch (error) {
     if (result === undefined) throw error; // after the result nothing is missed
   }

@@ -31,13 +31,13 @@ export function* checkOrder({ events, eventCountAtLast }: RunHistory): Generator
 }
 
 /** H3: epochs grow, and what is written under a claim is written while it is the latest. */
-export function* checkEpochs({ events }: RunHistory): Generator<Violation> {
+export function* checkEpochs({ events, epochs }: RunHistory): Generator<Violation> {
   let latest = 0;
-  for (const { event, epoch, sequence } of events) {
+  for (const [index, { event, sequence }] of events.entries()) {
+    const epoch = epochs[index] ?? 0;
     if (event.case === "claimed") {
-      const claimed = event.value.epoch;
-      if (claimed <= latest) yield { rule: "epochs", what: `${sequence}: epoch ${claimed} is claimed after ${latest}` };
-      latest = Math.max(latest, claimed);
+      if (epoch <= latest) yield { rule: "epochs", what: `${sequence}: epoch ${epoch} is claimed after ${latest}` };
+      latest = Math.max(latest, epoch);
     } else if (epoch !== 0 && epoch !== latest) {
       yield { rule: "epochs", what: `${sequence}: ${event.case} of epoch ${epoch} stands under epoch ${latest}` };
     } else if (epoch === 0 && writtenUnderClaim.has(event.case ?? "")) {

@@ -8,7 +8,7 @@ import type { RunHistory, Seen, Watched } from "./history.ts";
 type Body = NonNullable<MessageInitShape<typeof RunEventSchema>["event"]>;
 
 const accepted: Body = { case: "accepted", value: { sessionId: "s" } };
-const claimed = (epoch: number): Body => ({ case: "claimed", value: { epoch, instance: `i${epoch}` } });
+const claimed: Body = { case: "claimed", value: {} };
 const text = (value: string): Item => create(ItemSchema, { item: { case: "message", value: { text: value } } });
 const call = (callId: string, name: string): Item =>
   create(ItemSchema, {
@@ -28,15 +28,22 @@ const result = (callId: string, outputJson = '"done"'): Body => ({
 });
 const ended = (status: RunState = RunState.COMPLETED): Body => ({ case: "ended", value: { state: status } });
 
+/** The claim under which each event of these logs was written. */
+const epochByEvent = new Map<RunEvent, number>();
+
 const log = (entries: [Body, number][]): RunEvent[] =>
-  entries.map(([event, epoch], sequence) => create(RunEventSchema, { runId: "r", sequence, epoch, event }));
+  entries.map(([body, epoch], sequence) => {
+    const event = create(RunEventSchema, { runId: "r", sequence, event: body });
+    epochByEvent.set(event, epoch);
+    return event;
+  });
 
 const goodLog = log([
   [accepted, 0],
-  [claimed(1), 1],
+  [claimed, 1],
   [turn(1, [text("I ask."), call("a", "once"), call("b", "again")]), 1],
   [result("a"), 1],
-  [claimed(2), 2],
+  [claimed, 2],
   [result("b"), 2],
   [turn(2, [text("All is done.")]), 2],
   [ended(), 2],
@@ -66,6 +73,7 @@ function history(more: Partial<RunHistory> = {}): RunHistory {
     runId: "r",
     toldIds: ["r"],
     events,
+    epochs: events.map((event) => epochByEvent.get(event) ?? 0),
     eventCountAtLast: events.length,
     effects: [
       { tool: "once", key: "key-a", idempotencyKey: "r_a", atMs: 10 },
@@ -101,7 +109,7 @@ const watcher = (more: Partial<Watched>): Watched => ({
 
 const without = (index: number) => goodLog.filter((_, at) => at !== index);
 const replaced = (index: number, body: Body, epoch = 2) =>
-  log(goodLog.map((event, at) => (at === index ? [body, epoch] : [event.event as Body, event.epoch])));
+  log(goodLog.map((event, at) => (at === index ? [body, epoch] : [event.event as Body, epochByEvent.get(event) ?? 0])));
 const cancelledLog = replaced(7, ended(RunState.CANCELED));
 
 const bad: [string, Partial<RunHistory>, string][] = [
@@ -112,11 +120,11 @@ const bad: [string, Partial<RunHistory>, string][] = [
   ["two ends", { events: log([...pairs(goodLog), [ended(), 2]]) }, "one end"],
   ["an event after the end", { events: log([...pairs(cancelledLog), [result("b"), 2]]) }, "one end"],
   ["an event after the end, later", { eventCountAtLast: 9 }, "one end"],
-  ["an epoch that is claimed again", { events: replaced(4, claimed(1)) }, "epochs"],
+  ["an epoch that is claimed again", { events: replaced(4, claimed, 1) }, "epochs"],
   ["a result under a claim that is over", { events: replaced(5, result("b"), 1) }, "epochs"],
   ["a turn of nobody's claim", { events: replaced(6, turn(2, []), 0) }, "epochs"],
   ["a second result", { events: replaced(5, result("a")) }, "transcript"],
-  ["a turn before all results", { events: replaced(5, claimed(3), 3) }, "transcript"],
+  ["a turn before all results", { events: replaced(5, claimed, 3) }, "transcript"],
   ["a turn twice", { events: replaced(6, turn(1, [])) }, "transcript"],
   ["a call id twice", { events: replaced(6, turn(2, [call("a", "once")])) }, "transcript"],
   ["an end with an open call", { events: replaced(6, turn(2, [call("c", "again")])) }, "transcript"],
@@ -247,7 +255,7 @@ function drafted(...checkpoints: Body[]): RunEvent[] {
 }
 
 function pairs(events: readonly RunEvent[]): [Body, number][] {
-  return events.map((event) => [event.event as Body, event.epoch]);
+  return events.map((event) => [event.event as Body, epochByEvent.get(event) ?? 0]);
 }
 
 function effectsOf(callIds: string[]) {

@@ -48,6 +48,8 @@ export interface RunHistory {
   /** The ids that its creator was told, in all answers to its one key. */
   readonly toldIds: readonly string[];
   readonly events: readonly RunEvent[];
+  /** The claim under which each of them was written. */
+  readonly epochs: readonly number[];
   /** How many events the log has when everything is over. */
   readonly eventCountAtLast: number;
   readonly effects: readonly Effect[];

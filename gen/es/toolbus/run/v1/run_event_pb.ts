@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/run/v1/run_event.proto.
  */
 export const file_toolbus_run_v1_run_event: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sYnVzL3J1bi92MS9ydW5fZXZlbnQucHJvdG8SDnRvb2xidXMucnVuLnYxIq0CCgtSdW5BY2NlcHRlZBISCgpzZXNzaW9uX2lkGAEgASgJEg0KBWFnZW50GAIgASgJEiMKBWlucHV0GAMgAygLMhQudG9vbGJ1cy5ydW4udjEuSXRlbRIrCgdvcHRpb25zGAQgASgLMhoudG9vbGJ1cy5ydW4udjEuUnVuT3B0aW9ucxIRCglwcmluY2lwYWwYBSABKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAYgASgJEhcKD3ByZXZpb3VzX3J1bl9pZBgHIAEoCRIpCgZwYXJlbnQYCCABKAsyGS50b29sYnVzLnJ1bi52MS5SdW5QYXJlbnQSJQoEZm9yaxgJIAEoCzIXLnRvb2xidXMucnVuLnYxLlJ1bkZvcmsSEgoKc2VsZl93YWtlcxgKIAEoDSItCgpSdW5DbGFpbWVkEg0KBWVwb2NoGAEgASgNEhAKCGluc3RhbmNlGAIgASgJIrgBCg1UdXJuQ29tbWl0dGVkEgwKBHR1cm4YASABKA0SIwoFaXRlbXMYAiADKAsyFC50b29sYnVzLnJ1bi52MS5JdGVtEiQKBXVzYWdlGAMgASgLMhUudG9vbGJ1cy5ydW4udjEuVXNhZ2USDQoFbW9kZWwYBCABKAkSDwoHYXR0ZW1wdBgFIAEoDRIVCg1maW5pc2hfcmVhc29uGAYgASgJEhcKD2NsaWVudF9jYWxsX2lkcxgHIAMoCSJ2Cg1BbnN3ZXJEcm9wcGVkEgwKBHR1cm4YASABKA0SDwoHYXR0ZW1wdBgCIAEoDRIkCgV1c2FnZRgDIAEoCzIVLnRvb2xidXMucnVuLnYxLlVzYWdlEg0KBW1vZGVsGAQgASgJEhEKCWJyb2tlX29mZhgFIAEoCCJVCgtDYWxsU3RhcnRlZBIPCgdjYWxsX2lkGAEgASgJEgwKBHRvb2wYAiABKAkSJwoGZWZmZWN0GAMgASgOMhcudG9vbGJ1cy50b29sLnYxLkVmZmVjdCJMCgxDYWxsRmluaXNoZWQSDwoHY2FsbF9pZBgBIAEoCRIrCgZyZXN1bHQYAiABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdCJmCglSdW5QYXJrZWQSKwoFY2FsbHMYASADKAsyHC50b29sYnVzLnJ1bi52MS5GdW5jdGlvbkNhbGwSLAoIZGVhZGxpbmUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlsKCUNhbGxTaG93bhIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SDwoHY2FsbF9pZBgDIAEoCRIMCgR0b29sGAQgASgJEhAKCHNwYWNlX2lkGAUgASgJIjQKD0NhbmNlbFJlcXVlc3RlZBIRCglwcmluY2lwYWwYASABKAkSDgoGcmVhc29uGAIgASgJImcKCFJ1bkVuZGVkEicKBXN0YXRlGAEgASgOMhgudG9vbGJ1cy5ydW4udjEuUnVuU3RhdGUSDgoGcmVhc29uGAIgASgJEg0KBWVycm9yGAMgASgJEhMKC291dHB1dF90ZXh0GAQgASgJIkQKCkluYm94VGFrZW4SEQoJZXZlbnRfaWRzGAEgAygJEiMKBWl0ZW1zGAIgAygLMhQudG9vbGJ1cy5ydW4udjEuSXRlbSJiChBDb250ZXh0Q29tcGFjdGVkEhcKD2JlZm9yZV9zZXF1ZW5jZRgBIAEoDRIPCgdzdW1tYXJ5GAIgASgJEiQKBXVzYWdlGAMgASgLMhUudG9vbGJ1cy5ydW4udjEuVXNhZ2UipgYKCFJ1bkV2ZW50Eg4KBnJ1bl9pZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoDRIvCgtjcmVhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFZXBvY2gYBCABKA0SLwoIYWNjZXB0ZWQYBSABKAsyGy50b29sYnVzLnJ1bi52MS5SdW5BY2NlcHRlZEgAEi0KB2NsYWltZWQYBiABKAsyGi50b29sYnVzLnJ1bi52MS5SdW5DbGFpbWVkSAASNwoOdHVybl9jb21taXR0ZWQYByABKAsyHS50b29sYnVzLnJ1bi52MS5UdXJuQ29tbWl0dGVkSAASMwoMY2FsbF9zdGFydGVkGAggASgLMhsudG9vbGJ1cy5ydW4udjEuQ2FsbFN0YXJ0ZWRIABI1Cg1jYWxsX2ZpbmlzaGVkGAkgASgLMhwudG9vbGJ1cy5ydW4udjEuQ2FsbEZpbmlzaGVkSAASKwoGcGFya2VkGAogASgLMhkudG9vbGJ1cy5ydW4udjEuUnVuUGFya2VkSAASOQoPdGV4dF9jaGVja3BvaW50GAsgASgLMh4udG9vbGJ1cy5ydW4udjEuVGV4dENoZWNrcG9pbnRIABI7ChBjYW5jZWxfcmVxdWVzdGVkGAwgASgLMh8udG9vbGJ1cy5ydW4udjEuQ2FuY2VsUmVxdWVzdGVkSAASKQoFZW5kZWQYDSABKAsyGC50b29sYnVzLnJ1bi52MS5SdW5FbmRlZEgAEjEKC2luYm94X3Rha2VuGA4gASgLMhoudG9vbGJ1cy5ydW4udjEuSW5ib3hUYWtlbkgAEj0KEWNvbnRleHRfY29tcGFjdGVkGA8gASgLMiAudG9vbGJ1cy5ydW4udjEuQ29udGV4dENvbXBhY3RlZEgAEjcKDmFuc3dlcl9kcm9wcGVkGBAgASgLMh0udG9vbGJ1cy5ydW4udjEuQW5zd2VyRHJvcHBlZEgAEi8KCmNhbGxfc2hvd24YESABKAsyGS50b29sYnVzLnJ1bi52MS5DYWxsU2hvd25IAEIHCgVldmVudCLxAQoIUnVuRGVsdGESDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEgkKAW4YAyABKA0SDgoEdGV4dBgEIAEoCUgAEjMKCWFyZ3VtZW50cxgFIAEoCzIeLnRvb2xidXMucnVuLnYxLkFyZ3VtZW50c0RlbHRhSAASMAoIcHJvZ3Jlc3MYBiABKAsyHC50b29sYnVzLnJ1bi52MS5DYWxsUHJvZ3Jlc3NIABITCglyZWFzb25pbmcYByABKAlIABImCgNsb2cYCCABKAsyFy50b29sYnVzLnJ1bi52MS5DYWxsTG9nSABCBwoFZGVsdGEiPQoOQXJndW1lbnRzRGVsdGESDwoHY2FsbF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEgwKBHRleHQYAyABKAkiUAoMQ2FsbFByb2dyZXNzEg8KB2NhbGxfaWQYASABKAkSLwoIcHJvZ3Jlc3MYAiABKAsyHS50b29sYnVzLnRvb2wudjEuVG9vbFByb2dyZXNzIkEKB0NhbGxMb2cSDwoHY2FsbF9pZBgBIAEoCRIlCgNsb2cYAiABKAsyGC50b29sYnVzLnRvb2wudjEuVG9vbExvZyJHCghSdW5SZXNldBIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SDAoEdGV4dBgDIAEoCRIOCgZkZWx0YXMYBCABKA1iBnByb3RvMw", [file_google_protobuf_timestamp, file_toolbus_run_v1_run, file_toolbus_tool_v1_tool]);
+  fileDesc("Ch50b29sYnVzL3J1bi92MS9ydW5fZXZlbnQucHJvdG8SDnRvb2xidXMucnVuLnYxIq0CCgtSdW5BY2NlcHRlZBISCgpzZXNzaW9uX2lkGAEgASgJEg0KBWFnZW50GAIgASgJEiMKBWlucHV0GAMgAygLMhQudG9vbGJ1cy5ydW4udjEuSXRlbRIrCgdvcHRpb25zGAQgASgLMhoudG9vbGJ1cy5ydW4udjEuUnVuT3B0aW9ucxIRCglwcmluY2lwYWwYBSABKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAYgASgJEhcKD3ByZXZpb3VzX3J1bl9pZBgHIAEoCRIpCgZwYXJlbnQYCCABKAsyGS50b29sYnVzLnJ1bi52MS5SdW5QYXJlbnQSJQoEZm9yaxgJIAEoCzIXLnRvb2xidXMucnVuLnYxLlJ1bkZvcmsSEgoKc2VsZl93YWtlcxgKIAEoDSIMCgpSdW5DbGFpbWVkIrgBCg1UdXJuQ29tbWl0dGVkEgwKBHR1cm4YASABKA0SIwoFaXRlbXMYAiADKAsyFC50b29sYnVzLnJ1bi52MS5JdGVtEiQKBXVzYWdlGAMgASgLMhUudG9vbGJ1cy5ydW4udjEuVXNhZ2USDQoFbW9kZWwYBCABKAkSDwoHYXR0ZW1wdBgFIAEoDRIVCg1maW5pc2hfcmVhc29uGAYgASgJEhcKD2NsaWVudF9jYWxsX2lkcxgHIAMoCSJ2Cg1BbnN3ZXJEcm9wcGVkEgwKBHR1cm4YASABKA0SDwoHYXR0ZW1wdBgCIAEoDRIkCgV1c2FnZRgDIAEoCzIVLnRvb2xidXMucnVuLnYxLlVzYWdlEg0KBW1vZGVsGAQgASgJEhEKCWJyb2tlX29mZhgFIAEoCCJVCgtDYWxsU3RhcnRlZBIPCgdjYWxsX2lkGAEgASgJEgwKBHRvb2wYAiABKAkSJwoGZWZmZWN0GAMgASgOMhcudG9vbGJ1cy50b29sLnYxLkVmZmVjdCJMCgxDYWxsRmluaXNoZWQSDwoHY2FsbF9pZBgBIAEoCRIrCgZyZXN1bHQYAiABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdCJmCglSdW5QYXJrZWQSKwoFY2FsbHMYASADKAsyHC50b29sYnVzLnJ1bi52MS5GdW5jdGlvbkNhbGwSLAoIZGVhZGxpbmUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlsKCUNhbGxTaG93bhIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SDwoHY2FsbF9pZBgDIAEoCRIMCgR0b29sGAQgASgJEhAKCHNwYWNlX2lkGAUgASgJIjQKD0NhbmNlbFJlcXVlc3RlZBIRCglwcmluY2lwYWwYASABKAkSDgoGcmVhc29uGAIgASgJImcKCFJ1bkVuZGVkEicKBXN0YXRlGAEgASgOMhgudG9vbGJ1cy5ydW4udjEuUnVuU3RhdGUSDgoGcmVhc29uGAIgASgJEg0KBWVycm9yGAMgASgJEhMKC291dHB1dF90ZXh0GAQgASgJIkQKCkluYm94VGFrZW4SEQoJZXZlbnRfaWRzGAEgAygJEiMKBWl0ZW1zGAIgAygLMhQudG9vbGJ1cy5ydW4udjEuSXRlbSJiChBDb250ZXh0Q29tcGFjdGVkEhcKD2JlZm9yZV9zZXF1ZW5jZRgBIAEoDRIPCgdzdW1tYXJ5GAIgASgJEiQKBXVzYWdlGAMgASgLMhUudG9vbGJ1cy5ydW4udjEuVXNhZ2UilwYKCFJ1bkV2ZW50Eg4KBnJ1bl9pZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoDRIvCgtjcmVhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoIYWNjZXB0ZWQYBCABKAsyGy50b29sYnVzLnJ1bi52MS5SdW5BY2NlcHRlZEgAEi0KB2NsYWltZWQYBSABKAsyGi50b29sYnVzLnJ1bi52MS5SdW5DbGFpbWVkSAASNwoOdHVybl9jb21taXR0ZWQYBiABKAsyHS50b29sYnVzLnJ1bi52MS5UdXJuQ29tbWl0dGVkSAASMwoMY2FsbF9zdGFydGVkGAcgASgLMhsudG9vbGJ1cy5ydW4udjEuQ2FsbFN0YXJ0ZWRIABI1Cg1jYWxsX2ZpbmlzaGVkGAggASgLMhwudG9vbGJ1cy5ydW4udjEuQ2FsbEZpbmlzaGVkSAASKwoGcGFya2VkGAkgASgLMhkudG9vbGJ1cy5ydW4udjEuUnVuUGFya2VkSAASOQoPdGV4dF9jaGVja3BvaW50GAogASgLMh4udG9vbGJ1cy5ydW4udjEuVGV4dENoZWNrcG9pbnRIABI7ChBjYW5jZWxfcmVxdWVzdGVkGAsgASgLMh8udG9vbGJ1cy5ydW4udjEuQ2FuY2VsUmVxdWVzdGVkSAASKQoFZW5kZWQYDCABKAsyGC50b29sYnVzLnJ1bi52MS5SdW5FbmRlZEgAEjEKC2luYm94X3Rha2VuGA0gASgLMhoudG9vbGJ1cy5ydW4udjEuSW5ib3hUYWtlbkgAEj0KEWNvbnRleHRfY29tcGFjdGVkGA4gASgLMiAudG9vbGJ1cy5ydW4udjEuQ29udGV4dENvbXBhY3RlZEgAEjcKDmFuc3dlcl9kcm9wcGVkGA8gASgLMh0udG9vbGJ1cy5ydW4udjEuQW5zd2VyRHJvcHBlZEgAEi8KCmNhbGxfc2hvd24YECABKAsyGS50b29sYnVzLnJ1bi52MS5DYWxsU2hvd25IAEIHCgVldmVudCLxAQoIUnVuRGVsdGESDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEgkKAW4YAyABKA0SDgoEdGV4dBgEIAEoCUgAEjMKCWFyZ3VtZW50cxgFIAEoCzIeLnRvb2xidXMucnVuLnYxLkFyZ3VtZW50c0RlbHRhSAASMAoIcHJvZ3Jlc3MYBiABKAsyHC50b29sYnVzLnJ1bi52MS5DYWxsUHJvZ3Jlc3NIABITCglyZWFzb25pbmcYByABKAlIABImCgNsb2cYCCABKAsyFy50b29sYnVzLnJ1bi52MS5DYWxsTG9nSABCBwoFZGVsdGEiPQoOQXJndW1lbnRzRGVsdGESDwoHY2FsbF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEgwKBHRleHQYAyABKAkiUAoMQ2FsbFByb2dyZXNzEg8KB2NhbGxfaWQYASABKAkSLwoIcHJvZ3Jlc3MYAiABKAsyHS50b29sYnVzLnRvb2wudjEuVG9vbFByb2dyZXNzIkEKB0NhbGxMb2cSDwoHY2FsbF9pZBgBIAEoCRIlCgNsb2cYAiABKAsyGC50b29sYnVzLnRvb2wudjEuVG9vbExvZyJHCghSdW5SZXNldBIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SDAoEdGV4dBgDIAEoCRIOCgZkZWx0YXMYBCABKA1iBnByb3RvMw", [file_google_protobuf_timestamp, file_toolbus_run_v1_run, file_toolbus_tool_v1_tool]);
 
 /**
  * The run was accepted: stored before its creator was told.
@@ -105,24 +105,12 @@ export const RunAcceptedSchema: GenMessage<RunAccepted> = /*@__PURE__*/
   messageDesc(file_toolbus_run_v1_run_event, 0);
 
 /**
- * A process took the run.
+ * A process took the run: the run is in progress from here on. A run that is claimed again was left by the process before,
+ * and what was said of a turn that is not committed may be said anew.
  *
  * @generated from message toolbus.run.v1.RunClaimed
  */
 export type RunClaimed = Message<"toolbus.run.v1.RunClaimed"> & {
-  /**
-   * Number of the claim; a later claim fences off all earlier ones.
-   *
-   * @generated from field: uint32 epoch = 1;
-   */
-  epoch: number;
-
-  /**
-   * The process.
-   *
-   * @generated from field: string instance = 2;
-   */
-  instance: string;
 };
 
 /**
@@ -546,14 +534,8 @@ export type RunEvent = Message<"toolbus.run.v1.RunEvent"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * The claim under which it was written; 0 for events that need none.
-   *
-   * @generated from field: uint32 epoch = 4;
-   */
-  epoch: number;
-
-  /**
-   * The event.
+   * The event. A later release may write kinds that are not listed here: they have a sequence like any other, and a reader that
+   * does not know them passes over them.
    *
    * @generated from oneof toolbus.run.v1.RunEvent.event
    */
@@ -561,7 +543,7 @@ export type RunEvent = Message<"toolbus.run.v1.RunEvent"> & {
     /**
      * The run was accepted.
      *
-     * @generated from field: toolbus.run.v1.RunAccepted accepted = 5;
+     * @generated from field: toolbus.run.v1.RunAccepted accepted = 4;
      */
     value: RunAccepted;
     case: "accepted";
@@ -569,7 +551,7 @@ export type RunEvent = Message<"toolbus.run.v1.RunEvent"> & {
     /**
      * A process took it.
      *
-     * @generated from field: toolbus.run.v1.RunClaimed claimed = 6;
+     * @generated from field: toolbus.run.v1.RunClaimed claimed = 5;
      */
     value: RunClaimed;
     case: "claimed";
@@ -577,7 +559,7 @@ export type RunEvent = Message<"toolbus.run.v1.RunEvent"> & {
     /**
      * The model answered.
      *
-     * @generated from field: toolbus.run.v1.TurnCommitted turn_committed = 7;
+     * @generated from field: toolbus.run.v1.TurnCommitted turn_committed = 6;
      */
     value: TurnCommitted;
     case: "turnCommitted";
@@ -585,7 +567,7 @@ export type RunEvent = Message<"toolbus.run.v1.RunEvent"> & {
     /**
      * A call begins.
      *
-     * @generated from field: toolbus.run.v1.CallStarted call_started = 8;
+     * @generated from field: toolbus.run.v1.CallStarted call_started = 7;
      */
     value: CallStarted;
     case: "callStarted";
@@ -593,7 +575,7 @@ export type RunEvent = Message<"toolbus.run.v1.RunEvent"> & {
     /**
      * A call has its answer.
      *
-     * @generated from field: toolbus.run.v1.CallFinished call_finished = 9;
+     * @generated from field: toolbus.run.v1.CallFinished call_finished = 8;
      */
     value: CallFinished;
     case: "callFinished";
@@ -601,7 +583,7 @@ export type RunEvent = Message<"toolbus.run.v1.RunEvent"> & {
     /**
      * The run waits.
      *
-     * @generated from field: toolbus.run.v1.RunParked parked = 10;
+     * @generated from field: toolbus.run.v1.RunParked parked = 9;
      */
     value: RunParked;
     case: "parked";
@@ -609,7 +591,7 @@ export type RunEvent = Message<"toolbus.run.v1.RunEvent"> & {
     /**
      * Text so far.
      *
-     * @generated from field: toolbus.run.v1.TextCheckpoint text_checkpoint = 11;
+     * @generated from field: toolbus.run.v1.TextCheckpoint text_checkpoint = 10;
      */
     value: TextCheckpoint;
     case: "textCheckpoint";
@@ -617,7 +599,7 @@ export type RunEvent = Message<"toolbus.run.v1.RunEvent"> & {
     /**
      * Cancellation was asked for.
      *
-     * @generated from field: toolbus.run.v1.CancelRequested cancel_requested = 12;
+     * @generated from field: toolbus.run.v1.CancelRequested cancel_requested = 11;
      */
     value: CancelRequested;
     case: "cancelRequested";
@@ -625,7 +607,7 @@ export type RunEvent = Message<"toolbus.run.v1.RunEvent"> & {
     /**
      * The run ended.
      *
-     * @generated from field: toolbus.run.v1.RunEnded ended = 13;
+     * @generated from field: toolbus.run.v1.RunEnded ended = 12;
      */
     value: RunEnded;
     case: "ended";
@@ -633,7 +615,7 @@ export type RunEvent = Message<"toolbus.run.v1.RunEvent"> & {
     /**
      * News joined.
      *
-     * @generated from field: toolbus.run.v1.InboxTaken inbox_taken = 14;
+     * @generated from field: toolbus.run.v1.InboxTaken inbox_taken = 13;
      */
     value: InboxTaken;
     case: "inboxTaken";
@@ -641,7 +623,7 @@ export type RunEvent = Message<"toolbus.run.v1.RunEvent"> & {
     /**
      * The conversation was shortened.
      *
-     * @generated from field: toolbus.run.v1.ContextCompacted context_compacted = 15;
+     * @generated from field: toolbus.run.v1.ContextCompacted context_compacted = 14;
      */
     value: ContextCompacted;
     case: "contextCompacted";
@@ -649,7 +631,7 @@ export type RunEvent = Message<"toolbus.run.v1.RunEvent"> & {
     /**
      * An answer was dropped.
      *
-     * @generated from field: toolbus.run.v1.AnswerDropped answer_dropped = 16;
+     * @generated from field: toolbus.run.v1.AnswerDropped answer_dropped = 15;
      */
     value: AnswerDropped;
     case: "answerDropped";
@@ -657,7 +639,7 @@ export type RunEvent = Message<"toolbus.run.v1.RunEvent"> & {
     /**
      * A call is shown that the model still writes.
      *
-     * @generated from field: toolbus.run.v1.CallShown call_shown = 17;
+     * @generated from field: toolbus.run.v1.CallShown call_shown = 16;
      */
     value: CallShown;
     case: "callShown";

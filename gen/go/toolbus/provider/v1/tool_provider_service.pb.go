@@ -421,10 +421,9 @@ type ExecuteToolRequest struct {
 	Config *structpb.Struct `protobuf:"bytes,7,opt,name=config,proto3" json:"config,omitempty"`
 	// The policy of a built-in.
 	BuiltinPolicy *v1.BuiltinPolicy `protobuf:"bytes,8,opt,name=builtin_policy,json=builtinPolicy,proto3" json:"builtin_policy,omitempty"`
-	// What the run that calls leaves to the call; whoever calls further tools on its behalf hands it on. Absent outside a run.
-	Bounds *v1.RunBounds `protobuf:"bytes,9,opt,name=bounds,proto3" json:"bounds,omitempty"`
-	// What the run that calls allows (allowed_tools), handed on likewise; empty allows all.
-	AllowedTools  []string `protobuf:"bytes,10,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
+	// What the calling run leaves to this call; opaque. A provider that calls further tools on the call's behalf hands it on
+	// unchanged in CallToolRequest.run_context, so that they stay inside what the run allows. Empty where nothing narrows the call.
+	RunContext    []byte `protobuf:"bytes,9,opt,name=run_context,json=runContext,proto3" json:"run_context,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -515,16 +514,9 @@ func (x *ExecuteToolRequest) GetBuiltinPolicy() *v1.BuiltinPolicy {
 	return nil
 }
 
-func (x *ExecuteToolRequest) GetBounds() *v1.RunBounds {
+func (x *ExecuteToolRequest) GetRunContext() []byte {
 	if x != nil {
-		return x.Bounds
-	}
-	return nil
-}
-
-func (x *ExecuteToolRequest) GetAllowedTools() []string {
-	if x != nil {
-		return x.AllowedTools
+		return x.RunContext
 	}
 	return nil
 }
@@ -729,7 +721,7 @@ var File_toolbus_provider_v1_tool_provider_service_proto protoreflect.FileDescri
 
 const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\n" +
-	"/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a toolbus/tool/v1/run_bounds.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xe7\x01\n" +
+	"/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xe7\x01\n" +
 	"\x05Scope\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1d\n" +
@@ -753,7 +745,7 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\x1aWatchProvidedToolsResponse\x126\n" +
 	"\x05tools\x18\x01 \x03(\v2 .toolbus.provider.v1.OfferedToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12-\n" +
-	"\x13alike_in_all_scopes\x18\x03 \x01(\bR\x10alikeInAllScopes\"\xff\x03\n" +
+	"\x13alike_in_all_scopes\x18\x03 \x01(\bR\x10alikeInAllScopes\"\xc7\x03\n" +
 	"\x12ExecuteToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x120\n" +
 	"\x05scope\x18\x02 \x01(\v2\x1a.toolbus.provider.v1.ScopeR\x05scope\x12/\n" +
@@ -763,10 +755,9 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\x0earguments_json\x18\x05 \x01(\tR\rargumentsJson\x126\n" +
 	"\bdeadline\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12/\n" +
 	"\x06config\x18\a \x01(\v2\x17.google.protobuf.StructR\x06config\x12E\n" +
-	"\x0ebuiltin_policy\x18\b \x01(\v2\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x122\n" +
-	"\x06bounds\x18\t \x01(\v2\x1a.toolbus.tool.v1.RunBoundsR\x06bounds\x12#\n" +
-	"\rallowed_tools\x18\n" +
-	" \x03(\tR\fallowedTools\"\xc0\x01\n" +
+	"\x0ebuiltin_policy\x18\b \x01(\v2\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12\x1f\n" +
+	"\vrun_context\x18\t \x01(\fR\n" +
+	"runContext\"\xc0\x01\n" +
 	"\x13ExecuteToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x125\n" +
@@ -813,10 +804,9 @@ var file_toolbus_provider_v1_tool_provider_service_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),      // 13: google.protobuf.Timestamp
 	(*structpb.Struct)(nil),            // 14: google.protobuf.Struct
 	(*v1.BuiltinPolicy)(nil),           // 15: toolbus.tool.v1.BuiltinPolicy
-	(*v1.RunBounds)(nil),               // 16: toolbus.tool.v1.RunBounds
-	(*v1.ToolProgress)(nil),            // 17: toolbus.tool.v1.ToolProgress
-	(*v1.ToolLog)(nil),                 // 18: toolbus.tool.v1.ToolLog
-	(*v1.ToolResult)(nil),              // 19: toolbus.tool.v1.ToolResult
+	(*v1.ToolProgress)(nil),            // 16: toolbus.tool.v1.ToolProgress
+	(*v1.ToolLog)(nil),                 // 17: toolbus.tool.v1.ToolLog
+	(*v1.ToolResult)(nil),              // 18: toolbus.tool.v1.ToolResult
 }
 var file_toolbus_provider_v1_tool_provider_service_proto_depIdxs = []int32{
 	10, // 0: toolbus.provider.v1.OfferedTool.tool:type_name -> toolbus.tool.v1.Tool
@@ -833,24 +823,23 @@ var file_toolbus_provider_v1_tool_provider_service_proto_depIdxs = []int32{
 	13, // 11: toolbus.provider.v1.ExecuteToolRequest.deadline:type_name -> google.protobuf.Timestamp
 	14, // 12: toolbus.provider.v1.ExecuteToolRequest.config:type_name -> google.protobuf.Struct
 	15, // 13: toolbus.provider.v1.ExecuteToolRequest.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
-	16, // 14: toolbus.provider.v1.ExecuteToolRequest.bounds:type_name -> toolbus.tool.v1.RunBounds
-	17, // 15: toolbus.provider.v1.ExecuteToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	18, // 16: toolbus.provider.v1.ExecuteToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	19, // 17: toolbus.provider.v1.ExecuteToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
-	0,  // 18: toolbus.provider.v1.ReleaseScopeRequest.scope:type_name -> toolbus.provider.v1.Scope
-	2,  // 19: toolbus.provider.v1.ToolProviderService.ListProvidedTools:input_type -> toolbus.provider.v1.ListProvidedToolsRequest
-	4,  // 20: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:input_type -> toolbus.provider.v1.WatchProvidedToolsRequest
-	6,  // 21: toolbus.provider.v1.ToolProviderService.ExecuteTool:input_type -> toolbus.provider.v1.ExecuteToolRequest
-	8,  // 22: toolbus.provider.v1.ToolProviderService.ReleaseScope:input_type -> toolbus.provider.v1.ReleaseScopeRequest
-	3,  // 23: toolbus.provider.v1.ToolProviderService.ListProvidedTools:output_type -> toolbus.provider.v1.ListProvidedToolsResponse
-	5,  // 24: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:output_type -> toolbus.provider.v1.WatchProvidedToolsResponse
-	7,  // 25: toolbus.provider.v1.ToolProviderService.ExecuteTool:output_type -> toolbus.provider.v1.ExecuteToolResponse
-	9,  // 26: toolbus.provider.v1.ToolProviderService.ReleaseScope:output_type -> toolbus.provider.v1.ReleaseScopeResponse
-	23, // [23:27] is the sub-list for method output_type
-	19, // [19:23] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	16, // 14: toolbus.provider.v1.ExecuteToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	17, // 15: toolbus.provider.v1.ExecuteToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	18, // 16: toolbus.provider.v1.ExecuteToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
+	0,  // 17: toolbus.provider.v1.ReleaseScopeRequest.scope:type_name -> toolbus.provider.v1.Scope
+	2,  // 18: toolbus.provider.v1.ToolProviderService.ListProvidedTools:input_type -> toolbus.provider.v1.ListProvidedToolsRequest
+	4,  // 19: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:input_type -> toolbus.provider.v1.WatchProvidedToolsRequest
+	6,  // 20: toolbus.provider.v1.ToolProviderService.ExecuteTool:input_type -> toolbus.provider.v1.ExecuteToolRequest
+	8,  // 21: toolbus.provider.v1.ToolProviderService.ReleaseScope:input_type -> toolbus.provider.v1.ReleaseScopeRequest
+	3,  // 22: toolbus.provider.v1.ToolProviderService.ListProvidedTools:output_type -> toolbus.provider.v1.ListProvidedToolsResponse
+	5,  // 23: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:output_type -> toolbus.provider.v1.WatchProvidedToolsResponse
+	7,  // 24: toolbus.provider.v1.ToolProviderService.ExecuteTool:output_type -> toolbus.provider.v1.ExecuteToolResponse
+	9,  // 25: toolbus.provider.v1.ToolProviderService.ReleaseScope:output_type -> toolbus.provider.v1.ReleaseScopeResponse
+	22, // [22:26] is the sub-list for method output_type
+	18, // [18:22] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_provider_v1_tool_provider_service_proto_init() }

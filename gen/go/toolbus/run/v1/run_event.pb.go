@@ -152,13 +152,10 @@ func (x *RunAccepted) GetSelfWakes() uint32 {
 	return 0
 }
 
-// A process took the run.
+// A process took the run: the run is in progress from here on. A run that is claimed again was left by the process before,
+// and what was said of a turn that is not committed may be said anew.
 type RunClaimed struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of the claim; a later claim fences off all earlier ones.
-	Epoch uint32 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// The process.
-	Instance      string `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -191,20 +188,6 @@ func (x *RunClaimed) ProtoReflect() protoreflect.Message {
 // Deprecated: Use RunClaimed.ProtoReflect.Descriptor instead.
 func (*RunClaimed) Descriptor() ([]byte, []int) {
 	return file_toolbus_run_v1_run_event_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *RunClaimed) GetEpoch() uint32 {
-	if x != nil {
-		return x.Epoch
-	}
-	return 0
-}
-
-func (x *RunClaimed) GetInstance() string {
-	if x != nil {
-		return x.Instance
-	}
-	return ""
 }
 
 // One response of the model, whole.
@@ -902,9 +885,8 @@ type RunEvent struct {
 	Sequence uint32 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// When it was written.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// The claim under which it was written; 0 for events that need none.
-	Epoch uint32 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// The event.
+	// The event. A later release may write kinds that are not listed here: they have a sequence like any other, and a reader that
+	// does not know them passes over them.
 	//
 	// Types that are valid to be assigned to Event:
 	//
@@ -975,13 +957,6 @@ func (x *RunEvent) GetCreateTime() *timestamppb.Timestamp {
 		return x.CreateTime
 	}
 	return nil
-}
-
-func (x *RunEvent) GetEpoch() uint32 {
-	if x != nil {
-		return x.Epoch
-	}
-	return 0
 }
 
 func (x *RunEvent) GetEvent() isRunEvent_Event {
@@ -1114,67 +1089,67 @@ type isRunEvent_Event interface {
 
 type RunEvent_Accepted struct {
 	// The run was accepted.
-	Accepted *RunAccepted `protobuf:"bytes,5,opt,name=accepted,proto3,oneof"`
+	Accepted *RunAccepted `protobuf:"bytes,4,opt,name=accepted,proto3,oneof"`
 }
 
 type RunEvent_Claimed struct {
 	// A process took it.
-	Claimed *RunClaimed `protobuf:"bytes,6,opt,name=claimed,proto3,oneof"`
+	Claimed *RunClaimed `protobuf:"bytes,5,opt,name=claimed,proto3,oneof"`
 }
 
 type RunEvent_TurnCommitted struct {
 	// The model answered.
-	TurnCommitted *TurnCommitted `protobuf:"bytes,7,opt,name=turn_committed,json=turnCommitted,proto3,oneof"`
+	TurnCommitted *TurnCommitted `protobuf:"bytes,6,opt,name=turn_committed,json=turnCommitted,proto3,oneof"`
 }
 
 type RunEvent_CallStarted struct {
 	// A call begins.
-	CallStarted *CallStarted `protobuf:"bytes,8,opt,name=call_started,json=callStarted,proto3,oneof"`
+	CallStarted *CallStarted `protobuf:"bytes,7,opt,name=call_started,json=callStarted,proto3,oneof"`
 }
 
 type RunEvent_CallFinished struct {
 	// A call has its answer.
-	CallFinished *CallFinished `protobuf:"bytes,9,opt,name=call_finished,json=callFinished,proto3,oneof"`
+	CallFinished *CallFinished `protobuf:"bytes,8,opt,name=call_finished,json=callFinished,proto3,oneof"`
 }
 
 type RunEvent_Parked struct {
 	// The run waits.
-	Parked *RunParked `protobuf:"bytes,10,opt,name=parked,proto3,oneof"`
+	Parked *RunParked `protobuf:"bytes,9,opt,name=parked,proto3,oneof"`
 }
 
 type RunEvent_TextCheckpoint struct {
 	// Text so far.
-	TextCheckpoint *TextCheckpoint `protobuf:"bytes,11,opt,name=text_checkpoint,json=textCheckpoint,proto3,oneof"`
+	TextCheckpoint *TextCheckpoint `protobuf:"bytes,10,opt,name=text_checkpoint,json=textCheckpoint,proto3,oneof"`
 }
 
 type RunEvent_CancelRequested struct {
 	// Cancellation was asked for.
-	CancelRequested *CancelRequested `protobuf:"bytes,12,opt,name=cancel_requested,json=cancelRequested,proto3,oneof"`
+	CancelRequested *CancelRequested `protobuf:"bytes,11,opt,name=cancel_requested,json=cancelRequested,proto3,oneof"`
 }
 
 type RunEvent_Ended struct {
 	// The run ended.
-	Ended *RunEnded `protobuf:"bytes,13,opt,name=ended,proto3,oneof"`
+	Ended *RunEnded `protobuf:"bytes,12,opt,name=ended,proto3,oneof"`
 }
 
 type RunEvent_InboxTaken struct {
 	// News joined.
-	InboxTaken *InboxTaken `protobuf:"bytes,14,opt,name=inbox_taken,json=inboxTaken,proto3,oneof"`
+	InboxTaken *InboxTaken `protobuf:"bytes,13,opt,name=inbox_taken,json=inboxTaken,proto3,oneof"`
 }
 
 type RunEvent_ContextCompacted struct {
 	// The conversation was shortened.
-	ContextCompacted *ContextCompacted `protobuf:"bytes,15,opt,name=context_compacted,json=contextCompacted,proto3,oneof"`
+	ContextCompacted *ContextCompacted `protobuf:"bytes,14,opt,name=context_compacted,json=contextCompacted,proto3,oneof"`
 }
 
 type RunEvent_AnswerDropped struct {
 	// An answer was dropped.
-	AnswerDropped *AnswerDropped `protobuf:"bytes,16,opt,name=answer_dropped,json=answerDropped,proto3,oneof"`
+	AnswerDropped *AnswerDropped `protobuf:"bytes,15,opt,name=answer_dropped,json=answerDropped,proto3,oneof"`
 }
 
 type RunEvent_CallShown struct {
 	// A call is shown that the model still writes.
-	CallShown *CallShown `protobuf:"bytes,17,opt,name=call_shown,json=callShown,proto3,oneof"`
+	CallShown *CallShown `protobuf:"bytes,16,opt,name=call_shown,json=callShown,proto3,oneof"`
 }
 
 func (*RunEvent_Accepted) isRunEvent_Event() {}
@@ -1633,11 +1608,9 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\x04fork\x18\t \x01(\v2\x17.toolbus.run.v1.RunForkR\x04fork\x12\x1d\n" +
 	"\n" +
 	"self_wakes\x18\n" +
-	" \x01(\rR\tselfWakes\">\n" +
+	" \x01(\rR\tselfWakes\"\f\n" +
 	"\n" +
-	"RunClaimed\x12\x14\n" +
-	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x1a\n" +
-	"\binstance\x18\x02 \x01(\tR\binstance\"\xf9\x01\n" +
+	"RunClaimed\"\xf9\x01\n" +
 	"\rTurnCommitted\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12*\n" +
 	"\x05items\x18\x02 \x03(\v2\x14.toolbus.run.v1.ItemR\x05items\x12+\n" +
@@ -1684,29 +1657,28 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\x10ContextCompacted\x12'\n" +
 	"\x0fbefore_sequence\x18\x01 \x01(\rR\x0ebeforeSequence\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12+\n" +
-	"\x05usage\x18\x03 \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\"\xef\a\n" +
+	"\x05usage\x18\x03 \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\"\xd9\a\n" +
 	"\bRunEvent\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\rR\bsequence\x12;\n" +
 	"\vcreate_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\x12\x14\n" +
-	"\x05epoch\x18\x04 \x01(\rR\x05epoch\x129\n" +
-	"\baccepted\x18\x05 \x01(\v2\x1b.toolbus.run.v1.RunAcceptedH\x00R\baccepted\x126\n" +
-	"\aclaimed\x18\x06 \x01(\v2\x1a.toolbus.run.v1.RunClaimedH\x00R\aclaimed\x12F\n" +
-	"\x0eturn_committed\x18\a \x01(\v2\x1d.toolbus.run.v1.TurnCommittedH\x00R\rturnCommitted\x12@\n" +
-	"\fcall_started\x18\b \x01(\v2\x1b.toolbus.run.v1.CallStartedH\x00R\vcallStarted\x12C\n" +
-	"\rcall_finished\x18\t \x01(\v2\x1c.toolbus.run.v1.CallFinishedH\x00R\fcallFinished\x123\n" +
-	"\x06parked\x18\n" +
-	" \x01(\v2\x19.toolbus.run.v1.RunParkedH\x00R\x06parked\x12I\n" +
-	"\x0ftext_checkpoint\x18\v \x01(\v2\x1e.toolbus.run.v1.TextCheckpointH\x00R\x0etextCheckpoint\x12L\n" +
-	"\x10cancel_requested\x18\f \x01(\v2\x1f.toolbus.run.v1.CancelRequestedH\x00R\x0fcancelRequested\x120\n" +
-	"\x05ended\x18\r \x01(\v2\x18.toolbus.run.v1.RunEndedH\x00R\x05ended\x12=\n" +
-	"\vinbox_taken\x18\x0e \x01(\v2\x1a.toolbus.run.v1.InboxTakenH\x00R\n" +
+	"createTime\x129\n" +
+	"\baccepted\x18\x04 \x01(\v2\x1b.toolbus.run.v1.RunAcceptedH\x00R\baccepted\x126\n" +
+	"\aclaimed\x18\x05 \x01(\v2\x1a.toolbus.run.v1.RunClaimedH\x00R\aclaimed\x12F\n" +
+	"\x0eturn_committed\x18\x06 \x01(\v2\x1d.toolbus.run.v1.TurnCommittedH\x00R\rturnCommitted\x12@\n" +
+	"\fcall_started\x18\a \x01(\v2\x1b.toolbus.run.v1.CallStartedH\x00R\vcallStarted\x12C\n" +
+	"\rcall_finished\x18\b \x01(\v2\x1c.toolbus.run.v1.CallFinishedH\x00R\fcallFinished\x123\n" +
+	"\x06parked\x18\t \x01(\v2\x19.toolbus.run.v1.RunParkedH\x00R\x06parked\x12I\n" +
+	"\x0ftext_checkpoint\x18\n" +
+	" \x01(\v2\x1e.toolbus.run.v1.TextCheckpointH\x00R\x0etextCheckpoint\x12L\n" +
+	"\x10cancel_requested\x18\v \x01(\v2\x1f.toolbus.run.v1.CancelRequestedH\x00R\x0fcancelRequested\x120\n" +
+	"\x05ended\x18\f \x01(\v2\x18.toolbus.run.v1.RunEndedH\x00R\x05ended\x12=\n" +
+	"\vinbox_taken\x18\r \x01(\v2\x1a.toolbus.run.v1.InboxTakenH\x00R\n" +
 	"inboxTaken\x12O\n" +
-	"\x11context_compacted\x18\x0f \x01(\v2 .toolbus.run.v1.ContextCompactedH\x00R\x10contextCompacted\x12F\n" +
-	"\x0eanswer_dropped\x18\x10 \x01(\v2\x1d.toolbus.run.v1.AnswerDroppedH\x00R\ranswerDropped\x12:\n" +
+	"\x11context_compacted\x18\x0e \x01(\v2 .toolbus.run.v1.ContextCompactedH\x00R\x10contextCompacted\x12F\n" +
+	"\x0eanswer_dropped\x18\x0f \x01(\v2\x1d.toolbus.run.v1.AnswerDroppedH\x00R\ranswerDropped\x12:\n" +
 	"\n" +
-	"call_shown\x18\x11 \x01(\v2\x19.toolbus.run.v1.CallShownH\x00R\tcallShownB\a\n" +
+	"call_shown\x18\x10 \x01(\v2\x19.toolbus.run.v1.CallShownH\x00R\tcallShownB\a\n" +
 	"\x05event\"\xae\x02\n" +
 	"\bRunDelta\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +

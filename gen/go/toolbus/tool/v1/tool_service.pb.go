@@ -303,10 +303,10 @@ type CallToolRequest struct {
 	AllowedTools []string `protobuf:"bytes,7,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
 	// When the caller's time is over; absent for the tool's own limit.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=deadline,proto3" json:"deadline,omitempty"`
-	// Whether this repeats a call whose first execution may have begun.
-	Recovering bool `protobuf:"varint,9,opt,name=recovering,proto3" json:"recovering,omitempty"`
-	// Where the call stands in its run, and what the run leaves to it; absent outside a run.
-	Bounds        *RunBounds `protobuf:"bytes,10,opt,name=bounds,proto3" json:"bounds,omitempty"`
+	// What the calling run leaves to this call; opaque. A provider that calls further tools on the behalf of a call hands on what it
+	// was given in ExecuteToolRequest.run_context, unchanged. It only narrows what the call may do; empty outside a run. Bytes
+	// that are no such context are refused (`invalid_argument`).
+	RunContext    []byte `protobuf:"bytes,9,opt,name=run_context,json=runContext,proto3" json:"run_context,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -397,16 +397,9 @@ func (x *CallToolRequest) GetDeadline() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *CallToolRequest) GetRecovering() bool {
+func (x *CallToolRequest) GetRunContext() []byte {
 	if x != nil {
-		return x.Recovering
-	}
-	return false
-}
-
-func (x *CallToolRequest) GetBounds() *RunBounds {
-	if x != nil {
-		return x.Bounds
+		return x.RunContext
 	}
 	return nil
 }
@@ -802,7 +795,7 @@ var File_toolbus_tool_v1_tool_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\n" +
-	"\"toolbus/tool/v1/tool_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a toolbus/tool/v1/run_bounds.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xdf\x01\n" +
+	"\"toolbus/tool/v1/tool_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xdf\x01\n" +
 	"\tModelTool\x12\x1d\n" +
 	"\n" +
 	"model_name\x18\x01 \x01(\tR\tmodelName\x12\x1c\n" +
@@ -823,7 +816,7 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x12%\n" +
 	"\x0eagent_revision\x18\x04 \x01(\rR\ragentRevision\x12%\n" +
 	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x19\n" +
-	"\bis_known\x18\x06 \x01(\bR\aisKnown\"\xda\x03\n" +
+	"\bis_known\x18\x06 \x01(\bR\aisKnown\"\xb2\x03\n" +
 	"\x0fCallToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\x06callId\x12;\n" +
 	"\n" +
@@ -834,12 +827,9 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x06run_id\x18\x05 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12%\n" +
 	"\x0eagent_revision\x18\x06 \x01(\rR\ragentRevision\x12#\n" +
 	"\rallowed_tools\x18\a \x03(\tR\fallowedTools\x126\n" +
-	"\bdeadline\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12\x1e\n" +
-	"\n" +
-	"recovering\x18\t \x01(\bR\n" +
-	"recovering\x122\n" +
-	"\x06bounds\x18\n" +
-	" \x01(\v2\x1a.toolbus.tool.v1.RunBoundsR\x06bounds\"\xfd\x01\n" +
+	"\bdeadline\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12*\n" +
+	"\vrun_context\x18\t \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80@R\n" +
+	"runContext\"\xfd\x01\n" +
 	"\x10CallToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x125\n" +
@@ -902,32 +892,30 @@ var file_toolbus_tool_v1_tool_service_proto_goTypes = []any{
 	(*Tool)(nil),                  // 8: toolbus.tool.v1.Tool
 	(*SourceStatus)(nil),          // 9: toolbus.tool.v1.SourceStatus
 	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
-	(*RunBounds)(nil),             // 11: toolbus.tool.v1.RunBounds
-	(*ToolProgress)(nil),          // 12: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),               // 13: toolbus.tool.v1.ToolLog
-	(*ToolResult)(nil),            // 14: toolbus.tool.v1.ToolResult
+	(*ToolProgress)(nil),          // 11: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),               // 12: toolbus.tool.v1.ToolLog
+	(*ToolResult)(nil),            // 13: toolbus.tool.v1.ToolResult
 }
 var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	8,  // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
 	0,  // 1: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.ModelTool
 	9,  // 2: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
 	10, // 3: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
-	11, // 4: toolbus.tool.v1.CallToolRequest.bounds:type_name -> toolbus.tool.v1.RunBounds
-	12, // 5: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	13, // 6: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	14, // 7: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
-	6,  // 8: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
-	1,  // 9: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	3,  // 10: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	5,  // 11: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
-	2,  // 12: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	4,  // 13: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	7,  // 14: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
-	12, // [12:15] is the sub-list for method output_type
-	9,  // [9:12] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	11, // 4: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	12, // 5: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	13, // 6: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
+	6,  // 7: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
+	1,  // 8: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	3,  // 9: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	5,  // 10: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
+	2,  // 11: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	4,  // 12: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	7,  // 13: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
+	11, // [11:14] is the sub-list for method output_type
+	8,  // [8:11] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_service_proto_init() }
@@ -935,7 +923,6 @@ func file_toolbus_tool_v1_tool_service_proto_init() {
 	if File_toolbus_tool_v1_tool_service_proto != nil {
 		return
 	}
-	file_toolbus_tool_v1_run_bounds_proto_init()
 	file_toolbus_tool_v1_source_proto_init()
 	file_toolbus_tool_v1_tool_proto_init()
 	file_toolbus_tool_v1_tool_service_proto_msgTypes[4].OneofWrappers = []any{

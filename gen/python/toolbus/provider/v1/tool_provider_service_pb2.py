@@ -25,12 +25,11 @@ _sym_db = _symbol_database.Default()
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
-from toolbus.tool.v1 import run_bounds_pb2 as toolbus_dot_tool_dot_v1_dot_run__bounds__pb2
 from toolbus.tool.v1 import source_pb2 as toolbus_dot_tool_dot_v1_dot_source__pb2
 from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a toolbus/tool/v1/run_bounds.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xe7\x01\n\x05Scope\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1d\n\x05\x61gent\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@R\x05\x61gent\x12%\n\x0e\x61gent_revision\x18\x03 \x01(\rR\ragentRevision\x12\x33\n\x06run_id\x18\x04 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12&\n\tprincipal\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"P\n\x0bOfferedTool\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12)\n\x04tool\x18\x02 \x01(\x0b\x32\x15.toolbus.tool.v1.ToolR\x04tool\"\x7f\n\x18ListProvidedToolsRequest\x12\x30\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeR\x05scope\x12\x31\n\x07sources\x18\x02 \x03(\x0b\x32\x17.toolbus.tool.v1.SourceR\x07sources\"\xbb\x01\n\x19ListProvidedToolsResponse\x12\x36\n\x05tools\x18\x01 \x03(\x0b\x32 .toolbus.provider.v1.OfferedToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12-\n\x13\x61like_in_all_scopes\x18\x03 \x01(\x08R\x10\x61likeInAllScopes\"\x80\x01\n\x19WatchProvidedToolsRequest\x12\x30\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeR\x05scope\x12\x31\n\x07sources\x18\x02 \x03(\x0b\x32\x17.toolbus.tool.v1.SourceR\x07sources\"\xbc\x01\n\x1aWatchProvidedToolsResponse\x12\x36\n\x05tools\x18\x01 \x03(\x0b\x32 .toolbus.provider.v1.OfferedToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12-\n\x13\x61like_in_all_scopes\x18\x03 \x01(\x08R\x10\x61likeInAllScopes\"\xff\x03\n\x12\x45xecuteToolRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x30\n\x05scope\x18\x02 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeR\x05scope\x12/\n\x06source\x18\x03 \x01(\x0b\x32\x17.toolbus.tool.v1.SourceR\x06source\x12\x1e\n\x04tool\x18\x04 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x04tool\x12%\n\x0e\x61rguments_json\x18\x05 \x01(\tR\rargumentsJson\x12\x36\n\x08\x64\x65\x61\x64line\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08\x64\x65\x61\x64line\x12/\n\x06\x63onfig\x18\x07 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\x12\x45\n\x0e\x62uiltin_policy\x18\x08 \x01(\x0b\x32\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12\x32\n\x06\x62ounds\x18\t \x01(\x0b\x32\x1a.toolbus.tool.v1.RunBoundsR\x06\x62ounds\x12#\n\rallowed_tools\x18\n \x03(\tR\x0c\x61llowedTools\"\xc0\x01\n\x13\x45xecuteToolResponse\x12;\n\x08progress\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.ToolProgressH\x00R\x08progress\x12,\n\x03log\x18\x02 \x01(\x0b\x32\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12\x35\n\x06result\x18\x03 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultH\x00R\x06resultB\x07\n\x05\x65vent\"G\n\x13ReleaseScopeRequest\x12\x30\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeR\x05scope\".\n\x14ReleaseScopeResponse\x12\x16\n\x06\x63losed\x18\x01 \x01(\rR\x06\x63losed2\xcb\x03\n\x13ToolProviderService\x12r\n\x11ListProvidedTools\x12-.toolbus.provider.v1.ListProvidedToolsRequest\x1a..toolbus.provider.v1.ListProvidedToolsResponse\x12w\n\x12WatchProvidedTools\x12..toolbus.provider.v1.WatchProvidedToolsRequest\x1a/.toolbus.provider.v1.WatchProvidedToolsResponse0\x01\x12\x62\n\x0b\x45xecuteTool\x12\'.toolbus.provider.v1.ExecuteToolRequest\x1a(.toolbus.provider.v1.ExecuteToolResponse0\x01\x12\x63\n\x0cReleaseScope\x12(.toolbus.provider.v1.ReleaseScopeRequest\x1a).toolbus.provider.v1.ReleaseScopeResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xe7\x01\n\x05Scope\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1d\n\x05\x61gent\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@R\x05\x61gent\x12%\n\x0e\x61gent_revision\x18\x03 \x01(\rR\ragentRevision\x12\x33\n\x06run_id\x18\x04 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12&\n\tprincipal\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"P\n\x0bOfferedTool\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12)\n\x04tool\x18\x02 \x01(\x0b\x32\x15.toolbus.tool.v1.ToolR\x04tool\"\x7f\n\x18ListProvidedToolsRequest\x12\x30\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeR\x05scope\x12\x31\n\x07sources\x18\x02 \x03(\x0b\x32\x17.toolbus.tool.v1.SourceR\x07sources\"\xbb\x01\n\x19ListProvidedToolsResponse\x12\x36\n\x05tools\x18\x01 \x03(\x0b\x32 .toolbus.provider.v1.OfferedToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12-\n\x13\x61like_in_all_scopes\x18\x03 \x01(\x08R\x10\x61likeInAllScopes\"\x80\x01\n\x19WatchProvidedToolsRequest\x12\x30\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeR\x05scope\x12\x31\n\x07sources\x18\x02 \x03(\x0b\x32\x17.toolbus.tool.v1.SourceR\x07sources\"\xbc\x01\n\x1aWatchProvidedToolsResponse\x12\x36\n\x05tools\x18\x01 \x03(\x0b\x32 .toolbus.provider.v1.OfferedToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12-\n\x13\x61like_in_all_scopes\x18\x03 \x01(\x08R\x10\x61likeInAllScopes\"\xc7\x03\n\x12\x45xecuteToolRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x30\n\x05scope\x18\x02 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeR\x05scope\x12/\n\x06source\x18\x03 \x01(\x0b\x32\x17.toolbus.tool.v1.SourceR\x06source\x12\x1e\n\x04tool\x18\x04 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x04tool\x12%\n\x0e\x61rguments_json\x18\x05 \x01(\tR\rargumentsJson\x12\x36\n\x08\x64\x65\x61\x64line\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08\x64\x65\x61\x64line\x12/\n\x06\x63onfig\x18\x07 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\x12\x45\n\x0e\x62uiltin_policy\x18\x08 \x01(\x0b\x32\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12\x1f\n\x0brun_context\x18\t \x01(\x0cR\nrunContext\"\xc0\x01\n\x13\x45xecuteToolResponse\x12;\n\x08progress\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.ToolProgressH\x00R\x08progress\x12,\n\x03log\x18\x02 \x01(\x0b\x32\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12\x35\n\x06result\x18\x03 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultH\x00R\x06resultB\x07\n\x05\x65vent\"G\n\x13ReleaseScopeRequest\x12\x30\n\x05scope\x18\x01 \x01(\x0b\x32\x1a.toolbus.provider.v1.ScopeR\x05scope\".\n\x14ReleaseScopeResponse\x12\x16\n\x06\x63losed\x18\x01 \x01(\rR\x06\x63losed2\xcb\x03\n\x13ToolProviderService\x12r\n\x11ListProvidedTools\x12-.toolbus.provider.v1.ListProvidedToolsRequest\x1a..toolbus.provider.v1.ListProvidedToolsResponse\x12w\n\x12WatchProvidedTools\x12..toolbus.provider.v1.WatchProvidedToolsRequest\x1a/.toolbus.provider.v1.WatchProvidedToolsResponse0\x01\x12\x62\n\x0b\x45xecuteTool\x12\'.toolbus.provider.v1.ExecuteToolRequest\x1a(.toolbus.provider.v1.ExecuteToolResponse0\x01\x12\x63\n\x0cReleaseScope\x12(.toolbus.provider.v1.ReleaseScopeRequest\x1a).toolbus.provider.v1.ReleaseScopeResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -49,26 +48,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXECUTETOOLREQUEST'].fields_by_name['call_id']._serialized_options = b'\272H\032r\0302\026^[a-zA-Z0-9_-]{1,128}$'
   _globals['_EXECUTETOOLREQUEST'].fields_by_name['tool']._loaded_options = None
   _globals['_EXECUTETOOLREQUEST'].fields_by_name['tool']._serialized_options = b'\272H\007r\005\020\001\030\200\002'
-  _globals['_SCOPE']._serialized_start=257
-  _globals['_SCOPE']._serialized_end=488
-  _globals['_OFFEREDTOOL']._serialized_start=490
-  _globals['_OFFEREDTOOL']._serialized_end=570
-  _globals['_LISTPROVIDEDTOOLSREQUEST']._serialized_start=572
-  _globals['_LISTPROVIDEDTOOLSREQUEST']._serialized_end=699
-  _globals['_LISTPROVIDEDTOOLSRESPONSE']._serialized_start=702
-  _globals['_LISTPROVIDEDTOOLSRESPONSE']._serialized_end=889
-  _globals['_WATCHPROVIDEDTOOLSREQUEST']._serialized_start=892
-  _globals['_WATCHPROVIDEDTOOLSREQUEST']._serialized_end=1020
-  _globals['_WATCHPROVIDEDTOOLSRESPONSE']._serialized_start=1023
-  _globals['_WATCHPROVIDEDTOOLSRESPONSE']._serialized_end=1211
-  _globals['_EXECUTETOOLREQUEST']._serialized_start=1214
-  _globals['_EXECUTETOOLREQUEST']._serialized_end=1725
-  _globals['_EXECUTETOOLRESPONSE']._serialized_start=1728
-  _globals['_EXECUTETOOLRESPONSE']._serialized_end=1920
-  _globals['_RELEASESCOPEREQUEST']._serialized_start=1922
-  _globals['_RELEASESCOPEREQUEST']._serialized_end=1993
-  _globals['_RELEASESCOPERESPONSE']._serialized_start=1995
-  _globals['_RELEASESCOPERESPONSE']._serialized_end=2041
-  _globals['_TOOLPROVIDERSERVICE']._serialized_start=2044
-  _globals['_TOOLPROVIDERSERVICE']._serialized_end=2503
+  _globals['_SCOPE']._serialized_start=223
+  _globals['_SCOPE']._serialized_end=454
+  _globals['_OFFEREDTOOL']._serialized_start=456
+  _globals['_OFFEREDTOOL']._serialized_end=536
+  _globals['_LISTPROVIDEDTOOLSREQUEST']._serialized_start=538
+  _globals['_LISTPROVIDEDTOOLSREQUEST']._serialized_end=665
+  _globals['_LISTPROVIDEDTOOLSRESPONSE']._serialized_start=668
+  _globals['_LISTPROVIDEDTOOLSRESPONSE']._serialized_end=855
+  _globals['_WATCHPROVIDEDTOOLSREQUEST']._serialized_start=858
+  _globals['_WATCHPROVIDEDTOOLSREQUEST']._serialized_end=986
+  _globals['_WATCHPROVIDEDTOOLSRESPONSE']._serialized_start=989
+  _globals['_WATCHPROVIDEDTOOLSRESPONSE']._serialized_end=1177
+  _globals['_EXECUTETOOLREQUEST']._serialized_start=1180
+  _globals['_EXECUTETOOLREQUEST']._serialized_end=1635
+  _globals['_EXECUTETOOLRESPONSE']._serialized_start=1638
+  _globals['_EXECUTETOOLRESPONSE']._serialized_end=1830
+  _globals['_RELEASESCOPEREQUEST']._serialized_start=1832
+  _globals['_RELEASESCOPEREQUEST']._serialized_end=1903
+  _globals['_RELEASESCOPERESPONSE']._serialized_start=1905
+  _globals['_RELEASESCOPERESPONSE']._serialized_end=1951
+  _globals['_TOOLPROVIDERSERVICE']._serialized_start=1954
+  _globals['_TOOLPROVIDERSERVICE']._serialized_end=2413
 # @@protoc_insertion_point(module_scope)

@@ -9,7 +9,6 @@ from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
-from toolbus.tool.v1 import run_bounds_pb2 as _run_bounds_pb2
 from toolbus.tool.v1 import source_pb2 as _source_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 import builtins as _builtins
@@ -231,14 +230,17 @@ class ExecuteToolRequest(_message.Message):
     DEADLINE_FIELD_NUMBER: _builtins.int
     CONFIG_FIELD_NUMBER: _builtins.int
     BUILTIN_POLICY_FIELD_NUMBER: _builtins.int
-    BOUNDS_FIELD_NUMBER: _builtins.int
-    ALLOWED_TOOLS_FIELD_NUMBER: _builtins.int
+    RUN_CONTEXT_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id. A second call with the same id joins the first or is given its result."""
     tool: _builtins.str
     """The tool's name within its source."""
     arguments_json: _builtins.str
     """Arguments as JSON text, validated against the tool's schema by the router."""
+    run_context: _builtins.bytes
+    """What the calling run leaves to this call; opaque. A provider that calls further tools on the call's behalf hands it on
+    unchanged in CallToolRequest.run_context, so that they stay inside what the run allows. Empty where nothing narrows the call.
+    """
     @_builtins.property
     def scope(self) -> Global___Scope:
         """On whose behalf."""
@@ -259,14 +261,6 @@ class ExecuteToolRequest(_message.Message):
     def builtin_policy(self) -> _tool_pb2.BuiltinPolicy:
         """The policy of a built-in."""
 
-    @_builtins.property
-    def bounds(self) -> _run_bounds_pb2.RunBounds:
-        """What the run that calls leaves to the call; whoever calls further tools on its behalf hands it on. Absent outside a run."""
-
-    @_builtins.property
-    def allowed_tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What the run that calls allows (allowed_tools), handed on likewise; empty allows all."""
-
     def __init__(
         self,
         *,
@@ -278,12 +272,11 @@ class ExecuteToolRequest(_message.Message):
         deadline: _timestamp_pb2.Timestamp | None = ...,
         config: _struct_pb2.Struct | None = ...,
         builtin_policy: _tool_pb2.BuiltinPolicy | None = ...,
-        bounds: _run_bounds_pb2.RunBounds | None = ...,
-        allowed_tools: _abc.Iterable[_builtins.str] | None = ...,
+        run_context: _builtins.bytes = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["bounds", b"bounds", "builtin_policy", b"builtin_policy", "config", b"config", "deadline", b"deadline", "scope", b"scope", "source", b"source"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["builtin_policy", b"builtin_policy", "config", b"config", "deadline", b"deadline", "scope", b"scope", "source", b"source"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "arguments_json", b"arguments_json", "bounds", b"bounds", "builtin_policy", b"builtin_policy", "call_id", b"call_id", "config", b"config", "deadline", b"deadline", "scope", b"scope", "source", b"source", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "builtin_policy", b"builtin_policy", "call_id", b"call_id", "config", b"config", "deadline", b"deadline", "run_context", b"run_context", "scope", b"scope", "source", b"source", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -89,25 +89,18 @@ Global___RunAccepted: _TypeAlias = RunAccepted  # noqa: Y015
 
 @_typing.final
 class RunClaimed(_message.Message):
-    """A process took the run."""
+    """A process took the run: the run is in progress from here on. A run that is claimed again was left by the process before,
+    and what was said of a turn that is not committed may be said anew.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    EPOCH_FIELD_NUMBER: _builtins.int
-    INSTANCE_FIELD_NUMBER: _builtins.int
-    epoch: _builtins.int
-    """Number of the claim; a later claim fences off all earlier ones."""
-    instance: _builtins.str
-    """The process."""
     def __init__(
         self,
-        *,
-        epoch: _builtins.int = ...,
-        instance: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["epoch", b"epoch", "instance", b"instance"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -464,7 +457,6 @@ class RunEvent(_message.Message):
     RUN_ID_FIELD_NUMBER: _builtins.int
     SEQUENCE_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
-    EPOCH_FIELD_NUMBER: _builtins.int
     ACCEPTED_FIELD_NUMBER: _builtins.int
     CLAIMED_FIELD_NUMBER: _builtins.int
     TURN_COMMITTED_FIELD_NUMBER: _builtins.int
@@ -482,8 +474,6 @@ class RunEvent(_message.Message):
     """The run."""
     sequence: _builtins.int
     """Position in the run, contiguous from 0."""
-    epoch: _builtins.int
-    """The claim under which it was written; 0 for events that need none."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was written."""
@@ -546,7 +536,6 @@ class RunEvent(_message.Message):
         run_id: _builtins.str = ...,
         sequence: _builtins.int = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
-        epoch: _builtins.int = ...,
         accepted: Global___RunAccepted | None = ...,
         claimed: Global___RunClaimed | None = ...,
         turn_committed: Global___TurnCommitted | None = ...,
@@ -563,7 +552,7 @@ class RunEvent(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "answer_dropped", b"answer_dropped", "call_finished", b"call_finished", "call_shown", b"call_shown", "call_started", b"call_started", "cancel_requested", b"cancel_requested", "claimed", b"claimed", "context_compacted", b"context_compacted", "create_time", b"create_time", "ended", b"ended", "event", b"event", "inbox_taken", b"inbox_taken", "parked", b"parked", "text_checkpoint", b"text_checkpoint", "turn_committed", b"turn_committed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "answer_dropped", b"answer_dropped", "call_finished", b"call_finished", "call_shown", b"call_shown", "call_started", b"call_started", "cancel_requested", b"cancel_requested", "claimed", b"claimed", "context_compacted", b"context_compacted", "create_time", b"create_time", "ended", b"ended", "epoch", b"epoch", "event", b"event", "inbox_taken", b"inbox_taken", "parked", b"parked", "run_id", b"run_id", "sequence", b"sequence", "text_checkpoint", b"text_checkpoint", "turn_committed", b"turn_committed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "answer_dropped", b"answer_dropped", "call_finished", b"call_finished", "call_shown", b"call_shown", "call_started", b"call_started", "cancel_requested", b"cancel_requested", "claimed", b"claimed", "context_compacted", b"context_compacted", "create_time", b"create_time", "ended", b"ended", "event", b"event", "inbox_taken", b"inbox_taken", "parked", b"parked", "run_id", b"run_id", "sequence", b"sequence", "text_checkpoint", b"text_checkpoint", "turn_committed", b"turn_committed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["accepted", "claimed", "turn_committed", "call_started", "call_finished", "parked", "text_checkpoint", "cancel_requested", "ended", "inbox_taken", "context_compacted", "answer_dropped", "call_shown"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015

@@ -24,12 +24,11 @@ _sym_db = _symbol_database.Default()
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
-from toolbus.tool.v1 import run_bounds_pb2 as toolbus_dot_tool_dot_v1_dot_run__bounds__pb2
 from toolbus.tool.v1 import source_pb2 as toolbus_dot_tool_dot_v1_dot_source__pb2
 from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"toolbus/tool/v1/tool_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a toolbus/tool/v1/run_bounds.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xdf\x01\n\tModelTool\x12\x1d\n\nmodel_name\x18\x01 \x01(\tR\tmodelName\x12\x1c\n\treference\x18\x02 \x01(\tR\treference\x12\x18\n\x07\x61liases\x18\x03 \x03(\tR\x07\x61liases\x12)\n\x04tool\x18\x04 \x01(\x0b\x32\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1a\n\x08\x63\x61llable\x18\x05 \x01(\x08R\x08\x63\x61llable\x12\x1c\n\tavailable\x18\x06 \x01(\x08R\tavailable\x12\x16\n\x06reason\x18\x07 \x01(\tR\x06reason\"\xbf\x01\n\x10ListToolsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05\x61gent\x12:\n\x14known_tools_revision\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x12knownToolsRevision\"\xfd\x01\n\x11ListToolsResponse\x12\x30\n\x05tools\x18\x01 \x03(\x0b\x32\x1a.toolbus.tool.v1.ModelToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12\x14\n\x05\x61gent\x18\x03 \x01(\tR\x05\x61gent\x12%\n\x0e\x61gent_revision\x18\x04 \x01(\rR\ragentRevision\x12%\n\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x19\n\x08is_known\x18\x06 \x01(\x08R\x07isKnown\"\xda\x03\n\x0f\x43\x61llToolRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{0,128}$R\x06\x63\x61llId\x12;\n\nsession_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x1e\n\x04name\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x04R\x04name\x12%\n\x0e\x61rguments_json\x18\x04 \x01(\tR\rargumentsJson\x12\x33\n\x06run_id\x18\x05 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12%\n\x0e\x61gent_revision\x18\x06 \x01(\rR\ragentRevision\x12#\n\rallowed_tools\x18\x07 \x03(\tR\x0c\x61llowedTools\x12\x36\n\x08\x64\x65\x61\x64line\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08\x64\x65\x61\x64line\x12\x1e\n\nrecovering\x18\t \x01(\x08R\nrecovering\x12\x32\n\x06\x62ounds\x18\n \x01(\x0b\x32\x1a.toolbus.tool.v1.RunBoundsR\x06\x62ounds\"\xfd\x01\n\x10\x43\x61llToolResponse\x12;\n\x08progress\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.ToolProgressH\x00R\x08progress\x12,\n\x03log\x18\x02 \x01(\x0b\x32\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12\x35\n\x06result\x18\x03 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultH\x00R\x06result\x12\x17\n\x07\x63\x61ll_id\x18\x04 \x01(\tR\x06\x63\x61llId\x12%\n\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevisionB\x07\n\x05\x65vent\"\xa5\x01\n\x12\x45xplainToolRequest\x12\x32\n\x05\x61gent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05\x61gent\x12;\n\nsession_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1e\n\x04name\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x04R\x04name\"U\n\x0b\x45xplainStep\x12\x14\n\x05stage\x18\x01 \x01(\tR\x05stage\x12\x18\n\x07\x66inding\x18\x02 \x01(\tR\x07\x66inding\x12\x16\n\x06passed\x18\x03 \x01(\x08R\x06passed\"\xf8\x02\n\x13\x45xplainToolResponse\x12\x1c\n\treference\x18\x01 \x01(\tR\treference\x12\x1a\n\x08provider\x18\x02 \x01(\tR\x08provider\x12\x1c\n\tavailable\x18\x03 \x01(\x08R\tavailable\x12\x18\n\x07visible\x18\x04 \x01(\x08R\x07visible\x12\x1a\n\x08\x63\x61llable\x18\x05 \x01(\x08R\x08\x63\x61llable\x12\x12\n\x04rule\x18\x06 \x01(\tR\x04rule\x12\x32\n\x05steps\x18\x07 \x03(\x0b\x32\x1c.toolbus.tool.v1.ExplainStepR\x05steps\x12\x1d\n\nmodel_name\x18\x08 \x01(\tR\tmodelName\x12\x18\n\x07\x61liases\x18\t \x03(\tR\x07\x61liases\x12-\n\x12unavailable_reason\x18\n \x01(\tR\x11unavailableReason\x12#\n\rclosest_names\x18\x0b \x03(\tR\x0c\x63losestNames2\x8e\x02\n\x0bToolService\x12R\n\tListTools\x12!.toolbus.tool.v1.ListToolsRequest\x1a\".toolbus.tool.v1.ListToolsResponse\x12Q\n\x08\x43\x61llTool\x12 .toolbus.tool.v1.CallToolRequest\x1a!.toolbus.tool.v1.CallToolResponse0\x01\x12X\n\x0b\x45xplainTool\x12#.toolbus.tool.v1.ExplainToolRequest\x1a$.toolbus.tool.v1.ExplainToolResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"toolbus/tool/v1/tool_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xdf\x01\n\tModelTool\x12\x1d\n\nmodel_name\x18\x01 \x01(\tR\tmodelName\x12\x1c\n\treference\x18\x02 \x01(\tR\treference\x12\x18\n\x07\x61liases\x18\x03 \x03(\tR\x07\x61liases\x12)\n\x04tool\x18\x04 \x01(\x0b\x32\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1a\n\x08\x63\x61llable\x18\x05 \x01(\x08R\x08\x63\x61llable\x12\x1c\n\tavailable\x18\x06 \x01(\x08R\tavailable\x12\x16\n\x06reason\x18\x07 \x01(\tR\x06reason\"\xbf\x01\n\x10ListToolsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05\x61gent\x12:\n\x14known_tools_revision\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x12knownToolsRevision\"\xfd\x01\n\x11ListToolsResponse\x12\x30\n\x05tools\x18\x01 \x03(\x0b\x32\x1a.toolbus.tool.v1.ModelToolR\x05tools\x12\x37\n\x07sources\x18\x02 \x03(\x0b\x32\x1d.toolbus.tool.v1.SourceStatusR\x07sources\x12\x14\n\x05\x61gent\x18\x03 \x01(\tR\x05\x61gent\x12%\n\x0e\x61gent_revision\x18\x04 \x01(\rR\ragentRevision\x12%\n\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x19\n\x08is_known\x18\x06 \x01(\x08R\x07isKnown\"\xb2\x03\n\x0f\x43\x61llToolRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{0,128}$R\x06\x63\x61llId\x12;\n\nsession_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x1e\n\x04name\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x04R\x04name\x12%\n\x0e\x61rguments_json\x18\x04 \x01(\tR\rargumentsJson\x12\x33\n\x06run_id\x18\x05 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12%\n\x0e\x61gent_revision\x18\x06 \x01(\rR\ragentRevision\x12#\n\rallowed_tools\x18\x07 \x03(\tR\x0c\x61llowedTools\x12\x36\n\x08\x64\x65\x61\x64line\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08\x64\x65\x61\x64line\x12*\n\x0brun_context\x18\t \x01(\x0c\x42\t\xbaH\x06z\x04\x18\x80\x80@R\nrunContext\"\xfd\x01\n\x10\x43\x61llToolResponse\x12;\n\x08progress\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.ToolProgressH\x00R\x08progress\x12,\n\x03log\x18\x02 \x01(\x0b\x32\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12\x35\n\x06result\x18\x03 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultH\x00R\x06result\x12\x17\n\x07\x63\x61ll_id\x18\x04 \x01(\tR\x06\x63\x61llId\x12%\n\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevisionB\x07\n\x05\x65vent\"\xa5\x01\n\x12\x45xplainToolRequest\x12\x32\n\x05\x61gent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05\x61gent\x12;\n\nsession_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1e\n\x04name\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x04R\x04name\"U\n\x0b\x45xplainStep\x12\x14\n\x05stage\x18\x01 \x01(\tR\x05stage\x12\x18\n\x07\x66inding\x18\x02 \x01(\tR\x07\x66inding\x12\x16\n\x06passed\x18\x03 \x01(\x08R\x06passed\"\xf8\x02\n\x13\x45xplainToolResponse\x12\x1c\n\treference\x18\x01 \x01(\tR\treference\x12\x1a\n\x08provider\x18\x02 \x01(\tR\x08provider\x12\x1c\n\tavailable\x18\x03 \x01(\x08R\tavailable\x12\x18\n\x07visible\x18\x04 \x01(\x08R\x07visible\x12\x1a\n\x08\x63\x61llable\x18\x05 \x01(\x08R\x08\x63\x61llable\x12\x12\n\x04rule\x18\x06 \x01(\tR\x04rule\x12\x32\n\x05steps\x18\x07 \x03(\x0b\x32\x1c.toolbus.tool.v1.ExplainStepR\x05steps\x12\x1d\n\nmodel_name\x18\x08 \x01(\tR\tmodelName\x12\x18\n\x07\x61liases\x18\t \x03(\tR\x07\x61liases\x12-\n\x12unavailable_reason\x18\n \x01(\tR\x11unavailableReason\x12#\n\rclosest_names\x18\x0b \x03(\tR\x0c\x63losestNames2\x8e\x02\n\x0bToolService\x12R\n\tListTools\x12!.toolbus.tool.v1.ListToolsRequest\x1a\".toolbus.tool.v1.ListToolsResponse\x12Q\n\x08\x43\x61llTool\x12 .toolbus.tool.v1.CallToolRequest\x1a!.toolbus.tool.v1.CallToolResponse0\x01\x12X\n\x0b\x45xplainTool\x12#.toolbus.tool.v1.ExplainToolRequest\x1a$.toolbus.tool.v1.ExplainToolResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -50,28 +49,30 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CALLTOOLREQUEST'].fields_by_name['name']._serialized_options = b'\272H\007r\005\020\001\030\200\004'
   _globals['_CALLTOOLREQUEST'].fields_by_name['run_id']._loaded_options = None
   _globals['_CALLTOOLREQUEST'].fields_by_name['run_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{0,64}$'
+  _globals['_CALLTOOLREQUEST'].fields_by_name['run_context']._loaded_options = None
+  _globals['_CALLTOOLREQUEST'].fields_by_name['run_context']._serialized_options = b'\272H\006z\004\030\200\200@'
   _globals['_EXPLAINTOOLREQUEST'].fields_by_name['agent']._loaded_options = None
   _globals['_EXPLAINTOOLREQUEST'].fields_by_name['agent']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{0,64}$'
   _globals['_EXPLAINTOOLREQUEST'].fields_by_name['session_id']._loaded_options = None
   _globals['_EXPLAINTOOLREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{0,64}$'
   _globals['_EXPLAINTOOLREQUEST'].fields_by_name['name']._loaded_options = None
   _globals['_EXPLAINTOOLREQUEST'].fields_by_name['name']._serialized_options = b'\272H\007r\005\020\001\030\200\004'
-  _globals['_MODELTOOL']._serialized_start=210
-  _globals['_MODELTOOL']._serialized_end=433
-  _globals['_LISTTOOLSREQUEST']._serialized_start=436
-  _globals['_LISTTOOLSREQUEST']._serialized_end=627
-  _globals['_LISTTOOLSRESPONSE']._serialized_start=630
-  _globals['_LISTTOOLSRESPONSE']._serialized_end=883
-  _globals['_CALLTOOLREQUEST']._serialized_start=886
-  _globals['_CALLTOOLREQUEST']._serialized_end=1360
-  _globals['_CALLTOOLRESPONSE']._serialized_start=1363
-  _globals['_CALLTOOLRESPONSE']._serialized_end=1616
-  _globals['_EXPLAINTOOLREQUEST']._serialized_start=1619
-  _globals['_EXPLAINTOOLREQUEST']._serialized_end=1784
-  _globals['_EXPLAINSTEP']._serialized_start=1786
-  _globals['_EXPLAINSTEP']._serialized_end=1871
-  _globals['_EXPLAINTOOLRESPONSE']._serialized_start=1874
-  _globals['_EXPLAINTOOLRESPONSE']._serialized_end=2250
-  _globals['_TOOLSERVICE']._serialized_start=2253
-  _globals['_TOOLSERVICE']._serialized_end=2523
+  _globals['_MODELTOOL']._serialized_start=176
+  _globals['_MODELTOOL']._serialized_end=399
+  _globals['_LISTTOOLSREQUEST']._serialized_start=402
+  _globals['_LISTTOOLSREQUEST']._serialized_end=593
+  _globals['_LISTTOOLSRESPONSE']._serialized_start=596
+  _globals['_LISTTOOLSRESPONSE']._serialized_end=849
+  _globals['_CALLTOOLREQUEST']._serialized_start=852
+  _globals['_CALLTOOLREQUEST']._serialized_end=1286
+  _globals['_CALLTOOLRESPONSE']._serialized_start=1289
+  _globals['_CALLTOOLRESPONSE']._serialized_end=1542
+  _globals['_EXPLAINTOOLREQUEST']._serialized_start=1545
+  _globals['_EXPLAINTOOLREQUEST']._serialized_end=1710
+  _globals['_EXPLAINSTEP']._serialized_start=1712
+  _globals['_EXPLAINSTEP']._serialized_end=1797
+  _globals['_EXPLAINTOOLRESPONSE']._serialized_start=1800
+  _globals['_EXPLAINTOOLRESPONSE']._serialized_end=2176
+  _globals['_TOOLSERVICE']._serialized_start=2179
+  _globals['_TOOLSERVICE']._serialized_end=2449
 # @@protoc_insertion_point(module_scope)

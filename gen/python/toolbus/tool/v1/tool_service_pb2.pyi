@@ -8,7 +8,6 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
-from toolbus.tool.v1 import run_bounds_pb2 as _run_bounds_pb2
 from toolbus.tool.v1 import source_pb2 as _source_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 import builtins as _builtins
@@ -164,8 +163,7 @@ class CallToolRequest(_message.Message):
     AGENT_REVISION_FIELD_NUMBER: _builtins.int
     ALLOWED_TOOLS_FIELD_NUMBER: _builtins.int
     DEADLINE_FIELD_NUMBER: _builtins.int
-    RECOVERING_FIELD_NUMBER: _builtins.int
-    BOUNDS_FIELD_NUMBER: _builtins.int
+    RUN_CONTEXT_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id; a second call with the same id joins the first or is given its result, and is refused when it asks for
     something else. This holds for an hour at least after the first has ended, if it is recorded; calls of pure and idempotent
@@ -182,8 +180,11 @@ class CallToolRequest(_message.Message):
     """The run that calls; empty for a call from outside a run."""
     agent_revision: _builtins.int
     """Revision of the agent's context that the caller decided by; 0 for whatever is active."""
-    recovering: _builtins.bool
-    """Whether this repeats a call whose first execution may have begun."""
+    run_context: _builtins.bytes
+    """What the calling run leaves to this call; opaque. A provider that calls further tools on the behalf of a call hands on what it
+    was given in ExecuteToolRequest.run_context, unchanged. It only narrows what the call may do; empty outside a run. Bytes
+    that are no such context are refused (`invalid_argument`).
+    """
     @_builtins.property
     def allowed_tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Narrows what may be called, as the run's option does; empty allows all."""
@@ -191,10 +192,6 @@ class CallToolRequest(_message.Message):
     @_builtins.property
     def deadline(self) -> _timestamp_pb2.Timestamp:
         """When the caller's time is over; absent for the tool's own limit."""
-
-    @_builtins.property
-    def bounds(self) -> _run_bounds_pb2.RunBounds:
-        """Where the call stands in its run, and what the run leaves to it; absent outside a run."""
 
     def __init__(
         self,
@@ -207,12 +204,11 @@ class CallToolRequest(_message.Message):
         agent_revision: _builtins.int = ...,
         allowed_tools: _abc.Iterable[_builtins.str] | None = ...,
         deadline: _timestamp_pb2.Timestamp | None = ...,
-        recovering: _builtins.bool = ...,
-        bounds: _run_bounds_pb2.RunBounds | None = ...,
+        run_context: _builtins.bytes = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["bounds", b"bounds", "deadline", b"deadline"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["deadline", b"deadline"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_revision", b"agent_revision", "allowed_tools", b"allowed_tools", "arguments_json", b"arguments_json", "bounds", b"bounds", "call_id", b"call_id", "deadline", b"deadline", "name", b"name", "recovering", b"recovering", "run_id", b"run_id", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_revision", b"agent_revision", "allowed_tools", b"allowed_tools", "arguments_json", b"arguments_json", "call_id", b"call_id", "deadline", b"deadline", "name", b"name", "run_context", b"run_context", "run_id", b"run_id", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
