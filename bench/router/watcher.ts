@@ -47,7 +47,7 @@ await serveOnNats(bus, {
   interceptors: serverInterceptors({ logger: console }),
   routes: (connect) =>
     connect.service(ToolProviderService, {
-      listProvidedTools: () => offer,
+      getProvidedTools: () => offer,
       async *watchProvidedTools(_request, { signal }) {
         yield offer;
         await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));

@@ -1,3 +1,4 @@
+import { create } from "@bufbuild/protobuf";
 import type { Command } from "commander";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
@@ -6,6 +7,7 @@ import {
   ListInboxResponseSchema,
   WatchInboxResponseSchema,
 } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
+import { allPages } from "#runtime/rpc/all-pages.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
 import { colors, printLine, printMessage } from "../print.ts";
 import { resumedStream } from "../resumed-stream.ts";
@@ -31,9 +33,10 @@ async function showInbox(sessionId: string, options: InboxOptions, command: Comm
   const agent = options.agent ?? (await activeAgent(connection, sessionId));
   const inbox = connection.client(InboxService);
   if (!options.follow) {
-    const response = await inbox.listInbox({ sessionId, agent });
-    if (global.json) return printMessage(ListInboxResponseSchema, response);
-    return response.events.forEach(printEvent);
+    const pages = await allPages((pageToken) => inbox.listInbox({ sessionId, agent, pageToken }));
+    const events = pages.flatMap((page) => page.events);
+    if (global.json) return printMessage(ListInboxResponseSchema, create(ListInboxResponseSchema, { events }));
+    return events.forEach(printEvent);
   }
   const open = (fromSequence: bigint) => inbox.watchInbox({ sessionId, agent, fromSequence });
   for await (const response of resumedStream(0n, open, ({ event }) => (event?.sequence ?? 0n) + 1n)) {

@@ -1,3 +1,4 @@
+import { create } from "@bufbuild/protobuf";
 import { type Command, InvalidArgumentError } from "commander";
 import {
   GetSpaceResponseSchema,
@@ -7,6 +8,7 @@ import {
   SpaceService,
   WatchSpaceResponseSchema,
 } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { allPages } from "#runtime/rpc/all-pages.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { colors, oneLine, printLine, printMessage, printTable } from "../print.ts";
 import { resumedStream } from "../resumed-stream.ts";
@@ -40,13 +42,11 @@ export function addSpacesCommand(program: Command): void {
 
 async function listSpaces(_options: object, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
-  const response = await openConnection(global).client(SpaceService).listSpaces({});
-  if (global.json) return printMessage(ListSpacesResponseSchema, response);
-  const rows = response.spaces.map(({ id, title, members }) => [
-    id,
-    members.map(({ name }) => name).join(", "),
-    oneLine(title),
-  ]);
+  const service = openConnection(global).client(SpaceService);
+  const pages = await allPages((pageToken) => service.listSpaces({ pageToken }));
+  const spaces = pages.flatMap((page) => page.spaces);
+  if (global.json) return printMessage(ListSpacesResponseSchema, create(ListSpacesResponseSchema, { spaces }));
+  const rows = spaces.map(({ id, title, members }) => [id, members.map(({ name }) => name).join(", "), oneLine(title)]);
   printTable(["SPACE", "MEMBERS", "TITLE"], rows);
 }
 
@@ -63,7 +63,7 @@ async function showSpace(
   const global = globalOptionsOf(command);
   const spaces = openConnection(global).client(SpaceService);
   const found = await spaces.getSpace({ spaceId });
-  const page = await spaces.listMessages({ spaceId, limit, offset });
+  const page = await spaces.listMessages({ spaceId, pageSize: limit, skip: offset });
   if (global.json) {
     printMessage(GetSpaceResponseSchema, found);
     return printMessage(ListMessagesResponseSchema, page);
@@ -71,8 +71,8 @@ async function showSpace(
   const { title = "", members = [] } = found.space ?? {};
   const names = members.map(({ name }) => name).join(", ") || "nobody";
   printLine(`${colors.bold(spaceId)} ${oneLine(title)}`.trim());
-  printLine(colors.dim(`${names} · ${page.messages.length} of ${page.total} messages`));
-  for (const message of page.messages) printLine(textOfMessage(message));
+  printLine(colors.dim(`${names} · ${page.messages.length} of ${page.totalSize} messages`));
+  for (const message of page.messages.toReversed()) printLine(textOfMessage(message));
 }
 
 async function sendMessage(spaceId: string, text: string, options: { as: string }, command: Command): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { ExecutionType, ExecutionTypeSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ListToolsResponseSchema, type ModelTool, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { allPages } from "#runtime/rpc/all-pages.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { colors, nameOfValue, oneLine, printLine, printMessage, printTable } from "../print.ts";
 
@@ -21,7 +22,10 @@ export function addToolsCommand(program: Command): void {
 async function listTools(options: Options, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
   const router = openConnection(global).client(ToolService);
-  const response = await router.listTools({ agent: options.agent ?? "", sessionId: options.session ?? "" });
+  const { agent = "", session: sessionId = "" } = options;
+  const pages = await allPages((pageToken) => router.listTools({ agent, sessionId, pageToken }));
+  const tools = pages.flatMap((page) => page.tools);
+  const response = { ...pages[0], tools, nextPageToken: "" };
   if (global.json) return printMessage(ListToolsResponseSchema, response);
   printTable(["NAME", "REFERENCE", "KIND", "STATE", "DESCRIPTION"], response.tools.map(rowFromTool));
   for (const source of response.sources.filter((entry) => !entry.available)) {

@@ -4,13 +4,8 @@
  */
 export async function allPages<P extends { nextPageToken: string }>(
   readPage: (pageToken: string) => Promise<P>,
-): Promise<P[]> {
-  const pages: P[] = [];
-  let pageToken = "";
-  do {
-    const page = await readPage(pageToken);
-    pages.push(page);
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
+): Promise<[first: P, ...others: P[]]> {
+  const pages: [P, ...P[]] = [await readPage("")];
+  for (let last = pages[0]; last.nextPageToken !== ""; pages.push(last)) last = await readPage(last.nextPageToken);
   return pages;
 }

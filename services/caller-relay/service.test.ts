@@ -52,16 +52,16 @@ describe("caller-relay on the bus", () => {
 
   test("CTR-2 the tools are offered with prefix, schema and time, to their own session only", async () => {
     await app.declare("s2", { name: "ask" });
-    const { tools } = await app.provider.listProvidedTools({ scope: { sessionId: "s2" } });
+    const { tools } = await app.provider.getProvidedTools({ scope: { sessionId: "s2" } });
     expect(tools).toMatchObject([
       {
         source: "",
         tool: { name: "app_ask", inputSchemaJson: '{"type":"object"}', timeoutMs: 60_000, visible: false },
       },
     ]);
-    expect((await app.provider.listProvidedTools({ scope: { sessionId: "other" } })).tools).toEqual([]);
+    expect((await app.provider.getProvidedTools({ scope: { sessionId: "other" } })).tools).toEqual([]);
     await expect(app.declare("s2", { name: "a b" })).rejects.toThrow(/"a b".*"app_a b"/);
-    expect((await app.provider.listProvidedTools({ scope: { sessionId: "s2" } })).tools).toHaveLength(1);
+    expect((await app.provider.getProvidedTools({ scope: { sessionId: "s2" } })).tools).toHaveLength(1);
   });
 
   test("CTR-3 a call reaches the caller with its id, its session, the bare name, its arguments and its end", async () => {

@@ -39,7 +39,7 @@ describe("connections", () => {
       }
     })();
     await call(right, oddSource("healthy"), "echo", { text: "x" }, { scope: of });
-    await right.provider.listProvidedTools({ scope: of, sources: [oddSource("ill", ["crash"])] });
+    await right.provider.getProvidedTools({ scope: of, sources: [oddSource("ill", ["crash"])] });
     await until(() => lights.some(([name, health]) => name === "healthy" && health === HealthState.GREEN));
     await until(() => lights.some(([name, health]) => name === "ill" && health === HealthState.RED));
     over.abort();

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import type { ListProvidedToolsResponse, OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { GetProvidedToolsResponse, OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { type SourceStatus, SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { sourceOfServer } from "./servers.ts";
 
@@ -18,7 +18,7 @@ export function failedOffer(source: string, reason: string): SourceOffer {
 
 export function offerFromList(
   source: string,
-  listed: Pick<ListProvidedToolsResponse, "tools" | "sources">,
+  listed: Pick<GetProvidedToolsResponse, "tools" | "sources">,
 ): SourceOffer {
   const [status] = listed.sources;
   return status ? { tools: listed.tools, status } : failedOffer(source, "its owner says nothing of it");

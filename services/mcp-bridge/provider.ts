@@ -3,9 +3,9 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   type ExecuteToolRequest,
   type ExecuteToolResponse,
-  type ListProvidedToolsRequest,
-  type ListProvidedToolsResponse,
-  ListProvidedToolsResponseSchema,
+  type GetProvidedToolsRequest,
+  type GetProvidedToolsResponse,
+  GetProvidedToolsResponseSchema,
   type Scope,
   type WatchProvidedToolsRequest,
   type WatchProvidedToolsResponse,
@@ -18,9 +18,9 @@ import { type AppliedServers, serverOfSource, sourcesOf } from "./servers.ts";
 /** Another instance of the bridge, asked for what it owns. */
 export interface Peer {
   listTools(
-    request: Pick<ListProvidedToolsRequest, "sources"> & { scope: Scope | undefined },
+    request: Pick<GetProvidedToolsRequest, "sources"> & { scope: Scope | undefined },
     signal: AbortSignal,
-  ): Promise<ListProvidedToolsResponse>;
+  ): Promise<GetProvidedToolsResponse>;
   watchTools(
     request: Pick<WatchProvidedToolsRequest, "sources"> & { scope: Scope | undefined },
     signal: AbortSignal,
@@ -55,11 +55,11 @@ export class Provider {
     this.#parts = parts;
   }
 
-  async listTools(request: ListProvidedToolsRequest, asker: Asker): Promise<ListProvidedToolsResponse> {
+  async listTools(request: GetProvidedToolsRequest, asker: Asker): Promise<GetProvidedToolsResponse> {
     const { scope } = request;
     const sources = request.sources.length > 0 ? request.sources : sourcesOf(this.#parts.applied);
     const offers = await Promise.all(sources.map((source) => this.#offerOf(source, scope, asker)));
-    return create(ListProvidedToolsResponseSchema, {
+    return create(GetProvidedToolsResponseSchema, {
       tools: offers.flatMap(({ tools }) => tools),
       sources: offers.map(({ status }) => status),
     });

@@ -38,7 +38,7 @@ export function createRoutes(parts: Routes) {
 
   return (router: ConnectRouter): void => {
     router.service(ToolProviderService, {
-      listProvidedTools: (request, context) => provider.listTools(request, hopOf(context)),
+      getProvidedTools: (request, context) => provider.listTools(request, hopOf(context)),
       async *watchProvidedTools(request, context) {
         using ending = lasting(context);
         yield* watchTools(request, { ...hopOf(context), signal: ending.signal }, parts);
@@ -70,10 +70,10 @@ export function createRoutes(parts: Routes) {
       },
       async listConnections(request, context) {
         const { sessionId } = request;
-        const elements = placed(await partFor(context).list(sessionId, context.signal));
+        const elements = await partFor(context).list(sessionId, context.signal);
         const list = ["connections", sessionId, isForOwnPart(context) ? "own" : "all"];
-        const { items, nextPageToken } = pageOf(list, { elements, placeOf: ({ place }) => place }, request);
-        return { connections: items.map(({ connection }) => connection), nextPageToken };
+        const { items, nextPageToken } = pageOf(list, { elements, placeOf: placeOfConnection }, request);
+        return { connections: items, nextPageToken };
       },
       async *watchHealth({ sessionId }, context) {
         using ending = lasting(context);
@@ -94,16 +94,8 @@ function refuseMissing(name: string): never {
   return refuse("not_found", `there is no MCP server ${name}`, { reason: "MCP_SERVER_NOT_FOUND", metadata: { name } });
 }
 
-/** Connections with their places in the list; those that are alike in all that orders it are told apart by their number. */
-function placed(connections: readonly McpServerStatus[]): { place: string; connection: McpServerStatus }[] {
-  const alike = new Map<string, number>();
-  return connections.map((connection) => {
-    const { name, sessionId, agent, instance } = connection;
-    const place = [name, sessionId, agent, instance].join("\0");
-    const number = alike.get(place) ?? 0;
-    alike.set(place, number + 1);
-    return { place: `${place}\0${String(number).padStart(6, "0")}`, connection };
-  });
+function placeOfConnection({ name, sessionId, agent, instance }: McpServerStatus): string {
+  return [name, sessionId, agent, instance].join("\0");
 }
 
 function isForOwnPart({ requestHeader }: HandlerContext): boolean {

@@ -38,7 +38,7 @@ describe("the provider", () => {
       name: "files",
       config: { command: process.execPath, args: [modulePath("server-filesystem"), directory] },
     };
-    const { tools, sources } = await left.provider.listProvidedTools({ scope, sources: [everything, files] });
+    const { tools, sources } = await left.provider.getProvidedTools({ scope, sources: [everything, files] });
     expect(sources).toMatchObject([
       { source: "everything", available: true },
       { source: "files", available: true },
@@ -61,7 +61,7 @@ describe("the provider", () => {
       config: { transport: "stdio", command: process.execPath, args: [modulePath("server-everything")] },
     };
     const sources = [everything, { name: "far", config: { transport: "http", url: remote.url } }];
-    const listed = await left.provider.listProvidedTools({ scope, sources });
+    const listed = await left.provider.getProvidedTools({ scope, sources });
     expect(listed.sources).toMatchObject([
       { source: "near", available: true },
       { source: "far", available: true },
@@ -82,7 +82,7 @@ describe("the provider", () => {
       oddSource("broken", ["crash"]),
       { name: "nonsense", config: { command: "x", urls: 1 } },
     ];
-    const listed = await left.provider.listProvidedTools({ scope, sources });
+    const listed = await left.provider.getProvidedTools({ scope, sources });
     expect(listed.sources).toMatchObject([
       { source: "fine", available: true },
       { source: "broken", available: false, reason: expect.stringMatching(/no configuration found/) },
@@ -123,7 +123,7 @@ describe("the provider", () => {
     const source = oddSource("owned");
     const [here, there] = await Promise.all([call(left, source, "pids"), call(right, source, "pids")]);
     expect(there.output).toEqual(here.output);
-    const listed = await right.provider.listProvidedTools({ scope, sources: [source] });
+    const listed = await right.provider.getProvidedTools({ scope, sources: [source] });
     expect(listed.sources).toMatchObject([{ source: "owned", available: true }]);
     const report = await call(right, source, "report");
     expect(report.progress).toHaveLength(1);
@@ -176,8 +176,8 @@ describe("servers that every agent can use", () => {
   test("are applied, offered by themselves, listed and deleted, by way of any instance", async () => {
     const { name, config } = oddSource("applied.one");
     await left.servers.applyServer({ server: { name, ...config } });
-    await until(async () => (await right.provider.listProvidedTools({ scope, sources: [] })).tools.length > 0);
-    const { tools } = await right.provider.listProvidedTools({ scope, sources: [] });
+    await until(async () => (await right.provider.getProvidedTools({ scope, sources: [] })).tools.length > 0);
+    const { tools } = await right.provider.getProvidedTools({ scope, sources: [] });
     expect(new Set(tools.map(({ source }) => source))).toEqual(new Set([name]));
     expect((await call(right, { name }, "echo", { text: "applied" })).output).toBe("applied");
     const { servers } = await left.servers.listServers({});

@@ -76,7 +76,7 @@ describe("instances that are killed", () => {
 
     const stand: string[] = [];
     for (let pageToken = ""; ; ) {
-      const page = await persist(() => clients.spaces.listMessages({ spaceId, limit: 100, pageToken }));
+      const page = await persist(() => clients.spaces.listMessages({ spaceId, pageToken }));
       stand.unshift(...page.messages.map(({ id }) => id));
       if (page.nextPageToken === "") break;
       pageToken = page.nextPageToken;

@@ -61,10 +61,11 @@ function merged(current: readonly MemoryEntry[], given: readonly MemoryEntry[]):
       reason: "MEMORY_FULL",
     });
   }
-  return [...byKey.values()].sort((a, b) => a.kind - b.kind || a.key.localeCompare(b.key));
+  return [...byKey.values()].sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
 }
 
-function nameOf({ kind, key }: MemoryEntry): string {
+/** Unique for each entry of an agent; in the order of entries. */
+export function nameOf({ kind, key }: MemoryEntry): string {
   return `${kind} ${key}`;
 }
 

@@ -33,11 +33,11 @@ const filterOf = (init: Parameters<typeof create<typeof AuditFilterSchema>>[1]) 
 async function allPages(trail: AuditReader, filter: ReturnType<typeof filterOf>, pageSize: number) {
   const sequences: number[] = [];
   let pages = 0;
-  for (let token = ""; ; pages++) {
-    const page = await readPage(trail, { filter, pageSize, beforeSequence: Number(token || 0) }, signal);
+  for (let beforeSequence = 0; ; pages++) {
+    const page = await readPage(trail, { filter, pageSize, beforeSequence }, signal);
     sequences.push(...page.events.map(({ sequence }) => Number(sequence)));
-    token = page.nextPageToken;
-    if (token === "") return { sequences, pages: pages + 1 };
+    beforeSequence = page.nextBefore;
+    if (beforeSequence === 0) return { sequences, pages: pages + 1 };
   }
 }
 
@@ -62,7 +62,7 @@ test("a page that finds nothing in a long trail is empty, soon, and tells where 
   const trail = trailOf(120_000);
   const filter = filterOf({ agent: "nobody" });
   const page = await readPage(trail, { filter, pageSize: 10, beforeSequence: 0 }, signal);
-  expect(page).toMatchObject({ events: [], nextPageToken: "70001" });
+  expect(page).toMatchObject({ events: [], nextBefore: 70_001 });
   expect((await allPages(trail, filter, 10)).pages).toBe(3);
 });
 
@@ -70,7 +70,7 @@ test("ORCH-11 who may not read all is given its own, a page after a look at so m
   const filter = filterOf({});
   const mayRead = async ({ sequence }: AuditEvent) => sequence % 1_500n === 0n;
   const page = await readPage(trailOf(4_000), { filter, pageSize: 10, beforeSequence: 0, mayRead }, signal);
-  expect(page).toMatchObject({ events: [{ sequence: 3_000n }], nextPageToken: "2001" });
+  expect(page).toMatchObject({ events: [{ sequence: 3_000n }], nextBefore: 2_001 });
   const watched = await Array.fromAsync(watchFrom(trailOf(4_000), { filter, fromSequence: 1, mayRead }, signal));
   expect(watched.map(({ sequence }) => sequence)).toEqual([1_500n, 3_000n]);
 });

@@ -24,7 +24,8 @@ export interface PageRequest {
 
 export interface Page {
   events: AuditEvent[];
-  nextPageToken: string;
+  /** The next page begins before this sequence; 0 at the end. */
+  nextBefore: number;
 }
 
 /** What one page looks through at most: one that finds little is short, or empty, and tells where to go on. */
@@ -40,14 +41,14 @@ export async function readPage(audit: AuditReader, request: PageRequest, signal:
   for await (const event of audit.backwards(beforeSequence, signal)) {
     if (event.sequence < first) break;
     if (events.length === pageSize || scanned === MAX_SCANNED || judged === MAX_JUDGED) {
-      return { events, nextPageToken: String(event.sequence + 1n) };
+      return { events, nextBefore: Number(event.sequence) + 1 };
     }
     scanned += 1;
     if (!isWanted(event, filter)) continue;
     if (mayRead) judged += 1;
     if (!mayRead || (await mayRead(event))) events.push(event);
   }
-  return { events, nextPageToken: "" };
+  return { events, nextBefore: 0 };
 }
 
 /** Events from a sequence on, but none from before the filter's time; 0 without a time is from now on. */

@@ -7,6 +7,7 @@ import {
   type ModelTool,
   ModelToolSchema,
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { pageOf } from "#runtime/rpc/page.ts";
 import type { Contexts } from "./contexts.ts";
 import { aliasesOf } from "./resolve.ts";
 import type { ToolEntry, ToolSet } from "./tool-set.ts";
@@ -20,9 +21,14 @@ export async function listTools(
   const context = await contexts.of(request);
   const tools = await contexts.tools(context, signal);
   const list = listFrom(tools, context.revision);
-  if (list.toolsRevision !== request.knownToolsRevision) return list;
   const { agent, agentRevision, toolsRevision } = list;
-  return create(ListToolsResponseSchema, { agent, agentRevision, toolsRevision, isKnown: true });
+  const isFirst = request.pageToken === "";
+  if (isFirst && toolsRevision === request.knownToolsRevision) {
+    return create(ListToolsResponseSchema, { agent, agentRevision, toolsRevision, isKnown: true });
+  }
+  const listed = { elements: list.tools, placeOf: ({ modelName }: ModelTool) => modelName };
+  const { items, nextPageToken } = pageOf(["tools", request.sessionId, request.agent], listed, request);
+  return { ...list, tools: items, sources: isFirst ? list.sources : [], nextPageToken };
 }
 
 /**

@@ -4,6 +4,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Session, SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
+import { type PageRequest, pageOf } from "#runtime/rpc/page.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Catalogue } from "./catalogue/catalogue.ts";
 import type { Documents, Stored } from "./documents.ts";
@@ -116,15 +117,16 @@ export class Sessions {
     }
   }
 
-  /** From outside only the asker's own. */
-  async list(
-    { pageSize, after, asker }: { pageSize: number; after: string; asker: Asker },
-    signal: AbortSignal,
-  ): Promise<{ sessions: Session[]; last: string }> {
-    const listed = this.#parts.documents.list(signal);
-    const isShown = ({ value }: Stored<Session>) => isOwner(value.principal, asker);
-    const { items, last } = await pageOf(listed, { size: pageSize || 100, after, isShown });
-    return { sessions: items.map((session) => this.told(session)), last };
+  /** By id; from outside only the asker's own. */
+  async list(request: PageRequest & { asker: Asker }, signal: AbortSignal) {
+    const { asker } = request;
+    const shown: Stored<Session>[] = [];
+    for await (const entry of this.#parts.documents.list(signal)) {
+      if (isOwner(entry.value.principal, asker)) shown.push(entry);
+    }
+    const listed = { elements: shown, placeOf: ({ key }: Stored<Session>) => key };
+    const { items, nextPageToken } = pageOf(["sessions", asker ?? ""], listed, request);
+    return { sessions: items.map(({ value }) => this.told(value)), nextPageToken };
   }
 
   async #stored(id: string): Promise<Session> {
@@ -135,18 +137,6 @@ export class Sessions {
     const revision = this.#parts.catalogue.agent(session.agent)?.revision ?? 0;
     return { ...session, agentRevision: session.agentRevision + revision };
   }
-}
-
-/** One page of what a bucket holds, by key, behind a key; with its last one, which is empty when nothing follows. */
-export async function pageOf<T>(
-  entries: AsyncIterable<Stored<T>>,
-  { size, after, isShown }: { size: number; after: string; isShown: (entry: Stored<T>) => boolean },
-): Promise<{ items: T[]; last: string }> {
-  const found: Stored<T>[] = [];
-  for await (const entry of entries) if (entry.key > after && isShown(entry)) found.push(entry);
-  found.sort((one, other) => (one.key < other.key ? -1 : 1));
-  const page = found.slice(0, size);
-  return { items: page.map(({ value }) => value), last: found.length > size ? page.at(-1)!.key : "" };
 }
 
 export function refuseAgent(name: string): never {

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
-  type ListProvidedToolsResponse,
-  ListProvidedToolsResponseSchema,
+  type GetProvidedToolsResponse,
+  GetProvidedToolsResponseSchema,
   type OfferedToolSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
@@ -28,7 +28,7 @@ export interface OffersParts {
  * What the pool offers: of the sources that are asked for, or, without any, of each file under its own name, and what the
  * built-ins are like, which the catalogue's entries give their policies.
  */
-export function createOffers(parts: OffersParts): (sources: readonly Source[]) => ListProvidedToolsResponse {
+export function createOffers(parts: OffersParts): (sources: readonly Source[]) => GetProvidedToolsResponse {
   /** Throws a Failure that says why the source cannot be used. */
   function toolsOf(source: Source): OfferedToolInit[] {
     const { files, secrets } = parseSourceConfig(source.name, source.config);
@@ -64,7 +64,7 @@ export function createOffers(parts: OffersParts): (sources: readonly Source[]) =
 
   return (sources) => {
     const offers = sources.length > 0 ? sources.map(offerOf) : ownOffers();
-    return create(ListProvidedToolsResponseSchema, {
+    return create(GetProvidedToolsResponseSchema, {
       tools: offers.flatMap((offer): OfferedToolInit[] => offer.tools),
       sources: offers.flatMap(({ status }) => status ?? []),
     });

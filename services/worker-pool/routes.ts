@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
 import {
-  type ListProvidedToolsResponse,
+  type GetProvidedToolsResponse,
   ToolProviderService,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
@@ -12,6 +12,7 @@ import {
   WatchWorkerLogsResponseSchema,
   WorkerService,
 } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
+import { pageOf, placeOfNumber } from "#runtime/rpc/page.ts";
 import { currentTrace, logFieldsFromTrace } from "#runtime/telemetry/trace-context.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { LogHub } from "./logs/log-hub.ts";
@@ -20,7 +21,7 @@ import { watchOffers } from "./offer-changes.ts";
 import type { ToolCalls } from "./tool-calls.ts";
 
 export interface WorkerPoolRoutes {
-  offer: (sources: readonly Source[]) => ListProvidedToolsResponse;
+  offer: (sources: readonly Source[]) => GetProvidedToolsResponse;
   onChange: (listener: () => void) => () => void;
   calls: ToolCalls;
   workers: () => WorkerMessage[];
@@ -33,7 +34,7 @@ export interface WorkerPoolRoutes {
 export function createRoutes({ offer, onChange, calls, workers, stop, logs, stopping }: WorkerPoolRoutes) {
   return (router: ConnectRouter): void => {
     router.service(ToolProviderService, {
-      listProvidedTools: ({ sources }) => offer(sources),
+      getProvidedTools: ({ sources }) => offer(sources),
       async *watchProvidedTools({ sources }, { signal }) {
         using ending = openEnding(signal, stopping);
         const offers = watchOffers(() => offer(sources), onChange, ending.signal);
@@ -43,7 +44,10 @@ export function createRoutes({ offer, onChange, calls, workers, stop, logs, stop
       releaseScope: () => ({}), // a worker belongs to its file: what a scope needs comes with each request
     });
     router.service(WorkerService, {
-      listWorkers: () => ({ workers: workers() }),
+      listWorkers(request) {
+        const { items, nextPageToken } = pageOf(["workers"], { elements: workers(), placeOf: placeOfWorker }, request);
+        return { workers: items, nextPageToken };
+      },
       async stopWorker({ source, force }) {
         await stop(source, force);
         return {};
@@ -54,6 +58,10 @@ export function createRoutes({ offer, onChange, calls, workers, stop, logs, stop
       },
     });
   };
+}
+
+function placeOfWorker({ source, file, processId }: WorkerMessage): string {
+  return [source, file, placeOfNumber(BigInt(processId))].join("\0");
 }
 
 function currentTraceId(): string {

@@ -45,9 +45,9 @@ func offer(sources []*toolv1.Source) (offered []*providerv1.OfferedTool, statuse
 	return offered, statuses
 }
 
-func (provider) ListProvidedTools(_ context.Context, request *connect.Request[providerv1.ListProvidedToolsRequest]) (*connect.Response[providerv1.ListProvidedToolsResponse], error) {
+func (provider) GetProvidedTools(_ context.Context, request *connect.Request[providerv1.GetProvidedToolsRequest]) (*connect.Response[providerv1.GetProvidedToolsResponse], error) {
 	offered, statuses := offer(request.Msg.GetSources())
-	return connect.NewResponse(&providerv1.ListProvidedToolsResponse{Tools: offered, Sources: statuses}), nil
+	return connect.NewResponse(&providerv1.GetProvidedToolsResponse{Tools: offered, Sources: statuses}), nil
 }
 
 func (provider) WatchProvidedTools(ctx context.Context, request *connect.Request[providerv1.WatchProvidedToolsRequest], stream *connect.ServerStream[providerv1.WatchProvidedToolsResponse]) error {

@@ -73,8 +73,8 @@ class Provider(provider_grpc.ToolProviderServiceServicer):
             "sources": [source_pb.SourceStatus(source=source.name, available=True) for source in sources],
         }
 
-    async def ListProvidedTools(self, request, context):
-        return provider.ListProvidedToolsResponse(**self.offer(request.sources))
+    async def GetProvidedTools(self, request, context):
+        return provider.GetProvidedToolsResponse(**self.offer(request.sources))
 
     async def WatchProvidedTools(self, request, context):
         yield provider.WatchProvidedToolsResponse(**self.offer(request.sources))

@@ -65,7 +65,7 @@ await using _ = await serveOnNats(bus, {
   interceptors: serverInterceptors({ logger }),
   routes: (router) =>
     router.service(ToolProviderService, {
-      listProvidedTools: ({ sources }) => offerFor(sources),
+      getProvidedTools: ({ sources }) => offerFor(sources),
       async *watchProvidedTools({ sources }, { signal }) {
         yield offerFor(sources);
         await new Promise((resolve) => signal.addEventListener("abort", resolve)); // nothing changes meanwhile

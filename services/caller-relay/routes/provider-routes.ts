@@ -26,7 +26,7 @@ export function providerRoutes(parts: ProviderRouteParts): ServiceImpl<typeof To
   };
 
   return {
-    async listProvidedTools({ scope, sources }) {
+    async getProvidedTools({ scope, sources }) {
       return offer(scope?.sessionId ? await declarations.read(scope.sessionId) : undefined, sources);
     },
     async *watchProvidedTools({ scope, sources }, context) {

@@ -22,7 +22,7 @@ export function createPeers(bus: Bus, service: string, interceptors: Interceptor
     const client = clientFor(bus, ToolProviderService, clientOptionsOf(instance));
     const headers = { [HOPS_HEADER]: String(hops) };
     return {
-      listTools: (request, signal) => client.listProvidedTools(asked(request), { headers, signal }),
+      listTools: (request, signal) => client.getProvidedTools(asked(request), { headers, signal }),
       watchTools: (request, signal) => client.watchProvidedTools(asked(request), { headers, signal }),
       callTool: (request, signal) => client.executeTool(request, { headers, signal }),
     };

@@ -35,7 +35,7 @@ test("ORCH-13 a transport of a third party's module, named by the environment, r
   const module = fileURLToPath(new URL("lines.fixture.ts", import.meta.url));
   await using bridge = await openBridge(bus, { TOOLBUS_MCP_TRANSPORTS: module });
   const source = { name: "far", config: { url: server.url } };
-  const { sources, tools } = await bridge.provider.listProvidedTools({ scope, sources: [source] });
+  const { sources, tools } = await bridge.provider.getProvidedTools({ scope, sources: [source] });
   expect(sources).toMatchObject([{ source: "far", available: true }]);
   expect(tools.map(({ tool }) => tool?.name)).toContain("echo");
   expect((await call(bridge, source, "echo", { text: "by lines" })).output).toBe("by lines");

@@ -18,7 +18,7 @@ export function providerRoutes(options: FollowOptions): ServiceImpl<typeof ToolP
     reason: "agents are offered without a source",
   });
   return {
-    listProvidedTools: ({ scope, sources }, { signal }) =>
+    getProvidedTools: ({ scope, sources }, { signal }) =>
       sources.length > 0 ? { sources: sources.map(refused) } : offer(scope, signal),
     async *watchProvidedTools({ scope, sources }, context) {
       using ending = openEnding(context.signal, stopping);

@@ -8,8 +8,9 @@
 
 import type { Run } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ListRunsRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
+import { sizeOfPage } from "#runtime/rpc/page.ts";
+import { placeFromToken, tokenFromPlace } from "#runtime/rpc/page-token.ts";
 import { entriesBackward, type QueueEntry, type QueuePages, type SessionQueues } from "../session/queue.ts";
 import { type FoldedRun, foldLog } from "./fold.ts";
 import type { RunLog } from "./journal.ts";
@@ -21,7 +22,6 @@ export interface ListingOptions {
   readonly pages: QueuePages;
 }
 
-const defaultPageSize = 100;
 const mostLookedAt = 1_000;
 const atOnce = 16;
 
@@ -31,8 +31,10 @@ export async function listRuns(
   { sessionId, states: statuses, pageSize, pageToken }: ListRunsRequest,
   asker?: Asker,
 ): Promise<{ runs: Run[]; nextPageToken: string }> {
-  const limit = pageSize || defaultPageSize;
-  const before = positionFromToken(pageToken);
+  const limit = sizeOfPage(pageSize);
+  const list = ["runs", asker ?? "", sessionId, statuses.toSorted()];
+  const place = placeFromToken(list, pageToken);
+  const before = place === "" ? undefined : Number(place);
   const entries = sessionId === "" ? entriesOfAll(options.pages, before) : entriesOfSession(options, sessionId, before);
   const runs: Run[] = [];
   let lookedAt = 0;
@@ -43,18 +45,12 @@ export async function listRuns(
       if (state !== undefined && sessionId !== "") requireOwner(state.accepted, asker);
       const run = state && isOwner(state.accepted.principal, asker) ? rowFrom(state) : undefined;
       if (run && (statuses.length === 0 || statuses.includes(run.state))) runs.push(run);
-      if (runs.length === limit || lookedAt === mostLookedAt) return { runs, nextPageToken: String(entry.position) };
+      if (runs.length === limit || lookedAt === mostLookedAt) {
+        return { runs, nextPageToken: tokenFromPlace(list, String(entry.position)) };
+      }
     }
   }
   return { runs, nextPageToken: "" };
-}
-
-function positionFromToken(token: string): number | undefined {
-  if (token === "") return undefined;
-  if (/^\d{1,15}$/.test(token)) return Number(token);
-  return refuse("invalid_argument", `${JSON.stringify(token)} is no page token of a list of runs`, {
-    reason: "PAGE_TOKEN_INVALID",
-  });
 }
 
 async function* entriesOfSession({ queues, pages }: ListingOptions, sessionId: string, before: number | undefined) {

@@ -104,11 +104,11 @@ const childrenOf = async (parent: Run, callId = "call_1_1") =>
 describe("an agent that is offered to another", () => {
   test("LOOP-17 KIND-2 is a tool of the provider, only for the agent that may call it", async () => {
     const scope = { sessionId: "boss-1", agent: "boss" };
-    const { tools } = await provider.listProvidedTools({ scope });
+    const { tools } = await provider.getProvidedTools({ scope });
     expect(tools.map(({ tool }) => tool?.name)).toEqual(offered.map((name) => `agent_${name}`));
     expect(tools[0]?.tool).toMatchObject({ description: "Does helper.", effect: Effect.IDEMPOTENT });
-    expect((await provider.listProvidedTools({ scope: { agent: "" } })).tools).toEqual([]);
-    const { sources } = await provider.listProvidedTools({ scope, sources: [{ name: "x" }] });
+    expect((await provider.getProvidedTools({ scope: { agent: "" } })).tools).toEqual([]);
+    const { sources } = await provider.getProvidedTools({ scope, sources: [{ name: "x" }] });
     expect(sources).toMatchObject([{ source: "x", available: false }]);
   });
 

@@ -4,9 +4,10 @@ import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
-import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { type ListToolsResponse, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
+import { allPages } from "#runtime/rpc/all-pages.ts";
 import { SERVICE_HEADER, withPrincipal } from "#runtime/rpc/identity.ts";
 import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
 import { clientFor } from "../../clients.ts";
@@ -40,8 +41,9 @@ export function createRouterClients(bus: { connection: NatsConnection }, interce
     router: {
       listTools: (request, { signal, principal, agent = request.agent ?? "" }) =>
         lists.ask(`${agent} ${request.sessionId ? "in a session" : ""}`, (knownToolsRevision) => {
-          const list = () => tools.listTools({ ...request, knownToolsRevision }, { signal, timeoutMs: listTimeoutMs });
-          return asFailures(principal, list);
+          const page = (pageToken: string) =>
+            tools.listTools({ ...request, knownToolsRevision, pageToken }, { signal, timeoutMs: listTimeoutMs });
+          return asFailures(principal, () => wholeList(page));
         }),
       async agentOf(sessionId, { signal, principal }) {
         const look = () => sessions.getSession({ sessionId }, { signal, timeoutMs: lookTimeoutMs });
@@ -93,6 +95,15 @@ export function createRouterClients(bus: { connection: NatsConnection }, interce
       },
     },
   };
+}
+
+/** All tools of one list: it is read again when it changed between two of its pages. */
+async function wholeList(readPage: (pageToken: string) => Promise<ListToolsResponse>): Promise<ListToolsResponse> {
+  for (;;) {
+    const [first, ...others] = await allPages(readPage);
+    const isOne = others.every(({ toolsRevision }) => toolsRevision === first.toolsRevision);
+    if (isOne) return { ...first, tools: [first, ...others].flatMap(({ tools }) => tools), nextPageToken: "" };
+  }
 }
 
 async function asFailures<T>(principal: string, call: () => Promise<T>): Promise<T> {

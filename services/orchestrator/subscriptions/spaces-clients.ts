@@ -6,6 +6,7 @@ import { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_
 import { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { allPages } from "#runtime/rpc/all-pages.ts";
 import { withPrincipal } from "#runtime/rpc/identity.ts";
 import { clientFor } from "../../clients.ts";
 import type { Inbox } from "../inbox/inbox.ts";
@@ -22,7 +23,10 @@ export function createInboxClient(bus: { connection: NatsConnection }, intercept
     tell: ({ sessionId, agent, principal }, signal) =>
       ask(principal, () => contexts.getRunContext({ sessionId, agent }, { signal, timeoutMs })),
     list: ({ sessionId, agent, principal }, signal) =>
-      ask(principal, async () => (await inbox.listInbox({ sessionId, agent }, { signal, timeoutMs })).events),
+      ask(principal, async () => {
+        const page = (pageToken: string) => inbox.listInbox({ sessionId, agent, pageToken }, { signal, timeoutMs });
+        return (await allPages(page)).flatMap(({ events }) => events);
+      }),
     async acknowledge({ sessionId, agent, principal }, eventIds, signal) {
       const request = { sessionId, agent, eventIds: [...eventIds] };
       await ask(principal, () => delivery.acknowledgeInbox(request, { signal, timeoutMs }));

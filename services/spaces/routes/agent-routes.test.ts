@@ -60,7 +60,7 @@ describe("what belongs to an agent: inbox, memory, built-in tools", () => {
 
   test("KIND-2 the built-in tools are offered and called as those of any provider", async () => {
     await room.openSpace("tools", "reader");
-    const { tools } = await clients.provider.listProvidedTools({});
+    const { tools } = await clients.provider.getProvidedTools({});
     expect(tools.map(({ source, tool }) => [source, tool?.visible])).toEqual(tools.map(() => ["", false]));
     const call = async (tool: string, value: object) => {
       const request = {

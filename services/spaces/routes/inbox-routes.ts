@@ -1,8 +1,10 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
+import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import type { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
+import { pageOf, placeOfNumber } from "#runtime/rpc/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Inbox } from "../inbox.ts";
 import type { Sessions } from "../sessions.ts";
@@ -17,7 +19,13 @@ export interface InboxParts {
 export function inboxRoutes({ inbox, sessions, stopping }: InboxParts): ServiceImpl<typeof InboxService> {
   return {
     async listInbox(request, context) {
-      return { events: await inbox.list(await sessions.ownerFor(request, askerOf(context))) };
+      const owner = await sessions.ownerFor(request, askerOf(context));
+      const listed = {
+        elements: await inbox.list(owner),
+        placeOf: ({ sequence }: InboxEvent) => placeOfNumber(sequence),
+      };
+      const { items, nextPageToken } = pageOf(["inbox", owner.sessionId, owner.agent], listed, request);
+      return { events: items, nextPageToken };
     },
     async *watchInbox(request, context) {
       const owner = await sessions.ownerFor(request, askerOf(context));

@@ -2,7 +2,8 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
 import type { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
-import type { Memory } from "../memory.ts";
+import { pageOf } from "#runtime/rpc/page.ts";
+import { type Memory, nameOf } from "../memory.ts";
 import type { Owner } from "../owner.ts";
 import type { RunContext } from "../run-context.ts";
 import type { Sessions } from "../sessions.ts";
@@ -24,7 +25,10 @@ export function memoryRoutes({ memory, sessions }: MemoryParts): ServiceImpl<typ
     },
     async listEntries(request, context) {
       const owner = await sessions.ownerFor(request, askerOf(context));
-      return { entries: await memory.list(owner, request.kind) };
+      const listed = { elements: await memory.list(owner, request.kind), placeOf: nameOf };
+      const list = ["entries", owner.sessionId, owner.agent, request.kind];
+      const { items, nextPageToken } = pageOf(list, listed, request);
+      return { entries: items, nextPageToken };
     },
   };
 }

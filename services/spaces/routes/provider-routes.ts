@@ -11,7 +11,7 @@ import { builtInTools, callBuiltIn } from "../built-ins/built-ins.ts";
 /** The built-in tools as a provider like any other. They belong to no source and never change. */
 export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl<typeof ToolProviderService> {
   return {
-    listProvidedTools: (request) => offerFor(request.sources),
+    getProvidedTools: (request) => offerFor(request.sources),
     async *watchProvidedTools(request, context) {
       yield offerFor(request.sources);
       using ending = openEnding(context.signal, stopping);

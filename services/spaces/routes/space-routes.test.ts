@@ -15,9 +15,9 @@ describe("spaces", () => {
   afterAll(() => stack.disposeAsync());
 
   const said = async (spaceId: string) =>
-    (await clients.spaces.listMessages({ spaceId })).messages.map(
-      ({ content }) => content.case === "text" && content.value.text,
-    );
+    (await clients.spaces.listMessages({ spaceId })).messages
+      .map(({ content }) => content.case === "text" && content.value.text)
+      .reverse();
 
   test("TOOL-13 creating a space again gives it as it is", async () => {
     await clients.spaces.createSpace({ spaceId: "again", title: "First" });
@@ -60,11 +60,11 @@ describe("spaces", () => {
     const texts = Array.from({ length: 20 }, (_, index) => `message ${index}`);
     await Promise.all(texts.map((text) => clients.spaces.sendMessage({ spaceId, text })));
     const all = await clients.spaces.listMessages({ spaceId });
-    expect(all.total).toBe(20);
+    expect(all.totalSize).toBe(20);
     const positions = all.messages.map(({ sequence }) => Number(sequence));
-    expect(positions).toEqual(positions.toSorted((a, b) => a - b));
-    const page = await clients.spaces.listMessages({ spaceId, offset: 5, limit: 3 });
-    expect(page.messages.map(({ id }) => id)).toEqual(all.messages.slice(12, 15).map(({ id }) => id));
+    expect(positions).toEqual(positions.toSorted((a, b) => b - a));
+    const page = await clients.spaces.listMessages({ spaceId, skip: 5, pageSize: 3 });
+    expect(page.messages.map(({ id }) => id)).toEqual(all.messages.slice(5, 8).map(({ id }) => id));
     expect((await said(spaceId)).toSorted()).toEqual(texts.toSorted());
   });
 
@@ -127,7 +127,7 @@ describe("spaces", () => {
     expect([done?.id, done?.sequence]).toEqual([started?.id, started?.sequence]);
     expect(done?.content.value).toMatchObject({ tool: "ask", argumentsJson: "{}", result: { outputJson: "1" } });
     const { messages } = await clients.spaces.listMessages({ spaceId });
-    expect(messages.map(({ content }) => content.case)).toEqual(["tool", "text"]);
+    expect(messages.map(({ content }) => content.case)).toEqual(["text", "tool"]);
     const { message: late } = await record(ToolMessageState.RUNNING, { argumentsJson: "{" });
     expect(late?.content.value).toMatchObject({ state: ToolMessageState.COMPLETE, argumentsJson: "{}" });
     const events = await collect(clients.spaces.watchSpace({ spaceId, fromSequence: 1n }), 7);
@@ -173,12 +173,12 @@ describe("spaces", () => {
     for (const text of texts) await clients.spaces.sendMessage({ spaceId, text });
     const read: unknown[] = [];
     for (let pageToken = "", pages = 0; pages === 0 || pageToken !== ""; pages++) {
-      const page = await clients.spaces.listMessages({ spaceId, limit: 4, pageToken });
-      read.unshift(...page.messages.map(({ content }) => content.case === "text" && content.value.text));
+      const page = await clients.spaces.listMessages({ spaceId, pageSize: 4, pageToken });
+      read.push(...page.messages.map(({ content }) => content.case === "text" && content.value.text));
       await clients.spaces.sendMessage({ spaceId, text: `in between ${pages}` });
       pageToken = page.nextPageToken;
     }
-    expect(read).toEqual(texts);
+    expect(read).toEqual(texts.toReversed());
     await expect(clients.spaces.listMessages({ spaceId, pageToken: "x" })).rejects.toThrow(/invalid_argument/);
   });
 

@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
-import type { Member } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { Member, Space } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { SendMessageRequest, SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { Asker } from "#runtime/failure/session-owner.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
+import { pageOf } from "#runtime/rpc/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Answers } from "../answers.ts";
 import { agentMember, personMember } from "../member.ts";
@@ -13,7 +14,7 @@ import type { Membership } from "../membership.ts";
 import type { Messages } from "../messages.ts";
 import type { Sessions } from "../sessions.ts";
 import type { SpaceLog } from "../space-log.ts";
-import { beforeFromToken, pageOfSpaces, tokenFromBefore } from "./pages.ts";
+import { pageOfMessages } from "./pages.ts";
 
 export interface SpaceParts {
   membership: Membership;
@@ -25,7 +26,8 @@ export interface SpaceParts {
   stopping: AbortSignal;
 }
 
-const pageSize = 50;
+/** How many messages who enters a space is told. */
+const LATEST = 50;
 
 export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService> {
   const { membership, messages, answers, sessions, log, stopping } = parts;
@@ -37,7 +39,9 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
       return { space: await membership.space(request.spaceId) };
     },
     async listSpaces(request) {
-      return pageOfSpaces(await membership.spaces(), request);
+      const listed = { elements: await membership.spaces(), placeOf: ({ id }: Space) => id };
+      const { items, nextPageToken } = pageOf(["spaces"], listed, request);
+      return { spaces: items, nextPageToken };
     },
     async enterSpace(request, context) {
       const { spaceId, sessionId, authorName } = request;
@@ -45,7 +49,7 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
         sessionId === ""
           ? await membership.join(spaceId, personMember(principalOf(context.requestHeader), authorName))
           : await membership.enter(spaceId, await sessions.ownerFor(request, askerOf(context)));
-      const page = await messages.list(space.id, { offset: 0, limit: pageSize, before: 0n });
+      const page = await messages.list(space.id, { offset: 0, limit: LATEST, before: 0n });
       return { space, messages: page.messages };
     },
     async leaveSpace(request, context) {
@@ -65,11 +69,9 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
       const { spaceId, text } = request;
       return { message: await messages.send({ spaceId, author, text, messageId: request.messageId || randomUUID() }) };
     },
-    async listMessages({ spaceId, offset, limit, pageToken }) {
-      await membership.space(spaceId);
-      const page = { offset, limit: limit || pageSize, before: beforeFromToken(pageToken) };
-      const { before, ...listed } = await messages.list(spaceId, page);
-      return { ...listed, nextPageToken: tokenFromBefore(before) };
+    async listMessages(request) {
+      await membership.space(request.spaceId);
+      return pageOfMessages(messages, request);
     },
     async *watchSpace({ spaceId, fromSequence }, context) {
       await membership.space(spaceId);

@@ -1,5 +1,5 @@
 import type {
-  ListProvidedToolsResponse,
+  GetProvidedToolsResponse,
   Scope,
   WatchProvidedToolsResponse,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
@@ -130,7 +130,7 @@ export class OfferWatch {
     );
   }
 
-  #take(told: ListProvidedToolsResponse | WatchProvidedToolsResponse): void {
+  #take(told: GetProvidedToolsResponse | WatchProvidedToolsResponse): void {
     const { tools, faults, told: unfit } = this.#options.judge(told.tools);
     const isAlike = told.alikeInAllScopes && this.ask.sources.length === 0;
     this.#settle({ ...this.#offer, tools, faults, unfit, sources: told.sources, failure: "", isAlike });

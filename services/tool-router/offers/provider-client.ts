@@ -1,7 +1,7 @@
 import type {
   ExecuteToolRequest,
   ExecuteToolResponse,
-  ListProvidedToolsResponse,
+  GetProvidedToolsResponse,
   Scope,
   WatchProvidedToolsResponse,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
@@ -23,7 +23,7 @@ export interface CallOptions {
 export interface ProviderClient {
   /** Where it is: changes when the provider's entry in the catalogue does. */
   readonly address: string;
-  listTools(request: ListRequest, options: CallOptions): Promise<ListProvidedToolsResponse>;
+  listTools(request: ListRequest, options: CallOptions): Promise<GetProvidedToolsResponse>;
   watchTools(request: ListRequest, options: CallOptions): AsyncIterable<WatchProvidedToolsResponse>;
   callTool(request: ExecuteToolRequest, options: CallOptions): AsyncIterable<ExecuteToolResponse>;
   /** The scope is over; gives how much was closed. */

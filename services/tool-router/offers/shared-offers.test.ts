@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import {
-  ListProvidedToolsResponseSchema,
+  GetProvidedToolsResponseSchema,
   ScopeSchema,
   type WatchProvidedToolsResponse,
   WatchProvidedToolsResponseSchema,
@@ -43,7 +43,7 @@ function createProvider(address: string, alikeInAllScopes: boolean) {
     watchTools,
     async listTools() {
       counts.listed += 1;
-      return create(ListProvidedToolsResponseSchema, offer());
+      return create(GetProvidedToolsResponseSchema, offer());
     },
     callTool: () => {
       throw new Error("not asked for");

@@ -1,7 +1,9 @@
+import { toJsonString } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import { type AuditFilter, AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
+import { sizeOfPage } from "#runtime/rpc/page.ts";
+import { placeFromToken, tokenFromPlace } from "#runtime/rpc/page-token.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { type AuditReader, type MayRead, readPage, watchFrom } from "../audit-pages.ts";
 import type { Ownership } from "../ownership.ts";
@@ -32,16 +34,12 @@ export function routeAudit(router: ConnectRouter, { audit, ownership, operators,
       for await (const event of watched) yield { event };
     },
     async listAuditEvents({ filter, pageSize, pageToken }, context) {
-      const beforeSequence = sequenceFromToken(pageToken);
+      const list = ["audit events", askerOf(context) ?? "", filter ? toJsonString(AuditFilterSchema, filter) : ""];
+      const beforeSequence = Number(placeFromToken(list, pageToken) || 0);
       const mayRead = await rightOf(context, filter);
-      return readPage(audit, { filter, pageSize: pageSize || 100, beforeSequence, mayRead }, context.signal);
+      const request = { filter, pageSize: sizeOfPage(pageSize), beforeSequence, mayRead };
+      const { events, nextBefore } = await readPage(audit, request, context.signal);
+      return { events, nextPageToken: tokenFromPlace(list, nextBefore === 0 ? "" : String(nextBefore)) };
     },
-  });
-}
-
-function sequenceFromToken(token: string): number {
-  if (/^\d{0,15}$/.test(token)) return Number(token);
-  return refuse("invalid_argument", "page_token is none of those that were given out", {
-    reason: "PAGE_TOKEN_INVALID",
   });
 }

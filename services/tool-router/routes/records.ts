@@ -5,14 +5,14 @@ import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallService, type WatchNotice } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
-import { placeFromToken, tokenFromPlace } from "#runtime/rpc/page-token.ts";
+import { pageOf } from "#runtime/rpc/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Cancellation } from "../cancellation.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Stored } from "../documents.ts";
 import { isShownTo, type Ownership, requireShown } from "../ownership.ts";
 import type { CallStore } from "../record.ts";
-import { pageOf, type Sessions } from "../sessions.ts";
+import type { Sessions } from "../sessions.ts";
 import type { Submissions } from "../submissions.ts";
 import { tokenFrom } from "../subscriptions/subject-token.ts";
 import type { Acknowledgements } from "../watch/acknowledgements.ts";
@@ -72,7 +72,8 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
       requireShown(call, askerOf(context));
       return { call };
     },
-    async listToolCalls({ sessionId, states, pageSize, pageToken }, context) {
+    async listToolCalls(request, context) {
+      const { sessionId, states } = request;
       const asker = askerOf(context);
       await ownership.requireSession(sessionId, asker);
       const isShown = ({ value }: Stored<ToolCall>) =>
@@ -81,9 +82,12 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
         (sessionId === "" || value.sessionId === sessionId) &&
         (states.length === 0 || states.includes(value.state));
       const list = ["calls", asker ?? "", sessionId, states.toSorted()];
-      const page = { size: pageSize || 100, after: placeFromToken(list, pageToken), isShown };
-      const { items, last } = await pageOf(store.list(context.signal, await createdAt(sessionId)), page);
-      return { calls: items, nextPageToken: tokenFromPlace(list, last) };
+      const elements: Stored<ToolCall>[] = [];
+      for await (const entry of store.list(context.signal, await createdAt(sessionId))) {
+        if (isShown(entry)) elements.push(entry);
+      }
+      const { items, nextPageToken } = pageOf(list, { elements, placeOf: ({ key }) => key }, request);
+      return { calls: items.map(({ value }) => value), nextPageToken };
     },
     async cancelToolCall(request, context) {
       return { started: await cancellation.cancel(request, askerOf(context)) };

@@ -1,7 +1,6 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
-import { placeFromToken, tokenFromPlace } from "#runtime/rpc/page-token.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Ownership } from "../ownership.ts";
 import type { Switching } from "../switching/switching.ts";
@@ -24,12 +23,8 @@ export function routeSessions(router: ConnectRouter, routes: SessionRoutes): voi
       await ownership.requireSession(sessionId, askerOf(context));
       return { session: await sessions.get(sessionId) };
     },
-    async listSessions({ pageSize, pageToken }, context) {
-      const asker = askerOf(context);
-      const list = ["sessions", asker ?? ""];
-      const after = placeFromToken(list, pageToken);
-      const { sessions: listed, last } = await sessions.list({ pageSize, after, asker }, context.signal);
-      return { sessions: listed, nextPageToken: tokenFromPlace(list, last) };
+    async listSessions(request, context) {
+      return sessions.list({ ...request, asker: askerOf(context) }, context.signal);
     },
     async closeSession(request, context) {
       await ownership.requireSession(request.sessionId, askerOf(context));

@@ -71,7 +71,7 @@ function providerClient(
     address,
     async listTools(request, { signal }) {
       try {
-        return await client.listProvidedTools(request, { signal });
+        return await client.getProvidedTools(request, { signal });
       } catch (error) {
         throw failureFrom(error);
       }

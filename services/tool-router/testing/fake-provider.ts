@@ -37,7 +37,7 @@ export class FakeProvider {
 
   readonly routes = (router: ConnectRouter): void => {
     router.service(ToolProviderService, {
-      listProvidedTools: async (request, { signal }) => {
+      getProvidedTools: async (request, { signal }) => {
         if (this.isHanging) await ended(signal);
         return this.#offerFor(request.sources.map(({ name }) => name));
       },

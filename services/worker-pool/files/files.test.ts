@@ -22,7 +22,7 @@ describe("files", () => {
       "plain.py": FUNCTION,
       "_private.py": FUNCTION,
     });
-    const { tools, sources } = await workers.provider.listProvidedTools({});
+    const { tools, sources } = await workers.provider.getProvidedTools({});
     expect(ofFiles(tools).map(({ source, tool }) => `${source}/${tool?.name}`)).toEqual(["good/f", "windows/f"]);
     const reasons = new Map(sources.map(({ source, available, reason }) => [source, available ? "" : reason]));
     expect([...reasons.keys()]).toEqual(["good", "malformed", "plain", "windows"]);
@@ -63,7 +63,7 @@ def f(a: int, b: str = "x"):
     """
 `,
     });
-    const { tools } = await workers.provider.listProvidedTools({});
+    const { tools } = await workers.provider.getProvidedTools({});
     expect(tools[0]?.tool?.description).toBe("Does it.");
     expect(JSON.parse(tools[0]?.tool?.inputSchemaJson ?? "")).toEqual({
       type: "object",
@@ -104,7 +104,7 @@ def f(seconds: float):
   test("a source names a file of the directory, and nothing outside of it", async () => {
     await using workers = await openTestWorkers({ "tool.py": HEAD + FUNCTION });
     await symlink("/etc/hostname", join(workers.directory, "outside.py"));
-    await eventually(async () => (await workers.provider.listProvidedTools({})).sources.length === 2);
+    await eventually(async () => (await workers.provider.getProvidedTools({})).sources.length === 2);
     const sources = [
       { name: "mine", config: { file: "tool.py" } },
       { name: "tool" },
@@ -114,7 +114,7 @@ def f(seconds: float):
       { name: "odd", config: { fil: "tool.py" } },
       { name: "poor", config: { file: "tool.py", secrets: ["KEY"] } },
     ];
-    const offered = await workers.provider.listProvidedTools({ sources });
+    const offered = await workers.provider.getProvidedTools({ sources });
     expect(offered.tools.map(({ source }) => source)).toEqual(["mine", "tool"]);
     expect(offered.sources.map(({ reason }) => reason)).toEqual([
       "",

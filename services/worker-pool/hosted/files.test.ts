@@ -24,15 +24,13 @@ afterAll(() => pool[Symbol.asyncDispose]());
 const write = (name: string, text: string) => writeFile(join(hosted, name), text);
 
 const status = async (source: string) =>
-  (await pool.provider.listProvidedTools({})).sources.find((one) => one.source === source);
+  (await pool.provider.getProvidedTools({})).sources.find((one) => one.source === source);
 
 const offered = (source: string) =>
   until(async () => (await status(source))?.available, { timeoutMs: 30_000, what: `${source} to be offered` });
 
 const toolsOf = async (source: string) =>
-  (await pool.provider.listProvidedTools({})).tools
-    .filter((one) => one.source === source)
-    .map(({ tool }) => tool?.name);
+  (await pool.provider.getProvidedTools({})).tools.filter((one) => one.source === source).map(({ tool }) => tool?.name);
 
 const call = (tool: string, args: object = {}) => pool.call({ source: { name: "good" }, tool, args });
 

@@ -72,7 +72,7 @@ afterAll(() => pool[Symbol.asyncDispose]());
 const write = (name: string, text: string) => writeFile(join(hosted, name), text);
 
 const status = async (source: string) =>
-  (await pool.provider.listProvidedTools({})).sources.find((one) => one.source === source);
+  (await pool.provider.getProvidedTools({})).sources.find((one) => one.source === source);
 
 const offered = (source: string, isAvailable: boolean) =>
   until(async () => (await status(source))?.available === isAvailable, {
@@ -91,7 +91,7 @@ const failureOf = (called: Promise<unknown>) =>
 
 describe("a hosted module", () => {
   test("WORK-12 its tools are offered as they describe themselves, and called like any other", async () => {
-    const { tools } = await pool.provider.listProvidedTools({});
+    const { tools } = await pool.provider.getProvidedTools({});
     const add = tools.find(({ source, tool }) => source === "good" && tool?.name === "add")?.tool;
     expect(add).toMatchObject({
       description: "Adds",
@@ -158,7 +158,7 @@ describe("a hosted module", () => {
     expect(JSON.stringify((await call("environment")).value)).not.toMatch(/hush-hush|other!|TOOLBUS|NATS/);
     const missing = { name: "mine", config: { file: "good.ts", secrets: ["ABSENT"] } };
     expect((await failureOf(call("given", {}, { source: missing }))).rawMessage).toContain("TOOLBUS_SECRET_ABSENT");
-    const listed = await pool.provider.listProvidedTools({ sources: [source, missing, { name: "nowhere" }] });
+    const listed = await pool.provider.getProvidedTools({ sources: [source, missing, { name: "nowhere" }] });
     expect(listed.sources.map(({ available }) => available)).toEqual([true, false, false]);
   });
 

@@ -73,7 +73,7 @@ beforeAll(async () => {
     },
   });
   const offered = async () =>
-    (await pool.provider.listProvidedTools({})).sources.some((one) => one.source === "share" && one.available);
+    (await pool.provider.getProvidedTools({})).sources.some((one) => one.source === "share" && one.available);
   await until(offered, { timeoutMs: 20_000, what: "the module to be offered" });
 });
 afterAll(() => pool[Symbol.asyncDispose]());

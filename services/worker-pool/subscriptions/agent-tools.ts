@@ -3,6 +3,7 @@ import type { Client } from "@connectrpc/connect";
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { allPages } from "#runtime/rpc/all-pages.ts";
 import type { AskingCall } from "../hosted/host.ts";
 import type { Ask } from "../hosted/messages.ts";
 import { addUsage, shareOfCall } from "../hosted/run-share.ts";
@@ -17,7 +18,8 @@ export class AgentTools {
   }
 
   async list({ sessionId }: Scope, signal: AbortSignal): Promise<Answer> {
-    const { tools } = await this.#router.listTools({ sessionId }, { signal });
+    const pages = await allPages((pageToken) => this.#router.listTools({ sessionId, pageToken }, { signal }));
+    const tools = pages.flatMap((page) => page.tools);
     const told = tools.map(({ modelName, reference, tool, callable }) => ({
       name: modelName,
       reference,

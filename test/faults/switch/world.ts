@@ -114,7 +114,7 @@ function serveWhose(bus: Parameters<typeof serveOnNats>[0]): Promise<AsyncDispos
     interceptors: serverInterceptors({ logger }),
     routes: (connect) =>
       connect.service(ToolProviderService, {
-        listProvidedTools: ({ sources }) => offer(sources),
+        getProvidedTools: ({ sources }) => offer(sources),
         async *watchProvidedTools({ sources }, { signal }) {
           yield offer(sources);
           await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));

@@ -211,7 +211,7 @@ export const AuditService: GenService<{
     output: typeof WatchAuditResponseSchema;
   },
   /**
-   * Lists past events.
+   * Lists past events, latest first.
    *
    * @generated from rpc toolbus.audit.v1.AuditService.ListAuditEvents
    */

@@ -19,7 +19,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/provider/v1/tool_provider_service.proto.
  */
 export const file_toolbus_provider_v1_tool_provider_service: GenFile = /*@__PURE__*/
-  fileDesc("Ci90b29sYnVzL3Byb3ZpZGVyL3YxL3Rvb2xfcHJvdmlkZXJfc2VydmljZS5wcm90bxITdG9vbGJ1cy5wcm92aWRlci52MSK0AQoFU2NvcGUSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIWCgVhZ2VudBgCIAEoCUIHukgEcgIYQBIWCg5hZ2VudF9yZXZpc2lvbhgDIAEoDRIsCgZydW5faWQYBCABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSGwoJcHJpbmNpcGFsGAUgASgJQgi6SAVyAxiAAiJCCgtPZmZlcmVkVG9vbBIOCgZzb3VyY2UYASABKAkSIwoEdG9vbBgCIAEoCzIVLnRvb2xidXMudG9vbC52MS5Ub29sIm8KGExpc3RQcm92aWRlZFRvb2xzUmVxdWVzdBIpCgVzY29wZRgBIAEoCzIaLnRvb2xidXMucHJvdmlkZXIudjEuU2NvcGUSKAoHc291cmNlcxgCIAMoCzIXLnRvb2xidXMudG9vbC52MS5Tb3VyY2UimQEKGUxpc3RQcm92aWRlZFRvb2xzUmVzcG9uc2USLwoFdG9vbHMYASADKAsyIC50b29sYnVzLnByb3ZpZGVyLnYxLk9mZmVyZWRUb29sEi4KB3NvdXJjZXMYAiADKAsyHS50b29sYnVzLnRvb2wudjEuU291cmNlU3RhdHVzEhsKE2FsaWtlX2luX2FsbF9zY29wZXMYAyABKAgicAoZV2F0Y2hQcm92aWRlZFRvb2xzUmVxdWVzdBIpCgVzY29wZRgBIAEoCzIaLnRvb2xidXMucHJvdmlkZXIudjEuU2NvcGUSKAoHc291cmNlcxgCIAMoCzIXLnRvb2xidXMudG9vbC52MS5Tb3VyY2UimgEKGldhdGNoUHJvdmlkZWRUb29sc1Jlc3BvbnNlEi8KBXRvb2xzGAEgAygLMiAudG9vbGJ1cy5wcm92aWRlci52MS5PZmZlcmVkVG9vbBIuCgdzb3VyY2VzGAIgAygLMh0udG9vbGJ1cy50b29sLnYxLlNvdXJjZVN0YXR1cxIbChNhbGlrZV9pbl9hbGxfc2NvcGVzGAMgASgIIu4CChJFeGVjdXRlVG9vbFJlcXVlc3QSLgoHY2FsbF9pZBgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSKQoFc2NvcGUYAiABKAsyGi50b29sYnVzLnByb3ZpZGVyLnYxLlNjb3BlEicKBnNvdXJjZRgDIAEoCzIXLnRvb2xidXMudG9vbC52MS5Tb3VyY2USGAoEdG9vbBgEIAEoCUIKukgHcgUQARiAAhIWCg5hcmd1bWVudHNfanNvbhgFIAEoCRIsCghkZWFkbGluZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGY29uZmlnGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI2Cg5idWlsdGluX3BvbGljeRgIIAEoCzIeLnRvb2xidXMudG9vbC52MS5CdWlsdGluUG9saWN5EhMKC3J1bl9jb250ZXh0GAkgASgMIqkBChNFeGVjdXRlVG9vbFJlc3BvbnNlEjEKCHByb2dyZXNzGAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlRvb2xQcm9ncmVzc0gAEicKA2xvZxgCIAEoCzIYLnRvb2xidXMudG9vbC52MS5Ub29sTG9nSAASLQoGcmVzdWx0GAMgASgLMhsudG9vbGJ1cy50b29sLnYxLlRvb2xSZXN1bHRIAEIHCgVldmVudCJAChNSZWxlYXNlU2NvcGVSZXF1ZXN0EikKBXNjb3BlGAEgASgLMhoudG9vbGJ1cy5wcm92aWRlci52MS5TY29wZSImChRSZWxlYXNlU2NvcGVSZXNwb25zZRIOCgZjbG9zZWQYASABKA0yywMKE1Rvb2xQcm92aWRlclNlcnZpY2UScgoRTGlzdFByb3ZpZGVkVG9vbHMSLS50b29sYnVzLnByb3ZpZGVyLnYxLkxpc3RQcm92aWRlZFRvb2xzUmVxdWVzdBouLnRvb2xidXMucHJvdmlkZXIudjEuTGlzdFByb3ZpZGVkVG9vbHNSZXNwb25zZRJ3ChJXYXRjaFByb3ZpZGVkVG9vbHMSLi50b29sYnVzLnByb3ZpZGVyLnYxLldhdGNoUHJvdmlkZWRUb29sc1JlcXVlc3QaLy50b29sYnVzLnByb3ZpZGVyLnYxLldhdGNoUHJvdmlkZWRUb29sc1Jlc3BvbnNlMAESYgoLRXhlY3V0ZVRvb2wSJy50b29sYnVzLnByb3ZpZGVyLnYxLkV4ZWN1dGVUb29sUmVxdWVzdBooLnRvb2xidXMucHJvdmlkZXIudjEuRXhlY3V0ZVRvb2xSZXNwb25zZTABEmMKDFJlbGVhc2VTY29wZRIoLnRvb2xidXMucHJvdmlkZXIudjEuUmVsZWFzZVNjb3BlUmVxdWVzdBopLnRvb2xidXMucHJvdmlkZXIudjEuUmVsZWFzZVNjb3BlUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool]);
+  fileDesc("Ci90b29sYnVzL3Byb3ZpZGVyL3YxL3Rvb2xfcHJvdmlkZXJfc2VydmljZS5wcm90bxITdG9vbGJ1cy5wcm92aWRlci52MSK0AQoFU2NvcGUSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIWCgVhZ2VudBgCIAEoCUIHukgEcgIYQBIWCg5hZ2VudF9yZXZpc2lvbhgDIAEoDRIsCgZydW5faWQYBCABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSGwoJcHJpbmNpcGFsGAUgASgJQgi6SAVyAxiAAiJCCgtPZmZlcmVkVG9vbBIOCgZzb3VyY2UYASABKAkSIwoEdG9vbBgCIAEoCzIVLnRvb2xidXMudG9vbC52MS5Ub29sIm4KF0dldFByb3ZpZGVkVG9vbHNSZXF1ZXN0EikKBXNjb3BlGAEgASgLMhoudG9vbGJ1cy5wcm92aWRlci52MS5TY29wZRIoCgdzb3VyY2VzGAIgAygLMhcudG9vbGJ1cy50b29sLnYxLlNvdXJjZSKYAQoYR2V0UHJvdmlkZWRUb29sc1Jlc3BvbnNlEi8KBXRvb2xzGAEgAygLMiAudG9vbGJ1cy5wcm92aWRlci52MS5PZmZlcmVkVG9vbBIuCgdzb3VyY2VzGAIgAygLMh0udG9vbGJ1cy50b29sLnYxLlNvdXJjZVN0YXR1cxIbChNhbGlrZV9pbl9hbGxfc2NvcGVzGAMgASgIInAKGVdhdGNoUHJvdmlkZWRUb29sc1JlcXVlc3QSKQoFc2NvcGUYASABKAsyGi50b29sYnVzLnByb3ZpZGVyLnYxLlNjb3BlEigKB3NvdXJjZXMYAiADKAsyFy50b29sYnVzLnRvb2wudjEuU291cmNlIpoBChpXYXRjaFByb3ZpZGVkVG9vbHNSZXNwb25zZRIvCgV0b29scxgBIAMoCzIgLnRvb2xidXMucHJvdmlkZXIudjEuT2ZmZXJlZFRvb2wSLgoHc291cmNlcxgCIAMoCzIdLnRvb2xidXMudG9vbC52MS5Tb3VyY2VTdGF0dXMSGwoTYWxpa2VfaW5fYWxsX3Njb3BlcxgDIAEoCCLuAgoSRXhlY3V0ZVRvb2xSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEikKBXNjb3BlGAIgASgLMhoudG9vbGJ1cy5wcm92aWRlci52MS5TY29wZRInCgZzb3VyY2UYAyABKAsyFy50b29sYnVzLnRvb2wudjEuU291cmNlEhgKBHRvb2wYBCABKAlCCrpIB3IFEAEYgAISFgoOYXJndW1lbnRzX2pzb24YBSABKAkSLAoIZGVhZGxpbmUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKBmNvbmZpZxgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSNgoOYnVpbHRpbl9wb2xpY3kYCCABKAsyHi50b29sYnVzLnRvb2wudjEuQnVpbHRpblBvbGljeRITCgtydW5fY29udGV4dBgJIAEoDCKpAQoTRXhlY3V0ZVRvb2xSZXNwb25zZRIxCghwcm9ncmVzcxgBIAEoCzIdLnRvb2xidXMudG9vbC52MS5Ub29sUHJvZ3Jlc3NIABInCgNsb2cYAiABKAsyGC50b29sYnVzLnRvb2wudjEuVG9vbExvZ0gAEi0KBnJlc3VsdBgDIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0SABCBwoFZXZlbnQiQAoTUmVsZWFzZVNjb3BlUmVxdWVzdBIpCgVzY29wZRgBIAEoCzIaLnRvb2xidXMucHJvdmlkZXIudjEuU2NvcGUiJgoUUmVsZWFzZVNjb3BlUmVzcG9uc2USDgoGY2xvc2VkGAEgASgNMsgDChNUb29sUHJvdmlkZXJTZXJ2aWNlEm8KEEdldFByb3ZpZGVkVG9vbHMSLC50b29sYnVzLnByb3ZpZGVyLnYxLkdldFByb3ZpZGVkVG9vbHNSZXF1ZXN0Gi0udG9vbGJ1cy5wcm92aWRlci52MS5HZXRQcm92aWRlZFRvb2xzUmVzcG9uc2USdwoSV2F0Y2hQcm92aWRlZFRvb2xzEi4udG9vbGJ1cy5wcm92aWRlci52MS5XYXRjaFByb3ZpZGVkVG9vbHNSZXF1ZXN0Gi8udG9vbGJ1cy5wcm92aWRlci52MS5XYXRjaFByb3ZpZGVkVG9vbHNSZXNwb25zZTABEmIKC0V4ZWN1dGVUb29sEicudG9vbGJ1cy5wcm92aWRlci52MS5FeGVjdXRlVG9vbFJlcXVlc3QaKC50b29sYnVzLnByb3ZpZGVyLnYxLkV4ZWN1dGVUb29sUmVzcG9uc2UwARJjCgxSZWxlYXNlU2NvcGUSKC50b29sYnVzLnByb3ZpZGVyLnYxLlJlbGVhc2VTY29wZVJlcXVlc3QaKS50b29sYnVzLnByb3ZpZGVyLnYxLlJlbGVhc2VTY29wZVJlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool]);
 
 /**
  * On whose behalf tools are listed and called. A provider keeps state of different scopes apart.
@@ -101,9 +101,9 @@ export const OfferedToolSchema: GenMessage<OfferedTool> = /*@__PURE__*/
 /**
  * Asks for the tools of a scope.
  *
- * @generated from message toolbus.provider.v1.ListProvidedToolsRequest
+ * @generated from message toolbus.provider.v1.GetProvidedToolsRequest
  */
-export type ListProvidedToolsRequest = Message<"toolbus.provider.v1.ListProvidedToolsRequest"> & {
+export type GetProvidedToolsRequest = Message<"toolbus.provider.v1.GetProvidedToolsRequest"> & {
   /**
    * On whose behalf.
    *
@@ -120,18 +120,18 @@ export type ListProvidedToolsRequest = Message<"toolbus.provider.v1.ListProvided
 };
 
 /**
- * Describes the message toolbus.provider.v1.ListProvidedToolsRequest.
- * Use `create(ListProvidedToolsRequestSchema)` to create a new message.
+ * Describes the message toolbus.provider.v1.GetProvidedToolsRequest.
+ * Use `create(GetProvidedToolsRequestSchema)` to create a new message.
  */
-export const ListProvidedToolsRequestSchema: GenMessage<ListProvidedToolsRequest> = /*@__PURE__*/
+export const GetProvidedToolsRequestSchema: GenMessage<GetProvidedToolsRequest> = /*@__PURE__*/
   messageDesc(file_toolbus_provider_v1_tool_provider_service, 2);
 
 /**
  * The tools of a scope.
  *
- * @generated from message toolbus.provider.v1.ListProvidedToolsResponse
+ * @generated from message toolbus.provider.v1.GetProvidedToolsResponse
  */
-export type ListProvidedToolsResponse = Message<"toolbus.provider.v1.ListProvidedToolsResponse"> & {
+export type GetProvidedToolsResponse = Message<"toolbus.provider.v1.GetProvidedToolsResponse"> & {
   /**
    * All tools of all available sources.
    *
@@ -155,10 +155,10 @@ export type ListProvidedToolsResponse = Message<"toolbus.provider.v1.ListProvide
 };
 
 /**
- * Describes the message toolbus.provider.v1.ListProvidedToolsResponse.
- * Use `create(ListProvidedToolsResponseSchema)` to create a new message.
+ * Describes the message toolbus.provider.v1.GetProvidedToolsResponse.
+ * Use `create(GetProvidedToolsResponseSchema)` to create a new message.
  */
-export const ListProvidedToolsResponseSchema: GenMessage<ListProvidedToolsResponse> = /*@__PURE__*/
+export const GetProvidedToolsResponseSchema: GenMessage<GetProvidedToolsResponse> = /*@__PURE__*/
   messageDesc(file_toolbus_provider_v1_tool_provider_service, 3);
 
 /**
@@ -175,7 +175,7 @@ export type WatchProvidedToolsRequest = Message<"toolbus.provider.v1.WatchProvid
   scope?: Scope | undefined;
 
   /**
-   * The sources as in ListToolsRequest.
+   * The sources as in GetProvidedToolsRequest.
    *
    * @generated from field: repeated toolbus.tool.v1.Source sources = 2;
    */
@@ -396,14 +396,15 @@ export const ReleaseScopeResponseSchema: GenMessage<ReleaseScopeResponse> = /*@_
  */
 export const ToolProviderService: GenService<{
   /**
-   * Lists the tools of a scope. A source that fails is told in `sources` and hides no other.
+   * Tells the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is told in
+   * `sources` and hides no other.
    *
-   * @generated from rpc toolbus.provider.v1.ToolProviderService.ListProvidedTools
+   * @generated from rpc toolbus.provider.v1.ToolProviderService.GetProvidedTools
    */
-  listProvidedTools: {
+  getProvidedTools: {
     methodKind: "unary";
-    input: typeof ListProvidedToolsRequestSchema;
-    output: typeof ListProvidedToolsResponseSchema;
+    input: typeof GetProvidedToolsRequestSchema;
+    output: typeof GetProvidedToolsResponseSchema;
   },
   /**
    * Tells the tools of a scope now and after each change.

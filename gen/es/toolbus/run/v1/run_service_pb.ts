@@ -526,7 +526,7 @@ export const RunService: GenService<{
     output: typeof GetRunResponseSchema;
   },
   /**
-   * Lists runs.
+   * Lists runs, latest first.
    *
    * @generated from rpc toolbus.run.v1.RunService.ListRuns
    */

@@ -143,7 +143,7 @@ export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__P
  */
 export type ListSessionsResponse = Message<"toolbus.session.v1.ListSessionsResponse"> & {
   /**
-   * The sessions.
+   * The sessions, by id.
    *
    * @generated from field: repeated toolbus.session.v1.Session sessions = 1;
    */
@@ -346,7 +346,7 @@ export const SessionService: GenService<{
     output: typeof GetSessionResponseSchema;
   },
   /**
-   * Lists sessions.
+   * Lists sessions, by id.
    *
    * @generated from rpc toolbus.session.v1.SessionService.ListSessions
    */

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/space/v1/inbox_service.proto.
  */
 export const file_toolbus_space_v1_inbox_service: GenFile = /*@__PURE__*/
-  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL2luYm94X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEicQoQTGlzdEluYm94UmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEisKBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIkEKEUxpc3RJbmJveFJlc3BvbnNlEiwKBmV2ZW50cxgBIAMoCzIcLnRvb2xidXMuc3BhY2UudjEuSW5ib3hFdmVudCKJAQoRV2F0Y2hJbmJveFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIVCg1mcm9tX3NlcXVlbmNlGAMgASgEIkEKEldhdGNoSW5ib3hSZXNwb25zZRIrCgVldmVudBgBIAEoCzIcLnRvb2xidXMuc3BhY2UudjEuSW5ib3hFdmVudDK/AQoMSW5ib3hTZXJ2aWNlElQKCUxpc3RJbmJveBIiLnRvb2xidXMuc3BhY2UudjEuTGlzdEluYm94UmVxdWVzdBojLnRvb2xidXMuc3BhY2UudjEuTGlzdEluYm94UmVzcG9uc2USWQoKV2F0Y2hJbmJveBIjLnRvb2xidXMuc3BhY2UudjEuV2F0Y2hJbmJveFJlcXVlc3QaJC50b29sYnVzLnNwYWNlLnYxLldhdGNoSW5ib3hSZXNwb25zZTABYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_space_v1_inbox]);
+  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL2luYm94X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEiogEKEExpc3RJbmJveFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIbCglwYWdlX3NpemUYAyABKA1CCLpIBSoDGOgHEhIKCnBhZ2VfdG9rZW4YBCABKAkiWgoRTGlzdEluYm94UmVzcG9uc2USLAoGZXZlbnRzGAEgAygLMhwudG9vbGJ1cy5zcGFjZS52MS5JbmJveEV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKJAQoRV2F0Y2hJbmJveFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIVCg1mcm9tX3NlcXVlbmNlGAMgASgEIkEKEldhdGNoSW5ib3hSZXNwb25zZRIrCgVldmVudBgBIAEoCzIcLnRvb2xidXMuc3BhY2UudjEuSW5ib3hFdmVudDK/AQoMSW5ib3hTZXJ2aWNlElQKCUxpc3RJbmJveBIiLnRvb2xidXMuc3BhY2UudjEuTGlzdEluYm94UmVxdWVzdBojLnRvb2xidXMuc3BhY2UudjEuTGlzdEluYm94UmVzcG9uc2USWQoKV2F0Y2hJbmJveBIjLnRvb2xidXMuc3BhY2UudjEuV2F0Y2hJbmJveFJlcXVlc3QaJC50b29sYnVzLnNwYWNlLnYxLldhdGNoSW5ib3hSZXNwb25zZTABYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_space_v1_inbox]);
 
 /**
  * Asks for what waits.
@@ -36,6 +36,20 @@ export type ListInboxRequest = Message<"toolbus.space.v1.ListInboxRequest"> & {
    * @generated from field: string agent = 2;
    */
   agent: string;
+
+  /**
+   * At most so many; 0 means 100.
+   *
+   * @generated from field: uint32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * Where to go on, from the previous answer.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
 };
 
 /**
@@ -46,17 +60,24 @@ export const ListInboxRequestSchema: GenMessage<ListInboxRequest> = /*@__PURE__*
   messageDesc(file_toolbus_space_v1_inbox_service, 0);
 
 /**
- * What waits, in order.
+ * A page of what waits.
  *
  * @generated from message toolbus.space.v1.ListInboxResponse
  */
 export type ListInboxResponse = Message<"toolbus.space.v1.ListInboxResponse"> & {
   /**
-   * The events.
+   * The events, by sequence.
    *
    * @generated from field: repeated toolbus.space.v1.InboxEvent events = 1;
    */
   events: InboxEvent[];
+
+  /**
+   * Where to go on; empty at the end.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
 };
 
 /**
@@ -129,7 +150,7 @@ export const WatchInboxResponseSchema: GenMessage<WatchInboxResponse> = /*@__PUR
  */
 export const InboxService: GenService<{
   /**
-   * Lists what waits.
+   * Lists what waits, by sequence.
    *
    * @generated from rpc toolbus.space.v1.InboxService.ListInbox
    */

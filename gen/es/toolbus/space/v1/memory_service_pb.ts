@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/space/v1/memory_service.proto.
  */
 export const file_toolbus_space_v1_memory_service: GenFile = /*@__PURE__*/
-  fileDesc("CiV0b29sYnVzL3NwYWNlL3YxL21lbW9yeV9zZXJ2aWNlLnByb3RvEhB0b29sYnVzLnNwYWNlLnYxIq8BChFTZXRFbnRyaWVzUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEisKBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEjsKB2VudHJpZXMYAyADKAsyHS50b29sYnVzLnNwYWNlLnYxLk1lbW9yeUVudHJ5Qgu6SAiSAQUIARDoByIUChJTZXRFbnRyaWVzUmVzcG9uc2UiuQEKFERlbGV0ZUVudHJpZXNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSNAoEa2luZBgDIAEoDjIcLnRvb2xidXMuc3BhY2UudjEuTWVtb3J5S2luZEIIukgFggECEAESDAoEa2V5cxgEIAMoCSIoChVEZWxldGVFbnRyaWVzUmVzcG9uc2USDwoHZGVsZXRlZBgBIAEoDSKfAQoSTGlzdEVudHJpZXNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKgoEa2luZBgDIAEoDjIcLnRvb2xidXMuc3BhY2UudjEuTWVtb3J5S2luZCJFChNMaXN0RW50cmllc1Jlc3BvbnNlEi4KB2VudHJpZXMYASADKAsyHS50b29sYnVzLnNwYWNlLnYxLk1lbW9yeUVudHJ5MqYCCg1NZW1vcnlTZXJ2aWNlElcKClNldEVudHJpZXMSIy50b29sYnVzLnNwYWNlLnYxLlNldEVudHJpZXNSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5TZXRFbnRyaWVzUmVzcG9uc2USYAoNRGVsZXRlRW50cmllcxImLnRvb2xidXMuc3BhY2UudjEuRGVsZXRlRW50cmllc1JlcXVlc3QaJy50b29sYnVzLnNwYWNlLnYxLkRlbGV0ZUVudHJpZXNSZXNwb25zZRJaCgtMaXN0RW50cmllcxIkLnRvb2xidXMuc3BhY2UudjEuTGlzdEVudHJpZXNSZXF1ZXN0GiUudG9vbGJ1cy5zcGFjZS52MS5MaXN0RW50cmllc1Jlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_space_v1_memory]);
+  fileDesc("CiV0b29sYnVzL3NwYWNlL3YxL21lbW9yeV9zZXJ2aWNlLnByb3RvEhB0b29sYnVzLnNwYWNlLnYxIq8BChFTZXRFbnRyaWVzUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEisKBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEjsKB2VudHJpZXMYAyADKAsyHS50b29sYnVzLnNwYWNlLnYxLk1lbW9yeUVudHJ5Qgu6SAiSAQUIARDoByIUChJTZXRFbnRyaWVzUmVzcG9uc2UiuQEKFERlbGV0ZUVudHJpZXNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSNAoEa2luZBgDIAEoDjIcLnRvb2xidXMuc3BhY2UudjEuTWVtb3J5S2luZEIIukgFggECEAESDAoEa2V5cxgEIAMoCSIoChVEZWxldGVFbnRyaWVzUmVzcG9uc2USDwoHZGVsZXRlZBgBIAEoDSLQAQoSTGlzdEVudHJpZXNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKgoEa2luZBgDIAEoDjIcLnRvb2xidXMuc3BhY2UudjEuTWVtb3J5S2luZBIbCglwYWdlX3NpemUYBCABKA1CCLpIBSoDGOgHEhIKCnBhZ2VfdG9rZW4YBSABKAkiXgoTTGlzdEVudHJpZXNSZXNwb25zZRIuCgdlbnRyaWVzGAEgAygLMh0udG9vbGJ1cy5zcGFjZS52MS5NZW1vcnlFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkypgIKDU1lbW9yeVNlcnZpY2USVwoKU2V0RW50cmllcxIjLnRvb2xidXMuc3BhY2UudjEuU2V0RW50cmllc1JlcXVlc3QaJC50b29sYnVzLnNwYWNlLnYxLlNldEVudHJpZXNSZXNwb25zZRJgCg1EZWxldGVFbnRyaWVzEiYudG9vbGJ1cy5zcGFjZS52MS5EZWxldGVFbnRyaWVzUmVxdWVzdBonLnRvb2xidXMuc3BhY2UudjEuRGVsZXRlRW50cmllc1Jlc3BvbnNlEloKC0xpc3RFbnRyaWVzEiQudG9vbGJ1cy5zcGFjZS52MS5MaXN0RW50cmllc1JlcXVlc3QaJS50b29sYnVzLnNwYWNlLnYxLkxpc3RFbnRyaWVzUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_toolbus_space_v1_memory]);
 
 /**
  * Creates or replaces entries.
@@ -156,6 +156,20 @@ export type ListEntriesRequest = Message<"toolbus.space.v1.ListEntriesRequest"> 
    * @generated from field: toolbus.space.v1.MemoryKind kind = 3;
    */
   kind: MemoryKind;
+
+  /**
+   * At most so many; 0 means 100.
+   *
+   * @generated from field: uint32 page_size = 4;
+   */
+  pageSize: number;
+
+  /**
+   * Where to go on, from the previous answer.
+   *
+   * @generated from field: string page_token = 5;
+   */
+  pageToken: string;
 };
 
 /**
@@ -166,7 +180,7 @@ export const ListEntriesRequestSchema: GenMessage<ListEntriesRequest> = /*@__PUR
   messageDesc(file_toolbus_space_v1_memory_service, 4);
 
 /**
- * The entries.
+ * A page of entries.
  *
  * @generated from message toolbus.space.v1.ListEntriesResponse
  */
@@ -177,6 +191,13 @@ export type ListEntriesResponse = Message<"toolbus.space.v1.ListEntriesResponse"
    * @generated from field: repeated toolbus.space.v1.MemoryEntry entries = 1;
    */
   entries: MemoryEntry[];
+
+  /**
+   * Where to go on; empty at the end.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
 };
 
 /**
@@ -213,7 +234,7 @@ export const MemoryService: GenService<{
     output: typeof DeleteEntriesResponseSchema;
   },
   /**
-   * Lists entries.
+   * Lists entries, by kind and key.
    *
    * @generated from rpc toolbus.space.v1.MemoryService.ListEntries
    */

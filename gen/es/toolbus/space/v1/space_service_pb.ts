@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/space/v1/space_service.proto.
  */
 export const file_toolbus_space_v1_space_service: GenFile = /*@__PURE__*/
-  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL3NwYWNlX3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEiXQoSQ3JlYXRlU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEhcKBXRpdGxlGAIgASgJQgi6SAVyAxiACCI9ChNDcmVhdGVTcGFjZVJlc3BvbnNlEiYKBXNwYWNlGAEgASgLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZSJBCg9HZXRTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiOgoQR2V0U3BhY2VSZXNwb25zZRImCgVzcGFjZRgBIAEoCzIXLnRvb2xidXMuc3BhY2UudjEuU3BhY2UiRAoRTGlzdFNwYWNlc1JlcXVlc3QSGwoJcGFnZV9zaXplGAEgASgNQgi6SAUqAxjoBxISCgpwYWdlX3Rva2VuGAIgASgJIlYKEkxpc3RTcGFjZXNSZXNwb25zZRInCgZzcGFjZXMYASADKAsyFy50b29sYnVzLnNwYWNlLnYxLlNwYWNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLBAQoRRW50ZXJTcGFjZVJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIuCghzcGFjZV9pZBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgDIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIdCgthdXRob3JfbmFtZRgEIAEoCUIIukgFcgMYgAIibgoSRW50ZXJTcGFjZVJlc3BvbnNlEiYKBXNwYWNlGAEgASgLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZRIwCghtZXNzYWdlcxgCIAMoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlIqIBChFMZWF2ZVNwYWNlUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEisKBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEi4KCHNwYWNlX2lkGAMgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kIiYKEkxlYXZlU3BhY2VSZXNwb25zZRIQCghzcGFjZV9pZBgBIAEoCSJ2ChVHZXRBY3RpdmVTcGFjZVJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JCIqChZHZXRBY3RpdmVTcGFjZVJlc3BvbnNlEhAKCHNwYWNlX2lkGAEgASgJIpACChJTZW5kTWVzc2FnZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGQoEdGV4dBgCIAEoCUILukgIcgYQARiAgBASMAoKc2Vzc2lvbl9pZBgDIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIdCgthdXRob3JfbmFtZRgEIAEoCUIIukgFcgMYgAISMQoKbWVzc2FnZV9pZBgFIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezAsMTI4fSQSKwoFYWdlbnQYBiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQiRgoTU2VuZE1lc3NhZ2VSZXNwb25zZRIvCgdtZXNzYWdlGAEgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2UiggEKE0xpc3RNZXNzYWdlc1JlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSDgoGb2Zmc2V0GAIgASgNEhcKBWxpbWl0GAMgASgNQgi6SAUqAxjoBxISCgpwYWdlX3Rva2VuGAQgASgJInAKFExpc3RNZXNzYWdlc1Jlc3BvbnNlEjAKCG1lc3NhZ2VzGAEgAygLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2USDQoFdG90YWwYAiABKA0SFwoPbmV4dF9wYWdlX3Rva2VuGAMgASgJIloKEVdhdGNoU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhUKDWZyb21fc2VxdWVuY2UYAiABKAQiWAoSV2F0Y2hTcGFjZVJlc3BvbnNlEisKBWV2ZW50GAEgASgLMhwudG9vbGJ1cy5zcGFjZS52MS5TcGFjZUV2ZW50EhUKDW5leHRfc2VxdWVuY2UYAiABKAQimwEKFUFuc3dlclRvb2xDYWxsUmVxdWVzdBIuCghzcGFjZV9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIuCgdjYWxsX2lkGAIgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JBITCgtyZXN1bHRfanNvbhgDIAEoCRINCgVlcnJvchgEIAEoCSJJChZBbnN3ZXJUb29sQ2FsbFJlc3BvbnNlEi8KB21lc3NhZ2UYASABKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZTKoBwoMU3BhY2VTZXJ2aWNlEloKC0NyZWF0ZVNwYWNlEiQudG9vbGJ1cy5zcGFjZS52MS5DcmVhdGVTcGFjZVJlcXVlc3QaJS50b29sYnVzLnNwYWNlLnYxLkNyZWF0ZVNwYWNlUmVzcG9uc2USUQoIR2V0U3BhY2USIS50b29sYnVzLnNwYWNlLnYxLkdldFNwYWNlUmVxdWVzdBoiLnRvb2xidXMuc3BhY2UudjEuR2V0U3BhY2VSZXNwb25zZRJXCgpMaXN0U3BhY2VzEiMudG9vbGJ1cy5zcGFjZS52MS5MaXN0U3BhY2VzUmVxdWVzdBokLnRvb2xidXMuc3BhY2UudjEuTGlzdFNwYWNlc1Jlc3BvbnNlElcKCkVudGVyU3BhY2USIy50b29sYnVzLnNwYWNlLnYxLkVudGVyU3BhY2VSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5FbnRlclNwYWNlUmVzcG9uc2USVwoKTGVhdmVTcGFjZRIjLnRvb2xidXMuc3BhY2UudjEuTGVhdmVTcGFjZVJlcXVlc3QaJC50b29sYnVzLnNwYWNlLnYxLkxlYXZlU3BhY2VSZXNwb25zZRJjCg5HZXRBY3RpdmVTcGFjZRInLnRvb2xidXMuc3BhY2UudjEuR2V0QWN0aXZlU3BhY2VSZXF1ZXN0GigudG9vbGJ1cy5zcGFjZS52MS5HZXRBY3RpdmVTcGFjZVJlc3BvbnNlEloKC1NlbmRNZXNzYWdlEiQudG9vbGJ1cy5zcGFjZS52MS5TZW5kTWVzc2FnZVJlcXVlc3QaJS50b29sYnVzLnNwYWNlLnYxLlNlbmRNZXNzYWdlUmVzcG9uc2USXQoMTGlzdE1lc3NhZ2VzEiUudG9vbGJ1cy5zcGFjZS52MS5MaXN0TWVzc2FnZXNSZXF1ZXN0GiYudG9vbGJ1cy5zcGFjZS52MS5MaXN0TWVzc2FnZXNSZXNwb25zZRJZCgpXYXRjaFNwYWNlEiMudG9vbGJ1cy5zcGFjZS52MS5XYXRjaFNwYWNlUmVxdWVzdBokLnRvb2xidXMuc3BhY2UudjEuV2F0Y2hTcGFjZVJlc3BvbnNlMAESYwoOQW5zd2VyVG9vbENhbGwSJy50b29sYnVzLnNwYWNlLnYxLkFuc3dlclRvb2xDYWxsUmVxdWVzdBooLnRvb2xidXMuc3BhY2UudjEuQW5zd2VyVG9vbENhbGxSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_space_v1_space]);
+  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL3NwYWNlX3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEiXQoSQ3JlYXRlU3BhY2VSZXF1ZXN0Ei4KCHNwYWNlX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEhcKBXRpdGxlGAIgASgJQgi6SAVyAxiACCI9ChNDcmVhdGVTcGFjZVJlc3BvbnNlEiYKBXNwYWNlGAEgASgLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZSJBCg9HZXRTcGFjZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiOgoQR2V0U3BhY2VSZXNwb25zZRImCgVzcGFjZRgBIAEoCzIXLnRvb2xidXMuc3BhY2UudjEuU3BhY2UiRAoRTGlzdFNwYWNlc1JlcXVlc3QSGwoJcGFnZV9zaXplGAEgASgNQgi6SAUqAxjoBxISCgpwYWdlX3Rva2VuGAIgASgJIlYKEkxpc3RTcGFjZXNSZXNwb25zZRInCgZzcGFjZXMYASADKAsyFy50b29sYnVzLnNwYWNlLnYxLlNwYWNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLBAQoRRW50ZXJTcGFjZVJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIuCghzcGFjZV9pZBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgDIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIdCgthdXRob3JfbmFtZRgEIAEoCUIIukgFcgMYgAIibgoSRW50ZXJTcGFjZVJlc3BvbnNlEiYKBXNwYWNlGAEgASgLMhcudG9vbGJ1cy5zcGFjZS52MS5TcGFjZRIwCghtZXNzYWdlcxgCIAMoCzIeLnRvb2xidXMuc3BhY2UudjEuU3BhY2VNZXNzYWdlIqIBChFMZWF2ZVNwYWNlUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEisKBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEi4KCHNwYWNlX2lkGAMgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kIiYKEkxlYXZlU3BhY2VSZXNwb25zZRIQCghzcGFjZV9pZBgBIAEoCSJ2ChVHZXRBY3RpdmVTcGFjZVJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JCIqChZHZXRBY3RpdmVTcGFjZVJlc3BvbnNlEhAKCHNwYWNlX2lkGAEgASgJIpACChJTZW5kTWVzc2FnZVJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGQoEdGV4dBgCIAEoCUILukgIcgYQARiAgBASMAoKc2Vzc2lvbl9pZBgDIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIdCgthdXRob3JfbmFtZRgEIAEoCUIIukgFcgMYgAISMQoKbWVzc2FnZV9pZBgFIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezAsMTI4fSQSKwoFYWdlbnQYBiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQiRgoTU2VuZE1lc3NhZ2VSZXNwb25zZRIvCgdtZXNzYWdlGAEgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2UihAEKE0xpc3RNZXNzYWdlc1JlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGwoJcGFnZV9zaXplGAIgASgNQgi6SAUqAxjoBxISCgpwYWdlX3Rva2VuGAMgASgJEgwKBHNraXAYBCABKA0idQoUTGlzdE1lc3NhZ2VzUmVzcG9uc2USMAoIbWVzc2FnZXMYASADKAsyHi50b29sYnVzLnNwYWNlLnYxLlNwYWNlTWVzc2FnZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEgoKdG90YWxfc2l6ZRgDIAEoDSJaChFXYXRjaFNwYWNlUmVxdWVzdBIuCghzcGFjZV9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIVCg1mcm9tX3NlcXVlbmNlGAIgASgEIlgKEldhdGNoU3BhY2VSZXNwb25zZRIrCgVldmVudBgBIAEoCzIcLnRvb2xidXMuc3BhY2UudjEuU3BhY2VFdmVudBIVCg1uZXh0X3NlcXVlbmNlGAIgASgEIpsBChVBbnN3ZXJUb29sQ2FsbFJlcXVlc3QSLgoIc3BhY2VfaWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSLgoHY2FsbF9pZBgCIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSEwoLcmVzdWx0X2pzb24YAyABKAkSDQoFZXJyb3IYBCABKAkiSQoWQW5zd2VyVG9vbENhbGxSZXNwb25zZRIvCgdtZXNzYWdlGAEgASgLMh4udG9vbGJ1cy5zcGFjZS52MS5TcGFjZU1lc3NhZ2UyqAcKDFNwYWNlU2VydmljZRJaCgtDcmVhdGVTcGFjZRIkLnRvb2xidXMuc3BhY2UudjEuQ3JlYXRlU3BhY2VSZXF1ZXN0GiUudG9vbGJ1cy5zcGFjZS52MS5DcmVhdGVTcGFjZVJlc3BvbnNlElEKCEdldFNwYWNlEiEudG9vbGJ1cy5zcGFjZS52MS5HZXRTcGFjZVJlcXVlc3QaIi50b29sYnVzLnNwYWNlLnYxLkdldFNwYWNlUmVzcG9uc2USVwoKTGlzdFNwYWNlcxIjLnRvb2xidXMuc3BhY2UudjEuTGlzdFNwYWNlc1JlcXVlc3QaJC50b29sYnVzLnNwYWNlLnYxLkxpc3RTcGFjZXNSZXNwb25zZRJXCgpFbnRlclNwYWNlEiMudG9vbGJ1cy5zcGFjZS52MS5FbnRlclNwYWNlUmVxdWVzdBokLnRvb2xidXMuc3BhY2UudjEuRW50ZXJTcGFjZVJlc3BvbnNlElcKCkxlYXZlU3BhY2USIy50b29sYnVzLnNwYWNlLnYxLkxlYXZlU3BhY2VSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5MZWF2ZVNwYWNlUmVzcG9uc2USYwoOR2V0QWN0aXZlU3BhY2USJy50b29sYnVzLnNwYWNlLnYxLkdldEFjdGl2ZVNwYWNlUmVxdWVzdBooLnRvb2xidXMuc3BhY2UudjEuR2V0QWN0aXZlU3BhY2VSZXNwb25zZRJaCgtTZW5kTWVzc2FnZRIkLnRvb2xidXMuc3BhY2UudjEuU2VuZE1lc3NhZ2VSZXF1ZXN0GiUudG9vbGJ1cy5zcGFjZS52MS5TZW5kTWVzc2FnZVJlc3BvbnNlEl0KDExpc3RNZXNzYWdlcxIlLnRvb2xidXMuc3BhY2UudjEuTGlzdE1lc3NhZ2VzUmVxdWVzdBomLnRvb2xidXMuc3BhY2UudjEuTGlzdE1lc3NhZ2VzUmVzcG9uc2USWQoKV2F0Y2hTcGFjZRIjLnRvb2xidXMuc3BhY2UudjEuV2F0Y2hTcGFjZVJlcXVlc3QaJC50b29sYnVzLnNwYWNlLnYxLldhdGNoU3BhY2VSZXNwb25zZTABEmMKDkFuc3dlclRvb2xDYWxsEicudG9vbGJ1cy5zcGFjZS52MS5BbnN3ZXJUb29sQ2FsbFJlcXVlc3QaKC50b29sYnVzLnNwYWNlLnYxLkFuc3dlclRvb2xDYWxsUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_toolbus_space_v1_space]);
 
 /**
  * Creates a space.
@@ -115,7 +115,7 @@ export const GetSpaceResponseSchema: GenMessage<GetSpaceResponse> = /*@__PURE__*
  */
 export type ListSpacesRequest = Message<"toolbus.space.v1.ListSpacesRequest"> & {
   /**
-   * At most so many; 0 means all.
+   * At most so many; 0 means 100.
    *
    * @generated from field: uint32 page_size = 1;
    */
@@ -430,25 +430,26 @@ export type ListMessagesRequest = Message<"toolbus.space.v1.ListMessagesRequest"
   spaceId: string;
 
   /**
-   * How many of the latest to pass over.
+   * At most so many; 0 means 100.
    *
-   * @generated from field: uint32 offset = 2;
+   * @generated from field: uint32 page_size = 2;
    */
-  offset: number;
+  pageSize: number;
 
   /**
-   * At most so many; 0 means 50.
+   * Where to go on, from the previous answer.
    *
-   * @generated from field: uint32 limit = 3;
-   */
-  limit: number;
-
-  /**
-   * Where to go on towards older messages, from the previous answer: unlike an offset it stays in place while messages come.
-   *
-   * @generated from field: string page_token = 4;
+   * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * How many messages to pass over first, from where the page would begin. A token stays in place while messages come; a number
+   * does not.
+   *
+   * @generated from field: uint32 skip = 4;
+   */
+  skip: number;
 };
 
 /**
@@ -459,31 +460,31 @@ export const ListMessagesRequestSchema: GenMessage<ListMessagesRequest> = /*@__P
   messageDesc(file_toolbus_space_v1_space_service, 14);
 
 /**
- * Messages of a space.
+ * A page of messages of a space.
  *
  * @generated from message toolbus.space.v1.ListMessagesResponse
  */
 export type ListMessagesResponse = Message<"toolbus.space.v1.ListMessagesResponse"> & {
   /**
-   * The messages, oldest first.
+   * The messages, latest first.
    *
    * @generated from field: repeated toolbus.space.v1.SpaceMessage messages = 1;
    */
   messages: SpaceMessage[];
 
   /**
-   * How many the space holds.
+   * Where to go on; empty at the end.
    *
-   * @generated from field: uint32 total = 2;
-   */
-  total: number;
-
-  /**
-   * Where to go on towards older messages; empty when there are none.
-   *
-   * @generated from field: string next_page_token = 3;
+   * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many the space holds.
+   *
+   * @generated from field: uint32 total_size = 3;
+   */
+  totalSize: number;
 };
 
 /**
@@ -639,7 +640,7 @@ export const SpaceService: GenService<{
     output: typeof GetSpaceResponseSchema;
   },
   /**
-   * Lists all spaces.
+   * Lists spaces, by id.
    *
    * @generated from rpc toolbus.space.v1.SpaceService.ListSpaces
    */
@@ -689,7 +690,7 @@ export const SpaceService: GenService<{
     output: typeof SendMessageResponseSchema;
   },
   /**
-   * Reads messages, paged from the latest.
+   * Lists messages, latest first.
    *
    * @generated from rpc toolbus.space.v1.SpaceService.ListMessages
    */

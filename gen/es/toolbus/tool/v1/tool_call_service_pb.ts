@@ -333,7 +333,7 @@ export const ListToolCallsRequestSchema: GenMessage<ListToolCallsRequest> = /*@_
  */
 export type ListToolCallsResponse = Message<"toolbus.tool.v1.ListToolCallsResponse"> & {
   /**
-   * The calls.
+   * The calls, by id.
    *
    * @generated from field: repeated toolbus.tool.v1.ToolCall calls = 1;
    */
@@ -450,7 +450,7 @@ export const ToolCallService: GenService<{
     output: typeof GetToolCallResponseSchema;
   },
   /**
-   * Lists recorded calls.
+   * Lists recorded calls, by id.
    *
    * @generated from rpc toolbus.tool.v1.ToolCallService.ListToolCalls
    */

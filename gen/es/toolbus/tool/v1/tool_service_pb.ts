@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool_service.proto.
  */
 export const file_toolbus_tool_v1_tool_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJ0b29sYnVzL3Rvb2wvdjEvdG9vbF9zZXJ2aWNlLnByb3RvEg90b29sYnVzLnRvb2wudjEinQEKCU1vZGVsVG9vbBISCgptb2RlbF9uYW1lGAEgASgJEhEKCXJlZmVyZW5jZRgCIAEoCRIPCgdhbGlhc2VzGAMgAygJEiMKBHRvb2wYBCABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIQCghjYWxsYWJsZRgFIAEoCBIRCglhdmFpbGFibGUYBiABKAgSDgoGcmVhc29uGAcgASgJIpkBChBMaXN0VG9vbHNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSJgoUa25vd25fdG9vbHNfcmV2aXNpb24YAyABKAlCCLpIBXIDGIABIr8BChFMaXN0VG9vbHNSZXNwb25zZRIpCgV0b29scxgBIAMoCzIaLnRvb2xidXMudG9vbC52MS5Nb2RlbFRvb2wSLgoHc291cmNlcxgCIAMoCzIdLnRvb2xidXMudG9vbC52MS5Tb3VyY2VTdGF0dXMSDQoFYWdlbnQYAyABKAkSFgoOYWdlbnRfcmV2aXNpb24YBCABKA0SFgoOdG9vbHNfcmV2aXNpb24YBSABKAkSEAoIaXNfa25vd24YBiABKAgi0AIKD0NhbGxUb29sUmVxdWVzdBIuCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MCwxMjh9JBIwCgpzZXNzaW9uX2lkGAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhgKBG5hbWUYAyABKAlCCrpIB3IFEAEYgAQSFgoOYXJndW1lbnRzX2pzb24YBCABKAkSLAoGcnVuX2lkGAUgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEhYKDmFnZW50X3JldmlzaW9uGAYgASgNEhUKDWFsbG93ZWRfdG9vbHMYByADKAkSLAoIZGVhZGxpbmUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh4KC3J1bl9jb250ZXh0GAkgASgMQgm6SAZ6BBiAgEAizwEKEENhbGxUb29sUmVzcG9uc2USMQoIcHJvZ3Jlc3MYASABKAsyHS50b29sYnVzLnRvb2wudjEuVG9vbFByb2dyZXNzSAASJwoDbG9nGAIgASgLMhgudG9vbGJ1cy50b29sLnYxLlRvb2xMb2dIABItCgZyZXN1bHQYAyABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdEgAEg8KB2NhbGxfaWQYBCABKAkSFgoOdG9vbHNfcmV2aXNpb24YBSABKAlCBwoFZXZlbnQijQEKEkV4cGxhaW5Ub29sUmVxdWVzdBIrCgVhZ2VudBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIwCgpzZXNzaW9uX2lkGAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEhgKBG5hbWUYAyABKAlCCrpIB3IFEAEYgAQiPQoLRXhwbGFpblN0ZXASDQoFc3RhZ2UYASABKAkSDwoHZmluZGluZxgCIAEoCRIOCgZwYXNzZWQYAyABKAgigwIKE0V4cGxhaW5Ub29sUmVzcG9uc2USEQoJcmVmZXJlbmNlGAEgASgJEhAKCHByb3ZpZGVyGAIgASgJEhEKCWF2YWlsYWJsZRgDIAEoCBIPCgd2aXNpYmxlGAQgASgIEhAKCGNhbGxhYmxlGAUgASgIEgwKBHJ1bGUYBiABKAkSKwoFc3RlcHMYByADKAsyHC50b29sYnVzLnRvb2wudjEuRXhwbGFpblN0ZXASEgoKbW9kZWxfbmFtZRgIIAEoCRIPCgdhbGlhc2VzGAkgAygJEhoKEnVuYXZhaWxhYmxlX3JlYXNvbhgKIAEoCRIVCg1jbG9zZXN0X25hbWVzGAsgAygJMo4CCgtUb29sU2VydmljZRJSCglMaXN0VG9vbHMSIS50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xzUmVxdWVzdBoiLnRvb2xidXMudG9vbC52MS5MaXN0VG9vbHNSZXNwb25zZRJRCghDYWxsVG9vbBIgLnRvb2xidXMudG9vbC52MS5DYWxsVG9vbFJlcXVlc3QaIS50b29sYnVzLnRvb2wudjEuQ2FsbFRvb2xSZXNwb25zZTABElgKC0V4cGxhaW5Ub29sEiMudG9vbGJ1cy50b29sLnYxLkV4cGxhaW5Ub29sUmVxdWVzdBokLnRvb2xidXMudG9vbC52MS5FeHBsYWluVG9vbFJlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool]);
+  fileDesc("CiJ0b29sYnVzL3Rvb2wvdjEvdG9vbF9zZXJ2aWNlLnByb3RvEg90b29sYnVzLnRvb2wudjEinQEKCU1vZGVsVG9vbBISCgptb2RlbF9uYW1lGAEgASgJEhEKCXJlZmVyZW5jZRgCIAEoCRIPCgdhbGlhc2VzGAMgAygJEiMKBHRvb2wYBCABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIQCghjYWxsYWJsZRgFIAEoCBIRCglhdmFpbGFibGUYBiABKAgSDgoGcmVhc29uGAcgASgJIsoBChBMaXN0VG9vbHNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSJgoUa25vd25fdG9vbHNfcmV2aXNpb24YAyABKAlCCLpIBXIDGIABEhsKCXBhZ2Vfc2l6ZRgEIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgFIAEoCSLYAQoRTGlzdFRvb2xzUmVzcG9uc2USKQoFdG9vbHMYASADKAsyGi50b29sYnVzLnRvb2wudjEuTW9kZWxUb29sEi4KB3NvdXJjZXMYAiADKAsyHS50b29sYnVzLnRvb2wudjEuU291cmNlU3RhdHVzEg0KBWFnZW50GAMgASgJEhYKDmFnZW50X3JldmlzaW9uGAQgASgNEhYKDnRvb2xzX3JldmlzaW9uGAUgASgJEhAKCGlzX2tub3duGAYgASgIEhcKD25leHRfcGFnZV90b2tlbhgHIAEoCSLQAgoPQ2FsbFRvb2xSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXswLDEyOH0kEjAKCnNlc3Npb25faWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGAoEbmFtZRgDIAEoCUIKukgHcgUQARiABBIWCg5hcmd1bWVudHNfanNvbhgEIAEoCRIsCgZydW5faWQYBSABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSFgoOYWdlbnRfcmV2aXNpb24YBiABKA0SFQoNYWxsb3dlZF90b29scxgHIAMoCRIsCghkZWFkbGluZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoLcnVuX2NvbnRleHQYCSABKAxCCbpIBnoEGICAQCLPAQoQQ2FsbFRvb2xSZXNwb25zZRIxCghwcm9ncmVzcxgBIAEoCzIdLnRvb2xidXMudG9vbC52MS5Ub29sUHJvZ3Jlc3NIABInCgNsb2cYAiABKAsyGC50b29sYnVzLnRvb2wudjEuVG9vbExvZ0gAEi0KBnJlc3VsdBgDIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0SAASDwoHY2FsbF9pZBgEIAEoCRIWCg50b29sc19yZXZpc2lvbhgFIAEoCUIHCgVldmVudCKNAQoSRXhwbGFpblRvb2xSZXF1ZXN0EisKBWFnZW50GAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEjAKCnNlc3Npb25faWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSGAoEbmFtZRgDIAEoCUIKukgHcgUQARiABCI9CgtFeHBsYWluU3RlcBINCgVzdGFnZRgBIAEoCRIPCgdmaW5kaW5nGAIgASgJEg4KBnBhc3NlZBgDIAEoCCKDAgoTRXhwbGFpblRvb2xSZXNwb25zZRIRCglyZWZlcmVuY2UYASABKAkSEAoIcHJvdmlkZXIYAiABKAkSEQoJYXZhaWxhYmxlGAMgASgIEg8KB3Zpc2libGUYBCABKAgSEAoIY2FsbGFibGUYBSABKAgSDAoEcnVsZRgGIAEoCRIrCgVzdGVwcxgHIAMoCzIcLnRvb2xidXMudG9vbC52MS5FeHBsYWluU3RlcBISCgptb2RlbF9uYW1lGAggASgJEg8KB2FsaWFzZXMYCSADKAkSGgoSdW5hdmFpbGFibGVfcmVhc29uGAogASgJEhUKDWNsb3Nlc3RfbmFtZXMYCyADKAkyjgIKC1Rvb2xTZXJ2aWNlElIKCUxpc3RUb29scxIhLnRvb2xidXMudG9vbC52MS5MaXN0VG9vbHNSZXF1ZXN0GiIudG9vbGJ1cy50b29sLnYxLkxpc3RUb29sc1Jlc3BvbnNlElEKCENhbGxUb29sEiAudG9vbGJ1cy50b29sLnYxLkNhbGxUb29sUmVxdWVzdBohLnRvb2xidXMudG9vbC52MS5DYWxsVG9vbFJlc3BvbnNlMAESWAoLRXhwbGFpblRvb2wSIy50b29sYnVzLnRvb2wudjEuRXhwbGFpblRvb2xSZXF1ZXN0GiQudG9vbGJ1cy50b29sLnYxLkV4cGxhaW5Ub29sUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool]);
 
 /**
  * A tool as the model of a session sees it.
@@ -111,6 +111,20 @@ export type ListToolsRequest = Message<"toolbus.tool.v1.ListToolsRequest"> & {
    * @generated from field: string known_tools_revision = 3;
    */
   knownToolsRevision: string;
+
+  /**
+   * At most so many; 0 means 100.
+   *
+   * @generated from field: uint32 page_size = 4;
+   */
+  pageSize: number;
+
+  /**
+   * Where to go on, from the previous answer.
+   *
+   * @generated from field: string page_token = 5;
+   */
+  pageToken: string;
 };
 
 /**
@@ -121,20 +135,20 @@ export const ListToolsRequestSchema: GenMessage<ListToolsRequest> = /*@__PURE__*
   messageDesc(file_toolbus_tool_v1_tool_service, 1);
 
 /**
- * The tools of a session.
+ * A page of the tools of a session.
  *
  * @generated from message toolbus.tool.v1.ListToolsResponse
  */
 export type ListToolsResponse = Message<"toolbus.tool.v1.ListToolsResponse"> & {
   /**
-   * The tools, in a stable order.
+   * The tools, by model name.
    *
    * @generated from field: repeated toolbus.tool.v1.ModelTool tools = 1;
    */
   tools: ModelTool[];
 
   /**
-   * The sources and whether they can be used.
+   * The sources and whether they can be used; told with the first page.
    *
    * @generated from field: repeated toolbus.tool.v1.SourceStatus sources = 2;
    */
@@ -155,7 +169,8 @@ export type ListToolsResponse = Message<"toolbus.tool.v1.ListToolsResponse"> & {
   agentRevision: number;
 
   /**
-   * Names this list by what it says: equal for equal lists, on every router. Empty if a router names none.
+   * Names this list, all pages of it, by what it says: equal for equal lists, on every router. A page with another name than the
+   * one before it is of a list that has changed meanwhile. Empty if a router names none.
    *
    * @generated from field: string tools_revision = 5;
    */
@@ -167,6 +182,13 @@ export type ListToolsResponse = Message<"toolbus.tool.v1.ListToolsResponse"> & {
    * @generated from field: bool is_known = 6;
    */
   isKnown: boolean;
+
+  /**
+   * Where to go on; empty at the end.
+   *
+   * @generated from field: string next_page_token = 7;
+   */
+  nextPageToken: string;
 };
 
 /**
@@ -486,7 +508,7 @@ export const ExplainToolResponseSchema: GenMessage<ExplainToolResponse> = /*@__P
  */
 export const ToolService: GenService<{
   /**
-   * Lists the tools of a session, an agent or the whole catalog.
+   * Lists the tools of a session, an agent or the whole catalog, by model name.
    *
    * @generated from rpc toolbus.tool.v1.ToolService.ListTools
    */

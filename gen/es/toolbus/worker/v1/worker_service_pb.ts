@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/worker/v1/worker_service.proto.
  */
 export const file_toolbus_worker_v1_worker_service: GenFile = /*@__PURE__*/
-  fileDesc("CiZ0b29sYnVzL3dvcmtlci92MS93b3JrZXJfc2VydmljZS5wcm90bxIRdG9vbGJ1cy53b3JrZXIudjEiFAoSTGlzdFdvcmtlcnNSZXF1ZXN0IkEKE0xpc3RXb3JrZXJzUmVzcG9uc2USKgoHd29ya2VycxgBIAMoCzIZLnRvb2xidXMud29ya2VyLnYxLldvcmtlciI9ChFTdG9wV29ya2VyUmVxdWVzdBIZCgZzb3VyY2UYASABKAlCCbpIBnIEEAEYQBINCgVmb3JjZRgCIAEoCCIUChJTdG9wV29ya2VyUmVzcG9uc2UiMQoWV2F0Y2hXb3JrZXJMb2dzUmVxdWVzdBIXCgZzb3VyY2UYASABKAlCB7pIBHICGEAitgEKF1dhdGNoV29ya2VyTG9nc1Jlc3BvbnNlEi8KC2NyZWF0ZV90aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZzb3VyY2UYAiABKAkSEAoIZnVuY3Rpb24YAyABKAkSDwoHY2FsbF9pZBgEIAEoCRIQCgh0cmFjZV9pZBgFIAEoCRIlCgNsb2cYBiABKAsyGC50b29sYnVzLnRvb2wudjEuVG9vbExvZzK0AgoNV29ya2VyU2VydmljZRJcCgtMaXN0V29ya2VycxIlLnRvb2xidXMud29ya2VyLnYxLkxpc3RXb3JrZXJzUmVxdWVzdBomLnRvb2xidXMud29ya2VyLnYxLkxpc3RXb3JrZXJzUmVzcG9uc2USWQoKU3RvcFdvcmtlchIkLnRvb2xidXMud29ya2VyLnYxLlN0b3BXb3JrZXJSZXF1ZXN0GiUudG9vbGJ1cy53b3JrZXIudjEuU3RvcFdvcmtlclJlc3BvbnNlEmoKD1dhdGNoV29ya2VyTG9ncxIpLnRvb2xidXMud29ya2VyLnYxLldhdGNoV29ya2VyTG9nc1JlcXVlc3QaKi50b29sYnVzLndvcmtlci52MS5XYXRjaFdvcmtlckxvZ3NSZXNwb25zZTABYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool, file_toolbus_worker_v1_worker]);
+  fileDesc("CiZ0b29sYnVzL3dvcmtlci92MS93b3JrZXJfc2VydmljZS5wcm90bxIRdG9vbGJ1cy53b3JrZXIudjEiRQoSTGlzdFdvcmtlcnNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgCIAEoCSJaChNMaXN0V29ya2Vyc1Jlc3BvbnNlEioKB3dvcmtlcnMYASADKAsyGS50b29sYnVzLndvcmtlci52MS5Xb3JrZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIj0KEVN0b3BXb3JrZXJSZXF1ZXN0EhkKBnNvdXJjZRgBIAEoCUIJukgGcgQQARhAEg0KBWZvcmNlGAIgASgIIhQKElN0b3BXb3JrZXJSZXNwb25zZSIxChZXYXRjaFdvcmtlckxvZ3NSZXF1ZXN0EhcKBnNvdXJjZRgBIAEoCUIHukgEcgIYQCK2AQoXV2F0Y2hXb3JrZXJMb2dzUmVzcG9uc2USLwoLY3JlYXRlX3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnNvdXJjZRgCIAEoCRIQCghmdW5jdGlvbhgDIAEoCRIPCgdjYWxsX2lkGAQgASgJEhAKCHRyYWNlX2lkGAUgASgJEiUKA2xvZxgGIAEoCzIYLnRvb2xidXMudG9vbC52MS5Ub29sTG9nMrQCCg1Xb3JrZXJTZXJ2aWNlElwKC0xpc3RXb3JrZXJzEiUudG9vbGJ1cy53b3JrZXIudjEuTGlzdFdvcmtlcnNSZXF1ZXN0GiYudG9vbGJ1cy53b3JrZXIudjEuTGlzdFdvcmtlcnNSZXNwb25zZRJZCgpTdG9wV29ya2VyEiQudG9vbGJ1cy53b3JrZXIudjEuU3RvcFdvcmtlclJlcXVlc3QaJS50b29sYnVzLndvcmtlci52MS5TdG9wV29ya2VyUmVzcG9uc2USagoPV2F0Y2hXb3JrZXJMb2dzEikudG9vbGJ1cy53b3JrZXIudjEuV2F0Y2hXb3JrZXJMb2dzUmVxdWVzdBoqLnRvb2xidXMud29ya2VyLnYxLldhdGNoV29ya2VyTG9nc1Jlc3BvbnNlMAFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool, file_toolbus_worker_v1_worker]);
 
 /**
  * Asks for workers.
@@ -27,6 +27,19 @@ export const file_toolbus_worker_v1_worker_service: GenFile = /*@__PURE__*/
  * @generated from message toolbus.worker.v1.ListWorkersRequest
  */
 export type ListWorkersRequest = Message<"toolbus.worker.v1.ListWorkersRequest"> & {
+  /**
+   * At most so many; 0 means 100.
+   *
+   * @generated from field: uint32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * Where to go on, from the previous answer.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
 };
 
 /**
@@ -37,17 +50,24 @@ export const ListWorkersRequestSchema: GenMessage<ListWorkersRequest> = /*@__PUR
   messageDesc(file_toolbus_worker_v1_worker_service, 0);
 
 /**
- * All workers and all refused files.
+ * A page of workers and refused files.
  *
  * @generated from message toolbus.worker.v1.ListWorkersResponse
  */
 export type ListWorkersResponse = Message<"toolbus.worker.v1.ListWorkersResponse"> & {
   /**
-   * The workers, by source.
+   * The workers, by source, file and process.
    *
    * @generated from field: repeated toolbus.worker.v1.Worker workers = 1;
    */
   workers: Worker[];
+
+  /**
+   * Where to go on; empty at the end.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
 };
 
 /**
@@ -184,7 +204,7 @@ export const WatchWorkerLogsResponseSchema: GenMessage<WatchWorkerLogsResponse> 
  */
 export const WorkerService: GenService<{
   /**
-   * Lists workers and refused files.
+   * Lists workers and refused files, by source, file and process.
    *
    * @generated from rpc toolbus.worker.v1.WorkerService.ListWorkers
    */

@@ -165,7 +165,7 @@ func (x *OfferedTool) GetTool() *v1.Tool {
 }
 
 // Asks for the tools of a scope.
-type ListProvidedToolsRequest struct {
+type GetProvidedToolsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// On whose behalf.
 	Scope *Scope `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
@@ -175,20 +175,20 @@ type ListProvidedToolsRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ListProvidedToolsRequest) Reset() {
-	*x = ListProvidedToolsRequest{}
+func (x *GetProvidedToolsRequest) Reset() {
+	*x = GetProvidedToolsRequest{}
 	mi := &file_toolbus_provider_v1_tool_provider_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ListProvidedToolsRequest) String() string {
+func (x *GetProvidedToolsRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ListProvidedToolsRequest) ProtoMessage() {}
+func (*GetProvidedToolsRequest) ProtoMessage() {}
 
-func (x *ListProvidedToolsRequest) ProtoReflect() protoreflect.Message {
+func (x *GetProvidedToolsRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_provider_v1_tool_provider_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -200,19 +200,19 @@ func (x *ListProvidedToolsRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListProvidedToolsRequest.ProtoReflect.Descriptor instead.
-func (*ListProvidedToolsRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use GetProvidedToolsRequest.ProtoReflect.Descriptor instead.
+func (*GetProvidedToolsRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_provider_v1_tool_provider_service_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *ListProvidedToolsRequest) GetScope() *Scope {
+func (x *GetProvidedToolsRequest) GetScope() *Scope {
 	if x != nil {
 		return x.Scope
 	}
 	return nil
 }
 
-func (x *ListProvidedToolsRequest) GetSources() []*v1.Source {
+func (x *GetProvidedToolsRequest) GetSources() []*v1.Source {
 	if x != nil {
 		return x.Sources
 	}
@@ -220,7 +220,7 @@ func (x *ListProvidedToolsRequest) GetSources() []*v1.Source {
 }
 
 // The tools of a scope.
-type ListProvidedToolsResponse struct {
+type GetProvidedToolsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// All tools of all available sources.
 	Tools []*OfferedTool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
@@ -232,20 +232,20 @@ type ListProvidedToolsResponse struct {
 	sizeCache        protoimpl.SizeCache
 }
 
-func (x *ListProvidedToolsResponse) Reset() {
-	*x = ListProvidedToolsResponse{}
+func (x *GetProvidedToolsResponse) Reset() {
+	*x = GetProvidedToolsResponse{}
 	mi := &file_toolbus_provider_v1_tool_provider_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ListProvidedToolsResponse) String() string {
+func (x *GetProvidedToolsResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ListProvidedToolsResponse) ProtoMessage() {}
+func (*GetProvidedToolsResponse) ProtoMessage() {}
 
-func (x *ListProvidedToolsResponse) ProtoReflect() protoreflect.Message {
+func (x *GetProvidedToolsResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_provider_v1_tool_provider_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -257,26 +257,26 @@ func (x *ListProvidedToolsResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListProvidedToolsResponse.ProtoReflect.Descriptor instead.
-func (*ListProvidedToolsResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use GetProvidedToolsResponse.ProtoReflect.Descriptor instead.
+func (*GetProvidedToolsResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_provider_v1_tool_provider_service_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *ListProvidedToolsResponse) GetTools() []*OfferedTool {
+func (x *GetProvidedToolsResponse) GetTools() []*OfferedTool {
 	if x != nil {
 		return x.Tools
 	}
 	return nil
 }
 
-func (x *ListProvidedToolsResponse) GetSources() []*v1.SourceStatus {
+func (x *GetProvidedToolsResponse) GetSources() []*v1.SourceStatus {
 	if x != nil {
 		return x.Sources
 	}
 	return nil
 }
 
-func (x *ListProvidedToolsResponse) GetAlikeInAllScopes() bool {
+func (x *GetProvidedToolsResponse) GetAlikeInAllScopes() bool {
 	if x != nil {
 		return x.AlikeInAllScopes
 	}
@@ -288,7 +288,7 @@ type WatchProvidedToolsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// On whose behalf.
 	Scope *Scope `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
-	// The sources as in ListToolsRequest.
+	// The sources as in GetProvidedToolsRequest.
 	Sources       []*v1.Source `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -731,11 +731,11 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\tprincipal\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"P\n" +
 	"\vOfferedTool\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12)\n" +
-	"\x04tool\x18\x02 \x01(\v2\x15.toolbus.tool.v1.ToolR\x04tool\"\x7f\n" +
-	"\x18ListProvidedToolsRequest\x120\n" +
+	"\x04tool\x18\x02 \x01(\v2\x15.toolbus.tool.v1.ToolR\x04tool\"~\n" +
+	"\x17GetProvidedToolsRequest\x120\n" +
 	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeR\x05scope\x121\n" +
-	"\asources\x18\x02 \x03(\v2\x17.toolbus.tool.v1.SourceR\asources\"\xbb\x01\n" +
-	"\x19ListProvidedToolsResponse\x126\n" +
+	"\asources\x18\x02 \x03(\v2\x17.toolbus.tool.v1.SourceR\asources\"\xba\x01\n" +
+	"\x18GetProvidedToolsResponse\x126\n" +
 	"\x05tools\x18\x01 \x03(\v2 .toolbus.provider.v1.OfferedToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12-\n" +
 	"\x13alike_in_all_scopes\x18\x03 \x01(\bR\x10alikeInAllScopes\"\x80\x01\n" +
@@ -766,9 +766,9 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\x13ReleaseScopeRequest\x120\n" +
 	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeR\x05scope\".\n" +
 	"\x14ReleaseScopeResponse\x12\x16\n" +
-	"\x06closed\x18\x01 \x01(\rR\x06closed2\xcb\x03\n" +
-	"\x13ToolProviderService\x12r\n" +
-	"\x11ListProvidedTools\x12-.toolbus.provider.v1.ListProvidedToolsRequest\x1a..toolbus.provider.v1.ListProvidedToolsResponse\x12w\n" +
+	"\x06closed\x18\x01 \x01(\rR\x06closed2\xc8\x03\n" +
+	"\x13ToolProviderService\x12o\n" +
+	"\x10GetProvidedTools\x12,.toolbus.provider.v1.GetProvidedToolsRequest\x1a-.toolbus.provider.v1.GetProvidedToolsResponse\x12w\n" +
 	"\x12WatchProvidedTools\x12..toolbus.provider.v1.WatchProvidedToolsRequest\x1a/.toolbus.provider.v1.WatchProvidedToolsResponse0\x01\x12b\n" +
 	"\vExecuteTool\x12'.toolbus.provider.v1.ExecuteToolRequest\x1a(.toolbus.provider.v1.ExecuteToolResponse0\x01\x12c\n" +
 	"\fReleaseScope\x12(.toolbus.provider.v1.ReleaseScopeRequest\x1a).toolbus.provider.v1.ReleaseScopeResponseB\xd4\x01\n" +
@@ -790,8 +790,8 @@ var file_toolbus_provider_v1_tool_provider_service_proto_msgTypes = make([]proto
 var file_toolbus_provider_v1_tool_provider_service_proto_goTypes = []any{
 	(*Scope)(nil),                      // 0: toolbus.provider.v1.Scope
 	(*OfferedTool)(nil),                // 1: toolbus.provider.v1.OfferedTool
-	(*ListProvidedToolsRequest)(nil),   // 2: toolbus.provider.v1.ListProvidedToolsRequest
-	(*ListProvidedToolsResponse)(nil),  // 3: toolbus.provider.v1.ListProvidedToolsResponse
+	(*GetProvidedToolsRequest)(nil),    // 2: toolbus.provider.v1.GetProvidedToolsRequest
+	(*GetProvidedToolsResponse)(nil),   // 3: toolbus.provider.v1.GetProvidedToolsResponse
 	(*WatchProvidedToolsRequest)(nil),  // 4: toolbus.provider.v1.WatchProvidedToolsRequest
 	(*WatchProvidedToolsResponse)(nil), // 5: toolbus.provider.v1.WatchProvidedToolsResponse
 	(*ExecuteToolRequest)(nil),         // 6: toolbus.provider.v1.ExecuteToolRequest
@@ -810,10 +810,10 @@ var file_toolbus_provider_v1_tool_provider_service_proto_goTypes = []any{
 }
 var file_toolbus_provider_v1_tool_provider_service_proto_depIdxs = []int32{
 	10, // 0: toolbus.provider.v1.OfferedTool.tool:type_name -> toolbus.tool.v1.Tool
-	0,  // 1: toolbus.provider.v1.ListProvidedToolsRequest.scope:type_name -> toolbus.provider.v1.Scope
-	11, // 2: toolbus.provider.v1.ListProvidedToolsRequest.sources:type_name -> toolbus.tool.v1.Source
-	1,  // 3: toolbus.provider.v1.ListProvidedToolsResponse.tools:type_name -> toolbus.provider.v1.OfferedTool
-	12, // 4: toolbus.provider.v1.ListProvidedToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
+	0,  // 1: toolbus.provider.v1.GetProvidedToolsRequest.scope:type_name -> toolbus.provider.v1.Scope
+	11, // 2: toolbus.provider.v1.GetProvidedToolsRequest.sources:type_name -> toolbus.tool.v1.Source
+	1,  // 3: toolbus.provider.v1.GetProvidedToolsResponse.tools:type_name -> toolbus.provider.v1.OfferedTool
+	12, // 4: toolbus.provider.v1.GetProvidedToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
 	0,  // 5: toolbus.provider.v1.WatchProvidedToolsRequest.scope:type_name -> toolbus.provider.v1.Scope
 	11, // 6: toolbus.provider.v1.WatchProvidedToolsRequest.sources:type_name -> toolbus.tool.v1.Source
 	1,  // 7: toolbus.provider.v1.WatchProvidedToolsResponse.tools:type_name -> toolbus.provider.v1.OfferedTool
@@ -827,11 +827,11 @@ var file_toolbus_provider_v1_tool_provider_service_proto_depIdxs = []int32{
 	17, // 15: toolbus.provider.v1.ExecuteToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
 	18, // 16: toolbus.provider.v1.ExecuteToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
 	0,  // 17: toolbus.provider.v1.ReleaseScopeRequest.scope:type_name -> toolbus.provider.v1.Scope
-	2,  // 18: toolbus.provider.v1.ToolProviderService.ListProvidedTools:input_type -> toolbus.provider.v1.ListProvidedToolsRequest
+	2,  // 18: toolbus.provider.v1.ToolProviderService.GetProvidedTools:input_type -> toolbus.provider.v1.GetProvidedToolsRequest
 	4,  // 19: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:input_type -> toolbus.provider.v1.WatchProvidedToolsRequest
 	6,  // 20: toolbus.provider.v1.ToolProviderService.ExecuteTool:input_type -> toolbus.provider.v1.ExecuteToolRequest
 	8,  // 21: toolbus.provider.v1.ToolProviderService.ReleaseScope:input_type -> toolbus.provider.v1.ReleaseScopeRequest
-	3,  // 22: toolbus.provider.v1.ToolProviderService.ListProvidedTools:output_type -> toolbus.provider.v1.ListProvidedToolsResponse
+	3,  // 22: toolbus.provider.v1.ToolProviderService.GetProvidedTools:output_type -> toolbus.provider.v1.GetProvidedToolsResponse
 	5,  // 23: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:output_type -> toolbus.provider.v1.WatchProvidedToolsResponse
 	7,  // 24: toolbus.provider.v1.ToolProviderService.ExecuteTool:output_type -> toolbus.provider.v1.ExecuteToolResponse
 	9,  // 25: toolbus.provider.v1.ToolProviderService.ReleaseScope:output_type -> toolbus.provider.v1.ReleaseScopeResponse

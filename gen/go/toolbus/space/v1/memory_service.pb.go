@@ -252,7 +252,11 @@ type ListEntriesRequest struct {
 	// The agent.
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
 	// Their kind; unspecified for all.
-	Kind          MemoryKind `protobuf:"varint,3,opt,name=kind,proto3,enum=toolbus.space.v1.MemoryKind" json:"kind,omitempty"`
+	Kind MemoryKind `protobuf:"varint,3,opt,name=kind,proto3,enum=toolbus.space.v1.MemoryKind" json:"kind,omitempty"`
+	// At most so many; 0 means 100.
+	PageSize uint32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to go on, from the previous answer.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -308,11 +312,27 @@ func (x *ListEntriesRequest) GetKind() MemoryKind {
 	return MemoryKind_MEMORY_KIND_UNSPECIFIED
 }
 
-// The entries.
+func (x *ListEntriesRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListEntriesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// A page of entries.
 type ListEntriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The entries, by kind and key.
-	Entries       []*MemoryEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	Entries []*MemoryEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// Where to go on; empty at the end.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -354,6 +374,13 @@ func (x *ListEntriesResponse) GetEntries() []*MemoryEntry {
 	return nil
 }
 
+func (x *ListEntriesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 var File_toolbus_space_v1_memory_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_memory_service_proto_rawDesc = "" +
@@ -372,14 +399,18 @@ const file_toolbus_space_v1_memory_service_proto_rawDesc = "" +
 	"\x04kind\x18\x03 \x01(\x0e2\x1c.toolbus.space.v1.MemoryKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\x12\n" +
 	"\x04keys\x18\x04 \x03(\tR\x04keys\"1\n" +
 	"\x15DeleteEntriesResponse\x12\x18\n" +
-	"\adeleted\x18\x01 \x01(\rR\adeleted\"\xb7\x01\n" +
+	"\adeleted\x18\x01 \x01(\rR\adeleted\"\xfd\x01\n" +
 	"\x12ListEntriesRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x120\n" +
-	"\x04kind\x18\x03 \x01(\x0e2\x1c.toolbus.space.v1.MemoryKindR\x04kind\"N\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x1c.toolbus.space.v1.MemoryKindR\x04kind\x12%\n" +
+	"\tpage_size\x18\x04 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\"v\n" +
 	"\x13ListEntriesResponse\x127\n" +
-	"\aentries\x18\x01 \x03(\v2\x1d.toolbus.space.v1.MemoryEntryR\aentries2\xa6\x02\n" +
+	"\aentries\x18\x01 \x03(\v2\x1d.toolbus.space.v1.MemoryEntryR\aentries\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xa6\x02\n" +
 	"\rMemoryService\x12W\n" +
 	"\n" +
 	"SetEntries\x12#.toolbus.space.v1.SetEntriesRequest\x1a$.toolbus.space.v1.SetEntriesResponse\x12`\n" +

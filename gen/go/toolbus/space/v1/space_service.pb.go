@@ -220,7 +220,7 @@ func (x *GetSpaceResponse) GetSpace() *Space {
 // Asks for spaces.
 type ListSpacesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most so many; 0 means all.
+	// At most so many; 0 means 100.
 	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where to go on, from the previous answer.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -808,12 +808,13 @@ type ListMessagesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The space.
 	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
-	// How many of the latest to pass over.
-	Offset uint32 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
-	// At most so many; 0 means 50.
-	Limit uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Where to go on towards older messages, from the previous answer: unlike an offset it stays in place while messages come.
-	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// At most so many; 0 means 100.
+	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to go on, from the previous answer.
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// How many messages to pass over first, from where the page would begin. A token stays in place while messages come; a number
+	// does not.
+	Skip          uint32 `protobuf:"varint,4,opt,name=skip,proto3" json:"skip,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -855,16 +856,9 @@ func (x *ListMessagesRequest) GetSpaceId() string {
 	return ""
 }
 
-func (x *ListMessagesRequest) GetOffset() uint32 {
+func (x *ListMessagesRequest) GetPageSize() uint32 {
 	if x != nil {
-		return x.Offset
-	}
-	return 0
-}
-
-func (x *ListMessagesRequest) GetLimit() uint32 {
-	if x != nil {
-		return x.Limit
+		return x.PageSize
 	}
 	return 0
 }
@@ -876,15 +870,22 @@ func (x *ListMessagesRequest) GetPageToken() string {
 	return ""
 }
 
-// Messages of a space.
+func (x *ListMessagesRequest) GetSkip() uint32 {
+	if x != nil {
+		return x.Skip
+	}
+	return 0
+}
+
+// A page of messages of a space.
 type ListMessagesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The messages, oldest first.
+	// The messages, latest first.
 	Messages []*SpaceMessage `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
+	// Where to go on; empty at the end.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// How many the space holds.
-	Total uint32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
-	// Where to go on towards older messages; empty when there are none.
-	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	TotalSize     uint32 `protobuf:"varint,3,opt,name=total_size,json=totalSize,proto3" json:"total_size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -926,18 +927,18 @@ func (x *ListMessagesResponse) GetMessages() []*SpaceMessage {
 	return nil
 }
 
-func (x *ListMessagesResponse) GetTotal() uint32 {
-	if x != nil {
-		return x.Total
-	}
-	return 0
-}
-
 func (x *ListMessagesResponse) GetNextPageToken() string {
 	if x != nil {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *ListMessagesResponse) GetTotalSize() uint32 {
+	if x != nil {
+		return x.TotalSize
+	}
+	return 0
 }
 
 // Asks to follow a space.
@@ -1224,17 +1225,18 @@ const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"message_id\x18\x05 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\tmessageId\x122\n" +
 	"\x05agent\x18\x06 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\"O\n" +
 	"\x13SendMessageResponse\x128\n" +
-	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage\"\xa5\x01\n" +
+	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage\"\xa8\x01\n" +
 	"\x13ListMessagesRequest\x127\n" +
-	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12\x16\n" +
-	"\x06offset\x18\x02 \x01(\rR\x06offset\x12\x1e\n" +
-	"\x05limit\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\x05limit\x12\x1d\n" +
+	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12%\n" +
+	"\tpage_size\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\"\x90\x01\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\x12\x12\n" +
+	"\x04skip\x18\x04 \x01(\rR\x04skip\"\x99\x01\n" +
 	"\x14ListMessagesResponse\x12:\n" +
-	"\bmessages\x18\x01 \x03(\v2\x1e.toolbus.space.v1.SpaceMessageR\bmessages\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\rR\x05total\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"q\n" +
+	"\bmessages\x18\x01 \x03(\v2\x1e.toolbus.space.v1.SpaceMessageR\bmessages\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1d\n" +
+	"\n" +
+	"total_size\x18\x03 \x01(\rR\ttotalSize\"q\n" +
 	"\x11WatchSpaceRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12#\n" +
 	"\rfrom_sequence\x18\x02 \x01(\x04R\ffromSequence\"m\n" +

@@ -614,7 +614,7 @@ func (x *ListToolCallsRequest) GetPageToken() string {
 // A page of recorded calls.
 type ListToolCallsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The calls.
+	// The calls, by id.
 	Calls []*ToolCall `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
 	// Where to go on; empty at the end.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`

@@ -135,8 +135,12 @@ type ListToolsRequest struct {
 	// A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it
 	// is not told again.
 	KnownToolsRevision string `protobuf:"bytes,3,opt,name=known_tools_revision,json=knownToolsRevision,proto3" json:"known_tools_revision,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// At most so many; 0 means 100.
+	PageSize uint32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to go on, from the previous answer.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListToolsRequest) Reset() {
@@ -190,21 +194,38 @@ func (x *ListToolsRequest) GetKnownToolsRevision() string {
 	return ""
 }
 
-// The tools of a session.
+func (x *ListToolsRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListToolsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// A page of the tools of a session.
 type ListToolsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tools, in a stable order.
+	// The tools, by model name.
 	Tools []*ModelTool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
-	// The sources and whether they can be used.
+	// The sources and whether they can be used; told with the first page.
 	Sources []*SourceStatus `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
 	// The agent that they belong to.
 	Agent string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
 	// Revision of the agent's context; calls carry it.
 	AgentRevision uint32 `protobuf:"varint,4,opt,name=agent_revision,json=agentRevision,proto3" json:"agent_revision,omitempty"`
-	// Names this list by what it says: equal for equal lists, on every router. Empty if a router names none.
+	// Names this list, all pages of it, by what it says: equal for equal lists, on every router. A page with another name than the
+	// one before it is of a list that has changed meanwhile. Empty if a router names none.
 	ToolsRevision string `protobuf:"bytes,5,opt,name=tools_revision,json=toolsRevision,proto3" json:"tools_revision,omitempty"`
 	// The list is the one that the asker has: tools and sources are left out.
-	IsKnown       bool `protobuf:"varint,6,opt,name=is_known,json=isKnown,proto3" json:"is_known,omitempty"`
+	IsKnown bool `protobuf:"varint,6,opt,name=is_known,json=isKnown,proto3" json:"is_known,omitempty"`
+	// Where to go on; empty at the end.
+	NextPageToken string `protobuf:"bytes,7,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -279,6 +300,13 @@ func (x *ListToolsResponse) GetIsKnown() bool {
 		return x.IsKnown
 	}
 	return false
+}
+
+func (x *ListToolsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // Calls a tool.
@@ -804,19 +832,23 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x04tool\x18\x04 \x01(\v2\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1a\n" +
 	"\bcallable\x18\x05 \x01(\bR\bcallable\x12\x1c\n" +
 	"\tavailable\x18\x06 \x01(\bR\tavailable\x12\x16\n" +
-	"\x06reason\x18\a \x01(\tR\x06reason\"\xbf\x01\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\"\x85\x02\n" +
 	"\x10ListToolsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x122\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\x12:\n" +
-	"\x14known_tools_revision\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x12knownToolsRevision\"\xfd\x01\n" +
+	"\x14known_tools_revision\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x12knownToolsRevision\x12%\n" +
+	"\tpage_size\x18\x04 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\"\xa5\x02\n" +
 	"\x11ListToolsResponse\x120\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1a.toolbus.tool.v1.ModelToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12\x14\n" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x12%\n" +
 	"\x0eagent_revision\x18\x04 \x01(\rR\ragentRevision\x12%\n" +
 	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x19\n" +
-	"\bis_known\x18\x06 \x01(\bR\aisKnown\"\xb2\x03\n" +
+	"\bis_known\x18\x06 \x01(\bR\aisKnown\x12&\n" +
+	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\xb2\x03\n" +
 	"\x0fCallToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\x06callId\x12;\n" +
 	"\n" +

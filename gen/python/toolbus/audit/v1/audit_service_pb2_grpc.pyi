@@ -36,7 +36,7 @@ class AuditServiceStub:
     WatchAudit: _grpc.UnaryStreamMultiCallable[_audit_service_pb2.WatchAuditRequest, _audit_service_pb2.WatchAuditResponse]
     """Follows the trail."""
     ListAuditEvents: _grpc.UnaryUnaryMultiCallable[_audit_service_pb2.ListAuditEventsRequest, _audit_service_pb2.ListAuditEventsResponse]
-    """Lists past events."""
+    """Lists past events, latest first."""
 
 @_typing.type_check_only
 class AuditServiceAsyncStub(AuditServiceStub):
@@ -46,7 +46,7 @@ class AuditServiceAsyncStub(AuditServiceStub):
     WatchAudit: _aio.UnaryStreamMultiCallable[_audit_service_pb2.WatchAuditRequest, _audit_service_pb2.WatchAuditResponse]  # type: ignore[assignment]
     """Follows the trail."""
     ListAuditEvents: _aio.UnaryUnaryMultiCallable[_audit_service_pb2.ListAuditEventsRequest, _audit_service_pb2.ListAuditEventsResponse]  # type: ignore[assignment]
-    """Lists past events."""
+    """Lists past events, latest first."""
 
 class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
     """The audit trail: read and follow. From outside it holds what concerns one's own sessions; operators see all of it."""
@@ -65,6 +65,6 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _audit_service_pb2.ListAuditEventsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_audit_service_pb2.ListAuditEventsResponse, _abc.Awaitable[_audit_service_pb2.ListAuditEventsResponse]]:
-        """Lists past events."""
+        """Lists past events, latest first."""
 
 def add_AuditServiceServicer_to_server(servicer: AuditServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

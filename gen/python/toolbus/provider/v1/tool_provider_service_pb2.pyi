@@ -89,7 +89,7 @@ class OfferedTool(_message.Message):
 Global___OfferedTool: _TypeAlias = OfferedTool  # noqa: Y015
 
 @_typing.final
-class ListProvidedToolsRequest(_message.Message):
+class GetProvidedToolsRequest(_message.Message):
     """Asks for the tools of a scope."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -116,10 +116,10 @@ class ListProvidedToolsRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ListProvidedToolsRequest: _TypeAlias = ListProvidedToolsRequest  # noqa: Y015
+Global___GetProvidedToolsRequest: _TypeAlias = GetProvidedToolsRequest  # noqa: Y015
 
 @_typing.final
-class ListProvidedToolsResponse(_message.Message):
+class GetProvidedToolsResponse(_message.Message):
     """The tools of a scope."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -150,7 +150,7 @@ class ListProvidedToolsResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ListProvidedToolsResponse: _TypeAlias = ListProvidedToolsResponse  # noqa: Y015
+Global___GetProvidedToolsResponse: _TypeAlias = GetProvidedToolsResponse  # noqa: Y015
 
 @_typing.final
 class WatchProvidedToolsRequest(_message.Message):
@@ -166,7 +166,7 @@ class WatchProvidedToolsRequest(_message.Message):
 
     @_builtins.property
     def sources(self) -> _containers.RepeatedCompositeFieldContainer[_source_pb2.Source]:
-        """The sources as in ListToolsRequest."""
+        """The sources as in GetProvidedToolsRequest."""
 
     def __init__(
         self,

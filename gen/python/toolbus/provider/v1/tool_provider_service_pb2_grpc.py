@@ -35,10 +35,10 @@ class ToolProviderServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.ListProvidedTools = channel.unary_unary(
-                '/toolbus.provider.v1.ToolProviderService/ListProvidedTools',
-                request_serializer=toolbus_dot_provider_dot_v1_dot_tool__provider__service__pb2.ListProvidedToolsRequest.SerializeToString,
-                response_deserializer=toolbus_dot_provider_dot_v1_dot_tool__provider__service__pb2.ListProvidedToolsResponse.FromString,
+        self.GetProvidedTools = channel.unary_unary(
+                '/toolbus.provider.v1.ToolProviderService/GetProvidedTools',
+                request_serializer=toolbus_dot_provider_dot_v1_dot_tool__provider__service__pb2.GetProvidedToolsRequest.SerializeToString,
+                response_deserializer=toolbus_dot_provider_dot_v1_dot_tool__provider__service__pb2.GetProvidedToolsResponse.FromString,
                 _registered_method=True)
         self.WatchProvidedTools = channel.unary_stream(
                 '/toolbus.provider.v1.ToolProviderService/WatchProvidedTools',
@@ -61,8 +61,9 @@ class ToolProviderServiceServicer:
     """What every provider of tools serves, on the bus or at a URL.
     """
 
-    def ListProvidedTools(self, request, context):
-        """Lists the tools of a scope. A source that fails is told in `sources` and hides no other.
+    def GetProvidedTools(self, request, context):
+        """Tells the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is told in
+        `sources` and hides no other.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -94,10 +95,10 @@ class ToolProviderServiceServicer:
 
 def add_ToolProviderServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'ListProvidedTools': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListProvidedTools,
-                    request_deserializer=toolbus_dot_provider_dot_v1_dot_tool__provider__service__pb2.ListProvidedToolsRequest.FromString,
-                    response_serializer=toolbus_dot_provider_dot_v1_dot_tool__provider__service__pb2.ListProvidedToolsResponse.SerializeToString,
+            'GetProvidedTools': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetProvidedTools,
+                    request_deserializer=toolbus_dot_provider_dot_v1_dot_tool__provider__service__pb2.GetProvidedToolsRequest.FromString,
+                    response_serializer=toolbus_dot_provider_dot_v1_dot_tool__provider__service__pb2.GetProvidedToolsResponse.SerializeToString,
             ),
             'WatchProvidedTools': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchProvidedTools,
@@ -127,7 +128,7 @@ class ToolProviderService:
     """
 
     @staticmethod
-    def ListProvidedTools(request,
+    def GetProvidedTools(request,
             target,
             options=(),
             channel_credentials=None,
@@ -140,9 +141,9 @@ class ToolProviderService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/toolbus.provider.v1.ToolProviderService/ListProvidedTools',
-            toolbus_dot_provider_dot_v1_dot_tool__provider__service__pb2.ListProvidedToolsRequest.SerializeToString,
-            toolbus_dot_provider_dot_v1_dot_tool__provider__service__pb2.ListProvidedToolsResponse.FromString,
+            '/toolbus.provider.v1.ToolProviderService/GetProvidedTools',
+            toolbus_dot_provider_dot_v1_dot_tool__provider__service__pb2.GetProvidedToolsRequest.SerializeToString,
+            toolbus_dot_provider_dot_v1_dot_tool__provider__service__pb2.GetProvidedToolsResponse.FromString,
             options,
             channel_credentials,
             insecure,

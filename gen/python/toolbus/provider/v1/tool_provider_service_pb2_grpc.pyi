@@ -33,8 +33,10 @@ class ToolProviderServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ToolProviderServiceAsyncStub: ...
-    ListProvidedTools: _grpc.UnaryUnaryMultiCallable[_tool_provider_service_pb2.ListProvidedToolsRequest, _tool_provider_service_pb2.ListProvidedToolsResponse]
-    """Lists the tools of a scope. A source that fails is told in `sources` and hides no other."""
+    GetProvidedTools: _grpc.UnaryUnaryMultiCallable[_tool_provider_service_pb2.GetProvidedToolsRequest, _tool_provider_service_pb2.GetProvidedToolsResponse]
+    """Tells the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is told in
+    `sources` and hides no other.
+    """
     WatchProvidedTools: _grpc.UnaryStreamMultiCallable[_tool_provider_service_pb2.WatchProvidedToolsRequest, _tool_provider_service_pb2.WatchProvidedToolsResponse]
     """Tells the tools of a scope now and after each change."""
     ExecuteTool: _grpc.UnaryStreamMultiCallable[_tool_provider_service_pb2.ExecuteToolRequest, _tool_provider_service_pb2.ExecuteToolResponse]
@@ -51,8 +53,10 @@ class ToolProviderServiceAsyncStub(ToolProviderServiceStub):
     """What every provider of tools serves, on the bus or at a URL."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    ListProvidedTools: _aio.UnaryUnaryMultiCallable[_tool_provider_service_pb2.ListProvidedToolsRequest, _tool_provider_service_pb2.ListProvidedToolsResponse]  # type: ignore[assignment]
-    """Lists the tools of a scope. A source that fails is told in `sources` and hides no other."""
+    GetProvidedTools: _aio.UnaryUnaryMultiCallable[_tool_provider_service_pb2.GetProvidedToolsRequest, _tool_provider_service_pb2.GetProvidedToolsResponse]  # type: ignore[assignment]
+    """Tells the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is told in
+    `sources` and hides no other.
+    """
     WatchProvidedTools: _aio.UnaryStreamMultiCallable[_tool_provider_service_pb2.WatchProvidedToolsRequest, _tool_provider_service_pb2.WatchProvidedToolsResponse]  # type: ignore[assignment]
     """Tells the tools of a scope now and after each change."""
     ExecuteTool: _aio.UnaryStreamMultiCallable[_tool_provider_service_pb2.ExecuteToolRequest, _tool_provider_service_pb2.ExecuteToolResponse]  # type: ignore[assignment]
@@ -68,12 +72,14 @@ class ToolProviderServiceServicer(metaclass=_abc_1.ABCMeta):
     """What every provider of tools serves, on the bus or at a URL."""
 
     @_abc_1.abstractmethod
-    def ListProvidedTools(
+    def GetProvidedTools(
         self,
-        request: _tool_provider_service_pb2.ListProvidedToolsRequest,
+        request: _tool_provider_service_pb2.GetProvidedToolsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_tool_provider_service_pb2.ListProvidedToolsResponse, _abc.Awaitable[_tool_provider_service_pb2.ListProvidedToolsResponse]]:
-        """Lists the tools of a scope. A source that fails is told in `sources` and hides no other."""
+    ) -> _typing.Union[_tool_provider_service_pb2.GetProvidedToolsResponse, _abc.Awaitable[_tool_provider_service_pb2.GetProvidedToolsResponse]]:
+        """Tells the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is told in
+        `sources` and hides no other.
+        """
 
     @_abc_1.abstractmethod
     def WatchProvidedTools(

@@ -38,7 +38,7 @@ class RunServiceStub:
     GetRun: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.GetRunRequest, _run_service_pb2.GetRunResponse]
     """Tells where a run stands."""
     ListRuns: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.ListRunsRequest, _run_service_pb2.ListRunsResponse]
-    """Lists runs."""
+    """Lists runs, latest first."""
     WatchRun: _grpc.UnaryStreamMultiCallable[_run_service_pb2.WatchRunRequest, _run_service_pb2.WatchRunResponse]
     """Follows a run from any stored event, on any replica, to its end."""
     SubmitOutputs: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.SubmitOutputsRequest, _run_service_pb2.SubmitOutputsResponse]
@@ -58,7 +58,7 @@ class RunServiceAsyncStub(RunServiceStub):
     GetRun: _aio.UnaryUnaryMultiCallable[_run_service_pb2.GetRunRequest, _run_service_pb2.GetRunResponse]  # type: ignore[assignment]
     """Tells where a run stands."""
     ListRuns: _aio.UnaryUnaryMultiCallable[_run_service_pb2.ListRunsRequest, _run_service_pb2.ListRunsResponse]  # type: ignore[assignment]
-    """Lists runs."""
+    """Lists runs, latest first."""
     WatchRun: _aio.UnaryStreamMultiCallable[_run_service_pb2.WatchRunRequest, _run_service_pb2.WatchRunResponse]  # type: ignore[assignment]
     """Follows a run from any stored event, on any replica, to its end."""
     SubmitOutputs: _aio.UnaryUnaryMultiCallable[_run_service_pb2.SubmitOutputsRequest, _run_service_pb2.SubmitOutputsResponse]  # type: ignore[assignment]
@@ -93,7 +93,7 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _run_service_pb2.ListRunsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_run_service_pb2.ListRunsResponse, _abc.Awaitable[_run_service_pb2.ListRunsResponse]]:
-        """Lists runs."""
+        """Lists runs, latest first."""
 
     @_abc_1.abstractmethod
     def WatchRun(

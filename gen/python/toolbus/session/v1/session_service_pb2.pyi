@@ -153,7 +153,7 @@ class ListSessionsResponse(_message.Message):
     """Where to go on; empty at the end."""
     @_builtins.property
     def sessions(self) -> _containers.RepeatedCompositeFieldContainer[_session_pb2.Session]:
-        """The sessions."""
+        """The sessions, by id."""
 
     def __init__(
         self,

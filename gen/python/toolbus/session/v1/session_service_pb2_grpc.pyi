@@ -38,7 +38,7 @@ class SessionServiceStub:
     GetSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionRequest, _session_service_pb2.GetSessionResponse]
     """Tells where a session stands."""
     ListSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.ListSessionsRequest, _session_service_pb2.ListSessionsResponse]
-    """Lists sessions."""
+    """Lists sessions, by id."""
     CloseSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.CloseSessionRequest, _session_service_pb2.CloseSessionResponse]
     """Closes a session and takes its agent's context down."""
     SwitchAgent: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.SwitchAgentRequest, _session_service_pb2.SwitchAgentResponse]
@@ -56,7 +56,7 @@ class SessionServiceAsyncStub(SessionServiceStub):
     GetSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionRequest, _session_service_pb2.GetSessionResponse]  # type: ignore[assignment]
     """Tells where a session stands."""
     ListSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.ListSessionsRequest, _session_service_pb2.ListSessionsResponse]  # type: ignore[assignment]
-    """Lists sessions."""
+    """Lists sessions, by id."""
     CloseSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.CloseSessionRequest, _session_service_pb2.CloseSessionResponse]  # type: ignore[assignment]
     """Closes a session and takes its agent's context down."""
     SwitchAgent: _aio.UnaryUnaryMultiCallable[_session_service_pb2.SwitchAgentRequest, _session_service_pb2.SwitchAgentResponse]  # type: ignore[assignment]
@@ -89,7 +89,7 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.ListSessionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.ListSessionsResponse, _abc.Awaitable[_session_service_pb2.ListSessionsResponse]]:
-        """Lists sessions."""
+        """Lists sessions, by id."""
 
     @_abc_1.abstractmethod
     def CloseSession(

@@ -52,7 +52,7 @@ class InboxServiceServicer:
     """
 
     def ListInbox(self, request, context):
-        """Lists what waits.
+        """Lists what waits, by sequence.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

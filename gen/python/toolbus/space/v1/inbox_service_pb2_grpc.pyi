@@ -34,7 +34,7 @@ class InboxServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> InboxServiceAsyncStub: ...
     ListInbox: _grpc.UnaryUnaryMultiCallable[_inbox_service_pb2.ListInboxRequest, _inbox_service_pb2.ListInboxResponse]
-    """Lists what waits."""
+    """Lists what waits, by sequence."""
     WatchInbox: _grpc.UnaryStreamMultiCallable[_inbox_service_pb2.WatchInboxRequest, _inbox_service_pb2.WatchInboxResponse]
     """Follows an inbox."""
 
@@ -44,7 +44,7 @@ class InboxServiceAsyncStub(InboxServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListInbox: _aio.UnaryUnaryMultiCallable[_inbox_service_pb2.ListInboxRequest, _inbox_service_pb2.ListInboxResponse]  # type: ignore[assignment]
-    """Lists what waits."""
+    """Lists what waits, by sequence."""
     WatchInbox: _aio.UnaryStreamMultiCallable[_inbox_service_pb2.WatchInboxRequest, _inbox_service_pb2.WatchInboxResponse]  # type: ignore[assignment]
     """Follows an inbox."""
 
@@ -57,7 +57,7 @@ class InboxServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _inbox_service_pb2.ListInboxRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_inbox_service_pb2.ListInboxResponse, _abc.Awaitable[_inbox_service_pb2.ListInboxResponse]]:
-        """Lists what waits."""
+        """Lists what waits, by sequence."""
 
     @_abc_1.abstractmethod
     def WatchInbox(

@@ -135,22 +135,30 @@ class ListEntriesRequest(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session."""
     agent: _builtins.str
     """The agent."""
     kind: _memory_pb2.MemoryKind.ValueType
     """Their kind; unspecified for all."""
+    page_size: _builtins.int
+    """At most so many; 0 means 100."""
+    page_token: _builtins.str
+    """Where to go on, from the previous answer."""
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
         agent: _builtins.str = ...,
         kind: _memory_pb2.MemoryKind.ValueType = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "kind", b"kind", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "kind", b"kind", "page_size", b"page_size", "page_token", b"page_token", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -158,11 +166,14 @@ Global___ListEntriesRequest: _TypeAlias = ListEntriesRequest  # noqa: Y015
 
 @_typing.final
 class ListEntriesResponse(_message.Message):
-    """The entries."""
+    """A page of entries."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     ENTRIES_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Where to go on; empty at the end."""
     @_builtins.property
     def entries(self) -> _containers.RepeatedCompositeFieldContainer[_memory_pb2.MemoryEntry]:
         """The entries, by kind and key."""
@@ -171,10 +182,11 @@ class ListEntriesResponse(_message.Message):
         self,
         *,
         entries: _abc.Iterable[_memory_pb2.MemoryEntry] | None = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entries", b"entries"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entries", b"entries", "next_page_token", b"next_page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

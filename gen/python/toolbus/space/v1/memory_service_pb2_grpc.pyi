@@ -38,7 +38,7 @@ class MemoryServiceStub:
     DeleteEntries: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.DeleteEntriesRequest, _memory_service_pb2.DeleteEntriesResponse]
     """Removes entries."""
     ListEntries: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ListEntriesRequest, _memory_service_pb2.ListEntriesResponse]
-    """Lists entries."""
+    """Lists entries, by kind and key."""
 
 @_typing.type_check_only
 class MemoryServiceAsyncStub(MemoryServiceStub):
@@ -50,7 +50,7 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     DeleteEntries: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.DeleteEntriesRequest, _memory_service_pb2.DeleteEntriesResponse]  # type: ignore[assignment]
     """Removes entries."""
     ListEntries: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ListEntriesRequest, _memory_service_pb2.ListEntriesResponse]  # type: ignore[assignment]
-    """Lists entries."""
+    """Lists entries, by kind and key."""
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     """The memory of a session's agent."""
@@ -77,6 +77,6 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_service_pb2.ListEntriesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.ListEntriesResponse, _abc.Awaitable[_memory_service_pb2.ListEntriesResponse]]:
-        """Lists entries."""
+        """Lists entries, by kind and key."""
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -124,7 +124,7 @@ class ListSpacesRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """At most so many; 0 means all."""
+    """At most so many; 0 means 100."""
     page_token: _builtins.str
     """Where to go on, from the previous answer."""
     def __init__(
@@ -406,28 +406,30 @@ class ListMessagesRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SPACE_ID_FIELD_NUMBER: _builtins.int
-    OFFSET_FIELD_NUMBER: _builtins.int
-    LIMIT_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    SKIP_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
     """The space."""
-    offset: _builtins.int
-    """How many of the latest to pass over."""
-    limit: _builtins.int
-    """At most so many; 0 means 50."""
+    page_size: _builtins.int
+    """At most so many; 0 means 100."""
     page_token: _builtins.str
-    """Where to go on towards older messages, from the previous answer: unlike an offset it stays in place while messages come."""
+    """Where to go on, from the previous answer."""
+    skip: _builtins.int
+    """How many messages to pass over first, from where the page would begin. A token stays in place while messages come; a number
+    does not.
+    """
     def __init__(
         self,
         *,
         space_id: _builtins.str = ...,
-        offset: _builtins.int = ...,
-        limit: _builtins.int = ...,
+        page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        skip: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "offset", b"offset", "page_token", b"page_token", "space_id", b"space_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "skip", b"skip", "space_id", b"space_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -435,31 +437,31 @@ Global___ListMessagesRequest: _TypeAlias = ListMessagesRequest  # noqa: Y015
 
 @_typing.final
 class ListMessagesResponse(_message.Message):
-    """Messages of a space."""
+    """A page of messages of a space."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     MESSAGES_FIELD_NUMBER: _builtins.int
-    TOTAL_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
-    total: _builtins.int
-    """How many the space holds."""
+    TOTAL_SIZE_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """Where to go on towards older messages; empty when there are none."""
+    """Where to go on; empty at the end."""
+    total_size: _builtins.int
+    """How many the space holds."""
     @_builtins.property
     def messages(self) -> _containers.RepeatedCompositeFieldContainer[_space_pb2.SpaceMessage]:
-        """The messages, oldest first."""
+        """The messages, latest first."""
 
     def __init__(
         self,
         *,
         messages: _abc.Iterable[_space_pb2.SpaceMessage] | None = ...,
-        total: _builtins.int = ...,
         next_page_token: _builtins.str = ...,
+        total_size: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["messages", b"messages", "next_page_token", b"next_page_token", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["messages", b"messages", "next_page_token", b"next_page_token", "total_size", b"total_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -106,7 +106,7 @@ class SpaceServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListSpaces(self, request, context):
-        """Lists all spaces.
+        """Lists spaces, by id.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -141,7 +141,7 @@ class SpaceServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListMessages(self, request, context):
-        """Reads messages, paged from the latest.
+        """Lists messages, latest first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -38,7 +38,7 @@ class SpaceServiceStub:
     GetSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.GetSpaceRequest, _space_service_pb2.GetSpaceResponse]
     """Tells a space and its members."""
     ListSpaces: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.ListSpacesRequest, _space_service_pb2.ListSpacesResponse]
-    """Lists all spaces."""
+    """Lists spaces, by id."""
     EnterSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.EnterSpaceRequest, _space_service_pb2.EnterSpaceResponse]
     """Makes a space the active one of a session's agent, or lets a person join it."""
     LeaveSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.LeaveSpaceRequest, _space_service_pb2.LeaveSpaceResponse]
@@ -48,7 +48,7 @@ class SpaceServiceStub:
     SendMessage: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.SendMessageRequest, _space_service_pb2.SendMessageResponse]
     """Says something; other agents of the space find it in their inboxes."""
     ListMessages: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.ListMessagesRequest, _space_service_pb2.ListMessagesResponse]
-    """Reads messages, paged from the latest."""
+    """Lists messages, latest first."""
     WatchSpace: _grpc.UnaryStreamMultiCallable[_space_service_pb2.WatchSpaceRequest, _space_service_pb2.WatchSpaceResponse]
     """Follows a space from any event."""
     AnswerToolCall: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.AnswerToolCallRequest, _space_service_pb2.AnswerToolCallResponse]
@@ -64,7 +64,7 @@ class SpaceServiceAsyncStub(SpaceServiceStub):
     GetSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.GetSpaceRequest, _space_service_pb2.GetSpaceResponse]  # type: ignore[assignment]
     """Tells a space and its members."""
     ListSpaces: _aio.UnaryUnaryMultiCallable[_space_service_pb2.ListSpacesRequest, _space_service_pb2.ListSpacesResponse]  # type: ignore[assignment]
-    """Lists all spaces."""
+    """Lists spaces, by id."""
     EnterSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.EnterSpaceRequest, _space_service_pb2.EnterSpaceResponse]  # type: ignore[assignment]
     """Makes a space the active one of a session's agent, or lets a person join it."""
     LeaveSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.LeaveSpaceRequest, _space_service_pb2.LeaveSpaceResponse]  # type: ignore[assignment]
@@ -74,7 +74,7 @@ class SpaceServiceAsyncStub(SpaceServiceStub):
     SendMessage: _aio.UnaryUnaryMultiCallable[_space_service_pb2.SendMessageRequest, _space_service_pb2.SendMessageResponse]  # type: ignore[assignment]
     """Says something; other agents of the space find it in their inboxes."""
     ListMessages: _aio.UnaryUnaryMultiCallable[_space_service_pb2.ListMessagesRequest, _space_service_pb2.ListMessagesResponse]  # type: ignore[assignment]
-    """Reads messages, paged from the latest."""
+    """Lists messages, latest first."""
     WatchSpace: _aio.UnaryStreamMultiCallable[_space_service_pb2.WatchSpaceRequest, _space_service_pb2.WatchSpaceResponse]  # type: ignore[assignment]
     """Follows a space from any event."""
     AnswerToolCall: _aio.UnaryUnaryMultiCallable[_space_service_pb2.AnswerToolCallRequest, _space_service_pb2.AnswerToolCallResponse]  # type: ignore[assignment]
@@ -105,7 +105,7 @@ class SpaceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _space_service_pb2.ListSpacesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_space_service_pb2.ListSpacesResponse, _abc.Awaitable[_space_service_pb2.ListSpacesResponse]]:
-        """Lists all spaces."""
+        """Lists spaces, by id."""
 
     @_abc_1.abstractmethod
     def EnterSpace(
@@ -145,7 +145,7 @@ class SpaceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _space_service_pb2.ListMessagesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_space_service_pb2.ListMessagesResponse, _abc.Awaitable[_space_service_pb2.ListMessagesResponse]]:
-        """Reads messages, paged from the latest."""
+        """Lists messages, latest first."""
 
     @_abc_1.abstractmethod
     def WatchSpace(

@@ -325,7 +325,7 @@ class ListToolCallsResponse(_message.Message):
     """Where to go on; empty at the end."""
     @_builtins.property
     def calls(self) -> _containers.RepeatedCompositeFieldContainer[_tool_call_pb2.ToolCall]:
-        """The calls."""
+        """The calls, by id."""
 
     def __init__(
         self,

@@ -100,7 +100,7 @@ class ToolCallServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListToolCalls(self, request, context):
-        """Lists recorded calls.
+        """Lists recorded calls, by id.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

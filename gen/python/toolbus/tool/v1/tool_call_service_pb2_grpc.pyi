@@ -42,7 +42,7 @@ class ToolCallServiceStub:
     GetToolCall: _grpc.UnaryUnaryMultiCallable[_tool_call_service_pb2.GetToolCallRequest, _tool_call_service_pb2.GetToolCallResponse]
     """Tells where a call stands."""
     ListToolCalls: _grpc.UnaryUnaryMultiCallable[_tool_call_service_pb2.ListToolCallsRequest, _tool_call_service_pb2.ListToolCallsResponse]
-    """Lists recorded calls."""
+    """Lists recorded calls, by id."""
     CancelToolCall: _grpc.UnaryUnaryMultiCallable[_tool_call_service_pb2.CancelToolCallRequest, _tool_call_service_pb2.CancelToolCallResponse]
     """Keeps a call from starting, or stops it."""
 
@@ -60,7 +60,7 @@ class ToolCallServiceAsyncStub(ToolCallServiceStub):
     GetToolCall: _aio.UnaryUnaryMultiCallable[_tool_call_service_pb2.GetToolCallRequest, _tool_call_service_pb2.GetToolCallResponse]  # type: ignore[assignment]
     """Tells where a call stands."""
     ListToolCalls: _aio.UnaryUnaryMultiCallable[_tool_call_service_pb2.ListToolCallsRequest, _tool_call_service_pb2.ListToolCallsResponse]  # type: ignore[assignment]
-    """Lists recorded calls."""
+    """Lists recorded calls, by id."""
     CancelToolCall: _aio.UnaryUnaryMultiCallable[_tool_call_service_pb2.CancelToolCallRequest, _tool_call_service_pb2.CancelToolCallResponse]  # type: ignore[assignment]
     """Keeps a call from starting, or stops it."""
 
@@ -105,7 +105,7 @@ class ToolCallServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_call_service_pb2.ListToolCallsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tool_call_service_pb2.ListToolCallsResponse, _abc.Awaitable[_tool_call_service_pb2.ListToolCallsResponse]]:
-        """Lists recorded calls."""
+        """Lists recorded calls, by id."""
 
     @_abc_1.abstractmethod
     def CancelToolCall(

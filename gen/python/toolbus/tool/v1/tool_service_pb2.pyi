@@ -80,6 +80,8 @@ class ListToolsRequest(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
     KNOWN_TOOLS_REVISION_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session; empty lists what `agent` would have."""
     agent: _builtins.str
@@ -88,16 +90,22 @@ class ListToolsRequest(_message.Message):
     """A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it
     is not told again.
     """
+    page_size: _builtins.int
+    """At most so many; 0 means 100."""
+    page_token: _builtins.str
+    """Where to go on, from the previous answer."""
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
         agent: _builtins.str = ...,
         known_tools_revision: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "known_tools_revision", b"known_tools_revision", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "known_tools_revision", b"known_tools_revision", "page_size", b"page_size", "page_token", b"page_token", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -105,7 +113,7 @@ Global___ListToolsRequest: _TypeAlias = ListToolsRequest  # noqa: Y015
 
 @_typing.final
 class ListToolsResponse(_message.Message):
-    """The tools of a session."""
+    """A page of the tools of a session."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -115,21 +123,26 @@ class ListToolsResponse(_message.Message):
     AGENT_REVISION_FIELD_NUMBER: _builtins.int
     TOOLS_REVISION_FIELD_NUMBER: _builtins.int
     IS_KNOWN_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """The agent that they belong to."""
     agent_revision: _builtins.int
     """Revision of the agent's context; calls carry it."""
     tools_revision: _builtins.str
-    """Names this list by what it says: equal for equal lists, on every router. Empty if a router names none."""
+    """Names this list, all pages of it, by what it says: equal for equal lists, on every router. A page with another name than the
+    one before it is of a list that has changed meanwhile. Empty if a router names none.
+    """
     is_known: _builtins.bool
     """The list is the one that the asker has: tools and sources are left out."""
+    next_page_token: _builtins.str
+    """Where to go on; empty at the end."""
     @_builtins.property
     def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___ModelTool]:
-        """The tools, in a stable order."""
+        """The tools, by model name."""
 
     @_builtins.property
     def sources(self) -> _containers.RepeatedCompositeFieldContainer[_source_pb2.SourceStatus]:
-        """The sources and whether they can be used."""
+        """The sources and whether they can be used; told with the first page."""
 
     def __init__(
         self,
@@ -140,10 +153,11 @@ class ListToolsResponse(_message.Message):
         agent_revision: _builtins.int = ...,
         tools_revision: _builtins.str = ...,
         is_known: _builtins.bool = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "is_known", b"is_known", "sources", b"sources", "tools", b"tools", "tools_revision", b"tools_revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "is_known", b"is_known", "next_page_token", b"next_page_token", "sources", b"sources", "tools", b"tools", "tools_revision", b"tools_revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

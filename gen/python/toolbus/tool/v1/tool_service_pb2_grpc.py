@@ -57,7 +57,7 @@ class ToolServiceServicer:
     """
 
     def ListTools(self, request, context):
-        """Lists the tools of a session, an agent or the whole catalog.
+        """Lists the tools of a session, an agent or the whole catalog, by model name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -34,7 +34,7 @@ class ToolServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ToolServiceAsyncStub: ...
     ListTools: _grpc.UnaryUnaryMultiCallable[_tool_service_pb2.ListToolsRequest, _tool_service_pb2.ListToolsResponse]
-    """Lists the tools of a session, an agent or the whole catalog."""
+    """Lists the tools of a session, an agent or the whole catalog, by model name."""
     CallTool: _grpc.UnaryStreamMultiCallable[_tool_service_pb2.CallToolRequest, _tool_service_pb2.CallToolResponse]
     """Resolves, checks, validates, records and executes a call. A tool's failure is a result with `is_error`."""
     ExplainTool: _grpc.UnaryUnaryMultiCallable[_tool_service_pb2.ExplainToolRequest, _tool_service_pb2.ExplainToolResponse]
@@ -46,7 +46,7 @@ class ToolServiceAsyncStub(ToolServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListTools: _aio.UnaryUnaryMultiCallable[_tool_service_pb2.ListToolsRequest, _tool_service_pb2.ListToolsResponse]  # type: ignore[assignment]
-    """Lists the tools of a session, an agent or the whole catalog."""
+    """Lists the tools of a session, an agent or the whole catalog, by model name."""
     CallTool: _aio.UnaryStreamMultiCallable[_tool_service_pb2.CallToolRequest, _tool_service_pb2.CallToolResponse]  # type: ignore[assignment]
     """Resolves, checks, validates, records and executes a call. A tool's failure is a result with `is_error`."""
     ExplainTool: _aio.UnaryUnaryMultiCallable[_tool_service_pb2.ExplainToolRequest, _tool_service_pb2.ExplainToolResponse]  # type: ignore[assignment]
@@ -61,7 +61,7 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_service_pb2.ListToolsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tool_service_pb2.ListToolsResponse, _abc.Awaitable[_tool_service_pb2.ListToolsResponse]]:
-        """Lists the tools of a session, an agent or the whole catalog."""
+        """Lists the tools of a session, an agent or the whole catalog, by model name."""
 
     @_abc_1.abstractmethod
     def CallTool(

@@ -45,7 +45,7 @@ const (
 type AuditServiceClient interface {
 	// Follows the trail.
 	WatchAudit(context.Context, *connect.Request[v1.WatchAuditRequest]) (*connect.ServerStreamForClient[v1.WatchAuditResponse], error)
-	// Lists past events.
+	// Lists past events, latest first.
 	ListAuditEvents(context.Context, *connect.Request[v1.ListAuditEventsRequest]) (*connect.Response[v1.ListAuditEventsResponse], error)
 }
 
@@ -95,7 +95,7 @@ func (c *auditServiceClient) ListAuditEvents(ctx context.Context, req *connect.R
 type AuditServiceHandler interface {
 	// Follows the trail.
 	WatchAudit(context.Context, *connect.Request[v1.WatchAuditRequest], *connect.ServerStream[v1.WatchAuditResponse]) error
-	// Lists past events.
+	// Lists past events, latest first.
 	ListAuditEvents(context.Context, *connect.Request[v1.ListAuditEventsRequest]) (*connect.Response[v1.ListAuditEventsResponse], error)
 }
 

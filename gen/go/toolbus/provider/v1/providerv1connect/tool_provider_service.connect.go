@@ -34,9 +34,9 @@ const (
 // reflection-formatted method names, remove the leading slash and convert the remaining slash to a
 // period.
 const (
-	// ToolProviderServiceListProvidedToolsProcedure is the fully-qualified name of the
-	// ToolProviderService's ListProvidedTools RPC.
-	ToolProviderServiceListProvidedToolsProcedure = "/toolbus.provider.v1.ToolProviderService/ListProvidedTools"
+	// ToolProviderServiceGetProvidedToolsProcedure is the fully-qualified name of the
+	// ToolProviderService's GetProvidedTools RPC.
+	ToolProviderServiceGetProvidedToolsProcedure = "/toolbus.provider.v1.ToolProviderService/GetProvidedTools"
 	// ToolProviderServiceWatchProvidedToolsProcedure is the fully-qualified name of the
 	// ToolProviderService's WatchProvidedTools RPC.
 	ToolProviderServiceWatchProvidedToolsProcedure = "/toolbus.provider.v1.ToolProviderService/WatchProvidedTools"
@@ -50,8 +50,9 @@ const (
 
 // ToolProviderServiceClient is a client for the toolbus.provider.v1.ToolProviderService service.
 type ToolProviderServiceClient interface {
-	// Lists the tools of a scope. A source that fails is told in `sources` and hides no other.
-	ListProvidedTools(context.Context, *connect.Request[v1.ListProvidedToolsRequest]) (*connect.Response[v1.ListProvidedToolsResponse], error)
+	// Tells the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is told in
+	// `sources` and hides no other.
+	GetProvidedTools(context.Context, *connect.Request[v1.GetProvidedToolsRequest]) (*connect.Response[v1.GetProvidedToolsResponse], error)
 	// Tells the tools of a scope now and after each change.
 	WatchProvidedTools(context.Context, *connect.Request[v1.WatchProvidedToolsRequest]) (*connect.ServerStreamForClient[v1.WatchProvidedToolsResponse], error)
 	// Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
@@ -73,10 +74,10 @@ func NewToolProviderServiceClient(httpClient connect.HTTPClient, baseURL string,
 	baseURL = strings.TrimRight(baseURL, "/")
 	toolProviderServiceMethods := v1.File_toolbus_provider_v1_tool_provider_service_proto.Services().ByName("ToolProviderService").Methods()
 	return &toolProviderServiceClient{
-		listProvidedTools: connect.NewClient[v1.ListProvidedToolsRequest, v1.ListProvidedToolsResponse](
+		getProvidedTools: connect.NewClient[v1.GetProvidedToolsRequest, v1.GetProvidedToolsResponse](
 			httpClient,
-			baseURL+ToolProviderServiceListProvidedToolsProcedure,
-			connect.WithSchema(toolProviderServiceMethods.ByName("ListProvidedTools")),
+			baseURL+ToolProviderServiceGetProvidedToolsProcedure,
+			connect.WithSchema(toolProviderServiceMethods.ByName("GetProvidedTools")),
 			connect.WithClientOptions(opts...),
 		),
 		watchProvidedTools: connect.NewClient[v1.WatchProvidedToolsRequest, v1.WatchProvidedToolsResponse](
@@ -102,15 +103,15 @@ func NewToolProviderServiceClient(httpClient connect.HTTPClient, baseURL string,
 
 // toolProviderServiceClient implements ToolProviderServiceClient.
 type toolProviderServiceClient struct {
-	listProvidedTools  *connect.Client[v1.ListProvidedToolsRequest, v1.ListProvidedToolsResponse]
+	getProvidedTools   *connect.Client[v1.GetProvidedToolsRequest, v1.GetProvidedToolsResponse]
 	watchProvidedTools *connect.Client[v1.WatchProvidedToolsRequest, v1.WatchProvidedToolsResponse]
 	executeTool        *connect.Client[v1.ExecuteToolRequest, v1.ExecuteToolResponse]
 	releaseScope       *connect.Client[v1.ReleaseScopeRequest, v1.ReleaseScopeResponse]
 }
 
-// ListProvidedTools calls toolbus.provider.v1.ToolProviderService.ListProvidedTools.
-func (c *toolProviderServiceClient) ListProvidedTools(ctx context.Context, req *connect.Request[v1.ListProvidedToolsRequest]) (*connect.Response[v1.ListProvidedToolsResponse], error) {
-	return c.listProvidedTools.CallUnary(ctx, req)
+// GetProvidedTools calls toolbus.provider.v1.ToolProviderService.GetProvidedTools.
+func (c *toolProviderServiceClient) GetProvidedTools(ctx context.Context, req *connect.Request[v1.GetProvidedToolsRequest]) (*connect.Response[v1.GetProvidedToolsResponse], error) {
+	return c.getProvidedTools.CallUnary(ctx, req)
 }
 
 // WatchProvidedTools calls toolbus.provider.v1.ToolProviderService.WatchProvidedTools.
@@ -131,8 +132,9 @@ func (c *toolProviderServiceClient) ReleaseScope(ctx context.Context, req *conne
 // ToolProviderServiceHandler is an implementation of the toolbus.provider.v1.ToolProviderService
 // service.
 type ToolProviderServiceHandler interface {
-	// Lists the tools of a scope. A source that fails is told in `sources` and hides no other.
-	ListProvidedTools(context.Context, *connect.Request[v1.ListProvidedToolsRequest]) (*connect.Response[v1.ListProvidedToolsResponse], error)
+	// Tells the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is told in
+	// `sources` and hides no other.
+	GetProvidedTools(context.Context, *connect.Request[v1.GetProvidedToolsRequest]) (*connect.Response[v1.GetProvidedToolsResponse], error)
 	// Tells the tools of a scope now and after each change.
 	WatchProvidedTools(context.Context, *connect.Request[v1.WatchProvidedToolsRequest], *connect.ServerStream[v1.WatchProvidedToolsResponse]) error
 	// Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
@@ -150,10 +152,10 @@ type ToolProviderServiceHandler interface {
 // and JSON codecs. They also support gzip compression.
 func NewToolProviderServiceHandler(svc ToolProviderServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
 	toolProviderServiceMethods := v1.File_toolbus_provider_v1_tool_provider_service_proto.Services().ByName("ToolProviderService").Methods()
-	toolProviderServiceListProvidedToolsHandler := connect.NewUnaryHandler(
-		ToolProviderServiceListProvidedToolsProcedure,
-		svc.ListProvidedTools,
-		connect.WithSchema(toolProviderServiceMethods.ByName("ListProvidedTools")),
+	toolProviderServiceGetProvidedToolsHandler := connect.NewUnaryHandler(
+		ToolProviderServiceGetProvidedToolsProcedure,
+		svc.GetProvidedTools,
+		connect.WithSchema(toolProviderServiceMethods.ByName("GetProvidedTools")),
 		connect.WithHandlerOptions(opts...),
 	)
 	toolProviderServiceWatchProvidedToolsHandler := connect.NewServerStreamHandler(
@@ -176,8 +178,8 @@ func NewToolProviderServiceHandler(svc ToolProviderServiceHandler, opts ...conne
 	)
 	return "/toolbus.provider.v1.ToolProviderService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case ToolProviderServiceListProvidedToolsProcedure:
-			toolProviderServiceListProvidedToolsHandler.ServeHTTP(w, r)
+		case ToolProviderServiceGetProvidedToolsProcedure:
+			toolProviderServiceGetProvidedToolsHandler.ServeHTTP(w, r)
 		case ToolProviderServiceWatchProvidedToolsProcedure:
 			toolProviderServiceWatchProvidedToolsHandler.ServeHTTP(w, r)
 		case ToolProviderServiceExecuteToolProcedure:
@@ -193,8 +195,8 @@ func NewToolProviderServiceHandler(svc ToolProviderServiceHandler, opts ...conne
 // UnimplementedToolProviderServiceHandler returns CodeUnimplemented from all methods.
 type UnimplementedToolProviderServiceHandler struct{}
 
-func (UnimplementedToolProviderServiceHandler) ListProvidedTools(context.Context, *connect.Request[v1.ListProvidedToolsRequest]) (*connect.Response[v1.ListProvidedToolsResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.provider.v1.ToolProviderService.ListProvidedTools is not implemented"))
+func (UnimplementedToolProviderServiceHandler) GetProvidedTools(context.Context, *connect.Request[v1.GetProvidedToolsRequest]) (*connect.Response[v1.GetProvidedToolsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.provider.v1.ToolProviderService.GetProvidedTools is not implemented"))
 }
 
 func (UnimplementedToolProviderServiceHandler) WatchProvidedTools(context.Context, *connect.Request[v1.WatchProvidedToolsRequest], *connect.ServerStream[v1.WatchProvidedToolsResponse]) error {

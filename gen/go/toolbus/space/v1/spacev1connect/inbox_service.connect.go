@@ -42,7 +42,7 @@ const (
 
 // InboxServiceClient is a client for the toolbus.space.v1.InboxService service.
 type InboxServiceClient interface {
-	// Lists what waits.
+	// Lists what waits, by sequence.
 	ListInbox(context.Context, *connect.Request[v1.ListInboxRequest]) (*connect.Response[v1.ListInboxResponse], error)
 	// Follows an inbox.
 	WatchInbox(context.Context, *connect.Request[v1.WatchInboxRequest]) (*connect.ServerStreamForClient[v1.WatchInboxResponse], error)
@@ -92,7 +92,7 @@ func (c *inboxServiceClient) WatchInbox(ctx context.Context, req *connect.Reques
 
 // InboxServiceHandler is an implementation of the toolbus.space.v1.InboxService service.
 type InboxServiceHandler interface {
-	// Lists what waits.
+	// Lists what waits, by sequence.
 	ListInbox(context.Context, *connect.Request[v1.ListInboxRequest]) (*connect.Response[v1.ListInboxResponse], error)
 	// Follows an inbox.
 	WatchInbox(context.Context, *connect.Request[v1.WatchInboxRequest], *connect.ServerStream[v1.WatchInboxResponse]) error

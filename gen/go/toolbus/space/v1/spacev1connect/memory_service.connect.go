@@ -51,7 +51,7 @@ type MemoryServiceClient interface {
 	SetEntries(context.Context, *connect.Request[v1.SetEntriesRequest]) (*connect.Response[v1.SetEntriesResponse], error)
 	// Removes entries.
 	DeleteEntries(context.Context, *connect.Request[v1.DeleteEntriesRequest]) (*connect.Response[v1.DeleteEntriesResponse], error)
-	// Lists entries.
+	// Lists entries, by kind and key.
 	ListEntries(context.Context, *connect.Request[v1.ListEntriesRequest]) (*connect.Response[v1.ListEntriesResponse], error)
 }
 
@@ -115,7 +115,7 @@ type MemoryServiceHandler interface {
 	SetEntries(context.Context, *connect.Request[v1.SetEntriesRequest]) (*connect.Response[v1.SetEntriesResponse], error)
 	// Removes entries.
 	DeleteEntries(context.Context, *connect.Request[v1.DeleteEntriesRequest]) (*connect.Response[v1.DeleteEntriesResponse], error)
-	// Lists entries.
+	// Lists entries, by kind and key.
 	ListEntries(context.Context, *connect.Request[v1.ListEntriesRequest]) (*connect.Response[v1.ListEntriesResponse], error)
 }
 

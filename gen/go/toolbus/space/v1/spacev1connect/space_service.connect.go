@@ -67,7 +67,7 @@ type SpaceServiceClient interface {
 	CreateSpace(context.Context, *connect.Request[v1.CreateSpaceRequest]) (*connect.Response[v1.CreateSpaceResponse], error)
 	// Tells a space and its members.
 	GetSpace(context.Context, *connect.Request[v1.GetSpaceRequest]) (*connect.Response[v1.GetSpaceResponse], error)
-	// Lists all spaces.
+	// Lists spaces, by id.
 	ListSpaces(context.Context, *connect.Request[v1.ListSpacesRequest]) (*connect.Response[v1.ListSpacesResponse], error)
 	// Makes a space the active one of a session's agent, or lets a person join it.
 	EnterSpace(context.Context, *connect.Request[v1.EnterSpaceRequest]) (*connect.Response[v1.EnterSpaceResponse], error)
@@ -77,7 +77,7 @@ type SpaceServiceClient interface {
 	GetActiveSpace(context.Context, *connect.Request[v1.GetActiveSpaceRequest]) (*connect.Response[v1.GetActiveSpaceResponse], error)
 	// Says something; other agents of the space find it in their inboxes.
 	SendMessage(context.Context, *connect.Request[v1.SendMessageRequest]) (*connect.Response[v1.SendMessageResponse], error)
-	// Reads messages, paged from the latest.
+	// Lists messages, latest first.
 	ListMessages(context.Context, *connect.Request[v1.ListMessagesRequest]) (*connect.Response[v1.ListMessagesResponse], error)
 	// Follows a space from any event.
 	WatchSpace(context.Context, *connect.Request[v1.WatchSpaceRequest]) (*connect.ServerStreamForClient[v1.WatchSpaceResponse], error)
@@ -229,7 +229,7 @@ type SpaceServiceHandler interface {
 	CreateSpace(context.Context, *connect.Request[v1.CreateSpaceRequest]) (*connect.Response[v1.CreateSpaceResponse], error)
 	// Tells a space and its members.
 	GetSpace(context.Context, *connect.Request[v1.GetSpaceRequest]) (*connect.Response[v1.GetSpaceResponse], error)
-	// Lists all spaces.
+	// Lists spaces, by id.
 	ListSpaces(context.Context, *connect.Request[v1.ListSpacesRequest]) (*connect.Response[v1.ListSpacesResponse], error)
 	// Makes a space the active one of a session's agent, or lets a person join it.
 	EnterSpace(context.Context, *connect.Request[v1.EnterSpaceRequest]) (*connect.Response[v1.EnterSpaceResponse], error)
@@ -239,7 +239,7 @@ type SpaceServiceHandler interface {
 	GetActiveSpace(context.Context, *connect.Request[v1.GetActiveSpaceRequest]) (*connect.Response[v1.GetActiveSpaceResponse], error)
 	// Says something; other agents of the space find it in their inboxes.
 	SendMessage(context.Context, *connect.Request[v1.SendMessageRequest]) (*connect.Response[v1.SendMessageResponse], error)
-	// Reads messages, paged from the latest.
+	// Lists messages, latest first.
 	ListMessages(context.Context, *connect.Request[v1.ListMessagesRequest]) (*connect.Response[v1.ListMessagesResponse], error)
 	// Follows a space from any event.
 	WatchSpace(context.Context, *connect.Request[v1.WatchSpaceRequest], *connect.ServerStream[v1.WatchSpaceResponse]) error

@@ -64,7 +64,7 @@ type ToolCallServiceClient interface {
 	SubmitToolResult(context.Context, *connect.Request[v1.SubmitToolResultRequest]) (*connect.Response[v1.SubmitToolResultResponse], error)
 	// Tells where a call stands.
 	GetToolCall(context.Context, *connect.Request[v1.GetToolCallRequest]) (*connect.Response[v1.GetToolCallResponse], error)
-	// Lists recorded calls.
+	// Lists recorded calls, by id.
 	ListToolCalls(context.Context, *connect.Request[v1.ListToolCallsRequest]) (*connect.Response[v1.ListToolCallsResponse], error)
 	// Keeps a call from starting, or stops it.
 	CancelToolCall(context.Context, *connect.Request[v1.CancelToolCallRequest]) (*connect.Response[v1.CancelToolCallResponse], error)
@@ -170,7 +170,7 @@ type ToolCallServiceHandler interface {
 	SubmitToolResult(context.Context, *connect.Request[v1.SubmitToolResultRequest]) (*connect.Response[v1.SubmitToolResultResponse], error)
 	// Tells where a call stands.
 	GetToolCall(context.Context, *connect.Request[v1.GetToolCallRequest]) (*connect.Response[v1.GetToolCallResponse], error)
-	// Lists recorded calls.
+	// Lists recorded calls, by id.
 	ListToolCalls(context.Context, *connect.Request[v1.ListToolCallsRequest]) (*connect.Response[v1.ListToolCallsResponse], error)
 	// Keeps a call from starting, or stops it.
 	CancelToolCall(context.Context, *connect.Request[v1.CancelToolCallRequest]) (*connect.Response[v1.CancelToolCallResponse], error)

@@ -44,7 +44,7 @@ const (
 
 // ToolServiceClient is a client for the toolbus.tool.v1.ToolService service.
 type ToolServiceClient interface {
-	// Lists the tools of a session, an agent or the whole catalog.
+	// Lists the tools of a session, an agent or the whole catalog, by model name.
 	ListTools(context.Context, *connect.Request[v1.ListToolsRequest]) (*connect.Response[v1.ListToolsResponse], error)
 	// Resolves, checks, validates, records and executes a call. A tool's failure is a result with `is_error`.
 	CallTool(context.Context, *connect.Request[v1.CallToolRequest]) (*connect.ServerStreamForClient[v1.CallToolResponse], error)
@@ -108,7 +108,7 @@ func (c *toolServiceClient) ExplainTool(ctx context.Context, req *connect.Reques
 
 // ToolServiceHandler is an implementation of the toolbus.tool.v1.ToolService service.
 type ToolServiceHandler interface {
-	// Lists the tools of a session, an agent or the whole catalog.
+	// Lists the tools of a session, an agent or the whole catalog, by model name.
 	ListTools(context.Context, *connect.Request[v1.ListToolsRequest]) (*connect.Response[v1.ListToolsResponse], error)
 	// Resolves, checks, validates, records and executes a call. A tool's failure is a result with `is_error`.
 	CallTool(context.Context, *connect.Request[v1.CallToolRequest], *connect.ServerStream[v1.CallToolResponse]) error

@@ -1,0 +1,29 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { allPages } from "./all-pages.ts";
+import { type PageRequest, pageOf, placeOfNumber } from "./page.ts";
+
+const namesIn = (names: readonly string[]) => ({ elements: names, placeOf: (name: string) => name });
+
+test("BUS-1 pages of any size hold all elements once and in order, those of one place too", async () => {
+  const names = fc.array(fc.string({ minLength: 1, maxLength: 2 }), { maxLength: 30 });
+  await fc.assert(
+    fc.asyncProperty(names, fc.integer({ min: 1, max: 7 }), async (given, pageSize) => {
+      const read = async (pageToken: string) => pageOf(["names"], namesIn(given), { pageSize, pageToken });
+      const pages = await allPages(read);
+      expect(pages.flatMap(({ items }) => items)).toEqual([...given].sort());
+      for (const { items } of pages.slice(0, -1)) expect(items).toHaveLength(pageSize);
+    }),
+  );
+});
+
+test("BUS-1 what comes and goes between two pages moves nothing else, and 0 means 100", () => {
+  const names = Array.from({ length: 150 }, (_, index) => placeOfNumber(BigInt(index)));
+  const page = (standing: string[], request: Partial<PageRequest>) =>
+    pageOf(["names"], namesIn(standing), { pageSize: 0, pageToken: "", ...request });
+  const first = page(names, {});
+  expect(first.items).toEqual(names.slice(0, 100));
+  const standing = ["0", ...names.slice(7), "1"];
+  const second = page(standing, { pageToken: first.nextPageToken });
+  expect(second).toEqual({ items: [...names.slice(100), "1"], nextPageToken: "" });
+});
