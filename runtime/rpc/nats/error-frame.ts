@@ -1,8 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorFromJsonBytes, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import type { MsgHdrs } from "@nats-io/nats-core";
-import { ErrorInfoSchema } from "#gen/toolbus/error/v1/error_pb.ts";
-import { infoFromError, infoOf } from "../../failure/error-info.ts";
 import { type Delivery, deliveryOf, withDelivery, withoutDelivery } from "./delivery.ts";
 import { FRAME_HEAD_BYTES } from "./frame.ts";
 import { HeaderKey, readMetadata, WireHeaders } from "./headers.ts";
@@ -22,8 +20,7 @@ export function fittingError(
   const whole = { body: bytesFromError(error), headers: headersFromError(error, metadata) };
   if (whole.body.length + whole.headers.encode().length + FRAME_HEAD_BYTES <= maxPayloadBytes) return whole;
   const message = `${error.rawMessage.slice(0, 1_000)} (the rest of this error was too big to send)`;
-  const { reason } = infoOf(error) ?? infoFromError(error);
-  const short = new ConnectError(message, error.code, undefined, [{ desc: ErrorInfoSchema, value: { reason } }]);
+  const short = new ConnectError(message, error.code);
   return { body: bytesFromError(short), headers: headersFromError(short, { delivery: metadata.delivery }) };
 }
 
@@ -64,6 +61,15 @@ function parseError(body: Uint8Array, metadata: Headers): ConnectError {
   } catch {
     return fallback; // which is what the parser throws
   }
+}
+
+/**
+ * An error for the wire, whatever a handler threw; what is no ConnectError shows nothing of itself, as in Connect. Nothing is
+ * added here: the reason of the contract comes from the interceptor of failures.
+ */
+export function errorFromThrown(thrown: unknown): ConnectError {
+  if (thrown instanceof ConnectError) return thrown;
+  return new ConnectError("internal error", Code.Internal, undefined, undefined, thrown);
 }
 
 /** Whether the transport may send the request again by itself: a server refused it before starting it, for now. */

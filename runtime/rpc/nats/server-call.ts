@@ -1,8 +1,8 @@
 import type { ConnectError, Interceptor, MethodImplSpec } from "@connectrpc/connect";
-import { connectError, connectErrorFromUnknown } from "../../failure/connect.ts";
+import { connectError } from "../../failure/connect.ts";
 import { Channel } from "./channel.ts";
 import { FIRST_CREDIT } from "./credit.ts";
-import { fittingError } from "./error-frame.ts";
+import { errorFromThrown, fittingError } from "./error-frame.ts";
 import { bytesFromFrame, type Credit, FrameFlag, FrameKind } from "./frame.ts";
 import { CallContext } from "./handler-context.ts";
 import { headersFromMetadata } from "./headers.ts";
@@ -91,7 +91,7 @@ export class ServerCall {
 
   /** Answers with what the handler has thrown. */
   fail(thrown: unknown): void {
-    const error = connectErrorFromUnknown(thrown);
+    const error = errorFromThrown(thrown);
     this.#error ??= error;
     if (!this.#hasPeer) return;
     this.#hasPeer = false;
