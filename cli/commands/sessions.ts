@@ -1,6 +1,6 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { type Command, InvalidArgumentError } from "commander";
-import { type Session, SessionStateSchema } from "#gen/toolbus/session/v1/session_pb.ts";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { Carry, type Session, SessionStateSchema } from "#gen/toolbus/session/v1/session_pb.ts";
 import {
   CloseSessionResponseSchema,
   ListSessionsResponseSchema,
@@ -10,6 +10,8 @@ import {
 } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { colors, nameOfValue, printLine, printMessage, printNote, printTable } from "../print.ts";
+
+const carries = { messages: Carry.MESSAGES, nothing: Carry.NOTHING };
 
 export function addSessionsCommand(program: Command): void {
   const sessions = program.command("sessions").description("List, switch, watch or close sessions");
@@ -29,6 +31,11 @@ export function addSessionsCommand(program: Command): void {
       "--revision <n>",
       "only while it has the agent of this revision (told by watch); so it can be repeated",
       countFrom,
+    )
+    .addOption(
+      new Option("--carry <what>", "what of the conversation so far the agent is shown: what was said, or nothing")
+        .choices(Object.keys(carries))
+        .default("messages"),
     )
     .action(switchAgent);
   sessions.command("watch").description("Follow the states of a session").argument("<id>").action(watchSession);
@@ -53,13 +60,13 @@ async function listSessions(options: { limit: number; after?: string }, command:
 async function switchAgent(
   sessionId: string,
   agent: string,
-  options: Drain & Expected,
+  options: Drain & Expected & { carry: keyof typeof carries },
   command: Command,
 ): Promise<void> {
   const global = globalOptionsOf(command);
   const { revision } = options;
   const expected = revision === undefined ? {} : { agentRevision: revision };
-  const request = { sessionId, agent, ...drainOf(options), ...expected };
+  const request = { sessionId, agent, carry: carries[options.carry], ...drainOf(options), ...expected };
   const response = await openConnection(global).client(SessionService).switchAgent(request);
   if (global.json) return printMessage(SwitchAgentResponseSchema, response);
   printLine(`${sessionId} has agent ${response.session?.agent}`);

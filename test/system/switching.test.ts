@@ -8,6 +8,7 @@ import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type CreateRunRequestSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { Carry } from "#gen/toolbus/session/v1/session_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
@@ -149,6 +150,108 @@ describe("ORCH-1 after a switch", () => {
     expect(ended).toMatchObject({ reason: "agent_switched", turns: 1 });
     const results = ended.items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value.result] : []));
     expect(results.map((result) => result?.isError)).toEqual([false]);
+  });
+});
+
+describe("ORCH-1 the conversation after a switch", () => {
+  /** Lets the session's agent answer, and gives what it said. */
+  async function say(sessionId: string, text: string, more: object = {}): Promise<{ id: string; answer: string }> {
+    const input = [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } })];
+    const { run } = await clientOf(RunService).createRun({ sessionId, input, ...more });
+    return { id: run?.id ?? "", answer: await answerOf(run?.id ?? "") };
+  }
+
+  async function answerOf(runId: string): Promise<string> {
+    const ended = await until(async () => {
+      const run = await runOf(runId);
+      if (run?.error) throw new Error(run.error);
+      return run?.endTime && run;
+    });
+    expect(ended.state).toBe(RunState.COMPLETED);
+    return ended.outputText;
+  }
+
+  /** What the agent that tells its prompt was asked with. */
+  function promptFrom(answer: string): string[] {
+    const prompt = JSON.parse(answer) as { role: string; content: string | { type: string; text?: string }[] }[];
+    return prompt.flatMap(({ role, content }) =>
+      typeof content === "string" ? [] : content.map(({ type, text }) => `${role}: ${text ?? type}`),
+    );
+  }
+
+  const switchTo = (sessionId: string, agent: string, carry?: Carry) =>
+    clientOf(SessionService).switchAgent({ sessionId, agent, ...(carry && { carry }) });
+
+  beforeAll(async () => {
+    for (const name of ["caller", "teller", "other-teller"]) {
+      const model = { provider: "scripted", model: `${name.replace("other-", "")}.json` };
+      await clientOf(AgentService).applyAgent({ agent: { name, model, tools: { use: ["weigh_in"] } } });
+    }
+    await clientOf(ToolCatalogService).applyTool({
+      tool: { name: "weigh_in", executionType: ExecutionType.INTERNAL },
+    });
+  });
+
+  it("is what users and agents said, without calls and results, in every run until the next switch", async () => {
+    const sessionId = await openSession("caller");
+    const first = await say(sessionId, "How heavy?");
+    await switchTo(sessionId, "teller");
+    const carried = ["user: How heavy?", "user: [Agent caller said]\nI look.", "user: [Agent caller said]\nVery."];
+    const { answer } = await say(sessionId, "And now?");
+    expect(promptFrom(answer)).toEqual([...carried, "user: And now?"]);
+    const again = await say(sessionId, "Once more?");
+    expect(promptFrom(again.answer)).toEqual([
+      ...carried,
+      "user: And now?",
+      `assistant: ${answer}`,
+      "user: Once more?",
+    ]);
+    const named = await say(sessionId, "From there?", { previousRunId: first.id });
+    expect(promptFrom(named.answer), "a run of the former agent's time").toEqual([...carried, "user: From there?"]);
+    expect((await clientOf(SessionService).getSession({ sessionId })).session).toMatchObject({
+      ...{ switches: 1, carry: Carry.MESSAGES, nextCarry: Carry.UNSPECIFIED },
+    });
+  });
+
+  it("is empty where the switch carries nothing, and cannot be asked for then", async () => {
+    const sessionId = await openSession("caller");
+    const { id: previousRunId } = await say(sessionId, "How heavy?");
+    await switchTo(sessionId, "teller", Carry.NOTHING);
+    const { id, answer } = await say(sessionId, "And now?");
+    expect(promptFrom(answer)).toEqual(["user: And now?"]);
+    await expect(say(sessionId, "From there?", { previousRunId })).rejects.toThrow(
+      `session ${sessionId} has no run ${previousRunId} that agent teller is shown: the switch to it carried nothing`,
+    );
+    await switchTo(sessionId, "other-teller", Carry.NOTHING);
+    const fork = await clientOf(RunService).forkRun({ runId: id, atSequence: 0, input: [] });
+    expect(promptFrom(await answerOf(fork.run?.id ?? "")), "a fork keeps its point's view").toEqual(["user: And now?"]);
+  });
+
+  it("shows an agent that comes back what it said itself as its own, and its calls no more", async () => {
+    const sessionId = await openSession("teller");
+    const { answer } = await say(sessionId, "Hello?");
+    await switchTo(sessionId, "caller");
+    await say(sessionId, "How heavy?");
+    await switchTo(sessionId, "teller");
+    expect(promptFrom((await say(sessionId, "Well?")).answer)).toEqual([
+      ...["user: Hello?", `assistant: ${answer}`],
+      ...["user: How heavy?", "user: [Agent caller said]\nI look.", "user: [Agent caller said]\nVery."],
+      "user: Well?",
+    ]);
+  });
+
+  it("is chosen on the command line", async () => {
+    const toolbus = (...args: string[]): Promise<Ending> => runCommand(["--url", suite.url, ...args]);
+    const carryOf = async (sessionId: string) =>
+      (await clientOf(SessionService).getSession({ sessionId })).session?.carry;
+    const sessionId = await openSession("caller");
+    await toolbus("sessions", "switch", sessionId, "teller", "--carry", "nothing");
+    expect(await carryOf(sessionId)).toBe(Carry.NOTHING);
+    await toolbus("sessions", "switch", sessionId, "caller");
+    expect(await carryOf(sessionId)).toBe(Carry.MESSAGES);
+    const refused = await toolbus("sessions", "switch", sessionId, "teller", "--carry", "all");
+    expect(refused.exitCode).toBe(2);
+    expect(refused.stderr).toContain("Allowed choices are messages, nothing");
   });
 });
 

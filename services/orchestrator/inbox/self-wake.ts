@@ -50,7 +50,7 @@ export async function startFromInbox(
 ): Promise<boolean> {
   if (await isCalledSession(options, sessionId)) return false; // S3
   const session = await options.sessions.getSession(sessionId, { signal, principal: "" });
-  const { agent: name, principal } = session;
+  const { agent: name, principal, switches, carry } = session;
   if (session.state === SessionState.CLOSED) return false;
   const events = await options.inbox.list({ sessionId, agent: name, principal }, signal);
   const last = events.at(-1);
@@ -60,7 +60,10 @@ export async function startFromInbox(
   const selfWakes = await countSelfWakes(options, sessionId, events);
   if (isOverLimit(options, agent, { sessionId, selfWakes })) return false;
   const idempotencyKey = `inbox ${name} ${last.eventId}`; // S1
-  const accepted = create(RunAcceptedSchema, { sessionId, agent: name, principal, idempotencyKey, selfWakes });
+  const accepted = create(RunAcceptedSchema, {
+    ...{ sessionId, agent: name, switches, carry },
+    ...{ principal, idempotencyKey, selfWakes },
+  });
   return (await acceptRun(options, accepted)).phase.kind !== "ended";
 }
 

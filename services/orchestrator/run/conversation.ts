@@ -4,13 +4,15 @@
  * V1  Once it was compacted, the summary stands for everything before: earlier runs, and the run's own turns before the
  *     compaction's sequence. What the run was given, and its later turns, stay word for word.
  * V2  A compaction names a commit, so that a call and its result are on the same side of it.
+ * V3  After a switch of the session's agent only what users and agents said is left of it (ORCH-1): what came from the former
+ *     agent's inbox, its instructions and its summaries, which may tell of results, are no part of that.
  */
 
 import { create } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { resultInWords } from "../model/prompt-parts.ts";
 import type { FoldedRun, Turn } from "./fold.ts";
-import { openingItems } from "./view.ts";
+import { itemsCutOff, openingItems } from "./view.ts";
 
 export interface Conversation {
   /** What stands before the turns. */
@@ -39,6 +41,21 @@ function givenAfterSummary({ accepted, inbox }: FoldedRun): Item[] {
     return itemFromText(resultInWords(callId, result));
   });
   return [...(inbox?.items ?? []), ...input];
+}
+
+/** V3: what was said in a run, as it is shown to an agent; what another one said is told as that. */
+export function wordsFromState(state: FoldedRun, toAgent: string): Item[] {
+  const { accepted, turns } = state;
+  const items = [...accepted.input, ...turns.flatMap(({ committed }) => committed.items), ...itemsCutOff(state)];
+  return items.flatMap(({ item }) => {
+    if (item.case !== "message" || item.value.text.trim() === "") return [];
+    const { role, text } = item.value;
+    if (role === Role.USER) return [itemFromText(text)];
+    if (role !== Role.ASSISTANT) return [];
+    return accepted.agent === toAgent
+      ? [create(ItemSchema, { item: { case: "message", value: { role, text } } })]
+      : [itemFromText(`[Agent ${accepted.agent} said]\n${text}`)];
+  });
 }
 
 function itemFromText(text: string): Item {

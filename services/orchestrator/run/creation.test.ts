@@ -1,9 +1,9 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type Item, ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunRequestSchema, ForkRunRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { Carry, SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createFakeRouter } from "../loop/fake-router.fixture.ts";
@@ -20,11 +20,11 @@ function said(text: string): Item {
   return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
 }
 
-function openOptions(agent: string, nextAgent = "") {
+function openOptions(agent: string, switching: MessageInitShape<typeof SessionSchema> = {}) {
   const log = createMemoryRunLog();
   let sessions = 0;
   const sessionOf = (id: string) =>
-    create(SessionSchema, { id, agent, nextAgent, principal: "ada", state: SessionState.ACTIVE });
+    create(SessionSchema, { id, agent, principal: "ada", state: SessionState.ACTIVE, ...(switching as object) });
   const options: CreationOptions = {
     log,
     queues: createMemoryQueues(),
@@ -41,33 +41,41 @@ function openOptions(agent: string, nextAgent = "") {
       },
     },
   };
-  const add = (runId: string, sessionId: string, ofAgent: string) =>
+  const add = (runId: string, sessionId: string, standing: { agent: string; switches?: number }) =>
     createJournal(log, runId, systemClock).append(() => ({
       case: "accepted",
-      value: { sessionId, agent: ofAgent, principal: "ada", input: [said("before")] },
+      value: { sessionId, ...standing, principal: "ada", input: [said("before")] },
     }));
   const start = (previousRunId: string) =>
     createRun(options, create(CreateRunRequestSchema, { sessionId: "s", input: [said("go")], previousRunId }), by);
   return { options, add, start };
 }
 
-test("ORCH-1 LOOP-18 a run continues only one of its own session and agent", async () => {
-  const { add, start } = openOptions("a");
-  await add("own", "s", "a");
-  await add("elsewhere", "t", "a");
-  await add("formers", "s", "b");
-  expect((await start("own")).accepted).toMatchObject({ previousRunId: "own", agent: "a" });
-  for (const foreign of ["elsewhere", "formers", "nothing"]) {
+test("ORCH-1 LOOP-18 a run continues only one of its own session that its agent is shown", async () => {
+  const { add, start } = openOptions("a", { switches: 1, carry: Carry.NOTHING });
+  await add("own", "s", { agent: "a", switches: 1 });
+  await add("elsewhere", "t", { agent: "a", switches: 1 });
+  await add("formers", "s", { agent: "b" });
+  await add("earlier", "s", { agent: "a" });
+  expect((await start("own")).accepted).toMatchObject({ previousRunId: "own", agent: "a", switches: 1 });
+  for (const foreign of ["elsewhere", "formers", "earlier", "nothing"]) {
     await expect(start(foreign)).rejects.toMatchObject({ code: "not_found", reason: "RUN_NOT_FOUND" });
   }
 });
 
-test("ORCH-1 while a session is switched, a run continues only one of the agent that it will have", async () => {
-  const { add, start } = openOptions("former", "next");
-  await add("formers", "s", "former");
-  await add("nexts", "s", "next");
-  await expect(start("formers")).rejects.toMatchObject({ code: "not_found", reason: "RUN_NOT_FOUND" });
-  expect((await start("nexts")).accepted).toMatchObject({ previousRunId: "nexts", agent: "next" });
+test("ORCH-1 while a session is switched, a run continues what the agent will be shown that it will have", async () => {
+  const way = { nextAgent: "next", state: SessionState.DRAINING };
+  const messages = openOptions("former", { ...way, nextCarry: Carry.MESSAGES });
+  await messages.add("formers", "s", { agent: "former" });
+  const standing = { agent: "next", switches: 1, carry: Carry.MESSAGES };
+  expect((await messages.start("formers")).accepted).toMatchObject({ previousRunId: "formers", ...standing });
+  const nothing = openOptions("former", { ...way, nextCarry: Carry.NOTHING });
+  await nothing.add("formers", "s", { agent: "former" });
+  await expect(nothing.start("formers")).rejects.toMatchObject({ code: "not_found", reason: "RUN_NOT_FOUND" });
+  const building = { nextAgent: "next", state: SessionState.BUILDING, switches: 1, carry: Carry.NOTHING };
+  const built = openOptions("next", building);
+  await built.add("nexts", "s", { agent: "next", switches: 1 });
+  expect((await built.start("nexts")).accepted).toMatchObject({ switches: 1, carry: Carry.NOTHING });
 });
 
 test("a fork has the agent, the options and the point of the other run, and needs no input", async () => {

@@ -8,6 +8,7 @@ import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { faultOfPrices } from "../loop/limits.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import { createToolTable, faultsOfOptions } from "../loop/tool-table.ts";
+import { isHidden, type Standing, standingOf } from "../session/standing.ts";
 import type { Agents } from "../session/turn-loop.ts";
 import { type AcceptanceOptions, acceptRun, findAccepted } from "./acceptance.ts";
 import { refuseAwaitedCalls } from "./awaited-calls.ts";
@@ -48,15 +49,15 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   const session = await openSession(options, request, by);
   await refuseUnpriced(options.agents, session, request.options, by);
   await refuseUnknownTools(options.router, session, request.options, by);
-  const agent = session.nextAgent || session.agent; // a switch under way is waited for when the tools are listed
-  await refuseForeignPrevious(options, { sessionId: session.id, agent }, previousRunId);
+  const standing = standingOf(session);
+  await refuseForeignPrevious(options, { sessionId: session.id, standing }, previousRunId);
   const hasOutputs = input.some(({ item }) => item.case === "functionCallOutput");
   const before = hasOutputs ? await options.queues.last(session.id) : undefined;
-  await refuseUnknownCalls(options, { agent, previousRunId, fork: undefined, before }, input);
+  await refuseUnknownCalls(options, { ...standing, previousRunId, fork: undefined, before }, input);
   await refuseAwaitedCalls(options, { sessionId: session.id, previousRunId }, input);
   const accepted = create(RunAcceptedSchema, {
     sessionId: session.id,
-    agent,
+    ...standing,
     input,
     principal: session.principal,
     idempotencyKey,
@@ -147,16 +148,16 @@ function refuseOptions(faults: string[]): void {
   if (faults.length > 0) refuse("invalid_argument", faults.join("; "), { reason: "INVALID_REQUEST", fieldViolations });
 }
 
-/** ORCH-1: nothing of the session's former agents is shown to the one that is active. */
+/** ORCH-1: a run continues nothing that its agent is not shown. */
 async function refuseForeignPrevious(
   { log }: CreationOptions,
-  { sessionId, agent }: { sessionId: string; agent: string },
+  { sessionId, standing }: { sessionId: string; standing: Standing },
   previousRunId: string,
 ): Promise<void> {
   if (previousRunId === "") return;
   const previous = foldLog((await log.read(previousRunId, 0)).records)?.accepted;
-  if (previous?.sessionId === sessionId && previous.agent === agent) return;
-  refuse("not_found", `session ${sessionId} has no run ${previousRunId} of agent ${agent}`, {
-    reason: "RUN_NOT_FOUND",
-  });
+  const isOwn = previous?.sessionId === sessionId;
+  if (isOwn && !isHidden(previous, standing)) return;
+  const why = isOwn ? ` that agent ${standing.agent} is shown: the switch to it carried nothing` : "";
+  refuse("not_found", `session ${sessionId} has no run ${previousRunId}${why}`, { reason: "RUN_NOT_FOUND" });
 }

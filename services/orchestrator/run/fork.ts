@@ -2,6 +2,7 @@ import { clone, create } from "@bufbuild/protobuf";
 import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunForkSchema, type RunOptions, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ForkRunRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { Carry } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { acceptRun, findAccepted } from "./acceptance.ts";
@@ -40,13 +41,14 @@ export async function forkRun(
     });
   }
   refuseUnfitInput(input);
-  await refuseUnknownCalls(options, { agent: accepted.agent, previousRunId: "", fork, before: undefined }, input);
+  const standing = { agent: accepted.agent, switches: 0, carry: Carry.UNSPECIFIED }; // of a session of its own
+  await refuseUnknownCalls(options, { ...standing, previousRunId: "", fork, before: undefined }, input);
   const session = await options.sessions.createSession(accepted.agent, {
     ...by,
     ...(sessionId !== "" && { sessionId }),
   });
   const { principal } = session;
-  const forked = { ...asked, sessionId: session.id, principal, agent: accepted.agent, idempotencyKey };
+  const forked = { ...asked, ...standing, sessionId: session.id, principal, idempotencyKey };
   const started = await acceptRun(options, create(RunAcceptedSchema, forked), { isFirst: sessionId === "" });
   refuseOther(started, asked); // who was first may have come in between
   return started;

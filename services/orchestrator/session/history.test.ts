@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { type Item, ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Carry } from "#gen/toolbus/session/v1/session_pb.ts";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal, type EventBody } from "../run/journal.ts";
@@ -25,6 +26,9 @@ function openConversation() {
     accepted: {
       sessionId?: string;
       agent?: string;
+      switches?: number;
+      carry?: Carry;
+      input?: Item[];
       previousRunId?: string;
       fork?: { runId: string; atSequence: number };
     } = {},
@@ -48,6 +52,8 @@ function openConversation() {
   async function before(
     run: {
       agent?: string;
+      switches?: number;
+      carry?: Carry;
       previousRunId?: string;
       sessionId?: string;
       fork?: { runId: string; atSequence: number };
@@ -55,16 +61,16 @@ function openConversation() {
     } = {},
   ) {
     const { maxTokens = Number.POSITIVE_INFINITY } = run;
-    const { agent = "a", previousRunId = "", sessionId = "s", fork } = run;
+    const { agent = "a", switches = 0, carry = 0, previousRunId = "", sessionId = "s", fork } = run;
     const entry = await queues.last(sessionId);
     const own = fork && { $typeName: "toolbus.run.v1.RunFork" as const, ...fork };
     const items = await readHistory(
       queues,
       log,
-      { agent, previousRunId, fork: own, before: entry },
+      { agent, switches, carry, previousRunId, fork: own, before: entry },
       async () => maxTokens,
     );
-    return items.flatMap(({ item }) => (item.case === "message" ? [item.value.text] : []));
+    return items.map(({ item }) => (item.case === "message" ? item.value.text : item.case));
   }
 
   const taken = async (events: InboxEvent[]) =>
@@ -88,14 +94,97 @@ describe("the conversation before a run", () => {
     expect(await texts()).toEqual(["1?", "1!", "2?", "2!", "4?", "4!"]);
   });
 
-  test("ORCH-1 shows nothing of a former agent, and the agent's own again when it comes back", async () => {
-    const { add, texts } = openConversation();
-    await add("1");
-    await add("2", { agent: "b" });
-    await add("3");
-    expect(await texts()).toEqual(["1?", "1!", "3?", "3!"]);
-    expect(await texts({ agent: "b" })).toEqual(["2?", "2!"]);
-    expect(await texts({ agent: "c" })).toEqual([]);
+  describe("ORCH-1 behind a switch", () => {
+    const { MESSAGES, NOTHING } = Carry;
+    const calls = [create(ItemSchema, { item: { case: "functionCall", value: { callId: "c", name: "t" } } })];
+    const called: EventBody = { case: "turnCommitted", value: { turn: 2, items: calls } };
+    const answered: EventBody = { case: "callFinished", value: { callId: "c", result: { outputJson: "1" } } };
+    const b = { agent: "b", switches: 1 };
+
+    test("is what users and agents said, the other agent's words told as that", async () => {
+      const { add, texts } = openConversation();
+      await add("1", {}, [called, answered]);
+      await add("2", { ...b, carry: MESSAGES }, [called, answered]);
+      expect(await texts({ ...b, carry: MESSAGES }), "its own calls are shown").toEqual([
+        ...["1?", "[Agent a said]\n1!"],
+        ...["2?", "2!", "functionCall", "functionCallOutput"],
+      ]);
+    });
+
+    test("is neither thoughts nor instructions, news of the inbox, answers to calls or summaries of them", async () => {
+      const { add, texts } = openConversation();
+      const output = create(ItemSchema, {
+        item: { case: "functionCallOutput", value: { callId: "c", result: { outputJson: "1" } } },
+      });
+      const thought = create(ItemSchema, { item: { case: "reasoning", value: { text: "secret" } } });
+      await add("0");
+      await add(
+        "1",
+        { input: [said(Role.SYSTEM, "obey"), output, said(Role.USER, "1?"), said(Role.ASSISTANT, "so")] },
+        [
+          { case: "inboxTaken", value: { eventIds: ["tr:1"], items: [said(Role.USER, "[Tool Result: t]")] } },
+          { case: "contextCompacted", value: { beforeSequence: 4, summary: "of results" } },
+          { case: "turnCommitted", value: { turn: 2, items: [thought, said(Role.ASSISTANT, " ")] } },
+        ],
+      );
+      expect(await texts({ ...b, carry: MESSAGES })).toEqual([
+        ...["0?", "[Agent a said]\n0!"],
+        ...["1?", "[Agent a said]\nso", "[Agent a said]\n1!"],
+      ]);
+    });
+
+    test("is nothing where the switch carried nothing, until the next one", async () => {
+      const { add, texts } = openConversation();
+      await add("1");
+      await add("2", { ...b, carry: NOTHING });
+      await add("3", { ...b, carry: NOTHING, previousRunId: "2" });
+      expect(await texts({ ...b, carry: NOTHING })).toEqual(["2?", "2!", "3?", "3!"]);
+      expect(await texts({ agent: "c", switches: 2, carry: NOTHING })).toEqual([]);
+      expect(await texts({ agent: "c", switches: 2, carry: MESSAGES })).toEqual(
+        ["a", "b", "b"].flatMap((agent, index) => [`${index + 1}?`, `[Agent ${agent} said]\n${index + 1}!`]),
+      );
+    });
+
+    test("is what was said for an agent that comes back, too: its own words are its own, its calls are gone", async () => {
+      const { add, texts } = openConversation();
+      await add("1", {}, [called, answered]);
+      await add("2", { ...b, carry: NOTHING });
+      const back = { agent: "a", switches: 2, carry: MESSAGES };
+      expect(await texts(back)).toEqual(["1?", "1!", "2?", "[Agent b said]\n2!"]);
+    });
+
+    test("ends at the run that is continued", async () => {
+      const { add, texts } = openConversation();
+      for (const id of ["1", "2"]) await add(id);
+      const asked = { ...b, carry: MESSAGES, previousRunId: "1" };
+      expect(await texts(asked)).toEqual(["1?", "[Agent a said]\n1!"]);
+      await add("3", asked);
+      expect(await texts({ ...b, carry: MESSAGES })).toEqual(["1?", "[Agent a said]\n1!", "3?", "3!"]);
+    });
+
+    test("is the same to a fork as to the run at whose point it stands", async () => {
+      const { add, texts } = openConversation();
+      await add("1", {}, [called, answered]);
+      await add("2", { ...b, carry: NOTHING }, [called, answered]);
+      await add("3", { agent: "a", switches: 2, carry: MESSAGES });
+      const calling = ["functionCall", "functionCallOutput"];
+      const inT = { sessionId: "t", agent: "b" };
+      expect(await texts({ ...inT, fork: { runId: "2", atSequence: 9 } })).toEqual(["2?", "2!", ...calling]);
+      const ofBack = ["1?", "1!", "2?", "[Agent b said]\n2!", "3?", "3!"];
+      expect(await texts({ ...inT, agent: "a", fork: { runId: "3", atSequence: 9 } })).toEqual(ofBack);
+      await add("f", { ...inT, fork: { runId: "2", atSequence: 9 } });
+      expect(await texts({ ...inT, agent: "a", switches: 1, carry: NOTHING })).toEqual([]);
+      const switched = { ...inT, agent: "a", switches: 1, carry: MESSAGES };
+      expect(await texts(switched)).toEqual(["2?", "[Agent b said]\n2!", "f?", "[Agent b said]\nf!"]);
+    });
+
+    test("has the runs of before and after a switch that was taken back alike", async () => {
+      const { add, texts } = openConversation();
+      const a = { agent: "a", switches: 1, carry: NOTHING };
+      await add("1", a, [called, answered]);
+      await add("2", { agent: "b", switches: 2, carry: MESSAGES });
+      expect(await texts(a)).toEqual(["1?", "1!", "functionCall", "functionCallOutput"]);
+    });
   });
 
   test("LOOP-1 begins with the summary where a run has one: what is before it is in it", async () => {

@@ -1,9 +1,11 @@
 /**
- * The conversation before a run: the runs that it continues, latest first, as far as they are of the same agent.
+ * The conversation before a run: the runs that it continues, latest first.
  *
  * H1  A run continues the one that it names, or else the one before it in its session's queue; a run that was forked
  *     continues the other run up to the point of the fork, in that one's session.
- * H2  What a run of another agent said is not shown (ORCH-1), but what it continues is.
+ * H2  Of the runs before the session's latest switch what was said is shown, or nothing, as the switch carried it (ORCH-1). A run
+ *     knows its switch from its log, so that it sees the same on every replica. The runs that a fork goes on from are shown as
+ *     they were to the one at whose point it stands.
  * H3  What is kept no longer is not passed over in silence.
  * H4  It goes back as far as the model can make something of it, and says where it begins later.
  */
@@ -11,16 +13,16 @@
 import { create } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role, type RunFork } from "#gen/toolbus/run/v1/run_pb.ts";
 import { tokensOfItems } from "../loop/transcript.ts";
-import { conversationFromState } from "../run/conversation.ts";
+import { conversationFromState, wordsFromState } from "../run/conversation.ts";
 import { type FoldedRun, foldLog } from "../run/fold.ts";
 import type { RunLog } from "../run/journal.ts";
 import { itemsCutOff, itemsFromTurns } from "../run/view.ts";
 import { pastRunsOf } from "./past-runs.ts";
 import { entriesBackward, type QueueEntry, type SessionQueues } from "./queue.ts";
+import { isHidden, isSameTime, type Standing } from "./standing.ts";
 
 /** What a run says of the one that it continues. */
-export interface Continuation {
-  readonly agent: string;
+export interface Continuation extends Standing {
   readonly previousRunId: string;
   readonly fork: RunFork | undefined;
   /** The entry before it in its session's queue. */
@@ -35,23 +37,53 @@ export async function readHistory(
 ): Promise<Item[]> {
   const parts: Item[][] = [];
   let tokens = 0;
-  for await (const state of runsBefore(queues, log, run)) {
-    if (typeof state === "string") {
-      parts.push([removed(state)]);
+  let seen: Seen = { from: run, isWhole: true, isForkWhole: true };
+  for await (const past of runsBefore(queues, log, run)) {
+    if (past.kind === "removed") {
+      parts.push([removed(past.runId)]);
       break;
     }
-    if (state.accepted.agent !== run.agent) continue; // H2
+    const { state, isForked } = past;
+    seen = isForked ? seenFromFork(state.accepted, seen) : seenInSession(state.accepted, seen);
+    if (isHidden(state.accepted, seen.from)) {
+      if (state.accepted.switches < seen.from.switches) break;
+      continue; // of an agent that the session was not given after all
+    }
     if (tokens > 0 && tokens >= (await maxTokens())) {
       parts.push([leftOut(state.runId)]); // H4
       break;
     }
-    const { opening, turns, continuesEarlier } = conversationFromState(state);
-    const part = [...opening, ...itemsFromTurns(turns), ...itemsCutOff(state)];
-    parts.push(part);
-    tokens += tokensOfItems(part);
+    const { items, continuesEarlier } = seen.isWhole
+      ? wholeFromState(state)
+      : { items: wordsFromState(state, run.agent), continuesEarlier: true };
+    parts.push(items);
+    tokens += tokensOfItems(items);
     if (!continuesEarlier) break;
   }
   return parts.reverse().flat();
+}
+
+/** H2: how a past run is seen. */
+interface Seen {
+  /** Whose switch counts: the run's own, or that of the one that it was forked from. */
+  readonly from: Standing;
+  /** With calls and results. */
+  readonly isWhole: boolean;
+  /** Whether this side of the latest fork on the way no switch stands. */
+  readonly isForkWhole: boolean;
+}
+
+function seenFromFork(past: Standing, { isWhole }: Seen): Seen {
+  return { from: past, isWhole, isForkWhole: isWhole };
+}
+
+function seenInSession(past: Standing, { from, isForkWhole }: Seen): Seen {
+  return { from, isWhole: isForkWhole && isSameTime(past, from), isForkWhole };
+}
+
+function wholeFromState(state: FoldedRun): { items: Item[]; continuesEarlier: boolean } {
+  const { opening, turns, continuesEarlier } = conversationFromState(state);
+  return { items: [...opening, ...itemsFromTurns(turns), ...itemsCutOff(state)], continuesEarlier };
 }
 
 /** H4: what a model with such a window can be asked about, or be given to summarise. */
@@ -71,18 +103,20 @@ function removed(runId: string): Item {
   return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
 }
 
+type Past = { kind: "run"; state: FoldedRun; isForked: boolean } | { kind: "removed"; runId: string };
+
 /** H1; at the end, the id of a run that was removed (H3). */
-async function* runsBefore(queues: SessionQueues, log: RunLog, run: Continuation): AsyncGenerator<FoldedRun | string> {
+async function* runsBefore(queues: SessionQueues, log: RunLog, run: Continuation): AsyncGenerator<Past> {
   const past = pastRunsOf(queues, log);
   let { previousRunId, fork, before } = run;
   for (;;) {
     if (fork !== undefined) {
       const found = await findForked(queues, log, fork);
       if (found === undefined) {
-        yield fork.runId;
+        yield { kind: "removed", runId: fork.runId };
         return;
       }
-      yield found.state;
+      yield { kind: "run", state: found.state, isForked: true };
       ({ previousRunId, fork } = found.state.accepted);
       before = found.entry && (await queues.before(found.entry));
       continue;
@@ -92,7 +126,7 @@ async function* runsBefore(queues: SessionQueues, log: RunLog, run: Continuation
     for await (const { state, ...at } of past.backward(from)) {
       if (state === undefined && previousRunId !== "") return;
       if (state === undefined) continue;
-      yield state;
+      yield { kind: "run", state, isForked: false };
       ({ previousRunId, fork } = state.accepted);
       before = at.before;
       goesElsewhere = fork !== undefined || (previousRunId !== "" && previousRunId !== before?.queued.runId);

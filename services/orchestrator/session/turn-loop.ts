@@ -81,8 +81,8 @@ async function openContext(
   const { log, queues, router, clock, logger, checkpointMs, handover, showing, onUnshown } = options;
   const { runId, accepted } = run.state;
   const before = await queues.before(entry);
-  const { agent: name, previousRunId, fork } = accepted;
-  const previous = { agent: name, previousRunId, fork, before };
+  const { agent: name, switches, carry, previousRunId, fork } = accepted;
+  const previous = { agent: name, switches, carry, previousRunId, fork, before };
   const agentAsked = getAgent(options, run, signal);
   const [agent, history, news] = await Promise.all([
     agentAsked,

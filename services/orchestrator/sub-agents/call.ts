@@ -15,6 +15,7 @@ import type { SubAgent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { ExecuteToolRequest } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { ItemSchema, Role, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
@@ -25,6 +26,7 @@ import { routerCallId } from "../run/call-id.ts";
 import type { SessionSource } from "../run/creation.ts";
 import { type FoldedRun, foldLog } from "../run/fold.ts";
 import type { RunLog } from "../run/journal.ts";
+import { standingOf } from "../session/standing.ts";
 import type { Agents } from "../session/turn-loop.ts";
 import { sessionOfCall } from "./called-session.ts";
 import { type Caller, callsLeft, childLimits, faultOfCaller } from "./child-limits.ts";
@@ -70,25 +72,23 @@ export async function startSubAgent(
     throw error;
   });
   if (session === undefined) return { kind: "refused", result: errorResult(`there is no agent "${offered.agent}"`) };
-  const state = await acceptRun(
-    options,
-    acceptedOf(request, { sessionId, offered, caller, nowMs: options.clock.now() }),
-  );
+  const state = await acceptRun(options, acceptedOf(request, { session, offered, caller, nowMs: options.clock.now() }));
   return { kind: "run", runId: state.runId };
 }
 
 function acceptedOf(
   { callId, argumentsJson, scope, deadline }: ExecuteToolRequest,
-  call: { sessionId: string; offered: SubAgent; caller: Caller; nowMs: number },
+  call: { session: Session; offered: SubAgent; caller: Caller; nowMs: number },
 ): RunAccepted {
-  const { sessionId, offered, caller, nowMs } = call;
+  const { session, offered, caller, nowMs } = call;
   const { input } = JSON.parse(argumentsJson) as { input: string }; // validated by the router
   const timeLeftMs = deadline === undefined ? Number.POSITIVE_INFINITY : timestampMs(deadline) - nowMs;
   const { state } = caller;
   const ownCallId = state === undefined ? callId : callId.slice(routerCallId(state.runId, "").length);
   const depth = (state?.accepted.parent?.depth ?? 0) + 1;
   return create(RunAcceptedSchema, {
-    sessionId,
+    ...standingOf(session),
+    sessionId: session.id,
     agent: offered.agent,
     principal: scope?.principal ?? "",
     idempotencyKey: callId, // A1

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { type Session, SessionSchema, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
+import { Carry, type Session, SessionSchema, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../audit.ts";
@@ -49,7 +49,7 @@ export interface StepParts {
 
 const LEAVING_GRACE_MS = 2_000;
 
-const SETTLED = { nextAgent: "", holder: "" };
+const SETTLED = { nextAgent: "", nextCarry: Carry.UNSPECIFIED, holder: "" };
 
 /** What is done in each state of a session that is on its way. */
 export class SwitchSteps {
@@ -119,13 +119,14 @@ export class SwitchSteps {
 
   async #tearDown(session: Session): Promise<Stored<Session> | undefined> {
     const { release, audit, catalogue, cancelRuns } = this.#parts;
-    const { id: sessionId, agent, nextAgent } = session;
+    const { id: sessionId, agent, nextAgent, nextCarry: carry } = session;
     const message = await release(session);
     audit({ kind: AuditKind.TORN_DOWN, agent, sessionId, message });
     if (nextAgent !== "") {
       await catalogue.caughtUp();
       const agentRevision = session.agentRevision + catalogue.lastAgentRevision + 1; // S4
-      return this.advance(session, { state: State.BUILDING, agent: nextAgent, agentRevision });
+      const switches = session.switches + 1;
+      return this.advance(session, { state: State.BUILDING, agent: nextAgent, agentRevision, switches, carry });
     }
     await cancelRuns(session, SESSION_CLOSED.toLowerCase());
     return this.advance(session, { state: State.CLOSED, ...SETTLED });

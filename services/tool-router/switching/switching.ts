@@ -1,5 +1,5 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Session, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
+import { Carry, type Session, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { Stored } from "../documents.ts";
 import type { Sessions } from "../sessions.ts";
 import { isSettled, refuseClosed, refuseMissing, refuseOutdated, refuseSwitching } from "./failures.ts";
@@ -21,6 +21,8 @@ export interface SwitchRequest {
   drainTimeoutMs?: number | undefined;
   /** Told of the agent to be left; absent or 0: from whichever agent. */
   agentRevision?: number | undefined;
+  /** Unless told, what users and agents said. */
+  carry?: Carry;
 }
 
 const NEVER = new AbortController().signal;
@@ -52,7 +54,7 @@ export class Switching {
     return this.#steps.refuseFaulty(agent, this.#steps.faultsOf(agent) ?? ["it was taken away for a while"]);
   }
 
-  async close({ sessionId, drainTimeoutMs }: Omit<SwitchRequest, "agent">): Promise<Session> {
+  async close({ sessionId, drainTimeoutMs }: Omit<SwitchRequest, "agent" | "carry">): Promise<Session> {
     for (;;) {
       const { session, ending } = await this.#begin({ sessionId, agent: "", drainTimeoutMs });
       if (session.state === State.CLOSED) return this.#parts.sessions.told(session);
@@ -107,9 +109,10 @@ export class Switching {
     const { sessionId: id, agent: nextAgent, drainTimeoutMs = this.#parts.drainMs } = request;
     const { sessions, clock, self: holder } = this.#parts;
     const drainUntil = timestampFromMs(clock.now() + drainTimeoutMs);
+    const nextCarry = nextAgent === "" ? Carry.UNSPECIFIED : request.carry || Carry.MESSAGES;
     const { value, hasChanged, revision } = await sessions.documents.update(id, (session) =>
       session !== undefined && this.#isLeftBy(session, request)
-        ? { ...session, state: State.DRAINING, nextAgent, drainExpireTime: drainUntil, holder }
+        ? { ...session, state: State.DRAINING, nextAgent, nextCarry, drainExpireTime: drainUntil, holder }
         : undefined,
     );
     const session = value ?? refuseMissing(id);

@@ -1,7 +1,7 @@
 import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Session, SessionSchema, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
+import { Carry, type Session, SessionSchema, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import { compareAndSet, readKey } from "#runtime/bus/key-value.ts";
 import { until } from "#runtime/time/until.ts";
 import { openSwitcher, type Switcher } from "../testing/switcher.ts";
@@ -40,15 +40,16 @@ describe("a switch whose router was killed, on the bus", () => {
   test.for([
     [State.DRAINING, {}],
     [State.TEARING_DOWN, {}],
-    [State.BUILDING, { agent: "blue", agentRevision: 1_000 }],
+    [State.BUILDING, { agent: "blue", agentRevision: 1_000, switches: 1, carry: Carry.NOTHING }],
   ] as const)(
     "ORCH-1 in state %i it is finished by another router, and the old agent is gone",
     async ([state, more]) => {
-      const sessionId = await leftIn(state, { nextAgent: "blue", ...more });
+      const sessionId = await leftIn(state, { nextAgent: "blue", nextCarry: Carry.NOTHING, ...more });
       const waiting = suite.clients.call({ sessionId, name: "mine" }); // a session never hangs: who comes meanwhile is served
       expect((await waiting).output).toMatchObject({ agent: "blue" });
       const { session } = await suite.clients.sessions.getSession({ sessionId });
       expect(session).toMatchObject({ agent: "blue", state: State.ACTIVE, holder: "", nextAgent: "" });
+      expect(session).toMatchObject({ switches: 1, carry: Carry.NOTHING, nextCarry: Carry.UNSPECIFIED });
       const isReleased = suite.mcp.released.some((scope) => scope.sessionId === sessionId && scope.agent === "red");
       expect(isReleased).toBe(state !== State.BUILDING);
       expect((await suite.clients.call({ sessionId, name: "red_files__whose" })).isError).toBe(true);

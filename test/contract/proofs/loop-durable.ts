@@ -181,7 +181,7 @@ export const loopDurable: Proofs = {
     shown(
       "a run goes on from a named earlier one of its session and agent, which previous_response_id needs",
       history("goes on from the run that was named, without those after it"),
-      creation("a run continues only one of its own session and agent"),
+      creation("a run continues only one of its own session that its agent is shown"),
     ),
     open("tools, tool_choice, allowed_tools, function_call_output and stream over HTTP", noResponses),
     open("responses are stored, retrievable and cancellable", noResponses),

@@ -6,6 +6,7 @@ const takeover = testsOf("services/tool-router/switching/takeover.service.test.t
 const suiteSwitching = testsOf("test/system/switching.test.ts");
 const suiteSpaces = testsOf("test/system/spaces.test.ts");
 const switchFaults = testsOf("test/faults/switch/switch.test.ts");
+const creation = testsOf("services/orchestrator/run/creation.test.ts");
 const history = testsOf("services/orchestrator/session/history.test.ts");
 const agentSwitched = testsOf("services/orchestrator/loop/agent-switched.test.ts");
 const lateResults = testsOf("services/tool-router/switching/late-results.service.test.ts");
@@ -67,12 +68,21 @@ export const orch: Proofs = {
     ),
     shown("the caller's tools stay with the session", suiteSwitching("the tools of the session's caller stay")),
     shown(
-      "the new agent is shown nothing of the former one's calls and results",
-      history("shows nothing of a former agent"),
+      "the new agent is shown what users and agents said, and nothing of the former one's calls and results",
+      suiteSwitching("is what users and agents said, without calls and results, in every run until the next switch"),
+      history(
+        "is neither thoughts nor instructions, news of the inbox, answers to calls or summaries of them",
+        "is the same to a fork as to the run at whose point it stands",
+      ),
     ),
-    open(
-      "with carry: messages it is shown what users and agents said",
-      "The transcript that a switch carries is not built: the new agent is shown nothing.",
+    shown(
+      "with carry: nothing it is shown nothing",
+      suiteSwitching("is empty where the switch carries nothing, and cannot be asked for then"),
+      creation("a run continues only one of its own session that its agent is shown"),
+    ),
+    shown(
+      "an agent that comes back is shown the same, and its own calls no more",
+      suiteSwitching("shows an agent that comes back what it said itself as its own, and its calls no more"),
     ),
     shown(
       "memory, spaces and pending results stay with the old agent",

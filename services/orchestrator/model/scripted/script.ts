@@ -48,6 +48,8 @@ function jsonFromText(name: string, text: string): unknown {
 
 /** What a script may refer to. */
 export interface ScriptContext {
+  /** What the model was asked with. */
+  readonly prompt: JSONValue;
   /** The last user text of the run. */
   readonly input: string;
   /** The results of the run so far, in order. */
@@ -76,9 +78,10 @@ export function textFromValue(value: JSONValue): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** `input`, or `result.<number or tool>` followed by a path of keys and indexes. */
+/** `input`, `prompt`, or `result.<number or tool>` followed by a path of keys and indexes. */
 function valueOfPlaceholder(name: string, context: ScriptContext): JSONValue {
   if (name === "input") return context.input;
+  if (name === "prompt") return context.prompt;
   const [root, which = "", ...path] = name.split(".");
   if (root !== "result") return unknownPlaceholder(name);
   const found = /^\d+$/.test(which)

@@ -72,6 +72,11 @@ describe("the scripted model", () => {
     });
   });
 
+  test("tells the prompt that it was asked with", async () => {
+    const { parts } = await replay({ turns: [{ text: "-" }, { text: "{{prompt}}" }] }, answered);
+    expect(parts).toMatchObject([{ kind: "text", text: JSON.stringify(answered) }]);
+  });
+
   test("a script that runs out, is no script, is missing, or names what is not there is a clear error", async () => {
     await expect(replay({ turns: [{ text: "only" }] }, answered)).rejects.toThrow("ran out: it has no turn 2");
     await expect(replay("{")).rejects.toThrow("is not JSON");

@@ -64,7 +64,8 @@ function positionFromPrompt(prompt: LanguageModelV4Prompt): { turnIndex: number;
     role === "tool" ? content.flatMap((part) => (part.type === "tool-result" ? [resultFromPart(part)] : [])) : [],
   );
   const turnIndex = sinceInput.filter(({ role }) => role === "assistant").length;
-  return { turnIndex, context: { input: textOfMessage(prompt[lastUserIndex]), results } };
+  const input = textOfMessage(prompt[lastUserIndex]);
+  return { turnIndex, context: { prompt: prompt as unknown as JSONValue, input, results } };
 }
 
 function textOfMessage(message: LanguageModelV4Prompt[number] | undefined): string {

@@ -64,7 +64,8 @@ export type CreateRunRequest = Message<"toolbus.run.v1.CreateRunRequest"> & {
   idempotencyKey: string;
 
   /**
-   * The run whose conversation this one continues; empty for the session's latest.
+   * The run whose conversation this one continues; empty for the session's latest. One of before the session's latest switch is
+   * refused if that carried nothing (RUN_NOT_FOUND).
    *
    * @generated from field: string previous_run_id = 6;
    */

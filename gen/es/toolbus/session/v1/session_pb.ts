@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/session/v1/session.proto.
  */
 export const file_toolbus_session_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("CiB0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbi5wcm90bxISdG9vbGJ1cy5zZXNzaW9uLnYxIowCCgdTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWFnZW50GAIgASgJEhYKDmFnZW50X3JldmlzaW9uGAMgASgNEi8KBXN0YXRlGAQgASgOMiAudG9vbGJ1cy5zZXNzaW9uLnYxLlNlc3Npb25TdGF0ZRIRCglwcmluY2lwYWwYBSABKAkSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCm5leHRfYWdlbnQYByABKAkSNQoRZHJhaW5fZXhwaXJlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBmhvbGRlchgJIAEoCSq5AQoMU2Vzc2lvblN0YXRlEh0KGVNFU1NJT05fU1RBVEVfVU5TUEVDSUZJRUQQABIYChRTRVNTSU9OX1NUQVRFX0FDVElWRRABEhoKFlNFU1NJT05fU1RBVEVfRFJBSU5JTkcQAhIeChpTRVNTSU9OX1NUQVRFX1RFQVJJTkdfRE9XThADEhoKFlNFU1NJT05fU1RBVEVfQlVJTERJTkcQBBIYChRTRVNTSU9OX1NUQVRFX0NMT1NFRBAFYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("CiB0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbi5wcm90bxISdG9vbGJ1cy5zZXNzaW9uLnYxIvcCCgdTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWFnZW50GAIgASgJEhYKDmFnZW50X3JldmlzaW9uGAMgASgNEi8KBXN0YXRlGAQgASgOMiAudG9vbGJ1cy5zZXNzaW9uLnYxLlNlc3Npb25TdGF0ZRIRCglwcmluY2lwYWwYBSABKAkSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCm5leHRfYWdlbnQYByABKAkSNQoRZHJhaW5fZXhwaXJlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBmhvbGRlchgJIAEoCRIQCghzd2l0Y2hlcxgKIAEoDRIoCgVjYXJyeRgLIAEoDjIZLnRvb2xidXMuc2Vzc2lvbi52MS5DYXJyeRItCgpuZXh0X2NhcnJ5GAwgASgOMhkudG9vbGJ1cy5zZXNzaW9uLnYxLkNhcnJ5KrkBCgxTZXNzaW9uU3RhdGUSHQoZU0VTU0lPTl9TVEFURV9VTlNQRUNJRklFRBAAEhgKFFNFU1NJT05fU1RBVEVfQUNUSVZFEAESGgoWU0VTU0lPTl9TVEFURV9EUkFJTklORxACEh4KGlNFU1NJT05fU1RBVEVfVEVBUklOR19ET1dOEAMSGgoWU0VTU0lPTl9TVEFURV9CVUlMRElORxAEEhgKFFNFU1NJT05fU1RBVEVfQ0xPU0VEEAUqRQoFQ2FycnkSFQoRQ0FSUllfVU5TUEVDSUZJRUQQABISCg5DQVJSWV9NRVNTQUdFUxABEhEKDUNBUlJZX05PVEhJTkcQAmIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * One conversation with one active agent.
@@ -84,6 +84,27 @@ export type Session = Message<"toolbus.session.v1.Session"> & {
    * @generated from field: string holder = 9;
    */
   holder: string;
+
+  /**
+   * How many switches it has had.
+   *
+   * @generated from field: uint32 switches = 10;
+   */
+  switches: number;
+
+  /**
+   * What of the conversation before the latest switch the active agent is shown; unspecified before the first one.
+   *
+   * @generated from field: toolbus.session.v1.Carry carry = 11;
+   */
+  carry: Carry;
+
+  /**
+   * What the agent will be shown that a switch under way makes the active one; unspecified without a switch.
+   *
+   * @generated from field: toolbus.session.v1.Carry next_carry = 12;
+   */
+  nextCarry: Carry;
 };
 
 /**
@@ -154,4 +175,48 @@ export type SessionState = (typeof SessionState)[keyof typeof SessionState] | Un
  */
 export const SessionStateSchema: GenEnum<SessionState> = /*@__PURE__*/
   enumDesc(file_toolbus_session_v1_session, 0);
+
+/**
+ * What of a session's conversation its next agent is shown.
+ *
+ * @generated from enum toolbus.session.v1.Carry
+ */
+export const Carry = {
+  /**
+   * The default, CARRY_MESSAGES.
+   *
+   * @generated from enum value: CARRY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * What users and agents said in the session until then, as text: the messages of users and assistants in the inputs of its
+   * runs, and the texts that its models answered. What another agent said is shown as a message of the user that begins with
+   * `[Agent <name> said]`. Nothing else goes along: no calls, results or thoughts, no instructions, no summaries, which may tell of
+   * results, and nothing that came from the former agent's inbox.
+   *
+   * @generated from enum value: CARRY_MESSAGES = 1;
+   */
+  MESSAGES: 1,
+
+  /**
+   * Nothing: the agent begins with an empty conversation.
+   *
+   * @generated from enum value: CARRY_NOTHING = 2;
+   */
+  NOTHING: 2,
+} as const;
+
+/**
+ * What of a session's conversation its next agent is shown.
+ *
+ * @generated from enum toolbus.session.v1.Carry
+ */
+export type Carry = (typeof Carry)[keyof typeof Carry] | UnknownEnum;
+
+/**
+ * Describes the enum toolbus.session.v1.Carry.
+ */
+export const CarrySchema: GenEnum<Carry> = /*@__PURE__*/
+  enumDesc(file_toolbus_session_v1_session, 1);
 

@@ -14,7 +14,8 @@ import (
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
-	v1 "toolbus.dev/gen/go/toolbus/tool/v1"
+	v1 "toolbus.dev/gen/go/toolbus/session/v1"
+	v11 "toolbus.dev/gen/go/toolbus/tool/v1"
 	unsafe "unsafe"
 )
 
@@ -47,7 +48,11 @@ type RunAccepted struct {
 	// Where it was forked from, if it was.
 	Fork *RunFork `protobuf:"bytes,9,opt,name=fork,proto3" json:"fork,omitempty"`
 	// How many runs in a row news in the inbox started, this one included, since a client or a person said something.
-	SelfWakes     uint32 `protobuf:"varint,10,opt,name=self_wakes,json=selfWakes,proto3" json:"self_wakes,omitempty"`
+	SelfWakes uint32 `protobuf:"varint,10,opt,name=self_wakes,json=selfWakes,proto3" json:"self_wakes,omitempty"`
+	// How many switches the session had had: of runs before that many the agent is shown only what `carry` says.
+	Switches uint32 `protobuf:"varint,11,opt,name=switches,proto3" json:"switches,omitempty"`
+	// What of the conversation before the session's latest switch the agent is shown.
+	Carry         v1.Carry `protobuf:"varint,12,opt,name=carry,proto3,enum=toolbus.session.v1.Carry" json:"carry,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -150,6 +155,20 @@ func (x *RunAccepted) GetSelfWakes() uint32 {
 		return x.SelfWakes
 	}
 	return 0
+}
+
+func (x *RunAccepted) GetSwitches() uint32 {
+	if x != nil {
+		return x.Switches
+	}
+	return 0
+}
+
+func (x *RunAccepted) GetCarry() v1.Carry {
+	if x != nil {
+		return x.Carry
+	}
+	return v1.Carry(0)
 }
 
 // A process took the run: the run is in progress from here on. A run that is claimed again was left by the process before,
@@ -381,7 +400,7 @@ type CallStarted struct {
 	// The tool's reference.
 	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
 	// What a repeated execution may do.
-	Effect        v1.Effect `protobuf:"varint,3,opt,name=effect,proto3,enum=toolbus.tool.v1.Effect" json:"effect,omitempty"`
+	Effect        v11.Effect `protobuf:"varint,3,opt,name=effect,proto3,enum=toolbus.tool.v1.Effect" json:"effect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -430,11 +449,11 @@ func (x *CallStarted) GetTool() string {
 	return ""
 }
 
-func (x *CallStarted) GetEffect() v1.Effect {
+func (x *CallStarted) GetEffect() v11.Effect {
 	if x != nil {
 		return x.Effect
 	}
-	return v1.Effect(0)
+	return v11.Effect(0)
 }
 
 // A call has its answer.
@@ -443,7 +462,7 @@ type CallFinished struct {
 	// The call.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// The answer.
-	Result        *v1.ToolResult `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
+	Result        *v11.ToolResult `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -485,7 +504,7 @@ func (x *CallFinished) GetCallId() string {
 	return ""
 }
 
-func (x *CallFinished) GetResult() *v1.ToolResult {
+func (x *CallFinished) GetResult() *v11.ToolResult {
 	if x != nil {
 		return x.Result
 	}
@@ -1413,7 +1432,7 @@ type CallProgress struct {
 	// The call.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// How far it has come.
-	Progress      *v1.ToolProgress `protobuf:"bytes,2,opt,name=progress,proto3" json:"progress,omitempty"`
+	Progress      *v11.ToolProgress `protobuf:"bytes,2,opt,name=progress,proto3" json:"progress,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1455,7 +1474,7 @@ func (x *CallProgress) GetCallId() string {
 	return ""
 }
 
-func (x *CallProgress) GetProgress() *v1.ToolProgress {
+func (x *CallProgress) GetProgress() *v11.ToolProgress {
 	if x != nil {
 		return x.Progress
 	}
@@ -1468,7 +1487,7 @@ type CallLog struct {
 	// The call.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// The line.
-	Log           *v1.ToolLog `protobuf:"bytes,2,opt,name=log,proto3" json:"log,omitempty"`
+	Log           *v11.ToolLog `protobuf:"bytes,2,opt,name=log,proto3" json:"log,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1510,7 +1529,7 @@ func (x *CallLog) GetCallId() string {
 	return ""
 }
 
-func (x *CallLog) GetLog() *v1.ToolLog {
+func (x *CallLog) GetLog() *v11.ToolLog {
 	if x != nil {
 		return x.Log
 	}
@@ -1594,7 +1613,7 @@ var File_toolbus_run_v1_run_event_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1etoolbus/run/v1/run_event.proto\x12\x0etoolbus.run.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18toolbus/run/v1/run.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x92\x03\n" +
+	"\x1etoolbus/run/v1/run_event.proto\x12\x0etoolbus.run.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18toolbus/run/v1/run.proto\x1a toolbus/session/v1/session.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xdf\x03\n" +
 	"\vRunAccepted\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
@@ -1608,7 +1627,9 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\x04fork\x18\t \x01(\v2\x17.toolbus.run.v1.RunForkR\x04fork\x12\x1d\n" +
 	"\n" +
 	"self_wakes\x18\n" +
-	" \x01(\rR\tselfWakes\"\f\n" +
+	" \x01(\rR\tselfWakes\x12\x1a\n" +
+	"\bswitches\x18\v \x01(\rR\bswitches\x12/\n" +
+	"\x05carry\x18\f \x01(\x0e2\x19.toolbus.session.v1.CarryR\x05carry\"\f\n" +
 	"\n" +
 	"RunClaimed\"\xf9\x01\n" +
 	"\rTurnCommitted\x12\x12\n" +
@@ -1743,55 +1764,57 @@ var file_toolbus_run_v1_run_event_proto_goTypes = []any{
 	(*RunOptions)(nil),            // 19: toolbus.run.v1.RunOptions
 	(*RunParent)(nil),             // 20: toolbus.run.v1.RunParent
 	(*RunFork)(nil),               // 21: toolbus.run.v1.RunFork
-	(*Usage)(nil),                 // 22: toolbus.run.v1.Usage
-	(v1.Effect)(0),                // 23: toolbus.tool.v1.Effect
-	(*v1.ToolResult)(nil),         // 24: toolbus.tool.v1.ToolResult
-	(*FunctionCall)(nil),          // 25: toolbus.run.v1.FunctionCall
-	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
-	(RunState)(0),                 // 27: toolbus.run.v1.RunState
-	(*TextCheckpoint)(nil),        // 28: toolbus.run.v1.TextCheckpoint
-	(*v1.ToolProgress)(nil),       // 29: toolbus.tool.v1.ToolProgress
-	(*v1.ToolLog)(nil),            // 30: toolbus.tool.v1.ToolLog
+	(v1.Carry)(0),                 // 22: toolbus.session.v1.Carry
+	(*Usage)(nil),                 // 23: toolbus.run.v1.Usage
+	(v11.Effect)(0),               // 24: toolbus.tool.v1.Effect
+	(*v11.ToolResult)(nil),        // 25: toolbus.tool.v1.ToolResult
+	(*FunctionCall)(nil),          // 26: toolbus.run.v1.FunctionCall
+	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
+	(RunState)(0),                 // 28: toolbus.run.v1.RunState
+	(*TextCheckpoint)(nil),        // 29: toolbus.run.v1.TextCheckpoint
+	(*v11.ToolProgress)(nil),      // 30: toolbus.tool.v1.ToolProgress
+	(*v11.ToolLog)(nil),           // 31: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_run_v1_run_event_proto_depIdxs = []int32{
 	18, // 0: toolbus.run.v1.RunAccepted.input:type_name -> toolbus.run.v1.Item
 	19, // 1: toolbus.run.v1.RunAccepted.options:type_name -> toolbus.run.v1.RunOptions
 	20, // 2: toolbus.run.v1.RunAccepted.parent:type_name -> toolbus.run.v1.RunParent
 	21, // 3: toolbus.run.v1.RunAccepted.fork:type_name -> toolbus.run.v1.RunFork
-	18, // 4: toolbus.run.v1.TurnCommitted.items:type_name -> toolbus.run.v1.Item
-	22, // 5: toolbus.run.v1.TurnCommitted.usage:type_name -> toolbus.run.v1.Usage
-	22, // 6: toolbus.run.v1.AnswerDropped.usage:type_name -> toolbus.run.v1.Usage
-	23, // 7: toolbus.run.v1.CallStarted.effect:type_name -> toolbus.tool.v1.Effect
-	24, // 8: toolbus.run.v1.CallFinished.result:type_name -> toolbus.tool.v1.ToolResult
-	25, // 9: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
-	26, // 10: toolbus.run.v1.RunParked.deadline:type_name -> google.protobuf.Timestamp
-	27, // 11: toolbus.run.v1.RunEnded.state:type_name -> toolbus.run.v1.RunState
-	18, // 12: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
-	22, // 13: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.run.v1.Usage
-	26, // 14: toolbus.run.v1.RunEvent.create_time:type_name -> google.protobuf.Timestamp
-	0,  // 15: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
-	1,  // 16: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
-	2,  // 17: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
-	4,  // 18: toolbus.run.v1.RunEvent.call_started:type_name -> toolbus.run.v1.CallStarted
-	5,  // 19: toolbus.run.v1.RunEvent.call_finished:type_name -> toolbus.run.v1.CallFinished
-	6,  // 20: toolbus.run.v1.RunEvent.parked:type_name -> toolbus.run.v1.RunParked
-	28, // 21: toolbus.run.v1.RunEvent.text_checkpoint:type_name -> toolbus.run.v1.TextCheckpoint
-	8,  // 22: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
-	9,  // 23: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
-	10, // 24: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
-	11, // 25: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
-	3,  // 26: toolbus.run.v1.RunEvent.answer_dropped:type_name -> toolbus.run.v1.AnswerDropped
-	7,  // 27: toolbus.run.v1.RunEvent.call_shown:type_name -> toolbus.run.v1.CallShown
-	14, // 28: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
-	15, // 29: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
-	16, // 30: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
-	29, // 31: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
-	30, // 32: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	22, // 4: toolbus.run.v1.RunAccepted.carry:type_name -> toolbus.session.v1.Carry
+	18, // 5: toolbus.run.v1.TurnCommitted.items:type_name -> toolbus.run.v1.Item
+	23, // 6: toolbus.run.v1.TurnCommitted.usage:type_name -> toolbus.run.v1.Usage
+	23, // 7: toolbus.run.v1.AnswerDropped.usage:type_name -> toolbus.run.v1.Usage
+	24, // 8: toolbus.run.v1.CallStarted.effect:type_name -> toolbus.tool.v1.Effect
+	25, // 9: toolbus.run.v1.CallFinished.result:type_name -> toolbus.tool.v1.ToolResult
+	26, // 10: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
+	27, // 11: toolbus.run.v1.RunParked.deadline:type_name -> google.protobuf.Timestamp
+	28, // 12: toolbus.run.v1.RunEnded.state:type_name -> toolbus.run.v1.RunState
+	18, // 13: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
+	23, // 14: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.run.v1.Usage
+	27, // 15: toolbus.run.v1.RunEvent.create_time:type_name -> google.protobuf.Timestamp
+	0,  // 16: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
+	1,  // 17: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
+	2,  // 18: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
+	4,  // 19: toolbus.run.v1.RunEvent.call_started:type_name -> toolbus.run.v1.CallStarted
+	5,  // 20: toolbus.run.v1.RunEvent.call_finished:type_name -> toolbus.run.v1.CallFinished
+	6,  // 21: toolbus.run.v1.RunEvent.parked:type_name -> toolbus.run.v1.RunParked
+	29, // 22: toolbus.run.v1.RunEvent.text_checkpoint:type_name -> toolbus.run.v1.TextCheckpoint
+	8,  // 23: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
+	9,  // 24: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
+	10, // 25: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
+	11, // 26: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
+	3,  // 27: toolbus.run.v1.RunEvent.answer_dropped:type_name -> toolbus.run.v1.AnswerDropped
+	7,  // 28: toolbus.run.v1.RunEvent.call_shown:type_name -> toolbus.run.v1.CallShown
+	14, // 29: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
+	15, // 30: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
+	16, // 31: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
+	30, // 32: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
+	31, // 33: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_event_proto_init() }

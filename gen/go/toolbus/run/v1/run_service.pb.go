@@ -40,7 +40,8 @@ type CreateRunRequest struct {
 	// The same key with other input, options or previous run is refused (`already_exists`, IDEMPOTENCY_KEY_REUSED, naming what
 	// differs); `options.limits` may differ, as time passes: those of the first run hold.
 	IdempotencyKey string `protobuf:"bytes,5,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	// The run whose conversation this one continues; empty for the session's latest.
+	// The run whose conversation this one continues; empty for the session's latest. One of before the session's latest switch is
+	// refused if that carried nothing (RUN_NOT_FOUND).
 	PreviousRunId string `protobuf:"bytes,6,opt,name=previous_run_id,json=previousRunId,proto3" json:"previous_run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

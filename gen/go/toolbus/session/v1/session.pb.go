@@ -89,6 +89,62 @@ func (SessionState) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_session_v1_session_proto_rawDescGZIP(), []int{0}
 }
 
+// What of a session's conversation its next agent is shown.
+type Carry int32
+
+const (
+	// The default, CARRY_MESSAGES.
+	Carry_CARRY_UNSPECIFIED Carry = 0
+	// What users and agents said in the session until then, as text: the messages of users and assistants in the inputs of its
+	// runs, and the texts that its models answered. What another agent said is shown as a message of the user that begins with
+	// `[Agent <name> said]`. Nothing else goes along: no calls, results or thoughts, no instructions, no summaries, which may tell of
+	// results, and nothing that came from the former agent's inbox.
+	Carry_CARRY_MESSAGES Carry = 1
+	// Nothing: the agent begins with an empty conversation.
+	Carry_CARRY_NOTHING Carry = 2
+)
+
+// Enum value maps for Carry.
+var (
+	Carry_name = map[int32]string{
+		0: "CARRY_UNSPECIFIED",
+		1: "CARRY_MESSAGES",
+		2: "CARRY_NOTHING",
+	}
+	Carry_value = map[string]int32{
+		"CARRY_UNSPECIFIED": 0,
+		"CARRY_MESSAGES":    1,
+		"CARRY_NOTHING":     2,
+	}
+)
+
+func (x Carry) Enum() *Carry {
+	p := new(Carry)
+	*p = x
+	return p
+}
+
+func (x Carry) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Carry) Descriptor() protoreflect.EnumDescriptor {
+	return file_toolbus_session_v1_session_proto_enumTypes[1].Descriptor()
+}
+
+func (Carry) Type() protoreflect.EnumType {
+	return &file_toolbus_session_v1_session_proto_enumTypes[1]
+}
+
+func (x Carry) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Carry.Descriptor instead.
+func (Carry) EnumDescriptor() ([]byte, []int) {
+	return file_toolbus_session_v1_session_proto_rawDescGZIP(), []int{1}
+}
+
 // One conversation with one active agent.
 type Session struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -109,7 +165,13 @@ type Session struct {
 	// Until when calls in flight may go on while the session drains.
 	DrainExpireTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=drain_expire_time,json=drainExpireTime,proto3" json:"drain_expire_time,omitempty"`
 	// The router that takes the session through a switch or its closing; empty without one.
-	Holder        string `protobuf:"bytes,9,opt,name=holder,proto3" json:"holder,omitempty"`
+	Holder string `protobuf:"bytes,9,opt,name=holder,proto3" json:"holder,omitempty"`
+	// How many switches it has had.
+	Switches uint32 `protobuf:"varint,10,opt,name=switches,proto3" json:"switches,omitempty"`
+	// What of the conversation before the latest switch the active agent is shown; unspecified before the first one.
+	Carry Carry `protobuf:"varint,11,opt,name=carry,proto3,enum=toolbus.session.v1.Carry" json:"carry,omitempty"`
+	// What the agent will be shown that a switch under way makes the active one; unspecified without a switch.
+	NextCarry     Carry `protobuf:"varint,12,opt,name=next_carry,json=nextCarry,proto3,enum=toolbus.session.v1.Carry" json:"next_carry,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -207,11 +269,32 @@ func (x *Session) GetHolder() string {
 	return ""
 }
 
+func (x *Session) GetSwitches() uint32 {
+	if x != nil {
+		return x.Switches
+	}
+	return 0
+}
+
+func (x *Session) GetCarry() Carry {
+	if x != nil {
+		return x.Carry
+	}
+	return Carry_CARRY_UNSPECIFIED
+}
+
+func (x *Session) GetNextCarry() Carry {
+	if x != nil {
+		return x.NextCarry
+	}
+	return Carry_CARRY_UNSPECIFIED
+}
+
 var File_toolbus_session_v1_session_proto protoreflect.FileDescriptor
 
 const file_toolbus_session_v1_session_proto_rawDesc = "" +
 	"\n" +
-	" toolbus/session/v1/session.proto\x12\x12toolbus.session.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe8\x02\n" +
+	" toolbus/session/v1/session.proto\x12\x12toolbus.session.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xef\x03\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12%\n" +
@@ -223,14 +306,23 @@ const file_toolbus_session_v1_session_proto_rawDesc = "" +
 	"\n" +
 	"next_agent\x18\a \x01(\tR\tnextAgent\x12F\n" +
 	"\x11drain_expire_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x0fdrainExpireTime\x12\x16\n" +
-	"\x06holder\x18\t \x01(\tR\x06holder*\xb9\x01\n" +
+	"\x06holder\x18\t \x01(\tR\x06holder\x12\x1a\n" +
+	"\bswitches\x18\n" +
+	" \x01(\rR\bswitches\x12/\n" +
+	"\x05carry\x18\v \x01(\x0e2\x19.toolbus.session.v1.CarryR\x05carry\x128\n" +
+	"\n" +
+	"next_carry\x18\f \x01(\x0e2\x19.toolbus.session.v1.CarryR\tnextCarry*\xb9\x01\n" +
 	"\fSessionState\x12\x1d\n" +
 	"\x19SESSION_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14SESSION_STATE_ACTIVE\x10\x01\x12\x1a\n" +
 	"\x16SESSION_STATE_DRAINING\x10\x02\x12\x1e\n" +
 	"\x1aSESSION_STATE_TEARING_DOWN\x10\x03\x12\x1a\n" +
 	"\x16SESSION_STATE_BUILDING\x10\x04\x12\x18\n" +
-	"\x14SESSION_STATE_CLOSED\x10\x05B\xc1\x01\n" +
+	"\x14SESSION_STATE_CLOSED\x10\x05*E\n" +
+	"\x05Carry\x12\x15\n" +
+	"\x11CARRY_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eCARRY_MESSAGES\x10\x01\x12\x11\n" +
+	"\rCARRY_NOTHING\x10\x02B\xc1\x01\n" +
 	"\x16com.toolbus.session.v1B\fSessionProtoP\x01Z/toolbus.dev/gen/go/toolbus/session/v1;sessionv1\xa2\x02\x03TSX\xaa\x02\x12Toolbus.Session.V1\xca\x02\x12Toolbus\\Session\\V1\xe2\x02\x1eToolbus\\Session\\V1\\GPBMetadata\xea\x02\x14Toolbus::Session::V1b\x06proto3"
 
 var (
@@ -245,22 +337,25 @@ func file_toolbus_session_v1_session_proto_rawDescGZIP() []byte {
 	return file_toolbus_session_v1_session_proto_rawDescData
 }
 
-var file_toolbus_session_v1_session_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_toolbus_session_v1_session_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_toolbus_session_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_toolbus_session_v1_session_proto_goTypes = []any{
 	(SessionState)(0),             // 0: toolbus.session.v1.SessionState
-	(*Session)(nil),               // 1: toolbus.session.v1.Session
-	(*timestamppb.Timestamp)(nil), // 2: google.protobuf.Timestamp
+	(Carry)(0),                    // 1: toolbus.session.v1.Carry
+	(*Session)(nil),               // 2: toolbus.session.v1.Session
+	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
 }
 var file_toolbus_session_v1_session_proto_depIdxs = []int32{
 	0, // 0: toolbus.session.v1.Session.state:type_name -> toolbus.session.v1.SessionState
-	2, // 1: toolbus.session.v1.Session.create_time:type_name -> google.protobuf.Timestamp
-	2, // 2: toolbus.session.v1.Session.drain_expire_time:type_name -> google.protobuf.Timestamp
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	3, // 1: toolbus.session.v1.Session.create_time:type_name -> google.protobuf.Timestamp
+	3, // 2: toolbus.session.v1.Session.drain_expire_time:type_name -> google.protobuf.Timestamp
+	1, // 3: toolbus.session.v1.Session.carry:type_name -> toolbus.session.v1.Carry
+	1, // 4: toolbus.session.v1.Session.next_carry:type_name -> toolbus.session.v1.Carry
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_session_v1_session_proto_init() }
@@ -273,7 +368,7 @@ func file_toolbus_session_v1_session_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_session_v1_session_proto_rawDesc), len(file_toolbus_session_v1_session_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   1,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -440,6 +440,12 @@ type SwitchAgentRequest struct {
 	// A revision that was told of the agent to be left: refused as aborted when the session has gone on to yet another agent, so
 	// that a switch whose answer was lost can be repeated, and made at most once. Absent: from whichever agent.
 	AgentRevision *uint32 `protobuf:"varint,4,opt,name=agent_revision,json=agentRevision,proto3,oneof" json:"agent_revision,omitempty"`
+	// What of the conversation up to here the agent is shown. It holds for each of the session's runs until the next switch, which
+	// decides anew, of the whole of the session's conversation: what one switch did not show is not deleted. An agent that comes
+	// back to the session is shown what was said before the switch like any other, its own words as its own, and its own former
+	// calls and results neither. A run may continue one of before the switch (`previous_run_id`) only where messages go along. Has
+	// no effect where the session has that agent already.
+	Carry         Carry `protobuf:"varint,5,opt,name=carry,proto3,enum=toolbus.session.v1.Carry" json:"carry,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -500,6 +506,13 @@ func (x *SwitchAgentRequest) GetAgentRevision() uint32 {
 		return *x.AgentRevision
 	}
 	return 0
+}
+
+func (x *SwitchAgentRequest) GetCarry() Carry {
+	if x != nil {
+		return x.Carry
+	}
+	return Carry_CARRY_UNSPECIFIED
 }
 
 // The session with its new agent.
@@ -669,13 +682,14 @@ const file_toolbus_session_v1_session_service_proto_rawDesc = "" +
 	"\x10drain_timeout_ms\x18\x02 \x01(\rH\x00R\x0edrainTimeoutMs\x88\x01\x01B\x13\n" +
 	"\x11_drain_timeout_ms\"M\n" +
 	"\x14CloseSessionResponse\x125\n" +
-	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"\x88\x02\n" +
+	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"\xc3\x02\n" +
 	"\x12SwitchAgentRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12-\n" +
 	"\x10drain_timeout_ms\x18\x03 \x01(\rH\x00R\x0edrainTimeoutMs\x88\x01\x01\x12*\n" +
-	"\x0eagent_revision\x18\x04 \x01(\rH\x01R\ragentRevision\x88\x01\x01B\x13\n" +
+	"\x0eagent_revision\x18\x04 \x01(\rH\x01R\ragentRevision\x88\x01\x01\x129\n" +
+	"\x05carry\x18\x05 \x01(\x0e2\x19.toolbus.session.v1.CarryB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05carryB\x13\n" +
 	"\x11_drain_timeout_msB\x11\n" +
 	"\x0f_agent_revision\"L\n" +
 	"\x13SwitchAgentResponse\x125\n" +
@@ -722,31 +736,33 @@ var file_toolbus_session_v1_session_service_proto_goTypes = []any{
 	(*WatchSessionRequest)(nil),   // 10: toolbus.session.v1.WatchSessionRequest
 	(*WatchSessionResponse)(nil),  // 11: toolbus.session.v1.WatchSessionResponse
 	(*Session)(nil),               // 12: toolbus.session.v1.Session
+	(Carry)(0),                    // 13: toolbus.session.v1.Carry
 }
 var file_toolbus_session_v1_session_service_proto_depIdxs = []int32{
 	12, // 0: toolbus.session.v1.CreateSessionResponse.session:type_name -> toolbus.session.v1.Session
 	12, // 1: toolbus.session.v1.GetSessionResponse.session:type_name -> toolbus.session.v1.Session
 	12, // 2: toolbus.session.v1.ListSessionsResponse.sessions:type_name -> toolbus.session.v1.Session
 	12, // 3: toolbus.session.v1.CloseSessionResponse.session:type_name -> toolbus.session.v1.Session
-	12, // 4: toolbus.session.v1.SwitchAgentResponse.session:type_name -> toolbus.session.v1.Session
-	12, // 5: toolbus.session.v1.WatchSessionResponse.session:type_name -> toolbus.session.v1.Session
-	0,  // 6: toolbus.session.v1.SessionService.CreateSession:input_type -> toolbus.session.v1.CreateSessionRequest
-	2,  // 7: toolbus.session.v1.SessionService.GetSession:input_type -> toolbus.session.v1.GetSessionRequest
-	4,  // 8: toolbus.session.v1.SessionService.ListSessions:input_type -> toolbus.session.v1.ListSessionsRequest
-	6,  // 9: toolbus.session.v1.SessionService.CloseSession:input_type -> toolbus.session.v1.CloseSessionRequest
-	8,  // 10: toolbus.session.v1.SessionService.SwitchAgent:input_type -> toolbus.session.v1.SwitchAgentRequest
-	10, // 11: toolbus.session.v1.SessionService.WatchSession:input_type -> toolbus.session.v1.WatchSessionRequest
-	1,  // 12: toolbus.session.v1.SessionService.CreateSession:output_type -> toolbus.session.v1.CreateSessionResponse
-	3,  // 13: toolbus.session.v1.SessionService.GetSession:output_type -> toolbus.session.v1.GetSessionResponse
-	5,  // 14: toolbus.session.v1.SessionService.ListSessions:output_type -> toolbus.session.v1.ListSessionsResponse
-	7,  // 15: toolbus.session.v1.SessionService.CloseSession:output_type -> toolbus.session.v1.CloseSessionResponse
-	9,  // 16: toolbus.session.v1.SessionService.SwitchAgent:output_type -> toolbus.session.v1.SwitchAgentResponse
-	11, // 17: toolbus.session.v1.SessionService.WatchSession:output_type -> toolbus.session.v1.WatchSessionResponse
-	12, // [12:18] is the sub-list for method output_type
-	6,  // [6:12] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	13, // 4: toolbus.session.v1.SwitchAgentRequest.carry:type_name -> toolbus.session.v1.Carry
+	12, // 5: toolbus.session.v1.SwitchAgentResponse.session:type_name -> toolbus.session.v1.Session
+	12, // 6: toolbus.session.v1.WatchSessionResponse.session:type_name -> toolbus.session.v1.Session
+	0,  // 7: toolbus.session.v1.SessionService.CreateSession:input_type -> toolbus.session.v1.CreateSessionRequest
+	2,  // 8: toolbus.session.v1.SessionService.GetSession:input_type -> toolbus.session.v1.GetSessionRequest
+	4,  // 9: toolbus.session.v1.SessionService.ListSessions:input_type -> toolbus.session.v1.ListSessionsRequest
+	6,  // 10: toolbus.session.v1.SessionService.CloseSession:input_type -> toolbus.session.v1.CloseSessionRequest
+	8,  // 11: toolbus.session.v1.SessionService.SwitchAgent:input_type -> toolbus.session.v1.SwitchAgentRequest
+	10, // 12: toolbus.session.v1.SessionService.WatchSession:input_type -> toolbus.session.v1.WatchSessionRequest
+	1,  // 13: toolbus.session.v1.SessionService.CreateSession:output_type -> toolbus.session.v1.CreateSessionResponse
+	3,  // 14: toolbus.session.v1.SessionService.GetSession:output_type -> toolbus.session.v1.GetSessionResponse
+	5,  // 15: toolbus.session.v1.SessionService.ListSessions:output_type -> toolbus.session.v1.ListSessionsResponse
+	7,  // 16: toolbus.session.v1.SessionService.CloseSession:output_type -> toolbus.session.v1.CloseSessionResponse
+	9,  // 17: toolbus.session.v1.SessionService.SwitchAgent:output_type -> toolbus.session.v1.SwitchAgentResponse
+	11, // 18: toolbus.session.v1.SessionService.WatchSession:output_type -> toolbus.session.v1.WatchSessionResponse
+	13, // [13:19] is the sub-list for method output_type
+	7,  // [7:13] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_session_v1_session_service_proto_init() }

@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from toolbus.run.v1 import run_pb2 as _run_pb2
+from toolbus.session.v1 import session_pb2 as _session_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 import builtins as _builtins
 import sys
@@ -37,6 +38,8 @@ class RunAccepted(_message.Message):
     PARENT_FIELD_NUMBER: _builtins.int
     FORK_FIELD_NUMBER: _builtins.int
     SELF_WAKES_FIELD_NUMBER: _builtins.int
+    SWITCHES_FIELD_NUMBER: _builtins.int
+    CARRY_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session."""
     agent: _builtins.str
@@ -49,6 +52,10 @@ class RunAccepted(_message.Message):
     """The run whose conversation this one continues; empty for the session's latest."""
     self_wakes: _builtins.int
     """How many runs in a row news in the inbox started, this one included, since a client or a person said something."""
+    switches: _builtins.int
+    """How many switches the session had had: of runs before that many the agent is shown only what `carry` says."""
+    carry: _session_pb2.Carry.ValueType
+    """What of the conversation before the session's latest switch the agent is shown."""
     @_builtins.property
     def input(self) -> _containers.RepeatedCompositeFieldContainer[_run_pb2.Item]:
         """Input of the run."""
@@ -78,10 +85,12 @@ class RunAccepted(_message.Message):
         parent: _run_pb2.RunParent | None = ...,
         fork: _run_pb2.RunFork | None = ...,
         self_wakes: _builtins.int = ...,
+        switches: _builtins.int = ...,
+        carry: _session_pb2.Carry.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["fork", b"fork", "options", b"options", "parent", b"parent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "fork", b"fork", "idempotency_key", b"idempotency_key", "input", b"input", "options", b"options", "parent", b"parent", "previous_run_id", b"previous_run_id", "principal", b"principal", "self_wakes", b"self_wakes", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "carry", b"carry", "fork", b"fork", "idempotency_key", b"idempotency_key", "input", b"input", "options", b"options", "parent", b"parent", "previous_run_id", b"previous_run_id", "principal", b"principal", "self_wakes", b"self_wakes", "session_id", b"session_id", "switches", b"switches"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

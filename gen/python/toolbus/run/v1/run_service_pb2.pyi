@@ -43,7 +43,9 @@ class CreateRunRequest(_message.Message):
     differs); `options.limits` may differ, as time passes: those of the first run hold.
     """
     previous_run_id: _builtins.str
-    """The run whose conversation this one continues; empty for the session's latest."""
+    """The run whose conversation this one continues; empty for the session's latest. One of before the session's latest switch is
+    refused if that carried nothing (RUN_NOT_FOUND).
+    """
     @_builtins.property
     def input(self) -> _containers.RepeatedCompositeFieldContainer[_run_pb2.Item]:
         """Input: messages and outputs."""

@@ -54,6 +54,38 @@ SESSION_STATE_CLOSED: SessionState.ValueType  # 5
 """Closed for good."""
 Global___SessionState: _TypeAlias = SessionState  # noqa: Y015
 
+class _Carry:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _CarryEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Carry.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    CARRY_UNSPECIFIED: _Carry.ValueType  # 0
+    """The default, CARRY_MESSAGES."""
+    CARRY_MESSAGES: _Carry.ValueType  # 1
+    """What users and agents said in the session until then, as text: the messages of users and assistants in the inputs of its
+    runs, and the texts that its models answered. What another agent said is shown as a message of the user that begins with
+    `[Agent <name> said]`. Nothing else goes along: no calls, results or thoughts, no instructions, no summaries, which may tell of
+    results, and nothing that came from the former agent's inbox.
+    """
+    CARRY_NOTHING: _Carry.ValueType  # 2
+    """Nothing: the agent begins with an empty conversation."""
+
+class Carry(_Carry, metaclass=_CarryEnumTypeWrapper):
+    """What of a session's conversation its next agent is shown."""
+
+CARRY_UNSPECIFIED: Carry.ValueType  # 0
+"""The default, CARRY_MESSAGES."""
+CARRY_MESSAGES: Carry.ValueType  # 1
+"""What users and agents said in the session until then, as text: the messages of users and assistants in the inputs of its
+runs, and the texts that its models answered. What another agent said is shown as a message of the user that begins with
+`[Agent <name> said]`. Nothing else goes along: no calls, results or thoughts, no instructions, no summaries, which may tell of
+results, and nothing that came from the former agent's inbox.
+"""
+CARRY_NOTHING: Carry.ValueType  # 2
+"""Nothing: the agent begins with an empty conversation."""
+Global___Carry: _TypeAlias = Carry  # noqa: Y015
+
 @_typing.final
 class Session(_message.Message):
     """One conversation with one active agent."""
@@ -69,6 +101,9 @@ class Session(_message.Message):
     NEXT_AGENT_FIELD_NUMBER: _builtins.int
     DRAIN_EXPIRE_TIME_FIELD_NUMBER: _builtins.int
     HOLDER_FIELD_NUMBER: _builtins.int
+    SWITCHES_FIELD_NUMBER: _builtins.int
+    CARRY_FIELD_NUMBER: _builtins.int
+    NEXT_CARRY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The session's id."""
     agent: _builtins.str
@@ -83,6 +118,12 @@ class Session(_message.Message):
     """The agent that a switch under way makes the active one; empty in a session that is being closed, and without a switch."""
     holder: _builtins.str
     """The router that takes the session through a switch or its closing; empty without one."""
+    switches: _builtins.int
+    """How many switches it has had."""
+    carry: Global___Carry.ValueType
+    """What of the conversation before the latest switch the active agent is shown; unspecified before the first one."""
+    next_carry: Global___Carry.ValueType
+    """What the agent will be shown that a switch under way makes the active one; unspecified without a switch."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was opened."""
@@ -103,10 +144,13 @@ class Session(_message.Message):
         next_agent: _builtins.str = ...,
         drain_expire_time: _timestamp_pb2.Timestamp | None = ...,
         holder: _builtins.str = ...,
+        switches: _builtins.int = ...,
+        carry: Global___Carry.ValueType = ...,
+        next_carry: Global___Carry.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "drain_expire_time", b"drain_expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "create_time", b"create_time", "drain_expire_time", b"drain_expire_time", "holder", b"holder", "id", b"id", "next_agent", b"next_agent", "principal", b"principal", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "carry", b"carry", "create_time", b"create_time", "drain_expire_time", b"drain_expire_time", "holder", b"holder", "id", b"id", "next_agent", b"next_agent", "next_carry", b"next_carry", "principal", b"principal", "state", b"state", "switches", b"switches"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

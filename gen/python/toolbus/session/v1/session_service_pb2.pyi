@@ -231,6 +231,7 @@ class SwitchAgentRequest(_message.Message):
     AGENT_FIELD_NUMBER: _builtins.int
     DRAIN_TIMEOUT_MS_FIELD_NUMBER: _builtins.int
     AGENT_REVISION_FIELD_NUMBER: _builtins.int
+    CARRY_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session."""
     agent: _builtins.str
@@ -241,6 +242,13 @@ class SwitchAgentRequest(_message.Message):
     """A revision that was told of the agent to be left: refused as aborted when the session has gone on to yet another agent, so
     that a switch whose answer was lost can be repeated, and made at most once. Absent: from whichever agent.
     """
+    carry: _session_pb2.Carry.ValueType
+    """What of the conversation up to here the agent is shown. It holds for each of the session's runs until the next switch, which
+    decides anew, of the whole of the session's conversation: what one switch did not show is not deleted. An agent that comes
+    back to the session is shown what was said before the switch like any other, its own words as its own, and its own former
+    calls and results neither. A run may continue one of before the switch (`previous_run_id`) only where messages go along. Has
+    no effect where the session has that agent already.
+    """
     def __init__(
         self,
         *,
@@ -248,10 +256,11 @@ class SwitchAgentRequest(_message.Message):
         agent: _builtins.str = ...,
         drain_timeout_ms: _builtins.int | None = ...,
         agent_revision: _builtins.int | None = ...,
+        carry: _session_pb2.Carry.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_agent_revision", b"_agent_revision", "_drain_timeout_ms", b"_drain_timeout_ms", "agent_revision", b"agent_revision", "drain_timeout_ms", b"drain_timeout_ms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_revision", b"_agent_revision", "_drain_timeout_ms", b"_drain_timeout_ms", "agent", b"agent", "agent_revision", b"agent_revision", "drain_timeout_ms", b"drain_timeout_ms", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_revision", b"_agent_revision", "_drain_timeout_ms", b"_drain_timeout_ms", "agent", b"agent", "agent_revision", b"agent_revision", "carry", b"carry", "drain_timeout_ms", b"drain_timeout_ms", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__agent_revision: _TypeAlias = _typing.Literal["agent_revision"]  # noqa: Y015
     _WhichOneofArgType__agent_revision: _TypeAlias = _typing.Literal["_agent_revision", b"_agent_revision"]  # noqa: Y015
