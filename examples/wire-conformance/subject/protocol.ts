@@ -64,7 +64,9 @@ export function metadataOf(entries: CallCommand["metadata"]): Headers {
 
 export function patterned(size: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(size);
-  for (let index = 0; index < size; index += 1) bytes[index] = index % patternLength;
+  const known = Math.min(size, patternLength);
+  for (let index = 0; index < known; index += 1) bytes[index] = index;
+  for (let done = known; done < size; done *= 2) bytes.copyWithin(done, 0, done); // whole patterns, twice as many each time
   return bytes;
 }
 

@@ -28,8 +28,8 @@ import { DEFAULT_TIMINGS, type Timings } from "./timings.ts";
  * S1  A request whose time is over is refused before anything is started.
  * S2  A cancel that overtakes its request is remembered by the call's id for as long as the request could still come.
  * S3  Stopping leaves the queue group first; what was delivered until the server confirmed that is still served.
- * S5  An opening with the id of a call under way is ignored: an answer to it would be read as that call's.
  * S4  A stop waits for the calls in its hands, up to `drainTimeoutMs`; then their handlers are aborted and the callers told.
+ * S5  An opening with the id of a call under way is ignored: an answer to it would be read as that call's.
  */
 
 export interface NatsServerOptions {
@@ -117,11 +117,13 @@ class CallServer implements AsyncDisposable, MuxCall {
     const inbox = message.reply;
     if (!inbox || this.#calls.get(inbox) || this.#cancelled.delete(inbox)) return; // S5, S2; and who asks for no answer gets none
     const opening = parseOpening(message);
-    const refusal =
-      typeof opening === "string" ? notSent(opening, Code.InvalidArgument) : refusalOf(method, opening, message.data);
-    if (typeof opening === "string" || refusal) {
-      statistics.refused(refusal?.message ?? "");
-      if (refusal) this.#refuse(inbox, refusal);
+    if (typeof opening === "string") {
+      this.#refuse(inbox, statistics, notSent(opening, Code.InvalidArgument));
+      return;
+    }
+    const refusal = refusalOf(method, opening, message.data);
+    if (refusal) {
+      this.#refuse(inbox, statistics, refusal);
       return;
     }
     const call = new ServerCall(method, opening, inbox);
@@ -133,7 +135,8 @@ class CallServer implements AsyncDisposable, MuxCall {
     });
   }
 
-  #refuse(inbox: string, refusal: ConnectError): void {
+  #refuse(inbox: string, statistics: EndpointStatistics, refusal: ConnectError): void {
+    statistics.refused(refusal.message);
     const { body, headers } = fittingError(this.#mux.maxPayloadBytes, refusal, { delivery: "NOT_SENT" });
     this.#mux.publish(inbox, bytesFromFrame(FrameKind.error, FrameFlag.none, 0, body), { headers });
   }

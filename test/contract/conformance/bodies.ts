@@ -67,8 +67,10 @@ type ErrorBody = Extract<Body, { error: unknown }>["error"];
 
 function errorFault(expected: ErrorBody, came: Uint8Array): string | undefined {
   const text = Buffer.from(came).toString();
-  const found = JSON.parse(text) as { code?: string; message?: string; details?: { value: string }[] };
-  const details = (found.details ?? []).map((detail) => Buffer.from(detail.value, "base64").toString("hex"));
+  const found = JSON.parse(text) as { code?: string; message?: string; details?: { type: string; value: string }[] };
+  const details = (found.details ?? [])
+    .filter(({ type }) => type === "google.protobuf.BytesValue")
+    .map(({ value }) => Buffer.from(value, "base64").toString("hex"));
   if (found.code !== expected.code) return `the error is ${text.slice(0, 200)} and not ${expected.code}`;
   if (expected.says && !found.message?.includes(expected.says)) return `"${found.message}" says no "${expected.says}"`;
   if (expected.details && expected.details.join() !== details.join())

@@ -114,6 +114,8 @@ const wireCase = z.strictObject({
   method: z.string().optional(),
   /** The bus service has no instance but those that the case serves. */
   alone: z.boolean().optional(),
+  /** To be run by itself, since it moves so much. */
+  large: z.boolean().optional(),
   steps: z.array(step).min(1),
 });
 
@@ -138,6 +140,7 @@ export interface WireCase {
   readonly rules: readonly string[];
   readonly method: string;
   readonly isAlone: boolean;
+  readonly isLarge: boolean;
   readonly steps: readonly Step[];
 }
 
@@ -156,6 +159,7 @@ function casesFrom(name: string, text: string): WireCase[] {
     rules: each.rules,
     method: each.method ?? "Unary",
     isAlone: each.alone ?? false,
+    isLarge: each.large ?? false,
     steps: each.steps as Step[],
   }));
 }

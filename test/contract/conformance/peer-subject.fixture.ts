@@ -83,7 +83,9 @@ function errorFrom(thrown: unknown): ReportedError {
     message: error.text,
     delivery: error.delivery ?? null,
     metadata: Object.fromEntries(error.metadata),
-    details: error.details.map(({ value }) => Buffer.from(value.subarray(2)).toString("hex")), // after tag and length
+    details: error.details
+      .filter(({ type }) => type === BytesValueSchema.typeName)
+      .map(({ value }) => Buffer.from(value.subarray(2)).toString("hex")), // after tag and length
   };
 }
 

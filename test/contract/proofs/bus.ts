@@ -12,6 +12,8 @@ const microService = testsOf("runtime/rpc/nats/micro-service.test.ts");
 const peer = testsOf("test/contract/independent-peer.test.ts");
 const peerServer = testsOf("test/contract/independent-peer-server.test.ts");
 const peerFailures = testsOf("test/contract/independent-peer-failures.test.ts");
+const conformance = testsOf("test/contract/conformance/conformance.test.ts");
+const rules = testsOf("test/contract/conformance/rules.test.ts");
 const pairs = testsOf("test/system/pairs.test.ts");
 const gateway = testsOf("services/gateway/gateway.test.ts");
 const http = testsOf("runtime/rpc/http/peers.test.ts");
@@ -72,6 +74,11 @@ export const bus: Proofs = {
       peer("makes calls of all four shapes"),
       peerServer("makes calls of all four shapes"),
       peerFailures("sets a deadline, which the handler has too"),
+    ),
+    shown(
+      "each rule of the wire by frames in and out, for any server and any client",
+      conformance("the %s holds the case: %s"),
+      rules("has a case for every rule"),
     ),
     shown(
       "a peer that dies or freezes is noticed",
