@@ -91,7 +91,10 @@ async function* woken(
     const claimed = live.next(runId, "claimed");
     const ended = live.next(runId, "ended");
     const submittedAtMs = performance.now();
-    await world.runs.submitOutputs({ runId, outputs: [{ callId: "call_0_0", result: { outputJson: '"here"' } }] });
+    await world.runs.submitOutputs({
+      runId,
+      outputs: [{ callId: "call_0_0", outcome: { case: "resultJson", value: '"here"' } }],
+    });
     await claimed;
     timesMs.push(performance.now() - submittedAtMs);
     await ended;

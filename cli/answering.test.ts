@@ -29,10 +29,10 @@ function openTerminal(refusals: Record<string, ConnectError> = {}) {
   const answering = createAnswering({
     lines: read(),
     ask: ({ name, callId }, fault) => void asked.push([name, callId, ...(fault ? [fault] : [])].join(" ")),
-    async submit(callId, { outputJson, isError }) {
-      const refused = refusals[outputJson];
+    async submit(callId, { outcome }) {
+      const refused = refusals[outcome.value];
       if (refused !== undefined) throw refused;
-      submitted.push(`${callId} ${isError ? "failed: " : ""}${outputJson}`);
+      submitted.push(`${callId} ${outcome.case === "error" ? "failed: " : ""}${outcome.value}`);
     },
   });
   return {
@@ -66,7 +66,7 @@ describe("LOOP-5 the calls that a run waits for", () => {
     expect(terminal.answering.waiting).toEqual([]);
     terminal.happens(parked("c"));
     await until(() => terminal.submitted.length === 3);
-    expect(terminal.submitted).toEqual(['a "sun"', 'b failed: "no such place"', "c 3"]);
+    expect(terminal.submitted).toEqual(['a "sun"', "b failed: no such place", "c 3"]);
     expect(terminal.asked).toEqual(["look a", "look b", "look c"]);
   });
 

@@ -8,12 +8,14 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import type { Submission } from "#runtime/submission/submission.ts";
+import { submissionOf } from "./submission.ts";
 
 export interface AnsweringOptions {
   readonly lines: AsyncIterator<string>;
   /** Shows a call that waits; with what was wrong with its last line. */
   readonly ask: (call: FunctionCall, fault?: string) => void;
-  readonly submit: (callId: string, result: { outputJson: string; isError: boolean }) => Promise<unknown>;
+  readonly submit: (callId: string, submission: Submission) => Promise<unknown>;
 }
 
 export interface Answering {
@@ -50,9 +52,11 @@ export function createAnswering({ lines, ask, submit }: AnsweringOptions): Answe
   }
 
   async function faultOfSubmitting(callId: string, text: string): Promise<string | undefined> {
-    const isError = text.startsWith("!");
     try {
-      await submit(callId, { outputJson: isError ? JSON.stringify(text.slice(1).trim()) : text, isError });
+      await submit(
+        callId,
+        text.startsWith("!") ? submissionOf("", text.slice(1).trim()) : submissionOf(text, undefined),
+      );
       return undefined;
     } catch (error) {
       if (error instanceof ConnectError && error.code === Code.FailedPrecondition) return undefined; // it waits no more

@@ -14,7 +14,7 @@ export async function showAnswered(connection: Connection, runId: string, option
   const answering = createAnswering({
     lines,
     ask: (call, fault) => printNote(questionFrom(call, fault)),
-    submit: (callId, result) => runs.submitOutputs({ runId, outputs: [{ callId, result }] }),
+    submit: (callId, submission) => runs.submitOutputs({ runId, outputs: [{ callId, ...submission }] }),
   });
   try {
     await showToEnd(connection, runId, {

@@ -26,9 +26,9 @@ async function watch(): Promise<void> {
   for await (const { call } of calls.watchToolCalls({ tools: [TOOL], watcherId: "measured", maxInFlight: 256 })) {
     if (call === undefined) throw new Error(`${TOOL} is not there to be watched`);
     const answering = handed++ % 2 === 0 ? calls : others;
-    const answer = { callId: call.callId, resultJson: call.argumentsJson || "{}" };
+    const outcome = { case: "resultJson" as const, value: call.argumentsJson || "{}" };
     void answering
-      .submitToolResult(answer)
+      .submitToolResult({ callId: call.callId, outcome })
       .catch((error: unknown) => process.send?.({ kind: "fault", text: `${error}` }));
   }
 }

@@ -9,6 +9,7 @@ import {
 } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { nameOfValue, oneLine, printLine, printMessage, printNote, printTable } from "../print.ts";
+import { addSubmissionOption, submissionOf } from "../submission.ts";
 
 export function addCallsCommand(program: Command): void {
   const calls = program.command("calls").description("List, answer or cancel recorded tool calls");
@@ -19,13 +20,13 @@ export function addCallsCommand(program: Command): void {
     .option("-a, --all", "those that have ended, too")
     .option("--after <token>", "go on where the last list ended")
     .action(listCalls);
-  calls
+  const submit = calls
     .command("submit")
     .description("Answer a call with a result, or with --error")
     .argument("<id>")
     .argument("[result]", "the result as JSON", "null")
-    .option("-e, --error <text>", "say that the call failed")
-    .action(submitResult);
+    .option("-e, --error <text>", "say that the call failed");
+  addSubmissionOption(submit).action(submitResult);
   calls
     .command("cancel")
     .description("Keep a call from starting, or stop it")
@@ -61,12 +62,15 @@ async function listCalls(
 async function submitResult(
   callId: string,
   resultJson: string,
-  { error = "" }: { error?: string },
+  { error, submission }: { error?: string; submission?: string },
   command: Command,
 ): Promise<void> {
   const global = globalOptionsOf(command);
   const service = openConnection(global).client(ToolCallService);
-  const response = await service.submitToolResult({ callId, ...(error === "" ? { resultJson } : { error }) });
+  const response = await service.submitToolResult({
+    callId,
+    ...submissionOf(resultJson, error, submission),
+  });
   if (global.json) printMessage(SubmitToolResultResponseSchema, response);
   else printLine(`${callId} is answered${response.call?.resolvedLate ? "; the inbox is told" : ""}`);
 }

@@ -19,6 +19,7 @@ import { replayFromEvents, textOfItem } from "../replay/replay.ts";
 import { endingText } from "../run-printer.ts";
 import { showToEnd } from "../show-to-end.ts";
 import { startOnce } from "../start-once.ts";
+import { addSubmissionOption, submissionOf } from "../submission.ts";
 import { watchRun } from "./watch.ts";
 
 const stateNames = Object.values(RunState).filter((value) => typeof value === "number" && value !== 0);
@@ -35,14 +36,14 @@ export function addRunsCommand(program: Command): void {
     .action(listRuns);
   runs.command("show").description("Show where a run stands").argument("<id>").action(showRun);
   runs.command("watch").description("Follow a run, as `toolbus watch run` does").argument("<id>").action(watchRun);
-  runs
+  const answer = runs
     .command("answer")
     .description("Give the output of a call that a run waits for")
     .argument("<id>")
     .argument("<call>", "the call's id, as `toolbus runs show` tells it")
     .argument("[output]", "the output as JSON")
-    .option("-e, --error <text>", "say that the call failed")
-    .action(answerRun);
+    .option("-e, --error <text>", "say that the call failed");
+  addSubmissionOption(answer).action(answerRun);
   runs
     .command("cancel")
     .description("Cancel a run, with all that it has called")
@@ -116,15 +117,13 @@ async function answerRun(
   runId: string,
   callId: string,
   output: string | undefined,
-  { error }: { error?: string },
+  { error, submission }: { error?: string; submission?: string },
   command: Command,
 ): Promise<void> {
   if ((output === undefined) === (error === undefined))
     throw new UsageFault("give either an output as JSON or --error TEXT");
   const global = globalOptionsOf(command);
-  const result =
-    error === undefined ? { outputJson: output ?? "" } : { outputJson: JSON.stringify(error), isError: true };
-  const request = { runId, outputs: [{ callId, result }] };
+  const request = { runId, outputs: [{ callId, ...submissionOf(output ?? "", error, submission) }] };
   const response = await openConnection(global).client(RunService).submitOutputs(request);
   if (global.json) return printMessage(SubmitOutputsResponseSchema, response);
   printLine(`answered ${callId}`);

@@ -24,7 +24,11 @@ export async function attachCaller(connection: Connection, sessionId: string, si
       const { requestId, argumentsJson } = event.value;
       const { message } = JSON.parse(argumentsJson) as { message: string };
       await relay
-        .respond({ sessionId, requestId, resultJson: JSON.stringify({ received: message }) })
+        .respond({
+          sessionId,
+          requestId,
+          outcome: { case: "resultJson", value: JSON.stringify({ received: message }) },
+        })
         .catch(refuseUnlessResolved);
     }
   };

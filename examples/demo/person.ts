@@ -9,7 +9,11 @@ export async function playPerson(connection: Connection, spaceId: string, signal
     const { content } = event.event.value;
     if (content.case !== "tool") continue;
     const { question } = JSON.parse(content.value.argumentsJson) as { question: string };
-    const resultJson = JSON.stringify({ approved: true, note: `yes: ${question}` });
-    await spaces.answerToolCall({ spaceId, callId: content.value.callId, resultJson });
+    const value = JSON.stringify({ approved: true, note: `yes: ${question}` });
+    await spaces.answerToolCall({
+      spaceId,
+      callId: content.value.callId,
+      outcome: { case: "resultJson", value },
+    });
   }
 }

@@ -29,9 +29,12 @@ async function handle({ call, deliveryId, withdrawn, notices }: WatchToolCallsRe
     await calls.acknowledgeToolCall({ callId, deliveryId }); // from here on it is ours; refused, it is somebody else's
     const { article } = JSON.parse(argumentsJson) as { article: string };
     const pieces = stock[article];
-    const answer = pieces === undefined ? { error: `there is no article ${article}` } : { resultJson: `${pieces}` };
-    await calls.submitToolResult({ callId, ...answer });
-    console.log(`${callId}: ${article} ${JSON.stringify(answer)}`);
+    const outcome =
+      pieces === undefined
+        ? { case: "error" as const, value: `there is no article ${article}` }
+        : { case: "resultJson" as const, value: `${pieces}` };
+    await calls.submitToolResult({ callId, outcome });
+    console.log(`${callId}: ${article} ${JSON.stringify(outcome)}`);
   } catch (error) {
     console.error(`${callId}: ${error}`);
   }

@@ -44,6 +44,7 @@ export type BucketName =
   | "toolbus_tools"
   | "toolbus_sessions"
   | "toolbus_callers"
+  | "toolbus_answers"
   | "toolbus_memory"
   | "toolbus_active_spaces"
   | "toolbus_spaces"
@@ -158,6 +159,13 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
     maxBytes: 512 * mib,
     maxMessageBytes: largestMessageBytes,
     maxAgeMs: 7 * days,
+  },
+  toolbus_answers: {
+    description: "Which answers of callers have won, so that whoever repeats one is told so.",
+    history: 1,
+    maxBytes: gib,
+    maxMessageBytes: largestMessageBytes,
+    maxAgeMs: 60 * minutes,
   },
   toolbus_memory: {
     description: "What agents chose to remember.",

@@ -1,8 +1,20 @@
+import { create } from "@bufbuild/protobuf";
+import { type AnsweredRequest, AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { isRepetition, type Submission, wonBy } from "#runtime/submission/submission.ts";
+import type { AnsweredRequests } from "./answered-requests.ts";
 import type { Holders } from "./holders.ts";
 import type { LateRequest, LateRequests } from "./late-requests.ts";
-import { type CallerAnswer, keyOfRequest, type Requests, refuseUnreadable, resultFromAnswer } from "./requests.ts";
+import { keyOfRequest, type Reception, type Requests, refuseUnreadable, resultFrom } from "./requests.ts";
+
+/*
+ * A1  Of all submissions for a request one wins: in the memory of the instance that holds the call, while somebody waits; then by
+ *     the record of the late one.
+ * A2  The winner is recorded before anybody is told of it, so that whoever repeats it is told the same, by any instance, also
+ *     after the one that took it has died. One without an id cannot be told from others, and needs no record while it is in time.
+ * A3  A late answer stands in its record until the inbox has it: whoever submits next finishes what a crash left undone.
+ */
 
 /** A result on its way to the inbox of an agent that has given up waiting. */
 export interface LateResult extends LateRequest {
@@ -16,50 +28,79 @@ export interface AnswersParts {
   requests: Requests;
   holders: Holders;
   late: LateRequests;
-  /** Hands an answer to another instance; gives whether it was taken there. */
-  forward: (instance: string, sessionId: string, requestId: string, answer: CallerAnswer) => Promise<boolean>;
+  answered: AnsweredRequests;
+  /** Hands a submission to another instance; gives whether it won there. */
+  forward: (instance: string, sessionId: string, requestId: string, submission: Submission) => Promise<boolean>;
   /** Gives false when the inbox was told of that call before: then another answer has won. */
   tellInbox: (late: LateResult) => Promise<boolean>;
 }
 
 export interface Answers {
-  /** Resolves the request, wherever it waits; of all answers one wins, the others are refused. */
-  respond(sessionId: string, requestId: string, answer: CallerAnswer): Promise<{ late: boolean }>;
+  /** Resolves the request, wherever it waits; of all submissions one wins, the others are refused. */
+  respond(sessionId: string, requestId: string, submission: Submission): Promise<{ late: boolean }>;
   /** Resolves it if it waits here. */
-  respondHere(sessionId: string, requestId: string, answer: CallerAnswer): Promise<boolean>;
+  respondHere(sessionId: string, requestId: string, submission: Submission): Promise<Reception>;
 }
 
 export function createAnswers(parts: AnswersParts): Answers {
-  const { requests, holders, late, instance } = parts;
+  const { requests, holders, late, answered, instance } = parts;
 
-  const respondHere: Answers["respondHere"] = async (sessionId, requestId, answer) => {
-    const reception = requests.answer(keyOfRequest(sessionId, requestId), answer);
-    if (reception.kind === "late") await reception.recorded;
-    return reception.kind === "taken";
-  };
-  const respondElsewhere: Answers["respondHere"] = async (sessionId, requestId, answer) => {
+  const respondHere: Answers["respondHere"] = (sessionId, requestId, submission) =>
+    requests.answer(keyOfRequest(sessionId, requestId), submission, async () => {
+      if (submission.submissionId !== "") await answered.write(sessionId, requestId, recordOf(submission)); // A2
+    });
+
+  async function respondElsewhere(sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
     const holder = await holders.locate(sessionId, requestId);
     if (holder === undefined || holder === instance) return false;
-    return parts.forward(holder, sessionId, requestId, answer);
-  };
-  const respondLate: Answers["respondHere"] = async (sessionId, requestId, answer) => {
+    return parts.forward(holder, sessionId, requestId, submission);
+  }
+
+  async function respondLate(sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
     const request = await late.read(sessionId, requestId);
     if (request === undefined) return false;
-    const isFirst = await parts.tellInbox({ ...request, sessionId, requestId, result: resultFromAnswer(answer) });
+    const own = recordOf(submission, resultFrom(submission));
+    const isClaimed = await answered.claim(sessionId, requestId, own); // A1
+    const standing = isClaimed ? own : await answered.read(sessionId, requestId);
+    const result = standing?.lateResult;
+    if (standing === undefined || result === undefined) return false;
+    const isNew = await parts.tellInbox({ ...request, sessionId, requestId, result }); // A3
     await late.remove(sessionId, requestId);
-    return isFirst;
-  };
+    return isClaimed ? isNew : hasWon(standing, submission, requestId);
+  }
+
+  async function respondAgain(
+    sessionId: string,
+    requestId: string,
+    submission: Submission,
+  ): Promise<{ late: boolean }> {
+    const standing = submission.submissionId === "" ? undefined : await answered.read(sessionId, requestId);
+    if (standing === undefined || !hasWon(standing, submission, requestId)) return refuseResolved(requestId);
+    return { late: standing.lateResult !== undefined };
+  }
 
   return {
     respondHere,
-    async respond(sessionId, requestId, answer) {
-      refuseUnreadable(answer);
-      if (await respondHere(sessionId, requestId, answer)) return { late: false };
-      if (await respondElsewhere(sessionId, requestId, answer)) return { late: false };
-      if (await respondLate(sessionId, requestId, answer)) return { late: true };
-      return refuseResolved(requestId);
+    async respond(sessionId, requestId, submission) {
+      refuseUnreadable(submission);
+      const reception = await respondHere(sessionId, requestId, submission);
+      if (reception === "won") return { late: false };
+      if (reception === "lost") return refuseResolved(requestId);
+      if (await respondElsewhere(sessionId, requestId, submission)) return { late: false };
+      if (await respondLate(sessionId, requestId, submission)) return { late: true };
+      return respondAgain(sessionId, requestId, submission);
     },
   };
+}
+
+function recordOf(submission: Submission, lateResult?: ToolResult): AnsweredRequest {
+  const { submissionId, sha256: submissionSha256 } = wonBy(submission);
+  return create(AnsweredRequestSchema, { submissionId, submissionSha256, ...(lateResult && { lateResult }) });
+}
+
+function hasWon(standing: AnsweredRequest, submission: Submission, requestId: string): boolean {
+  const { submissionId, submissionSha256: sha256 } = standing;
+  return isRepetition({ submissionId, sha256 }, submission, requestId);
 }
 
 export function refuseResolved(requestId: string): never {

@@ -1,7 +1,13 @@
 import { fileURLToPath } from "node:url";
+import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
+import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { type Submission, wonBy } from "#runtime/submission/submission.ts";
 import { until } from "#runtime/time/until.ts";
+import { createBucketAnsweredRequests } from "./subscriptions/bucket-answered-requests.ts";
+import { createBucketLateRequests } from "./subscriptions/bucket-late-requests.ts";
 import { createBucketStreamRecords } from "./subscriptions/bucket-stream-records.ts";
 import {
   type Clients,
@@ -81,6 +87,41 @@ describe("an instance that dies with callers' streams in its hands", () => {
     caller.close();
   });
 
+  test("CTR-4 an answer that the killed instance took is told by another one that it won; others are not", async () => {
+    await using own = await openTestRelay();
+    const holder = await openProcess(own, "holder");
+    const app = own.clientsOf(owner);
+    await app.declare("s", { name: "ask" });
+    const caller = await app.attach("s");
+    const result = app.call("s", "app_ask", "once");
+    await caller.next();
+    const answer = (submissionId: string, value: string) =>
+      app.relay.respond({ sessionId: "s", requestId: "once", submissionId, outcome: { case: "resultJson", value } });
+    expect(await answer("mine", "1")).toMatchObject({ late: false });
+    expect((await result).value).toBe(1);
+    await holder.kill();
+    await using _ = await own.openInstance("other");
+    expect(await answer("mine", "1")).toMatchObject({ late: false });
+    await expect(answer("mine", "2")).rejects.toThrow(/stands for another outcome/);
+    await expect(answer("theirs", "1")).rejects.toThrow("request once not found or already resolved");
+  });
+
+  test("CTR-4 a late answer whose instance died on its way to the inbox is brought there by the next submission", async () => {
+    await using own = await openTestRelay({ instances: ["lasting"] });
+    const app = own.clientsOf(owner);
+    await createBucketLateRequests(own.bus).write("s", "cut", { agent: "helper", tool: "app_ask" });
+    const lateResult = create(ToolResultSchema, { outputJson: '"of the dead"' });
+    const mine: Submission = { submissionId: "mine", outcome: { case: "resultJson", value: '"of the dead"' } };
+    const { submissionId, sha256: submissionSha256 } = wonBy(mine);
+    const record = create(AnsweredRequestSchema, { submissionId, submissionSha256, lateResult });
+    await createBucketAnsweredRequests(own.bus).claim("s", "cut", record);
+    const answer = (id: string, value: string) =>
+      app.relay.respond({ sessionId: "s", requestId: "cut", submissionId: id, outcome: { case: "resultJson", value } });
+    await expect(answer("theirs", "2")).rejects.toThrow("request cut not found or already resolved");
+    expect(own.inbox.get("tr:cut")?.event.value).toMatchObject({ result: { outputJson: '"of the dead"' } });
+    expect(await answer("mine", '"of the dead"')).toMatchObject({ late: true });
+  });
+
   test("BUS-4 after the loss of the server a declaration stands, and a caller that attaches again is served", async () => {
     await using own = await openTestRelay();
     await using _ = await own.openInstance("lasting");
@@ -93,7 +134,7 @@ describe("an instance that dies with callers' streams in its hands", () => {
     const back = await until(() => app.attach("s").catch(() => false as const), { what: "the relay to be back" });
     const result = app.call("s", "app_ask", "afterwards");
     const { requestId } = await back.next();
-    await app.relay.respond({ sessionId: "s", requestId, resultJson: "1" });
+    await app.relay.respond({ sessionId: "s", requestId, outcome: { case: "resultJson", value: "1" } });
     expect((await result).value).toBe(1);
     back.close();
   });
@@ -103,7 +144,11 @@ async function answerAll(app: Clients, sessionId: string, caller: TestCaller): P
   for (;;) {
     const request = await caller.next().catch(() => undefined); // the end of the stream
     if (request === undefined) return;
-    await app.relay.respond({ sessionId, requestId: request.requestId, resultJson: '"answered"' });
+    await app.relay.respond({
+      sessionId,
+      requestId: request.requestId,
+      outcome: { case: "resultJson", value: '"answered"' },
+    });
   }
 }
 

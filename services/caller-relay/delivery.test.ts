@@ -2,7 +2,9 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import type { AnsweredRequest } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import type { Submission } from "#runtime/submission/submission.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { attachCaller } from "./attaching.ts";
@@ -21,6 +23,7 @@ function openRelay() {
   const changes = createChanges();
   const requests = createRequests();
   const lateById = new Map<string, LateRequest>();
+  const answeredById = new Map<string, AnsweredRequest>();
   const recordsBySession = new Map<string, FoundRecord>();
   let lastRevision = 0;
 
@@ -48,6 +51,12 @@ function openRelay() {
       remove: async (_, requestId) => void lateById.delete(requestId),
     },
     holders: { announce: () => ({ [Symbol.dispose]() {} }), locate: async () => undefined },
+    answered: {
+      write: async (_, requestId, answered) => void answeredById.set(requestId, answered),
+      claim: async () => false,
+      read: async (_, requestId) => answeredById.get(requestId),
+      remove: async (_, requestId) => void answeredById.delete(requestId),
+    },
     ...{ records, changes, requests, clock },
   };
   return {
@@ -66,10 +75,12 @@ function openRelay() {
       return deliver(parts, call, signal);
     },
     answer: (requestId: string, resultJson: string) =>
-      requests.answer(keyOfRequest("s", requestId), { resultJson, error: "" }),
+      requests.answer(keyOfRequest("s", requestId), saying(resultJson), unrecorded),
   };
 }
 
+const saying = (value: string): Submission => ({ submissionId: "", outcome: { case: "resultJson", value } });
+const unrecorded = async () => {};
 const nextOf = async (attachment: Attachment) => (await attachment.news().next()).value?.value?.requestId;
 
 describe("a call that is held", () => {
@@ -83,7 +94,7 @@ describe("a call that is held", () => {
     await relay.clock.advance(1);
     expect(JSON.parse((await result).outputJson)).toEqual({ error: 'Caller tool "app_ask" timed out after 60000ms' });
     expect(relay.lateById.get("r")).toEqual({ agent: "a", tool: "app_ask" });
-    expect(relay.answer("r", "1")).toEqual({ kind: "unknown" });
+    expect(await relay.answer("r", "1")).toBe("unknown");
   });
 
   test("CTR-6 an answer that comes while the trace is being written waits for it", async () => {
@@ -91,18 +102,44 @@ describe("a call that is held", () => {
     using open = requests.open("r");
     const written = Promise.withResolvers<void>();
     const expiring = open.expire(() => written.promise);
-    const reception = requests.answer("r", { resultJson: "1", error: "" });
-    expect(reception).toEqual({ kind: "late", recorded: written.promise });
+    let reception: string | undefined;
+    const answering = requests.answer("r", saying("1"), unrecorded).then((told) => {
+      reception = told;
+    });
+    await Promise.resolve();
+    expect(reception).toBeUndefined();
     written.resolve();
     expect(await expiring).toBe(true);
+    await answering;
+    expect(reception).toBe("late");
   });
 
   test("CTR-6 an answer that is quicker than the end of the time wins", async () => {
     const requests = createRequests();
     using open = requests.open("r");
-    expect(requests.answer("r", { resultJson: "1", error: "" })).toEqual({ kind: "taken" });
+    expect(await requests.answer("r", saying("1"), unrecorded)).toBe("won");
     expect(await open.expire(async () => expect.unreachable())).toBe(false);
     expect((await open.answered).outputJson).toBe("1");
+  });
+
+  test("CTR-4 an answer that cannot be recorded has not won: the next one is taken, and a time that ended meanwhile has ended", async () => {
+    const requests = createRequests();
+    using open = requests.open("r");
+    const failing = Promise.withResolvers<void>();
+    const first = requests.answer("r", { ...saying("1"), submissionId: "x" }, () => failing.promise);
+    const second = requests.answer("r", saying("2"), unrecorded);
+    failing.reject(new Error("no store"));
+    await expect(first).rejects.toThrow("no store");
+    expect(await second).toBe("won");
+    expect((await open.answered).outputJson).toBe("2");
+
+    using other = requests.open("q");
+    const lost = requests.answer("q", { ...saying("1"), submissionId: "x" }, () =>
+      Promise.reject(new Error("no store")),
+    );
+    const expiring = other.expire(unrecorded);
+    await expect(lost).rejects.toThrow("no store");
+    expect(await expiring).toBe(true);
   });
 
   test("CTR-7 without a grace ends with its stream, with one waits no longer than that", async () => {
@@ -188,7 +225,7 @@ describe("a call that is held", () => {
       case: "canceled",
       value: { requestId: "given up", reason: "enough" },
     });
-    expect(relay.answer("given up", "1")).toEqual({ kind: "unknown" });
+    expect(await relay.answer("given up", "1")).toBe("unknown");
   });
 
   test("LOOP-15 CTR-6 a call that is given up at its own time is not cancelled: its answer is late", async () => {
@@ -218,7 +255,7 @@ describe("a call that is held", () => {
       await given;
       const { value } = await attachment.news().next();
       expect(value).toMatchObject({ case: "canceled", value: { requestId: "r" } });
-      expect([relay.answer("r", "1"), relay.lateById.size]).toEqual([{ kind: "unknown" }, 0]);
+      expect([await relay.answer("r", "1"), relay.lateById.size]).toEqual(["unknown", 0]);
     },
   );
 

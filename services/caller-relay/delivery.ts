@@ -21,6 +21,7 @@ import { Failure } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import type { AnsweredRequests } from "./answered-requests.ts";
 import type { Carriage } from "./attachments.ts";
 import type { Changes } from "./changes.ts";
 import type { Holders } from "./holders.ts";
@@ -50,6 +51,7 @@ export interface DeliveryParts {
   requests: Requests;
   holders: Holders;
   late: LateRequests;
+  answered: AnsweredRequests;
   clock: Clock;
   /** Aborts when this instance stops. */
   stopping: AbortSignal;
@@ -130,12 +132,14 @@ const timeIsOver = new Failure("deadline_exceeded", "the time of whoever made th
 
 /** From here on an answer is late, or comes to nobody when the run has no time left; false when one was quicker. */
 function expire(
-  { late }: DeliveryParts,
+  { late, answered }: DeliveryParts,
   { request, agent, tool, isCapped }: HeldCall,
   open: OpenRequest,
 ): Promise<boolean> {
   return open.expire(async () => {
-    if (!isCapped) await late.write(request.sessionId, request.requestId, { agent, tool });
+    const { sessionId, requestId } = request;
+    await answered.remove(sessionId, requestId); // of a holder that died with the answer: it is asked for once more
+    if (!isCapped) await late.write(sessionId, requestId, { agent, tool });
   });
 }
 

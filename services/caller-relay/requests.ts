@@ -1,16 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
+import { isRepetition, type Submission, type Won, wonBy } from "#runtime/submission/submission.ts";
 
-export interface CallerAnswer {
-  /** JSON text; empty means null. */
-  resultJson: string;
-  /** A non-empty one wins. */
-  error: string;
-}
-
-/** What became of an answer: it won; nobody here waits for it; or it is late, and may go on once that is recorded. */
-export type Reception = { kind: "taken" } | { kind: "unknown" } | { kind: "late"; recorded: Promise<void> };
+/**
+ * What became of a submission: it won, now or when it was made first; another one has won; nobody here waits for it; or it is
+ * late, which is recorded.
+ */
+export type Reception = "won" | "lost" | "unknown" | "late";
 
 /** A request that waits here for its answer. Disposing it means that nobody waits any more. */
 export interface OpenRequest extends Disposable {
@@ -19,16 +16,38 @@ export interface OpenRequest extends Disposable {
   expire(record: () => Promise<void>): Promise<boolean>;
 }
 
-type Phase = { kind: "open"; answer: (result: ToolResult) => void } | { kind: "expired"; recorded: Promise<void> };
+interface Open {
+  readonly kind: "open";
+  readonly answer: (result: ToolResult) => void;
+}
+
+type Phase =
+  | Open
+  /** An answer has won once it is recorded; until then it may turn out that it was not. */
+  | { readonly kind: "answered"; readonly won: Won; readonly recorded: Promise<void> }
+  | { readonly kind: "expired"; readonly recorded: Promise<void> };
 
 export interface Requests {
   open(key: string): OpenRequest;
-  answer(key: string, answer: CallerAnswer): Reception;
+  /** `record` remembers the winner before anybody is told, so that its repetition is known after a crash. */
+  answer(key: string, submission: Submission, record: () => Promise<void>): Promise<Reception>;
 }
 
-/** The requests whose calls are held by this instance. Exactly one answer takes each. */
+/** The requests whose calls are held by this instance. Exactly one submission takes each. */
 export function createRequests(): Requests {
   const phasesByKey = new Map<string, Phase>();
+
+  /** What cannot be recorded has not won: the request is as open as before. */
+  function take(key: string, open: Open, won: Won, record: () => Promise<void>): Promise<void> {
+    const recorded = record().catch((error: unknown) => {
+      if (phasesByKey.get(key) === answered) phasesByKey.set(key, open);
+      throw error;
+    });
+    const answered: Phase = { kind: "answered", won, recorded };
+    phasesByKey.set(key, answered);
+    return recorded;
+  }
+
   return {
     open(key) {
       const { promise, resolve } = Promise.withResolvers<ToolResult>();
@@ -36,7 +55,12 @@ export function createRequests(): Requests {
       return {
         answered: promise,
         async expire(record) {
-          if (phasesByKey.get(key)?.kind !== "open") return false;
+          let phase = phasesByKey.get(key);
+          while (phase?.kind === "answered") {
+            if (await isDone(phase.recorded)) return false;
+            phase = phasesByKey.get(key);
+          }
+          if (phase?.kind !== "open") return false;
           const recorded = record();
           phasesByKey.set(key, { kind: "expired", recorded });
           await recorded;
@@ -45,24 +69,41 @@ export function createRequests(): Requests {
         [Symbol.dispose]: () => phasesByKey.delete(key),
       };
     },
-    answer(key, answer) {
+    async answer(key, submission, record) {
       const phase = phasesByKey.get(key);
-      if (phase === undefined) return { kind: "unknown" };
-      if (phase.kind === "expired") return { kind: "late", recorded: phase.recorded };
-      phasesByKey.delete(key);
-      phase.answer(resultFromAnswer(answer));
-      return { kind: "taken" };
+      if (phase === undefined) return "unknown";
+      if (phase.kind === "expired") {
+        await phase.recorded;
+        return "late";
+      }
+      if (phase.kind === "answered") {
+        if (!(await isDone(phase.recorded))) return this.answer(key, submission, record);
+        return isRepetition(phase.won, submission, requestOf(key)) ? "won" : "lost";
+      }
+      await take(key, phase, wonBy(submission), record);
+      phase.answer(resultFrom(submission));
+      return "won";
     },
   };
+}
+
+function isDone(recorded: Promise<void>): Promise<boolean> {
+  return recorded.then(
+    () => true,
+    () => false,
+  );
 }
 
 export function keyOfRequest(sessionId: string, requestId: string): string {
   return `${sessionId} ${requestId}`;
 }
 
-export function resultFromAnswer({ resultJson, error }: CallerAnswer): ToolResult {
-  if (error !== "") return errorResult(error);
-  return create(ToolResultSchema, { outputJson: resultJson === "" ? "null" : resultJson });
+function requestOf(key: string): string {
+  return key.split(" ").at(-1) ?? "";
+}
+
+export function resultFrom({ outcome: { case: kind, value } }: Submission): ToolResult {
+  return kind === "error" ? errorResult(value) : create(ToolResultSchema, { outputJson: value });
 }
 
 export function errorResult(error: string): ToolResult {
@@ -70,10 +111,10 @@ export function errorResult(error: string): ToolResult {
 }
 
 /** Refuses an answer that no agent could read; its request stays open. */
-export function refuseUnreadable({ resultJson, error }: CallerAnswer): void {
-  if (error !== "" || resultJson === "") return;
+export function refuseUnreadable({ outcome: { case: kind, value } }: Submission): void {
+  if (kind === "error") return;
   try {
-    JSON.parse(resultJson);
+    JSON.parse(value);
   } catch (cause) {
     refuseField("result_json", "is no JSON text", cause);
   }

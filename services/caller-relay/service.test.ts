@@ -77,13 +77,22 @@ describe("caller-relay on the bus", () => {
     caller.close();
   });
 
-  test("CTR-4 an error wins and is a tool error; null and an empty result are valid results", async () => {
+  test("CTR-4 an error is a tool error, null a valid result, and an answer that says nothing ends nothing", async () => {
     const caller = await app.openCaller("s4");
     const results = ["e", "n", "x"].map((callId) => app.call("s4", "app_ask", callId));
     for (const _ of results) await caller.next();
-    await app.relay.respond({ sessionId: "s4", requestId: "e", resultJson: "1", error: "no such file" });
-    await app.relay.respond({ sessionId: "s4", requestId: "n", resultJson: "null" });
-    await app.relay.respond({ sessionId: "s4", requestId: "x" });
+    await app.relay.respond({
+      sessionId: "s4",
+      requestId: "e",
+      outcome: { case: "error", value: "no such file" },
+    });
+    await app.relay.respond({ sessionId: "s4", requestId: "n", outcome: { case: "resultJson", value: "null" } });
+    for (const outcome of [{ case: undefined }, { case: "resultJson", value: "" } as const]) {
+      await expect(app.relay.respond({ sessionId: "s4", requestId: "x", outcome })).rejects.toThrow(
+        /neither a result nor an error of call x is given/,
+      );
+    }
+    await app.answer("s4", "x", null);
     expect(await Promise.all(results)).toEqual([
       { isError: true, value: { error: "no such file" } },
       { isError: false, value: null },
@@ -96,9 +105,9 @@ describe("caller-relay on the bus", () => {
     const caller = await app.openCaller("s5");
     const result = app.call("s5", "app_ask", "call-5");
     await caller.next();
-    await expect(app.relay.respond({ sessionId: "s5", requestId: "call-5", resultJson: "{" })).rejects.toThrow(
-      /no JSON/,
-    );
+    await expect(
+      app.relay.respond({ sessionId: "s5", requestId: "call-5", outcome: { case: "resultJson", value: "{" } }),
+    ).rejects.toThrow(/no JSON/);
     const answers = await Promise.allSettled(
       Array.from({ length: 10 }, (_, index) => app.answer("s5", "call-5", index)),
     );
@@ -108,13 +117,45 @@ describe("caller-relay on the bus", () => {
     caller.close();
   });
 
+  test("CTR-4 ten answers race with ids of their own: the winner is told so however often it asks, in time and late", async () => {
+    const caller = await app.openCaller("s-raced");
+    for (const tool of ["ask", "quick"]) {
+      const requestId = `raced-${tool}`;
+      const result = app.call("s-raced", `app_${tool}`, requestId);
+      await caller.next();
+      const isLate = tool === "quick";
+      if (isLate) await clock.advance(500);
+      if (isLate) expect((await result).isError).toBe(true);
+      const answer = (index: number, value = `${index}`) =>
+        app.relay.respond({
+          ...{ sessionId: "s-raced", requestId, submissionId: `by ${index}` },
+          outcome: { case: "resultJson", value },
+        });
+      const race = () => Promise.allSettled(Array.from({ length: 10 }, (_, index) => answer(index)));
+      const winner = (await race()).findIndex(({ status }) => status === "fulfilled");
+      if (!isLate) expect((await result).value).toBe(winner);
+      else
+        expect(relay.inbox.get(`tr:${requestId}`)?.event.value).toMatchObject({ result: { outputJson: `${winner}` } });
+      const again = await race();
+      for (const [index, outcome] of again.entries()) {
+        if (index === winner) expect(outcome).toMatchObject({ status: "fulfilled", value: { late: isLate } });
+        else
+          expect(outcome).toMatchObject({
+            reason: { rawMessage: `request ${requestId} not found or already resolved` },
+          });
+      }
+      await expect(answer(winner, '"other"')).rejects.toThrow(/already_exists.*stands for another outcome/);
+    }
+    caller.close();
+  });
+
   test("CTR-5 a stranger can neither answer, attach nor declare, and the request stays open", async () => {
     const caller = await app.openCaller("s6");
     const result = app.call("s6", "app_ask", "call-6");
     await caller.next();
     const stranger = relay.clientsOf("stranger");
     const refusal = /permission_denied/;
-    const foreign = { sessionId: "s6", requestId: "call-6", resultJson: "1" };
+    const foreign = { sessionId: "s6", requestId: "call-6", outcome: { case: "resultJson", value: "1" } as const };
     await expect(stranger.relay.respond(foreign)).rejects.toThrow(refusal);
     await expect(stranger.attach("s6")).rejects.toThrow(refusal);
     await expect(stranger.declare("s6")).rejects.toThrow(refusal);

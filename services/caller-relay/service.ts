@@ -29,7 +29,7 @@ export async function openService(
   const bus = stack.use(await openServiceBus(config, context));
   const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
   const trail = stack.use(openAuditTrail(bus, name, { onLost }));
-  const { declarations, changesOfDeclarations, late, records, holders } = createStores(bus, instance);
+  const { declarations, changesOfDeclarations, late, answered, records, holders } = createStores(bus, instance);
   const { readSession, tellInbox } = createNeighbours(bus, telemetry);
   const peers = createPeers(bus, name);
   const [attachments, changes, requests, calls] = [
@@ -53,14 +53,14 @@ export async function openService(
   const isAttachedAt: typeof peers.isAttachedAt = async (record) =>
     record.instance === instance ? attachments.find(record.attachmentId) !== undefined : peers.isAttachedAt(record);
   const stopping = new AbortController();
-  const held = { carry, cancel, records, changes, requests, holders, late, clock, stopping: stopping.signal };
+  const held = { carry, cancel, records, changes, requests, holders, late, answered, clock, stopping: stopping.signal };
   const defaultTimeoutMs = config.callerTimeoutMs;
   const relay = createRelay({
     ...{ instance, defaultTimeoutMs, declarations, calls, holders, clock },
     hold: (call, abandoned) => deliver(held, call, abandoned),
     join: peers.join,
   });
-  const answers = createAnswers({ instance, requests, holders, late, forward: peers.forward, tellInbox });
+  const answers = createAnswers({ instance, requests, holders, late, answered, forward: peers.forward, tellInbox });
 
   const served = { instance, logger, interceptors: serverInterceptors({ logger, telemetry }) };
   const peerRoutes = createPeerRoutes({ attachments, answers, relay });

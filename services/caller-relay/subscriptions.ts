@@ -3,6 +3,7 @@ import { followSubject, lastSequenceOf, type StoredMessage } from "#runtime/bus/
 import { openBackground } from "#runtime/lifecycle/background.ts";
 import type { Attachments } from "./attachments.ts";
 import { type Changes, createChanges } from "./changes.ts";
+import { createBucketAnsweredRequests } from "./subscriptions/bucket-answered-requests.ts";
 import { createBucketDeclarations, declarationsSubject } from "./subscriptions/bucket-declarations.ts";
 import { createBucketLateRequests } from "./subscriptions/bucket-late-requests.ts";
 import { createBucketStreamRecords, recordFromMessage, recordsSubject } from "./subscriptions/bucket-stream-records.ts";
@@ -18,6 +19,7 @@ export function createStores(bus: Bus, instance: string) {
     changesOfDeclarations: changes,
     declarations: createBucketDeclarations(bus, changes),
     late: createBucketLateRequests(bus),
+    answered: createBucketAnsweredRequests(bus),
     records: createBucketStreamRecords(bus),
     holders: createBusHolders(bus, instance),
   };

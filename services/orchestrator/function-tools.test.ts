@@ -59,7 +59,7 @@ const submit = (runId: string, outputs: Record<string, unknown>) =>
     runId,
     outputs: Object.entries(outputs).map(([callId, value]) => ({
       callId,
-      result: { outputJson: JSON.stringify(value) },
+      outcome: { case: "resultJson", value: JSON.stringify(value) },
     })),
   });
 
@@ -138,7 +138,7 @@ describe("tools of a run's client", () => {
     expect(await failureOf(submit(runId, { a: { degrees: 1 }, b: {} }))).toMatchObject({ metadata: { call_ids: "b" } });
     expect(await resultsOf(runId)).toEqual([]);
     await submit(runId, { a: { degrees: 1 } });
-    const error = { callId: "b", result: { outputJson: '"no station"', isError: true } };
+    const error = { callId: "b", outcome: { case: "error", value: "no station" } as const };
     await world.runs.submitOutputs({ runId, outputs: [error] });
     await comesTo(runId, RunState.COMPLETED);
     expect((await resultsOf(runId)).map(({ result }) => result?.outputJson)).toEqual([

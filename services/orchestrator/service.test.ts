@@ -104,7 +104,10 @@ describe("a run", () => {
     const parked = await world.becomes(run, RunState.REQUIRES_ACTION);
     expect(parked.requiredCalls).toMatchObject([{ callId: "who", name: "ask" }]);
     expect(await world.statusOf(next)).toBe(RunState.QUEUED);
-    await world.runs.submitOutputs({ runId: run.id, outputs: [{ callId: "who", result: { outputJson: '"Ada"' } }] });
+    await world.runs.submitOutputs({
+      runId: run.id,
+      outputs: [{ callId: "who", outcome: { case: "resultJson", value: '"Ada"' } }],
+    });
     expect(await world.becomes(run, RunState.COMPLETED)).toMatchObject({ outputText: "Hello Ada" });
     await world.becomes(next, RunState.REQUIRES_ACTION);
     await world.runs.cancelRun({ runId: next.id });
@@ -114,7 +117,10 @@ describe("a run", () => {
     const run = await world.start({ agent: "asker" }, "hi", { options: asking });
     await world.becomes(run, RunState.REQUIRES_ACTION);
     const submit = (name: string) =>
-      world.runs.submitOutputs({ runId: run.id, outputs: [{ callId: "who", result: { outputJson: `"${name}"` } }] });
+      world.runs.submitOutputs({
+        runId: run.id,
+        outputs: [{ callId: "who", outcome: { case: "resultJson", value: `"${name}"` } }],
+      });
     const outcomes = await Promise.allSettled(["Ada", "Bob", "Cleo"].map(submit));
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     expect((await world.eventsOf(run)).filter(({ event }) => event.case === "callFinished")).toHaveLength(1);

@@ -32,7 +32,10 @@ describe("what is too large for a log", () => {
     const run = await world.start({ agent: "asker" }, "hi", { options: asking });
     await world.becomes(run, RunState.REQUIRES_ACTION);
     const submit = (name: string) =>
-      world.runs.submitOutputs({ runId: run.id, outputs: [{ callId: "who", result: { outputJson: `"${name}"` } }] });
+      world.runs.submitOutputs({
+        runId: run.id,
+        outputs: [{ callId: "who", outcome: { case: "resultJson", value: `"${name}"` } }],
+      });
     await expect(submit("x".repeat(1_100_000))).rejects.toThrow(tooLarge);
     await submit("Ada");
     await world.becomes(run, RunState.COMPLETED);

@@ -2,15 +2,13 @@ import { create } from "@bufbuild/protobuf";
 import { type Member, type SpaceMessage, ToolMessageSchema, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import type { Submission } from "#runtime/submission/submission.ts";
 import type { Membership } from "./membership.ts";
 import type { Messages } from "./messages.ts";
 import { isFinal, toolOf, wordOf } from "./tool-message.ts";
 
-export interface Answer {
+export interface Answer extends Submission {
   callId: string;
-  /** JSON text; without effect when there is an error. */
-  resultJson: string;
-  error: string;
 }
 
 /** Hands an answer to the router, which takes exactly one; gives the result as it is recorded there, if it says so. */
@@ -32,11 +30,18 @@ export interface AnswersParts {
  * schema; what is shown follows.
  */
 export function createAnswers({ messages, membership, submit }: AnswersParts): Answers {
+  /** What is shown has its end. Whether by this very submission, the router knows, which refuses any other one. */
+  async function repeated(shown: SpaceMessage, answer: Answer): Promise<SpaceMessage> {
+    if (answer.submissionId === "") refuseAnswered(answer.callId);
+    await submit(answer);
+    return shown;
+  }
+
   return {
     async answer(spaceId, { by, ...answer }) {
       const shown = (await messages.findTool(spaceId, answer.callId)) ?? refuseUnknown(spaceId, answer.callId);
       const { state: status } = toolOf(shown);
-      if (isFinal(status)) refuseAnswered(answer.callId);
+      if (isFinal(status)) return repeated(shown, answer);
       if (status !== ToolMessageState.REQUIRES_ACTION) {
         refuse("failed_precondition", `call ${answer.callId} waits for nobody: it is ${wordOf(status)}`, {
           reason: "CALL_NOT_AWAITED",
@@ -44,8 +49,7 @@ export function createAnswers({ messages, membership, submit }: AnswersParts): A
       }
       refuseNonJson(answer);
       await membership.join(spaceId, by);
-      const { callId, resultJson, error } = answer;
-      const result = (await submit({ callId, resultJson, error })) ?? resultFrom(answer);
+      const result = (await submit(answer)) ?? resultFrom(answer);
       const author = shown.author ?? refuse("internal", `message ${shown.id} has no author`, { reason: "RECORD_LOST" });
       const tool = create(ToolMessageSchema, {
         callId: answer.callId,
@@ -57,15 +61,17 @@ export function createAnswers({ messages, membership, submit }: AnswersParts): A
   };
 }
 
-function resultFrom({ resultJson, error }: Answer): ToolResult {
-  if (error !== "") return create(ToolResultSchema, { outputJson: JSON.stringify({ error }), isError: true });
-  return create(ToolResultSchema, { outputJson: resultJson });
+function resultFrom({ outcome: { case: kind, value } }: Answer): ToolResult {
+  if (kind === "error") {
+    return create(ToolResultSchema, { outputJson: JSON.stringify({ error: value }), isError: true });
+  }
+  return create(ToolResultSchema, { outputJson: value });
 }
 
-function refuseNonJson({ resultJson, error }: Answer): void {
-  if (error !== "") return;
+function refuseNonJson({ outcome: { case: kind, value } }: Answer): void {
+  if (kind === "error") return;
   try {
-    JSON.parse(resultJson);
+    JSON.parse(value);
   } catch (cause) {
     refuseField("result_json", "is no JSON text", cause);
   }

@@ -35,7 +35,7 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
     });
     expect(shop.spaces.statusesOf("expiring").at(-1)).toBe(Status.ERROR);
     expect(await shop.whenRecorded("expiring", ({ state }) => state)).toBe(ToolCallState.EXPIRED);
-    const late = watchers.calls.submitToolResult({ callId: "expiring", resultJson: "1" });
+    const late = watchers.calls.submitToolResult({ callId: "expiring", outcome: { case: "resultJson", value: "1" } });
     await expect(late).rejects.toThrow(/call expiring has expired/);
     await until(() => audited("expiring", AuditKind.EXPIRED), patience);
   });
@@ -110,7 +110,7 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
       ToolCallState.PENDING,
     );
     const again = callers.call({ ...request, recovering: true });
-    await watchers.calls.submitToolResult({ callId: "put-down", resultJson: '"paid"' });
+    await watchers.calls.submitToolResult({ callId: "put-down", outcome: { case: "resultJson", value: '"paid"' } });
     expect((await again).output).toBe("paid");
   });
 

@@ -33,7 +33,7 @@ describe("calls whose router is killed", () => {
     await until(() => service.callIds.includes("forsaken"), patience);
     victim.kill();
     await shop.whenRecorded("forsaken", ({ state }) => state === ToolCallState.PENDING);
-    await lasting.calls.submitToolResult({ callId: "forsaken", resultJson: '"late"' });
+    await lasting.calls.submitToolResult({ callId: "forsaken", outcome: { case: "resultJson", value: '"late"' } });
     await until(() => shop.spaces.inbox.has("tr:forsaken"), patience);
     expect(shop.spaces.inbox.get("tr:forsaken")?.event.value).toMatchObject({ result: { outputJson: '"late"' } });
     expect(await lost).toBe("lost");
@@ -70,12 +70,27 @@ describe("calls whose router is killed", () => {
     for (const callId of ids) await lasting.call({ sessionId, name: "order", callId });
     const victims = await Promise.all(ids.map(() => startVictim())); // which takes most of the time
     const dying = ids.map(async (callId, n) => {
-      await victims[n]!.calls.submitToolResult({ callId, resultJson: `"${callId}"` });
+      await victims[n]!.calls.submitToolResult({ callId, outcome: { case: "resultJson", value: `"${callId}"` } });
       victims[n]!.kill(); // before it could tell
     });
     await Promise.all(dying);
     for (const callId of ids) await until(() => shop.spaces.inbox.has(`tr:${callId}`), patience);
   }, 90_000);
+
+  test("TOOL-7 a submission that a killed router took is told that it won, by another router; others are not", async () => {
+    const sessionId = await shop.openSession();
+    await lasting.call({ sessionId, name: "order", callId: "repeated" });
+    const victim = await startVictim();
+    await using _ = new ExternalService(lasting.calls, { tools: ["order"] }, neither);
+    const submission = { callId: "repeated", outcome: { case: "resultJson", value: '"first"' } } as const;
+    const first = await victim.calls.submitToolResult({ ...submission, submissionId: "mine" });
+    victim.kill();
+    const again = await lasting.calls.submitToolResult({ ...submission, submissionId: "mine" });
+    expect(again.call).toMatchObject({ result: first.call?.result, submissionId: "mine", resolvedLate: true });
+    await expect(lasting.calls.submitToolResult({ ...submission, submissionId: "theirs" })).rejects.toThrow(
+      /is already resolved/,
+    );
+  });
 
   test("TOOL-8 a caller is woken although the router that stored its result died before it said so", async () => {
     const sessionId = await shop.openSession();

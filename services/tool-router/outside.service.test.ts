@@ -30,15 +30,15 @@ describe("calls that somebody outside answers, on the bus", () => {
     });
     await until(() => suite.spaces.statusesOf("asked").includes(Status.REQUIRES_ACTION));
     expect((await suite.clients.calls.getToolCall({ callId: "asked" })).call?.state).toBe(ToolCallState.WAITING);
-    await expect(suite.clients.calls.submitToolResult({ callId: "asked", runId: "other" })).rejects.toThrow(
-      /no call asked of run other/,
-    );
-    await expect(suite.clients.calls.submitToolResult({ callId: "asked" }), "a slip ends nothing").rejects.toThrow(
-      /neither a result nor an error of call asked is given/,
-    );
+    const slip = (given: object) => suite.clients.calls.submitToolResult({ callId: "asked", ...given });
+    const foreign = { runId: "other", outcome: { case: "resultJson", value: "1" } };
+    await expect(slip(foreign)).rejects.toThrow(/no call asked of run other/);
+    await expect(slip({}), "a slip ends nothing").rejects.toThrow(/outcome: exactly one field is required/);
+    for (const kind of ["resultJson", "error"])
+      await expect(slip({ outcome: { case: kind, value: "" } })).rejects.toThrow(/invalid_argument/);
     const submissions = await Promise.allSettled(
       Array.from({ length: 10 }, (_, n) =>
-        suite.clients.calls.submitToolResult({ callId: "asked", resultJson: String(n) }),
+        suite.clients.calls.submitToolResult({ callId: "asked", outcome: { case: "resultJson", value: String(n) } }),
       ),
     );
     const won = submissions.filter(({ status }) => status === "fulfilled");
@@ -51,6 +51,32 @@ describe("calls that somebody outside answers, on the bus", () => {
     expect(suite.spaces.inbox.has("tr:asked")).toBe(false);
   });
 
+  test("TOOL-7 ten submitters race with ids of their own: the winner is told that it won however often it asks, the others are not", async () => {
+    const sessionId = await suite.openSession();
+    suite.spaces.activeSpaces.set(sessionId, "room");
+    const calling = suite.clients.call({ sessionId, name: "ask", callId: "contested" });
+    await until(() => suite.spaces.statusesOf("contested").includes(Status.REQUIRES_ACTION));
+    const submit = (n: number, value = String(n), submissionId = `by ${n}`) =>
+      suite.clients.calls.submitToolResult({
+        ...{ callId: "contested", submissionId },
+        outcome: { case: "resultJson", value },
+      });
+    const race = () => Promise.allSettled(Array.from({ length: 10 }, (_, n) => submit(n)));
+    const winner = (await race()).findIndex(({ status }) => status === "fulfilled");
+    expect((await calling).output).toBe(winner);
+    const again = await race();
+    for (const [n, outcome] of again.entries()) {
+      if (outcome.status === "fulfilled")
+        expect([n, outcome.value.call?.submissionId]).toEqual([winner, `by ${winner}`]);
+      else expect(String(outcome.reason)).toMatch(/failed_precondition.*call contested is already resolved/);
+    }
+    expect(again[winner]?.status).toBe("fulfilled");
+    await expect(submit(winner, '"other"')).rejects.toThrow(/already_exists.*stands for another outcome/);
+    await expect(submit(winner, String(winner), ""), "only one try can win without an id").rejects.toThrow(
+      /is already resolved/,
+    );
+  });
+
   test("TOOL-4 TOOL-9 a call that nobody answers times out, and the late answer goes to the inbox", async () => {
     const tool = { name: "hurry", executionType: ExecutionType.SPACE, timeoutMs: 50 };
     await suite.clients.catalogue.applyTool({ tool });
@@ -59,7 +85,10 @@ describe("calls that somebody outside answers, on the bus", () => {
     suite.spaces.activeSpaces.set(sessionId, "room");
     const { output, isError } = await suite.clients.call({ sessionId, name: "hurry", callId: "late" });
     expect([output, isError]).toEqual([{ error: "Tool timed out after 50ms" }, true]);
-    const { call } = await suite.clients.calls.submitToolResult({ callId: "late", resultJson: '"yes"' });
+    const { call } = await suite.clients.calls.submitToolResult({
+      callId: "late",
+      outcome: { case: "resultJson", value: '"yes"' },
+    });
     expect(call).toMatchObject({ state: ToolCallState.RESOLVED, resolvedLate: true });
     const event = await until(() => suite.spaces.inbox.get("tr:late"));
     expect(event).toMatchObject({
@@ -79,7 +108,10 @@ describe("calls that somebody outside answers, on the bus", () => {
     const calling = suite.clients.call({ sessionId, name: "patient", callId: "patient" });
     await until(() => suite.spaces.statusesOf("patient").includes(Status.REQUIRES_ACTION));
     await suite.clients.call({ sessionId, name: "hurry" }); // ends by its time, which one that overflows would be before
-    await suite.clients.calls.submitToolResult({ callId: "patient", resultJson: '"at last"' });
+    await suite.clients.calls.submitToolResult({
+      callId: "patient",
+      outcome: { case: "resultJson", value: '"at last"' },
+    });
     expect((await calling).output).toBe("at last");
   });
 
@@ -90,7 +122,7 @@ describe("calls that somebody outside answers, on the bus", () => {
     const sessionId = await suite.openSession("buyer");
     const { output } = await suite.clients.call({ sessionId, name: "order", callId: "ordered" });
     expect(output).toEqual({ status: "pending", pendingToolCallId: "ordered" });
-    await suite.clients.calls.submitToolResult({ callId: "ordered", error: "sold out" });
+    await suite.clients.calls.submitToolResult({ callId: "ordered", outcome: { case: "error", value: "sold out" } });
     const event = await until(() => suite.spaces.inbox.get("tr:ordered"));
     expect(event.event.value).toMatchObject({ result: { isError: true, outputJson: '{"error":"sold out"}' } });
     const { calls } = await suite.clients.calls.listToolCalls({ sessionId, states: [ToolCallState.RESOLVED] });
@@ -130,7 +162,10 @@ describe("calls that somebody outside answers, on the bus", () => {
     await first;
     await until(() => suite.clients.calls.getToolCall({ callId: "outlives" }).catch(() => undefined)); // served again
     const again = suite.clients.call({ ...request, recovering: true });
-    await suite.clients.calls.submitToolResult({ callId: "outlives", resultJson: '"still here"' });
+    await suite.clients.calls.submitToolResult({
+      callId: "outlives",
+      outcome: { case: "resultJson", value: '"still here"' },
+    });
     expect((await again).output).toBe("still here");
     expect(suite.spaces.statusesOf("outlives").filter((status) => status === Status.RUNNING)).toHaveLength(1);
   });
@@ -172,7 +207,8 @@ describe("calls that somebody outside answers, on the bus", () => {
     await expect(calls.listToolCalls({ sessionId: other, pageToken: page.nextPageToken })).rejects.toThrow(
       /page_token: /,
     );
-    for (let n = 0; n < 4; n++) await calls.submitToolResult({ callId: `listed-${n}`, resultJson: "1" });
+    for (let n = 0; n < 4; n++)
+      await calls.submitToolResult({ callId: `listed-${n}`, outcome: { case: "resultJson", value: "1" } });
     await Promise.all(asking);
   });
 });

@@ -56,7 +56,10 @@ describe("calls of one principal, and another one that knows their ids", () => {
     expect((await suite.clients.call({ ...read, callId: "early-read" })).output).toBe("read");
     const asking = suite.clients.call({ ...ask, callId: "early-ask", recovering: true });
     await until(() => suite.spaces.messages.some(({ callId }) => callId === "early-ask"));
-    await calls.submitToolResult({ callId: "early-ask", resultJson: '"asked"' }, as("alice"));
+    await calls.submitToolResult(
+      { callId: "early-ask", outcome: { case: "resultJson", value: '"asked"' } },
+      as("alice"),
+    );
     expect((await asking).output).toBe("asked");
 
     for (const principal of ["mallory", "alice"]) await calls.cancelToolCall({ callId: "both" }, as(principal));
@@ -71,7 +74,8 @@ describe("calls of one principal, and another one that knows their ids", () => {
     const { calls } = suite.clients;
     const { call } = suite.clients;
     for (const callId of ["w1", "w2", "w3"]) await call({ sessionId: "weighed", name: "weigh", callId });
-    const submit = (callId: string, by: string) => calls.submitToolResult({ callId, resultJson: "1" }, as(by));
+    const submit = (callId: string, by: string) =>
+      calls.submitToolResult({ callId, outcome: { case: "resultJson", value: "1" } }, as(by));
     expect(await failureOf(submit("w1", "mallory"))).toMatchObject({
       code: "permission_denied",
       reason: "CALL_NOT_TAKEN",

@@ -3,6 +3,7 @@ import type { SubmitToolResultRequest } from "#gen/toolbus/tool/v1/tool_call_ser
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
+import { isRepetition, type Submission, submissionFrom, wonBy } from "#runtime/submission/submission.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type Answer, type Answers, failure, successJson } from "./answer.ts";
 import { isTombstone } from "./cancellation.ts";
@@ -13,7 +14,7 @@ import type { Presence } from "./watch/watching.ts";
 
 export interface Submissions {
   /**
-   * TOOL-7: exactly one submission wins; the others are told why theirs did not. A call is answered on behalf of the principal
+   * TOOL-7: exactly one submission wins, and is told so however often it is repeated; the others are told why theirs did not. A call is answered on behalf of the principal
    * that calls, or of the one whose watcher has taken it; while nobody has, of one that watches for calls of its tool.
    */
   submit(request: SubmitToolResultRequest, by: Submitter): Promise<ToolCall>;
@@ -36,21 +37,19 @@ export interface SubmissionParts {
 export function createSubmissions(parts: SubmissionParts): Submissions {
   const { store, validator, clock, answers, presence } = parts;
 
-  function answerFrom(request: SubmitToolResultRequest, record: ToolCall): Answer {
-    if (request.error !== "") return failure(request.error);
-    if (request.resultJson === "") refuseEmpty(record.callId);
-    const validation = validator.parseResult(record.outputSchemaJson, request.resultJson);
+  function answerFrom({ outcome }: Submission, record: ToolCall): Answer {
+    if (outcome.case === "error") return failure(outcome.value);
+    const validation = validator.parseResult(record.outputSchemaJson, outcome.value);
     if (validation.kind === "invalid") {
       refuse("invalid_argument", `the result of call ${record.callId} is refused: ${validation.message}`, {
         reason: "RESULT_INVALID",
       });
     }
-    return successJson(request.resultJson);
+    return successJson(outcome.value);
   }
 
   async function requireWatcher(record: ToolCall, { asker, principal, signal }: Submitter): Promise<void> {
-    const isNobodys = isExternal(record) && !record.taken;
-    if (!isNobodys || isOwner(record.principal, asker)) return;
+    if (!isUntaken(record) || isOwner(record.principal, asker)) return;
     if (!(await presence.isWatchedBy(principal, record.tool, signal))) refuseUntaken(record);
   }
 
@@ -68,16 +67,31 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
       const found = await find(callId);
       if (runId !== "" && found.runId !== runId) refuseUnknown(callId, runId);
       requireAnswerable(found, asker);
+      const submission = submissionFrom(request, callId);
+      if (hasWon(found, submission, by)) return found;
       if (isExternal(found) && !isOpen(found)) store.announce(callId); // the watcher that still has it may not know
       refuseUnlessOpen(found, clock.now());
       await requireWatcher(found, by);
-      const result = await answers.recorded(await answers.bound(answerFrom(request, found)));
+      const result = await answers.recorded(await answers.bound(answerFrom(submission, found)));
+      const won = wonBy(submission);
       const updated = await store.update(callId, (record) => {
         if (!isOpen(record) || hasExpired(record, clock.now()) || isStranger(record, principal)) return undefined;
-        return { ...record, state: State.RESOLVED, result, resolvedLate: record.state === State.PENDING };
+        const resolvedLate = record.state === State.PENDING;
+        const { submissionId, sha256: submissionSha256 } = won;
+        const answeredBy = isUntaken(record) && !isOwner(record.principal, asker) && { watcherPrincipal: principal };
+        return {
+          ...record,
+          state: State.RESOLVED,
+          result,
+          resolvedLate,
+          submissionId,
+          submissionSha256,
+          ...answeredBy,
+        };
       });
       const { record, hasChanged } = updated ?? refuseUnknown(callId);
       if (!hasChanged) {
+        if (hasWon(record, submission, by)) return record;
         refuseUnlessOpen(record, clock.now());
         refuseStranger(record);
       }
@@ -85,6 +99,18 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
       return record;
     },
   };
+}
+
+/** Whether the call has its result by this very submission, of somebody who may be told so. */
+function hasWon(record: ToolCall, submission: Submission, { asker, principal }: Submitter): boolean {
+  const { callId, submissionId, submissionSha256: sha256, watcherPrincipal } = record;
+  const mayKnow = !isExternal(record) || isOwner(record.principal, asker) || principal === watcherPrincipal;
+  return mayKnow && isRepetition({ submissionId, sha256 }, submission, callId);
+}
+
+/** Whether services may answer it that watch for it, since none has taken it. */
+function isUntaken(record: ToolCall): boolean {
+  return isExternal(record) && !record.taken;
 }
 
 function isStranger({ taken, watcherPrincipal, principal: owner }: ToolCall, principal: string): boolean {
@@ -101,18 +127,6 @@ function refuseStranger({ callId }: ToolCall): never {
 function refuseUntaken({ callId, tool }: ToolCall): never {
   const message = `call ${callId} was not taken: acknowledge its delivery first, or answer while you watch for calls of ${tool}`;
   return refuse("permission_denied", message, { reason: "CALL_NOT_TAKEN", metadata: { call_id: callId } });
-}
-
-/** A slip of the submitter must not end the call for good. */
-function refuseEmpty(callId: string): never {
-  return refuse(
-    "invalid_argument",
-    `neither a result nor an error of call ${callId} is given; no value is the result null`,
-    {
-      reason: "RESULT_INVALID",
-      metadata: { call_id: callId },
-    },
-  );
 }
 
 export function refuseUnlessOpen(record: ToolCall, now: number): void {

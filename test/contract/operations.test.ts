@@ -172,8 +172,12 @@ function bare(cell: string): string {
 }
 
 function limitsOf(store: { maxBytes: number; maxMessageBytes: number; maxAgeMs?: number }): string[] {
-  const age = store.maxAgeMs === undefined ? "" : `${store.maxAgeMs / 86_400_000} days`;
-  return [sizeOf(store.maxBytes), sizeOf(store.maxMessageBytes), age];
+  return [sizeOf(store.maxBytes), sizeOf(store.maxMessageBytes), ageOf(store.maxAgeMs)];
+}
+
+function ageOf(ms: number | undefined): string {
+  if (ms === undefined) return "";
+  return ms === 3_600_000 ? "1 hour" : `${ms / 86_400_000} days`;
 }
 
 function sizeOf(bytes: number): string {

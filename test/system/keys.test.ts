@@ -63,7 +63,7 @@ type Clients = ReturnType<typeof clientsWith>;
 
 const input = [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: "hello" } } })];
 const options = { functionTools: [{ name: "ask_client" }] };
-const outputs = [{ callId: "asked", result: { outputJson: "1" } }];
+const outputs = [{ callId: "asked", outcome: { case: "resultJson" as const, value: "1" } }];
 
 /** A run that waits for its client. */
 async function parkedRun(idempotencyKey: string): Promise<string> {
@@ -89,7 +89,8 @@ const attempts: Record<string, (by: Clients) => Promise<unknown>> = {
   "ToolService.CallTool": ({ router }) => firstOf(router.callTool({ sessionId, name: "note" })),
   "ToolCallService.GetToolCall": ({ calls }) => calls.getToolCall({ callId: "weigh" }),
   "ToolCallService.ListToolCalls": ({ calls }) => calls.listToolCalls({ sessionId }),
-  "ToolCallService.SubmitToolResult": ({ calls }) => calls.submitToolResult({ callId: "approve", resultJson: "1" }),
+  "ToolCallService.SubmitToolResult": ({ calls }) =>
+    calls.submitToolResult({ callId: "approve", outcome: { case: "resultJson", value: "1" } }),
   "ToolCallService.CancelToolCall": ({ calls }) => calls.cancelToolCall({ callId: "approve" }),
   "SessionService.GetSession": ({ sessions }) => sessions.getSession({ sessionId }),
   "SessionService.WatchSession": ({ sessions }) => firstOf(sessions.watchSession({ sessionId })),
@@ -117,15 +118,19 @@ describe("a session of another principal, through the gateway", () => {
     const { mallory, scales } = clients;
     expect((await scales.calls.listToolCalls({})).calls.map(({ callId }) => callId)).toEqual(["weigh"]);
     expect((await scales.calls.getToolCall({ callId: "weigh" })).call?.sessionId).toBe(sessionId);
-    const answer = { callId: "weigh", resultJson: '{"grams":3}' };
+    const answer = { callId: "weigh", outcome: { case: "resultJson", value: '{"grams":3}' } as const };
     await expect(mallory.calls.submitToolResult(answer)).rejects.toThrow(/taken by a watcher of somebody else/);
-    expect((await scales.calls.submitToolResult(answer)).call?.result?.outputJson).toBe(answer.resultJson);
+    expect((await scales.calls.submitToolResult(answer)).call?.result?.outputJson).toBe(answer.outcome.value);
   });
 
   test("TOOL-7 people who own nothing of it answer through the space", async () => {
     const { alice, mallory } = clients;
     await firstOf(alice.router.callTool({ sessionId, name: "approve", callId: "second" }));
-    await mallory.spaces.answerToolCall({ spaceId: "hall", callId: "second", resultJson: '"yes"' });
+    await mallory.spaces.answerToolCall({
+      spaceId: "hall",
+      callId: "second",
+      outcome: { case: "resultJson", value: '"yes"' },
+    });
     expect((await alice.calls.getToolCall({ callId: "second" })).call?.result?.outputJson).toBe('"yes"');
   });
 

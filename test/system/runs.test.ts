@@ -173,7 +173,7 @@ describe("the caller of a cancelled run", () => {
         leaving.abort();
       }
       expect(told).toEqual(["attached", "request", "canceled"]);
-      const answer = relay.respond({ sessionId, requestId, resultJson: "1" });
+      const answer = relay.respond({ sessionId, requestId, outcome: { case: "resultJson", value: "1" } });
       await expect(answer).rejects.toThrow(`request ${requestId} not found or already resolved`);
     },
   );

@@ -78,7 +78,8 @@ describe("tools that people see", () => {
     expect(value).toMatchObject({ status: "pending", pendingToolCallId: expect.any(String) });
     const callId: string = value.pendingToolCallId;
     expect(await session.shown()).toMatchObject([{ callId, state: ToolMessageState.REQUIRES_ACTION }]);
-    const answer = (resultJson: string) => session.spaces.answerToolCall({ spaceId: "cycle15", callId, resultJson });
+    const answer = (resultJson: string) =>
+      session.spaces.answerToolCall({ spaceId: "cycle15", callId, outcome: { case: "resultJson", value: resultJson } });
     await expect(answer('{"confirmed":"perhaps"}')).rejects.toThrow(/invalid_argument.*is refused/);
     const answers = await Promise.allSettled(["true", "false"].map((yes) => answer(`{"confirmed":${yes}}`)));
     const winner = answers.findIndex(({ status }) => status === "fulfilled") === 0 ? "true" : "false";
@@ -93,7 +94,11 @@ describe("tools that people see", () => {
     const session = await openSession("late");
     const result = await session.call("askQuickly", {}, "late-call");
     expect(result).toMatchObject({ isError: true, value: { error: "Tool timed out after 1500ms" } });
-    await session.spaces.answerToolCall({ spaceId: "late", callId: "late-call", resultJson: '"yes"' });
+    await session.spaces.answerToolCall({
+      spaceId: "late",
+      callId: "late-call",
+      outcome: { case: "resultJson", value: '"yes"' },
+    });
     expect(await session.heard(1)).toEqual(['I heard: [Tool Result: askQuickly] (callId: late-call) "yes"']);
   }, 90_000);
 
@@ -144,7 +149,8 @@ describe("what agents hear", () => {
     const { value } = await session.call("confirmAction", { question: "Still?" });
     await suite.connection.client(SessionService).switchAgent({ sessionId: "switched", agent: "bystander" });
     await session.spaces.answerToolCall({
-      ...{ spaceId: "switched", callId: value.pendingToolCallId, resultJson: '{"confirmed":true}' },
+      ...{ spaceId: "switched", callId: value.pendingToolCallId },
+      outcome: { case: "resultJson", value: '{"confirmed":true}' },
     });
     const inbox = suite.connection.client(InboxService);
     await until(async () => (await inbox.listInbox(session.owner)).events.length === 1, patient);
@@ -162,14 +168,15 @@ describe("spaces killed and started again in mid-work", () => {
     const callIds = Array.from({ length: 24 }, (_, index) => `rough-${index}`);
     for (const callId of callIds) await session.call("confirmAction", { question: "Still?" }, callId);
     const answer = async (callId: string) => {
-      const request = { spaceId: "rough", callId, resultJson: '{"confirmed":true}' };
+      const outcome = { case: "resultJson", value: '{"confirmed":true}' } as const;
+      const request = { spaceId: "rough", callId, submissionId: `of ${callId}`, outcome };
       await until(async () => {
-        try {
-          await session.spaces.answerToolCall(request);
-          return true;
-        } catch (error) {
-          return /has its answer|already resolved/.test(String(error)); // it had been taken, and nobody lived to say so
-        }
+        const fault = await session.spaces.answerToolCall(request).then(
+          () => "",
+          (error: unknown) => String(error),
+        );
+        expect(fault, "whoever won is told so").not.toMatch(/has its answer|already resolved/);
+        return fault === "";
       }, patient);
     };
     const service = suite.services.find(({ room }) => room === "spaces");

@@ -5,6 +5,7 @@ import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { type ExecuteToolRequest, ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { submissionFrom } from "#runtime/submission/submission.ts";
 import { type Answers, refuseResolved } from "../answers.ts";
 import type { Attachments } from "../attachments.ts";
 import type { Relay } from "../relay.ts";
@@ -47,8 +48,9 @@ export function createPeerRoutes({ attachments, answers, relay }: PeerRouteParts
       },
     });
     router.service(CallerService, {
-      async respond({ sessionId, requestId, resultJson, error }) {
-        if (!(await answers.respondHere(sessionId, requestId, { resultJson, error }))) refuseResolved(requestId);
+      async respond({ sessionId, requestId, ...given }) {
+        const submission = submissionFrom(given, requestId);
+        if ((await answers.respondHere(sessionId, requestId, submission)) !== "won") refuseResolved(requestId);
         return { late: false };
       },
       getDeclaration: (_, context) => ({

@@ -2,6 +2,7 @@ import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
+import { submissionFrom } from "#runtime/submission/submission.ts";
 import type { Answers } from "../answers.ts";
 import { type AttachingParts, attachCaller } from "../attaching.ts";
 import type { StreamEnd } from "../attachments.ts";
@@ -45,9 +46,9 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
       for await (const event of attachment.news()) yield { event };
       refuseEnd(sessionId, await attachment.ended);
     },
-    async respond({ sessionId, requestId, resultJson, error }, context) {
+    async respond({ sessionId, requestId, ...given }, context) {
       await sessions.requireOwner(sessionId, principal(context));
-      return answers.respond(sessionId, requestId, { resultJson, error });
+      return answers.respond(sessionId, requestId, submissionFrom(given, requestId));
     },
     async getDeclaration({ sessionId }, context) {
       await sessions.requireOwner(sessionId, principal(context));

@@ -8,9 +8,9 @@ import { instanceService } from "#runtime/bus/ownership.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type Failure, refuse } from "#runtime/failure/failure.ts";
 import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
+import type { Submission } from "#runtime/submission/submission.ts";
 import { clientFor } from "../../clients.ts";
 import type { Carriage } from "../attachments.ts";
-import type { CallerAnswer } from "../requests.ts";
 import type { AttachedRecord } from "../stream-record.ts";
 
 /** Names the attachment that a forwarded request is for; without it, a forwarded call joins one that is held there. */
@@ -66,10 +66,10 @@ export function createPeers(bus: Bus, service: string) {
         reason: "OUTCOME_UNKNOWN",
       });
     },
-    async forward(instance: string, sessionId: string, requestId: string, answer: CallerAnswer): Promise<boolean> {
-      const { resultJson, error } = answer;
+    async forward(instance: string, sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
+      const { submissionId, outcome } = submission;
       try {
-        const request = { sessionId, requestId, resultJson, error };
+        const request = { sessionId, requestId, submissionId, outcome };
         await relayAt(instance).respond(request, { timeoutMs: answerTimeoutMs });
         return true;
       } catch (cause) {

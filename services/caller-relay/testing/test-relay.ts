@@ -116,7 +116,7 @@ function clientsOn(bus: TestBus, principal: string) {
       return attach(relay, sessionId, reconnectGraceMs);
     },
     answer: (sessionId: string, requestId: string, value: unknown) =>
-      relay.respond({ sessionId, requestId, resultJson: JSON.stringify(value) }),
+      relay.respond({ sessionId, requestId, outcome: { case: "resultJson", value: JSON.stringify(value) } }),
     /** What the agent gets. */
     async call(sessionId: string, tool: string, callId: string, value: object = {}, signal?: AbortSignal) {
       const scope = { sessionId, agent: "helper" };

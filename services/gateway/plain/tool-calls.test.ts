@@ -98,20 +98,23 @@ test("TOOL-7 an error that is null or empty is none, as everywhere: a non-empty 
   expect(await submit({ callId: "c1", result: 7, error: "broken" })).toBe(200);
   expect(await submit({ callId: "c1", result: null })).toBe(200);
   expect(await submit({ callId: "c1" }), "the router refuses it").toBe(200);
-  expect(submitted.map(({ resultJson, error }) => ({ resultJson, error }))).toEqual([
-    { resultJson: "7", error: "" },
-    { resultJson: "7", error: "" },
-    { resultJson: "", error: "broken" },
-    { resultJson: "null", error: "" },
-    { resultJson: "", error: "" },
+  expect(submitted.map(({ outcome }) => outcome)).toEqual([
+    { case: "resultJson", value: "7" },
+    { case: "resultJson", value: "7" },
+    { case: "error", value: "broken" },
+    { case: "resultJson", value: "null" },
+    { case: "resultJson", value: "" },
   ]);
+  expect(await submit({ callId: "c1", result: 7, submissionId: 7 })).toBe(400);
+  expect(await submit({ callId: "c1", result: 7, submissionId: "mine" })).toBe(200);
+  expect(submitted.map(({ submissionId }) => submissionId)).toEqual(["", "", "", "", "", "mine"]);
   expect(await submit({ callId: "c1", error: { code: 1 } })).toBe(400);
 });
 
 test("KIND-4 numbers of results and arguments go on as they are written", async () => {
   expect(await submit(`{"callId":"c1","result":{"n":${odd},"__proto__":1}}`)).toBe(200);
   expect(await submit(`{"callId":"c1","result":12345678901234567890}`)).toBe(200);
-  expect(submitted.map(({ resultJson }) => resultJson)).toEqual([`{"n":${odd},"__proto__":1}`, "12345678901234567890"]);
+  expect(submitted.map(({ outcome }) => outcome.value)).toEqual([`{"n":${odd},"__proto__":1}`, "12345678901234567890"]);
   expect(await submit("7")).toBe(400);
   expect(await (await fetch(`${url}/api/tool-calls?tool=count`)).text()).toContain(`"arguments":{"n":${odd}}`);
 });
@@ -120,7 +123,7 @@ test("TOOL-7 a call from outside of a run is answered where its empty run leads"
   const headers = { "content-type": "application/json" };
   const body = JSON.stringify({ callId: "c1", result: 1 });
   expect((await fetch(`${url}/api/runs//tool-results`, { method: "POST", headers, body })).status).toBe(200);
-  expect(submitted).toMatchObject([{ callId: "c1", runId: "", resultJson: "1" }]);
+  expect(submitted).toMatchObject([{ callId: "c1", runId: "", outcome: { value: "1" } }]);
 });
 
 test("TOOL-6 a stream of calls that is refused says why, before it ends", async () => {

@@ -14,6 +14,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { violationsFrom } from "#runtime/failure/error-info.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
+import type { Outcome } from "#runtime/submission/submission.ts";
 import type { Authenticate } from "../authentication.ts";
 import { answerFailure, answerJson, principalHeaders, readJson } from "./exchange.ts";
 import { isJsonObject, parseKeepingNumbers } from "./json-text.ts";
@@ -24,8 +25,9 @@ import { isJsonObject, parseKeepingNumbers } from "./json-text.ts";
  *   GET  /api/tool-calls?tool=a&tool=b&watcher=name           calls as server-sent events: `call`, `withdrawn`; `notice` of a tool
  *                                                             that brings none; `refused` ends it
  *   POST /api/tool-calls/:callId/acknowledgement {deliveryId} takes a call
- *   POST /api/runs/:runId/tool-results {callId, result|error} 404 unknown or of another run, 409 already resolved; calls
- *                                                             from outside of a run have an empty one
+ *   POST /api/runs/:runId/tool-results {callId, result|error, submissionId?}
+ *                                                             404 unknown or of another run, 409 already resolved by another
+ *                                                             submission; calls from outside of a run have an empty one
  */
 
 export interface ToolCallPaths {
@@ -63,12 +65,17 @@ function reply(response: HttpResponse, answer: Promise<object>): void {
 async function submit({ calls, authenticate, maxBytes }: ToolCallPaths, request: HttpRequest, segment: string) {
   const headers = principalHeaders(request, authenticate);
   const runId = textFrom(segment);
-  const { callId, result, error } = fieldsOf(await readJson(request, maxBytes));
-  const text = textOf(error ?? "", "error");
-  // Without either, the router refuses it; a result of nothing is written `null`.
-  const answer = text === "" ? { resultJson: JSON.stringify(result) ?? "" } : { error: text };
-  const { call } = await calls.submitToolResult({ callId: textOf(callId, "callId"), runId, ...answer }, { headers });
+  const given = fieldsOf(await readJson(request, maxBytes));
+  const [callId, submissionId] = [textOf(given.callId, "callId"), textOf(given.submissionId ?? "", "submissionId")];
+  const submission = { callId, runId, submissionId, outcome: outcomeFrom(given) };
+  const { call } = await calls.submitToolResult(submission, { headers });
   return { callId, status: "resolved", late: call?.resolvedLate ?? false };
+}
+
+/** A non-empty error wins (CTR-4). Without either, the router refuses it; a result of nothing is written `null`. */
+function outcomeFrom({ result, error }: Record<string, unknown>): Outcome {
+  const text = textOf(error ?? "", "error");
+  return text === "" ? { case: "resultJson", value: JSON.stringify(result) ?? "" } : { case: "error", value: text };
 }
 
 async function acknowledge({ calls, authenticate, maxBytes }: ToolCallPaths, request: HttpRequest, segment: string) {

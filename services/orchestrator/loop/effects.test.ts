@@ -197,7 +197,7 @@ describe("cancelling", () => {
     });
     expect(await run.work()).toBe("parked");
     expect((await cancelling(run)).phase.kind).toBe("ended");
-    await expect(run.answer("q", { outputJson: "1" })).rejects.toThrow("run r has ended");
+    await expect(run.answer("q", "1")).rejects.toThrow("run r has ended");
     expect(await run.view()).toMatchObject({ state: RunState.CANCELED, outputText: "Wait.", requiredCalls: [] });
   });
 });

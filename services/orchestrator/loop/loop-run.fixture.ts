@@ -8,8 +8,8 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll } from "vitest";
 import { AgentSchema, LimitsSchema, ModelSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { RunAcceptedSchema, RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { FunctionCallOutputSchema, Role, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Role, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import type { News } from "../inbox/take-news.ts";
 import type { ScriptTurn } from "../model/scripted/script.ts";
@@ -114,8 +114,8 @@ export async function openRun(setting: Setting) {
   const results = async () =>
     (await view()).items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value] : []));
   const answers = { log, wakes: { send: async () => {} }, clock: systemClock };
-  const answer = (callId: string, result: MessageInitShape<typeof ToolResultSchema>) =>
-    submitOutputs(answers, "r", [create(FunctionCallOutputSchema, { callId, result })]);
+  const answer = (callId: string, value: string, kind: "resultJson" | "error" = "resultJson") =>
+    submitOutputs(answers, "r", [create(ToolOutputSchema, { callId, outcome: { case: kind, value } })]);
   return {
     log,
     router,

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { FunctionCallOutputSchema, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { submitOutputs } from "../run/answers.ts";
@@ -95,7 +96,7 @@ describe("the loop", () => {
 
     const answers = { log: run.log, wakes: { send: async () => {} }, clock: systemClock };
     const output = (callId: string, answer = "yes") =>
-      create(FunctionCallOutputSchema, { callId, result: { outputJson: `"${answer} ${callId}"` } });
+      create(ToolOutputSchema, { callId, outcome: { case: "resultJson", value: `"${answer} ${callId}"` } });
     await submitOutputs(answers, "r", [output("q2")]);
     await expect(submitOutputs(answers, "r", [output("q1"), output("q2", "no")])).rejects.toThrow(
       "call q2 has its answer already",

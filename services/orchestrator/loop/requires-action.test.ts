@@ -6,7 +6,7 @@ import type { FakeTool } from "./fake-router.fixture.ts";
 import { double, openRun, tools } from "./loop-run.fixture.ts";
 
 const options = { functionTools: [{ name: "ask" }, { name: "tell" }] };
-const json = (value: unknown) => ({ outputJson: JSON.stringify(value) });
+const json = (value: unknown) => JSON.stringify(value);
 const kinds = (run: Awaited<ReturnType<typeof openRun>>) => run.events().map(({ event }) => event.case);
 
 describe("a run that needs its client", () => {
@@ -81,7 +81,7 @@ describe("a run that needs its client", () => {
     const turns = [{ text: "A moment.", calls: [{ name: "ask", id: "q" }] }, { text: "{{result.0.error}}" }];
     const run = await openRun({ turns, options });
     await run.work();
-    await run.answer("q", { outputJson: '{"error":"away"}', isError: true });
+    await run.answer("q", "away", "error");
     await run.work();
     const { items, outputText } = await run.view();
     expect(outputText).toBe("away");

@@ -39,10 +39,9 @@ test("TOOL-12 only a built-in ends a run: neither another tool's result nor a cl
   const turns = [{ calls: [{ name: "pushy" }, { name: "ask", id: "q" }] }, { text: "still here" }];
   const run = await openRun({ turns, tools: [pushy], options: { functionTools: [{ name: "ask" }] } });
   expect(await run.work()).toBe("parked");
-  await run.answer("q", { outputJson: "1", endsRun: true, usage: { inputTokens: 1_000_000n } });
+  await run.answer("q", '{"skipped":true}');
   expect(await run.work()).toBe("ended");
   expect(await run.view()).toMatchObject({ reason: "final_answer", outputText: "still here" });
-  expect((await run.view()).usage?.inputTokens).toBeLessThan(1_000n);
 });
 
 test("TOOL-12 a process that dies after the result of skip leaves the end to the next one", async () => {

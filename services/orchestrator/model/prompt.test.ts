@@ -5,6 +5,7 @@ import { TurnCommittedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Turn } from "../run/fold.ts";
+import { noResults } from "../run/results.ts";
 import { itemsFromTurns } from "../run/view.ts";
 import { promptFromItems, promptFromTurns } from "./prompt.ts";
 
@@ -157,5 +158,11 @@ function turnOf(sequence: number, text: string, count: number): Turn {
     callId,
     create(ToolResultSchema, { outputJson: `"${callId}"` }),
   ]);
-  return { sequence, committed, calls: functionCalls, resultsByCallId: new Map(results) };
+  return {
+    sequence,
+    committed,
+    calls: functionCalls,
+    resultsByCallId: new Map(results),
+    submissionsByCallId: noResults,
+  };
 }

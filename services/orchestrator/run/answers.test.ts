@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { FunctionCallOutputSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { submitOutputs } from "./answers.ts";
 import { foldLog, isRunnable } from "./fold.ts";
@@ -29,18 +30,19 @@ async function openParked(callIds: readonly string[]) {
   ];
   const journal = createJournal(log, "r", systemClock);
   for (const body of bodies) await journal.append(() => body, { epoch: body.case === "claimed" ? 1 : 0 });
-  const answer = (ids: readonly string[], outputJson = "1", isError = false) =>
+  const answer = (ids: readonly string[], value = "1", kind: "resultJson" | "error" = "resultJson") =>
     submitOutputs(
       options,
       "r",
-      ids.map((callId) => create(FunctionCallOutputSchema, { callId, result: { outputJson, isError } })),
+      ids.map((callId) => create(ToolOutputSchema, { callId, outcome: { case: kind, value } })),
     );
-  const submit = (texts: Readonly<Record<string, string>>) =>
+  /** Under an id of its own, unless told. */
+  const submit = (texts: Readonly<Record<string, string>>, submissionId = Object.values(texts).join().slice(0, 128)) =>
     submitOutputs(
       options,
       "r",
-      Object.entries(texts).map(([callId, outputJson]) =>
-        create(FunctionCallOutputSchema, { callId, result: { outputJson } }),
+      Object.entries(texts).map(([callId, value]) =>
+        create(ToolOutputSchema, { callId, submissionId, outcome: { case: "resultJson", value } }),
       ),
     );
   const answeredIds = () => callIds.filter((id) => foldLog(log.records("r"))!.turns[0]!.resultsByCallId.has(id));
@@ -77,34 +79,49 @@ describe("outputs of a client", () => {
 
   test("LOOP-8 that are not JSON are refused by the call's id, none of the request is stored, and they may come again", async () => {
     const { answer, state } = await openParked(["a", "b"]);
-    for (const text of ["not json", '{"half":', ""]) {
+    for (const text of ["not json", '{"half":']) {
       await expect(answer(["a", "b"], text)).rejects.toMatchObject({
         code: "invalid_argument",
         reason: "RESULT_INVALID",
         metadata: { call_id: "a" },
       });
     }
+    await expect(answer(["a"], "")).rejects.toMatchObject({ code: "invalid_argument", reason: "RESULT_INVALID" });
     expect(state().eventCount).toBe(4);
     await answer(["a", "b"], "null");
     expect(state().eventCount).toBe(6);
   });
 
-  test.each([
-    ['"away"', '{"error":"away"}'],
-    ['{"error":"away","code":7}', '{"error":"away","code":7}'],
-    ['{"code":7}', '{"error":"{\\"code\\":7}"}'],
-  ])("KIND-4 LOOP-7 that are errors have the form of all errors: %s", async (told, kept) => {
-    const { answer, state } = await openParked(["a"]);
-    await answer(["a"], told, true);
-    expect(state().turns[0]?.resultsByCallId.get("a")).toMatchObject({ outputJson: kept, isError: true });
+  test("KIND-4 LOOP-7 that are errors have the form of all errors, whatever their text is", async () => {
+    const nested = "[".repeat(60_000);
+    for (const text of ["away", '{"error":"away","code":7}', nested]) {
+      const { answer, state } = await openParked(["a"]);
+      await answer(["a"], text, "error");
+      const outputJson = JSON.stringify({ error: text });
+      expect(state().turns[0]?.resultsByCallId.get("a")).toMatchObject({ outputJson, isError: true });
+    }
   });
 
-  test("KIND-4 LOOP-7 that are errors and nested too deeply to be walked through are kept as text", async () => {
-    const { answer, state } = await openParked(["a"]);
-    const nested = `{"error":${"[".repeat(60_000)}${"]".repeat(60_000)}}`;
-    await answer(["a"], nested, true);
-    const outputJson = JSON.stringify({ error: nested });
-    expect(state().turns[0]?.resultsByCallId.get("a")).toMatchObject({ outputJson, isError: true });
+  test("LOOP-5 of ten clients with submissions of their own one wins, and is told so however often it asks, also when the run has ended", async () => {
+    const { submit, log, journal } = await openParked(["a"]);
+    const race = () => Promise.allSettled(Array.from({ length: 10 }, (_, n) => submit({ a: `${n}` }, `by ${n}`)));
+    const winner = (await race()).findIndex(({ status }) => status === "fulfilled");
+    const again = await race();
+    for (const [n, outcome] of again.entries()) {
+      if (n === winner) expect(outcome.status).toBe("fulfilled");
+      else expect(outcome).toMatchObject({ reason: { reason: "CALL_ALREADY_RESOLVED", metadata: { call_id: "a" } } });
+    }
+    expect(log.events("r")).toHaveLength(5);
+    await expect(submit({ a: '"other"' }, `by ${winner}`)).rejects.toMatchObject({
+      code: "already_exists",
+      reason: "SUBMISSION_ID_REUSED",
+      metadata: { call_id: "a" },
+    });
+    await expect(submit({ a: `${winner}` }, ""), "only one try can win without an id").rejects.toMatchObject({
+      reason: "CALL_ALREADY_RESOLVED",
+    });
+    await journal.append(() => ({ case: "ended", value: { state: RunState.COMPLETED } }));
+    expect((await submit({ a: `${winner}` }, `by ${winner}`)).phase.kind).toBe("ended");
   });
 });
 
@@ -153,26 +170,29 @@ describe("outputs of one request", () => {
 
   test("LOOP-5 LOOP-16 that all stand there already are taken again, and wake the session once more, as the wake-up may have been lost", async () => {
     const { submit, wakes, log, journal } = await openParked(["a", "b"]);
-    await submit({ a: "1", b: "2" });
+    await submit({ a: "1", b: "2" }, "first");
     wakes.length = 0;
-    await submit({ b: "2", a: "1" });
+    await submit({ b: "2", a: "1" }, "first");
     expect(wakes).toEqual([6]);
     expect(log.events("r")).toHaveLength(6);
-    await expect(submit({ a: "1", b: "3" })).rejects.toMatchObject({
+    await expect(submit({ b: "2" }, "second")).rejects.toMatchObject({
       reason: "CALL_ALREADY_RESOLVED",
       metadata: { call_id: "b" },
     });
     await journal.append(() => ({ case: "ended", value: { state: RunState.COMPLETED } }));
     wakes.length = 0;
-    expect((await submit({ a: "1", b: "2" })).phase.kind).toBe("ended");
+    expect((await submit({ a: "1", b: "2" }, "first")).phase.kind).toBe("ended");
     expect(wakes).toEqual([]);
-    await expect(submit({ a: "1", b: "3" })).rejects.toMatchObject({ reason: "RUN_ENDED" });
+    await expect(submit({ a: "1", b: "3" }, "second")).rejects.toMatchObject({ reason: "RUN_ENDED" });
   });
 
-  test("LOOP-5 of many clients at once: those that say the same all succeed, of those that differ one does and the others store nothing", async () => {
+  test("LOOP-5 of many clients at once: those that repeat one submission all succeed, of those that differ one does and the others store nothing", async () => {
     for (let round = 0; round < 20; round += 1) {
       const same = await openParked(["a", "b", "c"]);
-      await Promise.all([same.submit({ a: "1", b: "2", c: "3" }), same.submit({ c: "3", b: "2", a: "1" })]);
+      await Promise.all([
+        same.submit({ a: "1", b: "2", c: "3" }, "one"),
+        same.submit({ c: "3", b: "2", a: "1" }, "one"),
+      ]);
       expect(same.answeredIds()).toEqual(["a", "b", "c"]);
       expect(same.log.events("r")).toHaveLength(7);
       expect(same.wakes.at(-1)).toBe(7);

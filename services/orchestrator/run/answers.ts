@@ -2,13 +2,13 @@
  * LOOP-5: outputs of the client's tools.
  *
  * O1  All of a request are checked before the first is stored, their sizes too: one that is refused loses no other.
- * O2  An event has one output, so a crash may leave a part. The same output for a call that has it already counts as taken:
- *     a repetition stores what is missing, and nothing twice.
+ * O2  An event has one output, so a crash may leave a part. An output whose submission has won counts as taken: a repetition
+ *     stores what is missing, and nothing twice.
  * O3  Requests answer their calls in the order of the turn: of two that differ, the first call decides, and the other stores none.
  * O4  The session is woken for the last output, before it is written (J4), and by a repetition that finds all of them there.
  */
 
-import type { FunctionCallOutput } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Clock } from "#runtime/time/clock.ts";
@@ -26,7 +26,7 @@ export interface AnswerOptions {
 export async function submitOutputs(
   options: AnswerOptions,
   runId: string,
-  outputs: readonly FunctionCallOutput[],
+  outputs: readonly ToolOutput[],
   asker?: Asker,
 ): Promise<FoldedRun> {
   const journal = await openExisting(options, runId, asker);

@@ -2,7 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
-import { CreateRunRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { CreateRunRequestSchema, ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createFakeRouter } from "../loop/fake-router.fixture.ts";
@@ -86,7 +86,5 @@ describe("a run whose input answers a call that another one of its session waits
 });
 
 function answeredOutput(callId: string) {
-  const item = create(CreateRunRequestSchema, { input: [answered(callId)] }).input[0]?.item;
-  if (item?.case !== "functionCallOutput") throw new Error("no output");
-  return item.value;
+  return create(ToolOutputSchema, { callId, outcome: { case: "resultJson", value: "1" } });
 }

@@ -13,6 +13,7 @@
 
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type {
+  CallFinished,
   CallShown,
   CancelRequested,
   ContextCompacted,
@@ -24,7 +25,6 @@ import type {
   TurnCommitted,
 } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import {
   type Draft,
@@ -45,6 +45,8 @@ export interface Turn {
   readonly committed: TurnCommitted;
   readonly calls: readonly FunctionCall[];
   readonly resultsByCallId: Results;
+  /** By which submissions the client answered them, where those have ids. */
+  readonly submissionsByCallId: Results<string>;
 }
 
 export type Phase =
@@ -162,8 +164,8 @@ function changeFromRecord(state: FoldedRun, { event: envelope, ...claim }: LogRe
       };
     }
     case "callFinished": {
-      const { callId, result } = event.value;
-      const turns = withResult(state.turns, callId, result);
+      const { result } = event.value;
+      const turns = withResult(state.turns, event.value);
       if (turns === state.turns) return {};
       const weight = heavier(state, { items: result?.outputJson.length ?? 0 });
       const callCount = state.callCount + (result?.calls ?? 0);
@@ -197,18 +199,21 @@ function changeFromRecord(state: FoldedRun, { event: envelope, ...claim }: LogRe
 
 function turnFromCommitted(committed: TurnCommitted, sequence: number): Turn {
   const calls = committed.items.flatMap(({ item }) => (item.case === "functionCall" ? [item.value] : []));
-  return { sequence, committed, calls, resultsByCallId: noResults };
+  return { sequence, committed, calls, resultsByCallId: noResults, submissionsByCallId: noResults };
 }
 
 function heavier({ weight }: FoldedRun, { items = 0, checkpoints = 0 }: Partial<LogWeight>): LogWeight {
   return { items: weight.items + items, checkpoints: weight.checkpoints + checkpoints };
 }
 
-function withResult(turns: readonly Turn[], callId: string, result: ToolResult | undefined): readonly Turn[] {
+function withResult(turns: readonly Turn[], { callId, result, submissionId }: CallFinished): readonly Turn[] {
   const index = turns.findLastIndex(({ calls }) => idsOf(calls).has(callId));
   const turn = turns[index];
   if (turn === undefined || result === undefined || turn.resultsByCallId.has(callId)) return turns; // F4
-  return turns.with(index, { ...turn, resultsByCallId: withOneMore(turn.resultsByCallId, callId, result) });
+  const resultsByCallId = withOneMore(turn.resultsByCallId, callId, result);
+  const { submissionsByCallId: known } = turn;
+  const submissionsByCallId = submissionId === "" ? known : withOneMore(known, callId, submissionId);
+  return turns.with(index, { ...turn, resultsByCallId, submissionsByCallId });
 }
 
 /** The calls of the last turn that have no result. */

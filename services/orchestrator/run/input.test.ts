@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuseUnfitInput } from "./input.ts";
 
 type Given = MessageInitShape<typeof ItemSchema>;
@@ -11,6 +12,9 @@ const call = (callId: string, name = "look", argumentsJson = "{}"): Given => ({
 });
 const output = (callId: string, outputJson = "1"): Given => ({
   item: { case: "functionCallOutput", value: { callId, result: { outputJson } } },
+});
+const claimed = (claim: MessageInitShape<typeof ToolResultSchema>): Given => ({
+  item: { case: "functionCallOutput", value: { callId: "a", result: { outputJson: "1", ...claim } } },
 });
 const hello = said(Role.USER, "hello");
 const check = (input: Given[]) => refuseUnfitInput(input.map((item) => create(ItemSchema, item)));
@@ -25,6 +29,13 @@ describe("the input of a run", () => {
     [[call("a"), output("a"), hello, call("a")], "input[3].function_call.call_id is that of input[0]"],
     [[hello, output("a"), call("a")], "input[1].function_call_output stands before its call, input[2]"],
     [[output("a", "sunny")], "input[0].function_call_output.result.output_json is not JSON"],
+    [[claimed({ endsRun: true })], "input[0].function_call_output.result.ends_run is not for a client to say"],
+    [[claimed({ usage: {} })], "input[0].function_call_output.result.usage is not for a client to say"],
+    [[claimed({ calls: 1 })], "input[0].function_call_output.result.calls is not for a client to say"],
+    [
+      [claimed({ storedReference: "x" })],
+      "input[0].function_call_output.result.stored_reference is not for a client to say",
+    ],
     [
       [{ item: { case: "functionCallOutput", value: { callId: "a" } } }],
       "input[0].function_call_output.result is missing",

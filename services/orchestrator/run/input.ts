@@ -1,6 +1,7 @@
 /** What a client gives as conversation: refused where it cannot be right, with its place. What only looks odd is made fit. */
 
 import { type FunctionCall, type FunctionCallOutput, type Item, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
 import { type Continuation, readHistory } from "../session/history.ts";
 import type { SessionQueues } from "../session/queue.ts";
@@ -48,7 +49,20 @@ function refuseUnfitOutput({ callId, result }: FunctionCallOutput, { place, inde
   const call = firstCalls.get(callId) ?? -1;
   if (call > index) refuseAt(path, `stands before its call, input[${call}]`);
   if (result === undefined) refuseAt(`${path}.result`, "is missing");
+  refuseClaims(result, path);
   if (!isJson(result.outputJson)) refuseAt(`${path}.result.output_json`, "is not JSON", "RESULT_INVALID"); // LOOP-8
+}
+
+/** Where a result is stored, what it cost and what follows from it is known from its execution alone. */
+function refuseClaims({ storedReference, endsRun, usage, calls }: ToolResult, path: string): void {
+  const claims = {
+    stored_reference: storedReference !== "",
+    ends_run: endsRun,
+    usage: usage !== undefined,
+    calls: calls > 0,
+  };
+  const [claimed] = Object.entries(claims).find(([, isClaimed]) => isClaimed) ?? [];
+  if (claimed !== undefined) refuseAt(`${path}.result.${claimed}`, "is not for a client to say");
 }
 
 function isJson(text: string): boolean {

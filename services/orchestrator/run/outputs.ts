@@ -3,10 +3,10 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import type { FunctionCallOutput } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
-import { isTooDeep } from "#runtime/schema/depth.ts";
+import { refuseReused, type Submission, submissionFrom } from "#runtime/submission/submission.ts";
 import { type FoldedRun, openCalls, type Turn } from "./fold.ts";
 import { faultOfOutput } from "./function-tools.ts";
 import type { RunLog } from "./journal.ts";
@@ -20,14 +20,15 @@ export interface OutputBody {
 
 interface Output {
   readonly callId: string;
-  readonly result: Pick<ToolResult, "outputJson" | "isError" | "storedReference">;
+  readonly submissionId: string;
+  readonly result: Pick<ToolResult, "outputJson" | "isError">;
 }
 
 /** What is to be stored of a request, in the order of the calls. Refuses all of it for any that may not be. */
 export function checkedOutputs(
   log: Pick<RunLog, "check">,
   state: FoldedRun,
-  outputs: readonly FunctionCallOutput[],
+  outputs: readonly ToolOutput[],
 ): OutputBody[] {
   const callIds = outputs.map(({ callId }) => callId);
   const twice = callIds.find((callId, index) => callIds.indexOf(callId) !== index);
@@ -41,45 +42,34 @@ export function checkedOutputs(
   return inOrder.map((value) => ({ case: "callFinished", value }));
 }
 
-function toldOutput({ callId, result }: FunctionCallOutput): Output {
-  if (result === undefined)
-    return refuseCall("invalid_argument", callId, "is given an output without a result", "RESULT_INVALID");
-  if (jsonValueOf(result) === undefined)
-    return refuseCall("invalid_argument", callId, "is given an output that is not JSON", "RESULT_INVALID"); // LOOP-8
-  return { callId, result: outputOf(result) };
+function toldOutput({ callId, submissionId, outcome }: ToolOutput): Output {
+  const submission = submissionFrom({ submissionId, outcome }, callId);
+  return { callId, submissionId, result: resultOf(submission, callId) };
 }
 
-/** What a client says of its call; how the run goes on, and what it has spent, is not for it to say. */
-function outputOf(result: ToolResult) {
-  const { outputJson, isError, storedReference } = result;
-  return { outputJson: isError ? errorJsonFrom(outputJson) : outputJson, isError, storedReference };
+function resultOf({ outcome: { case: kind, value } }: Submission, callId: string): Output["result"] {
+  if (kind === "error") return { outputJson: JSON.stringify({ error: value }), isError: true }; // KIND-4
+  if (!isJson(value)) refuseCall("invalid_argument", callId, "is given an output that is not JSON", "RESULT_INVALID"); // LOOP-8
+  return { outputJson: value, isError: false };
 }
 
-/** KIND-4: an error of a tool has one form. */
-function errorJsonFrom(outputJson: string): string {
-  if (isTooDeep(outputJson)) return JSON.stringify({ error: outputJson });
-  const value: unknown = JSON.parse(outputJson);
-  const isInForm = typeof value === "object" && value !== null && "error" in value && typeof value.error === "string";
-  if (isInForm) return JSON.stringify(value);
-  return JSON.stringify({ error: typeof value === "string" ? value : JSON.stringify(value) });
-}
-
-/** Undefined for what is not JSON. */
-function jsonValueOf({ outputJson }: ToolResult): unknown {
+function isJson(text: string): boolean {
   try {
-    return JSON.parse(outputJson);
+    JSON.parse(text);
+    return true;
   } catch {
-    return undefined;
+    return false;
   }
 }
 
 /** Whether the call has this very output; refuses what may not be given one. */
-export function isTaken(state: FoldedRun | undefined, { callId, result }: Output): boolean {
+export function isTaken(state: FoldedRun | undefined, output: Output): boolean {
+  const { callId } = output;
   const turn = state?.turns.findLast(({ calls }) => calls.some((call) => call.callId === callId));
   const call = turn?.calls.find((candidate) => candidate.callId === callId);
   const standing = turn?.resultsByCallId.get(callId);
   const isOurs = state !== undefined && call !== undefined && isFunctionToolCall(state, call);
-  if (isOurs && standing !== undefined && isSame(standing, result)) return true;
+  if (isOurs && standing !== undefined && hasWon(standing, turn?.submissionsByCallId.get(callId), output)) return true;
   if (state?.phase.kind === "ended")
     refuse("failed_precondition", `run ${state.runId} has ended`, { reason: "RUN_ENDED" });
   if (state === undefined || turn === undefined || call === undefined)
@@ -92,12 +82,11 @@ export function isTaken(state: FoldedRun | undefined, { callId, result }: Output
   return false;
 }
 
-function isSame(one: Output["result"], other: Output["result"]): boolean {
-  return (
-    one.outputJson === other.outputJson &&
-    one.isError === other.isError &&
-    one.storedReference === other.storedReference
-  );
+/** Whether this submission has won. Refuses another outcome under its id. */
+function hasWon(standing: ToolResult, wonBy: string | undefined, { callId, submissionId, result }: Output): boolean {
+  if (submissionId === "" || submissionId !== wonBy) return false;
+  const isSame = standing.outputJson === result.outputJson && standing.isError === result.isError;
+  return isSame || refuseReused(callId, submissionId);
 }
 
 /** Whether the run goes on with an output of the client's for the call. */

@@ -31,7 +31,7 @@ describe("results of a turn", () => {
   test("one more of very many costs what one more of few does: nothing that is there is written again", () => {
     const count = 2_000;
     const written = vi.spyOn(Map.prototype, "set");
-    let results = noResults;
+    let results: Results = noResults;
     for (let number = 0; number < count; number += 1) results = withOneMore(results, `c${number}`, result("1"));
     const times = written.mock.calls.length;
     written.mockRestore();

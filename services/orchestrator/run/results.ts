@@ -1,37 +1,41 @@
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 
-/** The results of a turn's calls, by their ids. */
-export type Results = Pick<ReadonlyMap<string, ToolResult>, "get" | "has" | "values" | "size">;
+/** What is known of a turn's calls, by their ids: their results, unless told. */
+export type Results<T = ToolResult> = Pick<ReadonlyMap<string, T>, "get" | "has" | "values" | "size">;
 
-export const noResults: Results = new Map();
+export const noResults: Results<never> = new Map<string, never>();
 
-interface Stored {
+interface Stored<T> {
   readonly index: number;
-  readonly result: ToolResult;
+  readonly result: T;
 }
 
 /**
  * Results with one more, whose call has none yet; the former ones stay as they are. They share what they hold, of which each
  * sees as much as it had: what a result costs does not grow with those before it.
  */
-export function withOneMore(results: Results, callId: string, result: ToolResult): Results {
-  const mayShare = results instanceof SharedResults && results.isLatest();
+export function withOneMore<T>(results: Results<T>, callId: string, result: T): Results<T> {
+  const mayShare = isShared(results) && results.isLatest();
   const stored = mayShare ? results.stored : copyOf(results);
   stored.set(callId, { index: stored.size, result });
   return new SharedResults(stored, stored.size);
 }
 
-function copyOf(results: Results): Map<string, Stored> {
-  const entries = results instanceof SharedResults ? results.entries() : (results as ReadonlyMap<string, ToolResult>);
+function isShared<T>(results: Results<T>): results is SharedResults<T> {
+  return results instanceof SharedResults;
+}
+
+function copyOf<T>(results: Results<T>): Map<string, Stored<T>> {
+  const entries = isShared(results) ? results.entries() : (results as ReadonlyMap<string, T>);
   return new Map([...entries].map(([callId, result], index) => [callId, { index, result }]));
 }
 
-class SharedResults implements Results {
-  readonly stored: Map<string, Stored>;
+class SharedResults<T> implements Results<T> {
+  readonly stored: Map<string, Stored<T>>;
   readonly size: number;
 
-  constructor(stored: Map<string, Stored>, size: number) {
+  constructor(stored: Map<string, Stored<T>>, size: number) {
     this.stored = stored;
     this.size = size;
   }
@@ -40,7 +44,7 @@ class SharedResults implements Results {
     return this.stored.size === this.size;
   }
 
-  get(callId: string): ToolResult | undefined {
+  get(callId: string): T | undefined {
     const found = this.stored.get(callId);
     return found !== undefined && found.index < this.size ? found.result : undefined;
   }
@@ -49,14 +53,14 @@ class SharedResults implements Results {
     return this.get(callId) !== undefined;
   }
 
-  values(): MapIterator<ToolResult> {
+  values(): MapIterator<T> {
     return this.stored
       .values()
       .take(this.size)
-      .map(({ result }) => result) as MapIterator<ToolResult>;
+      .map(({ result }) => result) as MapIterator<T>;
   }
 
-  entries(): Iterable<[string, ToolResult]> {
+  entries(): Iterable<[string, T]> {
     return this.stored
       .entries()
       .take(this.size)

@@ -32,66 +32,94 @@ describe("answers of people", () => {
   test("TOOL-7 of ten people who answer at once one wins, and its answer is shown", async () => {
     await show("raced");
     const answer = (index: number) =>
-      clientsOn(room.bus, `person${index}`).spaces.answerToolCall({ spaceId, callId: "raced", resultJson: `${index}` });
+      clientsOn(room.bus, `person${index}`).spaces.answerToolCall({
+        spaceId,
+        callId: "raced",
+        outcome: { case: "resultJson", value: `${index}` },
+      });
     const answers = await Promise.allSettled(Array.from({ length: 10 }, (_, index) => answer(index)));
     expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     const outputJson = room.submissions.get("raced");
     expect(await shown("raced")).toMatchObject({ state: Status.COMPLETE, result: { outputJson } });
-    await expect(ann.spaces.answerToolCall({ spaceId, callId: "raced", resultJson: "1" })).rejects.toThrow(
-      /failed_precondition.*has its answer/,
-    );
+    await expect(
+      ann.spaces.answerToolCall({ spaceId, callId: "raced", outcome: { case: "resultJson", value: "1" } }),
+    ).rejects.toThrow(/failed_precondition.*has its answer/);
+  });
+
+  test("TOOL-7 of ten people who answer with submissions of their own, the winner is told that it won however often it asks", async () => {
+    await show("repeated");
+    const answer = (index: number, value = `${index}`) =>
+      clientsOn(room.bus, `person${index}`).spaces.answerToolCall({
+        ...{ spaceId, callId: "repeated", submissionId: `by ${index}` },
+        outcome: { case: "resultJson", value },
+      });
+    const race = () => Promise.allSettled(Array.from({ length: 10 }, (_, index) => answer(index)));
+    const winner = (await race()).findIndex(({ status }) => status === "fulfilled");
+    const again = await race();
+    expect(again.map(({ status }) => status === "fulfilled")).toEqual(again.map((_, index) => index === winner));
+    const { message } = await answer(winner);
+    expect(message?.content).toMatchObject({ value: { state: Status.COMPLETE, result: { outputJson: `${winner}` } } });
+    await expect(answer(winner, '"another"')).rejects.toThrow(/already_exists.*stands for another outcome/);
   });
 
   test("TOOL-7 who answers takes part in the space", async () => {
     await show("joined");
-    await bob.spaces.answerToolCall({ spaceId, callId: "joined", resultJson: "{}" });
+    await bob.spaces.answerToolCall({ spaceId, callId: "joined", outcome: { case: "resultJson", value: "{}" } });
     const { space } = await bob.spaces.getSpace({ spaceId });
     expect(space?.members.map(({ id }) => id)).toContain("bob");
   });
 
   test("TOOL-7 a call that nobody knows, or that another space shows, has no answer", async () => {
     await show("here");
-    await expect(ann.spaces.answerToolCall({ spaceId, callId: "nothing", resultJson: "1" })).rejects.toThrow(
-      /not_found.*shows no call nothing/,
-    );
-    await expect(ann.spaces.answerToolCall({ spaceId: "elsewhere", callId: "here", resultJson: "1" })).rejects.toThrow(
-      /not_found.*"elsewhere" shows no call here/,
-    );
+    await expect(
+      ann.spaces.answerToolCall({ spaceId, callId: "nothing", outcome: { case: "resultJson", value: "1" } }),
+    ).rejects.toThrow(/not_found.*shows no call nothing/);
+    await expect(
+      ann.spaces.answerToolCall({ spaceId: "elsewhere", callId: "here", outcome: { case: "resultJson", value: "1" } }),
+    ).rejects.toThrow(/not_found.*"elsewhere" shows no call here/);
     await show("forgotten1");
-    await expect(ann.spaces.answerToolCall({ spaceId, callId: "forgotten1", resultJson: "1" })).rejects.toThrow(
-      /not_found.*there is no call forgotten1/,
-    );
+    await expect(
+      ann.spaces.answerToolCall({ spaceId, callId: "forgotten1", outcome: { case: "resultJson", value: "1" } }),
+    ).rejects.toThrow(/not_found.*there is no call forgotten1/);
     expect((await shown("here"))?.state).toBe(Status.REQUIRES_ACTION);
   });
 
   test("TOOL-5 a call that has expired takes no answer, and what the router shows of it stays", async () => {
     await show("expired1");
-    await expect(ann.spaces.answerToolCall({ spaceId, callId: "expired1", resultJson: "1" })).rejects.toThrow(
-      /failed_precondition.*has expired/,
-    );
+    await expect(
+      ann.spaces.answerToolCall({ spaceId, callId: "expired1", outcome: { case: "resultJson", value: "1" } }),
+    ).rejects.toThrow(/failed_precondition.*has expired/);
     await show("expired1", Status.ERROR);
-    await expect(ann.spaces.answerToolCall({ spaceId, callId: "expired1", resultJson: "1" })).rejects.toThrow(
-      /has its answer/,
-    );
+    await expect(
+      ann.spaces.answerToolCall({ spaceId, callId: "expired1", outcome: { case: "resultJson", value: "1" } }),
+    ).rejects.toThrow(/has its answer/);
     expect((await shown("expired1"))?.state).toBe(Status.ERROR);
   });
 
   test("TOOL-7 an answer that does not fit its schema, or is no JSON, is refused and the call waits on", async () => {
     await show("strict1");
-    await expect(ann.spaces.answerToolCall({ spaceId, callId: "strict1", resultJson: "[1]" })).rejects.toThrow(
-      /invalid_argument.*must be object/,
-    );
-    await expect(ann.spaces.answerToolCall({ spaceId, callId: "strict1", resultJson: "{" })).rejects.toThrow(
-      /invalid_argument.*is no JSON text/,
-    );
+    await expect(
+      ann.spaces.answerToolCall({ spaceId, callId: "strict1", outcome: { case: "resultJson", value: "[1]" } }),
+    ).rejects.toThrow(/invalid_argument.*must be object/);
+    await expect(
+      ann.spaces.answerToolCall({ spaceId, callId: "strict1", outcome: { case: "resultJson", value: "{" } }),
+    ).rejects.toThrow(/invalid_argument.*is no JSON text/);
     expect((await shown("strict1"))?.state).toBe(Status.REQUIRES_ACTION);
-    await ann.spaces.answerToolCall({ spaceId, callId: "strict1", resultJson: '{"yes":true}' });
+    await ann.spaces.answerToolCall({
+      spaceId,
+      callId: "strict1",
+      outcome: { case: "resultJson", value: '{"yes":true}' },
+    });
     expect((await shown("strict1"))?.state).toBe(Status.COMPLETE);
   });
 
-  test("KIND-4 a refusal wins over a result and is shown as an error", async () => {
+  test("KIND-4 a refusal is shown as an error", async () => {
     await show("refused");
-    await ann.spaces.answerToolCall({ spaceId, callId: "refused", resultJson: "1", error: "not today" });
+    await ann.spaces.answerToolCall({
+      spaceId,
+      callId: "refused",
+      outcome: { case: "error", value: "not today" },
+    });
     expect(await shown("refused")).toMatchObject({
       state: Status.ERROR,
       result: { isError: true, outputJson: '{"error":"not today"}' },
@@ -100,9 +128,9 @@ describe("answers of people", () => {
 
   test("TOOL-10 a call that runs waits for nobody", async () => {
     await show("running", Status.RUNNING);
-    await expect(ann.spaces.answerToolCall({ spaceId, callId: "running", resultJson: "1" })).rejects.toThrow(
-      /waits for nobody: it is running/,
-    );
+    await expect(
+      ann.spaces.answerToolCall({ spaceId, callId: "running", outcome: { case: "resultJson", value: "1" } }),
+    ).rejects.toThrow(/waits for nobody: it is running/);
   });
 
   test("TOOL-10 a result that is too large is shown shortened, and does not leave its call running", async () => {

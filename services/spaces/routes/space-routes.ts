@@ -7,6 +7,7 @@ import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { Asker } from "#runtime/failure/session-owner.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/page.ts";
+import { submissionFrom } from "#runtime/submission/submission.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Answers } from "../answers.ts";
 import { agentMember, personMember } from "../member.ts";
@@ -88,7 +89,9 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
     async answerToolCall(request, context) {
       await membership.space(request.spaceId);
       const by = personMember(principalOf(context.requestHeader), "");
-      return { message: await answers.answer(request.spaceId, { ...request, by }) };
+      const { callId } = request;
+      const answer = { callId, ...submissionFrom(request, callId), by };
+      return { message: await answers.answer(request.spaceId, answer) };
     },
   };
 }

@@ -15,6 +15,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
+import { refuseReused } from "#runtime/submission/submission.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { clientFor } from "../../clients.ts";
@@ -104,24 +105,30 @@ export async function openFakeRouter(
   known: Pick<TestSpaces, "sessions"> & { submissions: Map<string, string> },
 ) {
   const { submissions, sessions } = known;
+  const submissionIds = new Map<string, string>();
   return serveOnNats(bus, {
     service: "tool-router",
     interceptors: serverInterceptors({ logger }),
     routes: (router) => {
       router.service(ToolCallService, {
-        submitToolResult({ callId, resultJson, error }) {
+        submitToolResult({ callId, submissionId, outcome }) {
+          const { case: kind, value = "" } = outcome;
+          const isRepeated = submissionId !== "" && submissionIds.get(callId) === submissionId;
+          if (isRepeated && submissions.get(callId) === value) return create(SubmitToolResultResponseSchema, {});
+          if (isRepeated) refuseReused(callId, submissionId);
           if (submissions.has(callId))
             refuse("failed_precondition", `call ${callId} is already resolved`, { reason: "CALL_ALREADY_RESOLVED" });
           if (callId.startsWith("expired"))
             refuse("failed_precondition", `call ${callId} has expired`, { reason: "CALL_EXPIRED" });
           if (callId.startsWith("forgotten"))
             refuse("not_found", `there is no call ${callId}`, { reason: "CALL_NOT_FOUND" });
-          if (error === "" && callId.startsWith("strict") && !resultJson.startsWith("{")) {
+          if (kind === "resultJson" && callId.startsWith("strict") && !value.startsWith("{")) {
             refuse("invalid_argument", `the result of call ${callId} is refused: must be object`, {
               reason: "RESULT_INVALID",
             });
           }
-          submissions.set(callId, resultJson);
+          submissions.set(callId, value);
+          submissionIds.set(callId, submissionId);
           return create(SubmitToolResultResponseSchema, { call: { callId } });
         },
       });

@@ -36,14 +36,17 @@ describe("results that come when the session has another agent", () => {
     );
 
     await expect(suite.clients.call(request)).rejects.toThrow(/belongs to another call, which differs in agent/);
-    const { call } = await calls.submitToolResult({ callId: request.callId, resultJson: '"secret"' });
+    const { call } = await calls.submitToolResult({
+      callId: request.callId,
+      outcome: { case: "resultJson", value: '"secret"' },
+    });
     expect(call).toMatchObject({ agent: "seller", state: State.RESOLVED, resolvedLate: true });
     const event = await until(() => suite.spaces.inbox.get(`tr:${request.callId}`));
     expect(event).toMatchObject({ sessionId, agent: "seller" });
     await expect(suite.clients.call(request)).rejects.toThrow(/belongs to another call, which differs in agent/);
-    await expect(calls.submitToolResult({ callId: request.callId, resultJson: "1" })).rejects.toThrow(
-      /already resolved/,
-    );
+    await expect(
+      calls.submitToolResult({ callId: request.callId, outcome: { case: "resultJson", value: "1" } }),
+    ).rejects.toThrow(/already resolved/);
     expect([...suite.spaces.inbox.values()].filter(({ agent }) => agent === "buyer")).toEqual([]);
   });
 });

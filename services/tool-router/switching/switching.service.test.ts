@@ -190,7 +190,7 @@ describe("switching a session's agent, on the bus", () => {
     suite.spaces.activeSpaces.set(`${sessionId} green`, "den");
     const asking = suite.clients.call({ sessionId, name: "ask", callId: "shown" });
     await until(() => suite.spaces.messages.some(({ callId }) => callId === "shown"));
-    await suite.clients.calls.submitToolResult({ callId: "shown", resultJson: "1" });
+    await suite.clients.calls.submitToolResult({ callId: "shown", outcome: { case: "resultJson", value: "1" } });
     expect((await asking).output).toBe(1);
     const isOfRed = (scope?: { sessionId: string; agent: string }) =>
       scope?.sessionId === sessionId && scope.agent === "red";

@@ -13,12 +13,15 @@ type Handed = WatchToolCallsResponse;
 export async function takeAndAnswer(calls: Calls, { call, deliveryId }: Handed): Promise<void> {
   const { callId = "", argumentsJson = "" } = call ?? {};
   await calls.acknowledgeToolCall({ callId, deliveryId });
-  await calls.submitToolResult({ callId, resultJson: argumentsJson || "{}" });
+  await calls.submitToolResult({ callId, outcome: { case: "resultJson", value: argumentsJson || "{}" } });
 }
 
 /** Answers without taking the call first. */
 export async function answerAtOnce(calls: Calls, { call }: Handed): Promise<void> {
-  await calls.submitToolResult({ callId: call?.callId ?? "", resultJson: call?.argumentsJson || "{}" });
+  await calls.submitToolResult({
+    callId: call?.callId ?? "",
+    outcome: { case: "resultJson", value: call?.argumentsJson || "{}" },
+  });
 }
 
 export async function takeOnly(calls: Calls, { call, deliveryId }: Handed): Promise<void> {

@@ -37,7 +37,9 @@ export class SteadyService implements AsyncDisposable {
     const isMine = await this.#heard(() => this.#calls.acknowledgeToolCall({ callId, deliveryId }));
     if (!isMine) return;
     this.executed.push(callId);
-    await this.#heard(() => this.#calls.submitToolResult({ callId, resultJson: argumentsJson }));
+    await this.#heard(() =>
+      this.#calls.submitToolResult({ callId, outcome: { case: "resultJson", value: argumentsJson } }),
+    );
   }
 
   /** Until it was done or refused: what got no answer is asked again, which is the same as once. */

@@ -141,7 +141,7 @@ describe("calls that services outside watch for, callers and watchers on differe
     await shop.whenRecorded("kept", ({ taken }) => taken);
     await first[Symbol.asyncDispose]();
     await using back = new ExternalService(callers.calls, request, neither);
-    await callers.calls.submitToolResult({ callId: "kept", resultJson: '"done"' });
+    await callers.calls.submitToolResult({ callId: "kept", outcome: { case: "resultJson", value: '"done"' } });
     expect((await calling).output).toBe("done");
     expect(back.callIds).toEqual([]);
   });
@@ -174,7 +174,7 @@ describe("calls that services outside watch for, callers and watchers on differe
     await expect(callers.calls.acknowledgeToolCall({ callId: "nothing", deliveryId })).rejects.toThrow(
       /no call nothing/,
     );
-    await callers.calls.submitToolResult({ callId: "claimed", resultJson: "1" });
+    await callers.calls.submitToolResult({ callId: "claimed", outcome: { case: "resultJson", value: "1" } });
     const late = callers.calls.acknowledgeToolCall({ callId: "claimed", deliveryId: "other.delivery" });
     await expect(late).rejects.toThrow(/call claimed is already resolved/);
   });
@@ -203,7 +203,7 @@ describe("calls that services outside watch for, callers and watchers on differe
     await watchers.calls.acknowledgeToolCall({ callId: "contested", deliveryId }, mine);
     const submit = (n: number, principal: string) =>
       (n % 2 === 0 ? callers : watchers).calls.submitToolResult(
-        { callId: "contested", resultJson: String(n) },
+        { callId: "contested", outcome: { case: "resultJson", value: String(n) } },
         { headers: { "toolbus-principal": principal } },
       );
     await expect(submit(1, "stranger")).rejects.toThrow(/has been taken by a watcher of somebody else/);
@@ -221,7 +221,7 @@ describe("calls that services outside watch for, callers and watchers on differe
     expect(output).toEqual({ error: "Tool timed out after 400ms" });
     expect(service.callIds).toEqual(["too-late"]);
     expect(await shop.whenRecorded("too-late", ({ state }) => state)).toBe(ToolCallState.PENDING);
-    await watchers.calls.submitToolResult({ callId: "too-late", resultJson: '"here"' });
+    await watchers.calls.submitToolResult({ callId: "too-late", outcome: { case: "resultJson", value: '"here"' } });
     const event = await until(() => shop.spaces.inbox.get("tr:too-late"), patience);
     expect(event.event.value).toMatchObject({ result: { outputJson: '"here"' } });
   });

@@ -56,8 +56,13 @@ export const ctr: Proofs = {
   ],
   "CTR-4": [
     shown(
-      "an answer by RPC: an error wins and is a tool error, null is a valid result",
-      relay("an error wins and is a tool error"),
+      "an answer by RPC: an error is a tool error, null is a valid result",
+      relay("an error is a tool error, null a valid result"),
+    ),
+    shown(
+      "whoever repeats the answer that won is told so, in time and late, also when the instance that took it was killed",
+      relay("ten answers race with ids of their own"),
+      death("an answer that the killed instance took is told by another one"),
     ),
     shown(
       "exactly one answer wins, the next is told so in the words of the requirement",

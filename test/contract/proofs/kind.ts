@@ -90,7 +90,7 @@ export const kind: Proofs = {
       'an error is {"error": text} with is_error, whatever its tool wrote',
       answers("errors have one form"),
       outputs("that are errors have the form of all errors"),
-      relay("an error wins and is a tool error"),
+      relay("an error is a tool error, null a valid result"),
       workers("an exception is the call's error"),
     ),
     shown(

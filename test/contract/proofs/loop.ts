@@ -124,9 +124,9 @@ export const loop: Proofs = {
       functionTools("are not asked with arguments that do not fit", "answer what they promise"),
     ),
     open("a run brings its own MCP servers", "A request's mcp_server, which the seed has, is not built."),
-    open(
+    shown(
       "an answer has an id of its submission, so that a repetition is told that it won",
-      "Outputs that say the same may be repeated; the id of a submission is not built yet.",
+      outputs("of ten clients with submissions of their own one wins, and is told so"),
     ),
   ],
   "LOOP-6": [

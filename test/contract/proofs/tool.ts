@@ -163,6 +163,12 @@ export const tool: Proofs = {
       watching("fifty second submissions are all refused"),
       answers("of ten people who answer at once one wins"),
     ),
+    shown(
+      "whoever repeats the submission that won is told so, also when the router that took it was killed",
+      outside("ten submitters race with ids of their own"),
+      killed("a submission that a killed router took is told that it won"),
+      answers("of ten people who answer with submissions of their own"),
+    ),
   ],
   "TOOL-8": [
     shown(

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { FunctionCallOutputSchema, ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { persist } from "../persist.ts";
@@ -42,7 +42,8 @@ export function createRunClient(
   const options = { timeoutMs: 5_000 };
 
   async function submit(runId: string, callId: string, outputJson: string): Promise<void> {
-    const outputs = [create(FunctionCallOutputSchema, { callId, result: { outputJson } })];
+    const outcome = { case: "resultJson", value: outputJson } as const;
+    const outputs = [{ callId, submissionId: outputJson, outcome }];
     const isStored = await persistently(() => accepts(runs.submitOutputs({ runId, outputs }, options)));
     if (isStored) client.acknowledged.push({ callId, outputJson });
   }
@@ -87,7 +88,7 @@ export function createRunClient(
   return client;
 }
 
-/** Whether it was stored now: a call has one answer, which may be that of an earlier try, and a run that has ended takes none. */
+/** Whether it is stored: a call has one answer, and a run that has ended takes none. */
 async function accepts(request: Promise<unknown>): Promise<boolean> {
   try {
     await request;

@@ -32,7 +32,7 @@ export const checkRecord: Rule = function* ({ record, answer, callId }) {
 
 /** TOOL-7. Who never heard anything may have won; everybody else knows. */
 export const checkWinner: Rule = function* ({ submissions, record, number }) {
-  const winners = submissions.filter(({ end }) => end === "won" || end === "found");
+  const winners = submissions.filter(({ end }) => end === "won");
   if (winners.length > 1) yield `${winners.map(({ submitter }) => submitter).join(" and ")} were told that they won`;
   if (record?.state !== "resolved") return;
   const isSubmitted = !record.isError && isOfSubmitter(record.outputJson);

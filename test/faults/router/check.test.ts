@@ -49,10 +49,6 @@ describe("a history in which all is well", () => {
       { tool: { ...good.tool, isAsync: true }, answer: pending, ...late },
     ],
     ["one that timed out, and whose result came late", { answer: timedOut, ...late }],
-    [
-      "one whose winner lost its answer, and found its result",
-      { submissions: [{ ...good.submissions[0]!, end: "found" }] },
-    ],
     ["one whose winner never heard of it", { submissions: [{ ...good.submissions[0]!, end: "unknown" }] }],
     [
       "one that ended with a reason",

@@ -23,13 +23,12 @@ export interface Execution {
 }
 
 /**
- * What a submitter was told: that it won, or why not. `found` is one whose answer was lost with a router, and that found its
- * own result in the record; `unknown` never heard anything.
+ * What a submitter was told: that it won, or why not. `unknown` never heard anything.
  */
 export interface Submission {
   readonly submitter: string;
   readonly resultJson: string;
-  readonly end: "won" | "found" | "refused" | "unknown";
+  readonly end: "won" | "refused" | "unknown";
   readonly why: string;
   readonly atMs: number;
 }

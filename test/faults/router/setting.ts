@@ -48,7 +48,7 @@ export type SubmitterWord =
       callId: string;
       submitter: string;
       resultJson: string;
-      end: "won" | "found" | "refused" | "unknown";
+      end: "won" | "refused" | "unknown";
       why: string;
       atMs: number;
     };

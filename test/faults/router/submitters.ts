@@ -1,4 +1,5 @@
 /** Ten others, each on a connection of its own: they say results of calls that watchers have executed, until they are heard. */
+import { randomUUID } from "node:crypto";
 import { type Client, ConnectError } from "@connectrpc/connect";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
@@ -14,27 +15,15 @@ const login: Login = JSON.parse(process.argv[2] ?? "");
 const patienceMs = 60_000;
 const tell = (word: SubmitterWord) => void process.send?.(word);
 
+/** A try whose answer was lost with a router is repeated under the same id, and told whether it had won. */
 async function submit(calls: Calls, { callId, resultJson }: SubmitOrder): Promise<{ end: End; why: string }> {
-  let isUnknown = false;
-  const attempt = async () => {
-    try {
-      await calls.submitToolResult({ callId, resultJson });
-    } catch (error) {
-      isUnknown ||= isPassing(error);
-      throw error;
-    }
-  };
-  const givesUpAtMs = performance.now() + patienceMs;
+  const outcome = { case: "resultJson", value: resultJson } as const;
+  const submission = { callId, submissionId: randomUUID(), outcome };
   try {
-    await persist(attempt, givesUpAtMs);
+    await persist(() => calls.submitToolResult(submission), performance.now() + patienceMs);
     return { end: "won", why: "" };
   } catch (error) {
-    const failure = failureFromConnectError(error);
-    const why = failure.reason ?? ConnectError.from(error).message;
-    if (!isUnknown) return { end: "refused", why };
-    // an answer was lost with a router: what stands says whose it was
-    const { call } = await persist(() => calls.getToolCall({ callId }), givesUpAtMs + patienceMs);
-    if (call?.result?.outputJson === resultJson) return { end: "found", why };
+    const why = failureFromConnectError(error).reason ?? ConnectError.from(error).message;
     return { end: isPassing(error) ? "unknown" : "refused", why };
   }
 }

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/caller/v1/caller_service.proto.
  */
 export const file_toolbus_caller_v1_caller_service: GenFile = /*@__PURE__*/
-  fileDesc("CiZ0b29sYnVzL2NhbGxlci92MS9jYWxsZXJfc2VydmljZS5wcm90bxIRdG9vbGJ1cy5jYWxsZXIudjEiigEKE0RlY2xhcmVUb29sc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBJBCgtkZWNsYXJhdGlvbhgCIAEoCzIkLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlckRlY2xhcmF0aW9uQga6SAPIAQEiJQoURGVjbGFyZVRvb2xzUmVzcG9uc2USDQoFbmFtZXMYASADKAkiYgoSV2F0Y2hDYWxsZXJSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGgoScmVjb25uZWN0X2dyYWNlX21zGAIgASgNIs0BChNXYXRjaENhbGxlclJlc3BvbnNlEjUKCGF0dGFjaGVkGAEgASgLMiEudG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyQXR0YWNoZWRIABI3CgdyZXF1ZXN0GAIgASgLMiQudG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyVG9vbFJlcXVlc3RIABI9CghjYW5jZWxlZBgDIAEoCzIpLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlclRvb2xDYW5jZWxsYXRpb25IAEIHCgVldmVudCI3Cg5DYWxsZXJBdHRhY2hlZBISCgpzZXNzaW9uX2lkGAEgASgJEhEKCWNhbGxlcl9pZBgCIAEoCSKZAQoOUmVzcG9uZFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIxCgpyZXF1ZXN0X2lkGAIgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JBITCgtyZXN1bHRfanNvbhgDIAEoCRINCgVlcnJvchgEIAEoCSIfCg9SZXNwb25kUmVzcG9uc2USDAoEbGF0ZRgBIAEoCCJJChVHZXREZWNsYXJhdGlvblJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCJlChZHZXREZWNsYXJhdGlvblJlc3BvbnNlEjkKC2RlY2xhcmF0aW9uGAEgASgLMiQudG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyRGVjbGFyYXRpb24SEAoIYXR0YWNoZWQYAiABKAgyiQMKDUNhbGxlclNlcnZpY2USXwoMRGVjbGFyZVRvb2xzEiYudG9vbGJ1cy5jYWxsZXIudjEuRGVjbGFyZVRvb2xzUmVxdWVzdBonLnRvb2xidXMuY2FsbGVyLnYxLkRlY2xhcmVUb29sc1Jlc3BvbnNlEl4KC1dhdGNoQ2FsbGVyEiUudG9vbGJ1cy5jYWxsZXIudjEuV2F0Y2hDYWxsZXJSZXF1ZXN0GiYudG9vbGJ1cy5jYWxsZXIudjEuV2F0Y2hDYWxsZXJSZXNwb25zZTABElAKB1Jlc3BvbmQSIS50b29sYnVzLmNhbGxlci52MS5SZXNwb25kUmVxdWVzdBoiLnRvb2xidXMuY2FsbGVyLnYxLlJlc3BvbmRSZXNwb25zZRJlCg5HZXREZWNsYXJhdGlvbhIoLnRvb2xidXMuY2FsbGVyLnYxLkdldERlY2xhcmF0aW9uUmVxdWVzdBopLnRvb2xidXMuY2FsbGVyLnYxLkdldERlY2xhcmF0aW9uUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_toolbus_caller_v1_caller]);
+  fileDesc("CiZ0b29sYnVzL2NhbGxlci92MS9jYWxsZXJfc2VydmljZS5wcm90bxIRdG9vbGJ1cy5jYWxsZXIudjEiigEKE0RlY2xhcmVUb29sc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBJBCgtkZWNsYXJhdGlvbhgCIAEoCzIkLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlckRlY2xhcmF0aW9uQga6SAPIAQEiJQoURGVjbGFyZVRvb2xzUmVzcG9uc2USDQoFbmFtZXMYASADKAkiYgoSV2F0Y2hDYWxsZXJSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGgoScmVjb25uZWN0X2dyYWNlX21zGAIgASgNIs0BChNXYXRjaENhbGxlclJlc3BvbnNlEjUKCGF0dGFjaGVkGAEgASgLMiEudG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyQXR0YWNoZWRIABI3CgdyZXF1ZXN0GAIgASgLMiQudG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyVG9vbFJlcXVlc3RIABI9CghjYW5jZWxlZBgDIAEoCzIpLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlclRvb2xDYW5jZWxsYXRpb25IAEIHCgVldmVudCI3Cg5DYWxsZXJBdHRhY2hlZBISCgpzZXNzaW9uX2lkGAEgASgJEhEKCWNhbGxlcl9pZBgCIAEoCSLiAQoOUmVzcG9uZFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIxCgpyZXF1ZXN0X2lkGAIgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JBIeCgtyZXN1bHRfanNvbhgDIAEoCUIHukgEcgIQAUgAEhgKBWVycm9yGAQgASgJQge6SARyAhABSAASHwoNc3VibWlzc2lvbl9pZBgFIAEoCUIIukgFcgMYgAFCEAoHb3V0Y29tZRIFukgCCAEiHwoPUmVzcG9uZFJlc3BvbnNlEgwKBGxhdGUYASABKAgiSQoVR2V0RGVjbGFyYXRpb25SZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiZQoWR2V0RGVjbGFyYXRpb25SZXNwb25zZRI5CgtkZWNsYXJhdGlvbhgBIAEoCzIkLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlckRlY2xhcmF0aW9uEhAKCGF0dGFjaGVkGAIgASgIMokDCg1DYWxsZXJTZXJ2aWNlEl8KDERlY2xhcmVUb29scxImLnRvb2xidXMuY2FsbGVyLnYxLkRlY2xhcmVUb29sc1JlcXVlc3QaJy50b29sYnVzLmNhbGxlci52MS5EZWNsYXJlVG9vbHNSZXNwb25zZRJeCgtXYXRjaENhbGxlchIlLnRvb2xidXMuY2FsbGVyLnYxLldhdGNoQ2FsbGVyUmVxdWVzdBomLnRvb2xidXMuY2FsbGVyLnYxLldhdGNoQ2FsbGVyUmVzcG9uc2UwARJQCgdSZXNwb25kEiEudG9vbGJ1cy5jYWxsZXIudjEuUmVzcG9uZFJlcXVlc3QaIi50b29sYnVzLmNhbGxlci52MS5SZXNwb25kUmVzcG9uc2USZQoOR2V0RGVjbGFyYXRpb24SKC50b29sYnVzLmNhbGxlci52MS5HZXREZWNsYXJhdGlvblJlcXVlc3QaKS50b29sYnVzLmNhbGxlci52MS5HZXREZWNsYXJhdGlvblJlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_caller_v1_caller]);
 
 /**
  * Declares the tools of a caller, in place of what it declared before.
@@ -188,18 +188,36 @@ export type RespondRequest = Message<"toolbus.caller.v1.RespondRequest"> & {
   requestId: string;
 
   /**
-   * The result as JSON text; empty means null.
+   * What came of it; required.
    *
-   * @generated from field: string result_json = 3;
+   * @generated from oneof toolbus.caller.v1.RespondRequest.outcome
    */
-  resultJson: string;
+  outcome: {
+    /**
+     * The result as JSON text, never empty: a result that holds nothing is `null`.
+     *
+     * @generated from field: string result_json = 3;
+     */
+    value: string;
+    case: "resultJson";
+  } | {
+    /**
+     * Why it failed, in words; never empty.
+     *
+     * @generated from field: string error = 4;
+     */
+    value: string;
+    case: "error";
+  } | { case: undefined; value?: undefined };
 
   /**
-   * The error's text; a non-empty one wins.
+   * Tells this submission from every other one for the same request, whoever makes them: a random text, such as a UUID. Who is not
+   * sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
+   * same id with another outcome is refused (SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
    *
-   * @generated from field: string error = 4;
+   * @generated from field: string submission_id = 5;
    */
-  error: string;
+  submissionId: string;
 };
 
 /**
@@ -306,7 +324,7 @@ export const CallerService: GenService<{
     output: typeof WatchCallerResponseSchema;
   },
   /**
-   * Answers a request; exactly one answer wins, and only the session's owner may give it.
+   * Answers a request; exactly one submission wins, and only the session's owner may make it.
    *
    * @generated from rpc toolbus.caller.v1.CallerService.Respond
    */

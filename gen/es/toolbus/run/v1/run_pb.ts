@@ -119,7 +119,8 @@ export type FunctionCallOutput = Message$1<"toolbus.run.v1.FunctionCallOutput"> 
   callId: string;
 
   /**
-   * The answer.
+   * The answer. In what a client gives as input it has an `output_json` and `is_error`, and nothing else: where a result is stored
+   * and what it cost is not for a client to say, and is refused.
    *
    * @generated from field: toolbus.tool.v1.ToolResult result = 2;
    */

@@ -7,7 +7,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import type { FunctionCallOutput, Item, Run, RunOptions, RunState } from "./run_pb.ts";
+import type { Item, Run, RunOptions, RunState } from "./run_pb.ts";
 import { file_toolbus_run_v1_run } from "./run_pb.ts";
 import type { RunDelta, RunEvent, RunReset } from "./run_event_pb.ts";
 import { file_toolbus_run_v1_run_event } from "./run_event_pb.ts";
@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/run/v1/run_service.proto.
  */
 export const file_toolbus_run_v1_run_service: GenFile = /*@__PURE__*/
-  fileDesc("CiB0b29sYnVzL3J1bi92MS9ydW5fc2VydmljZS5wcm90bxIOdG9vbGJ1cy5ydW4udjEilAMKEENyZWF0ZVJ1blJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIuCgVpbnB1dBgDIAMoCzIULnRvb2xidXMucnVuLnYxLkl0ZW1CCbpIBpIBAxCQThIrCgdvcHRpb25zGAQgASgLMhoudG9vbGJ1cy5ydW4udjEuUnVuT3B0aW9ucxIhCg9pZGVtcG90ZW5jeV9rZXkYBSABKAlCCLpIBXIDGIACEjUKD3ByZXZpb3VzX3J1bl9pZBgGIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JDpqukhnGmUKEHNlc3Npb25fb3JfYWdlbnQSJmVpdGhlciBzZXNzaW9uX2lkIG9yIGFnZW50IGlzIHJlcXVpcmVkGil0aGlzLnNlc3Npb25faWQgIT0gJycgfHwgdGhpcy5hZ2VudCAhPSAnJyI1ChFDcmVhdGVSdW5SZXNwb25zZRIgCgNydW4YASABKAsyEy50b29sYnVzLnJ1bi52MS5SdW4iPQoNR2V0UnVuUmVxdWVzdBIsCgZydW5faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiMgoOR2V0UnVuUmVzcG9uc2USIAoDcnVuGAEgASgLMhMudG9vbGJ1cy5ydW4udjEuUnVuIp4BCg9MaXN0UnVuc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIoCgZzdGF0ZXMYAiADKA4yGC50b29sYnVzLnJ1bi52MS5SdW5TdGF0ZRIbCglwYWdlX3NpemUYAyABKA1CCLpIBSoDGOgHEhIKCnBhZ2VfdG9rZW4YBCABKAkiTgoQTGlzdFJ1bnNSZXNwb25zZRIhCgRydW5zGAEgAygLMhMudG9vbGJ1cy5ydW4udjEuUnVuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKgAQoPV2F0Y2hSdW5SZXF1ZXN0EiwKBnJ1bl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIVCg1mcm9tX3NlcXVlbmNlGAIgASgNEhYKDmluY2x1ZGVfZGVsdGFzGAMgASgIEjAKC2FmdGVyX2RlbHRhGAQgASgLMhsudG9vbGJ1cy5ydW4udjEuRGVsdGFDdXJzb3IiNwoLRGVsdGFDdXJzb3ISDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEgkKAW4YAyABKA0inQEKEFdhdGNoUnVuUmVzcG9uc2USKQoFZXZlbnQYASABKAsyGC50b29sYnVzLnJ1bi52MS5SdW5FdmVudEgAEikKBWRlbHRhGAIgASgLMhgudG9vbGJ1cy5ydW4udjEuUnVuRGVsdGFIABIpCgVyZXNldBgDIAEoCzIYLnRvb2xidXMucnVuLnYxLlJ1blJlc2V0SABCCAoGdXBkYXRlIoYBChRTdWJtaXRPdXRwdXRzUmVxdWVzdBIsCgZydW5faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSQAoHb3V0cHV0cxgCIAMoCzIiLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbE91dHB1dEILukgIkgEFCAEQ6AciOQoVU3VibWl0T3V0cHV0c1Jlc3BvbnNlEiAKA3J1bhgBIAEoCzITLnRvb2xidXMucnVuLnYxLlJ1biJaChBDYW5jZWxSdW5SZXF1ZXN0EiwKBnJ1bl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIYCgZyZWFzb24YAiABKAlCCLpIBXIDGIAgIjUKEUNhbmNlbFJ1blJlc3BvbnNlEiAKA3J1bhgBIAEoCzITLnRvb2xidXMucnVuLnYxLlJ1biKbAQoORm9ya1J1blJlcXVlc3QSLAoGcnVuX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhMKC2F0X3NlcXVlbmNlGAIgASgNEiMKBWlucHV0GAMgAygLMhQudG9vbGJ1cy5ydW4udjEuSXRlbRIhCg9pZGVtcG90ZW5jeV9rZXkYBCABKAlCCLpIBXIDGIACIjMKD0ZvcmtSdW5SZXNwb25zZRIgCgNydW4YASABKAsyEy50b29sYnVzLnJ1bi52MS5SdW4ywwQKClJ1blNlcnZpY2USUAoJQ3JlYXRlUnVuEiAudG9vbGJ1cy5ydW4udjEuQ3JlYXRlUnVuUmVxdWVzdBohLnRvb2xidXMucnVuLnYxLkNyZWF0ZVJ1blJlc3BvbnNlEkcKBkdldFJ1bhIdLnRvb2xidXMucnVuLnYxLkdldFJ1blJlcXVlc3QaHi50b29sYnVzLnJ1bi52MS5HZXRSdW5SZXNwb25zZRJNCghMaXN0UnVucxIfLnRvb2xidXMucnVuLnYxLkxpc3RSdW5zUmVxdWVzdBogLnRvb2xidXMucnVuLnYxLkxpc3RSdW5zUmVzcG9uc2USTwoIV2F0Y2hSdW4SHy50b29sYnVzLnJ1bi52MS5XYXRjaFJ1blJlcXVlc3QaIC50b29sYnVzLnJ1bi52MS5XYXRjaFJ1blJlc3BvbnNlMAESXAoNU3VibWl0T3V0cHV0cxIkLnRvb2xidXMucnVuLnYxLlN1Ym1pdE91dHB1dHNSZXF1ZXN0GiUudG9vbGJ1cy5ydW4udjEuU3VibWl0T3V0cHV0c1Jlc3BvbnNlElAKCUNhbmNlbFJ1bhIgLnRvb2xidXMucnVuLnYxLkNhbmNlbFJ1blJlcXVlc3QaIS50b29sYnVzLnJ1bi52MS5DYW5jZWxSdW5SZXNwb25zZRJKCgdGb3JrUnVuEh4udG9vbGJ1cy5ydW4udjEuRm9ya1J1blJlcXVlc3QaHy50b29sYnVzLnJ1bi52MS5Gb3JrUnVuUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_toolbus_run_v1_run, file_toolbus_run_v1_run_event]);
+  fileDesc("CiB0b29sYnVzL3J1bi92MS9ydW5fc2VydmljZS5wcm90bxIOdG9vbGJ1cy5ydW4udjEilAMKEENyZWF0ZVJ1blJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIuCgVpbnB1dBgDIAMoCzIULnRvb2xidXMucnVuLnYxLkl0ZW1CCbpIBpIBAxCQThIrCgdvcHRpb25zGAQgASgLMhoudG9vbGJ1cy5ydW4udjEuUnVuT3B0aW9ucxIhCg9pZGVtcG90ZW5jeV9rZXkYBSABKAlCCLpIBXIDGIACEjUKD3ByZXZpb3VzX3J1bl9pZBgGIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JDpqukhnGmUKEHNlc3Npb25fb3JfYWdlbnQSJmVpdGhlciBzZXNzaW9uX2lkIG9yIGFnZW50IGlzIHJlcXVpcmVkGil0aGlzLnNlc3Npb25faWQgIT0gJycgfHwgdGhpcy5hZ2VudCAhPSAnJyI1ChFDcmVhdGVSdW5SZXNwb25zZRIgCgNydW4YASABKAsyEy50b29sYnVzLnJ1bi52MS5SdW4iPQoNR2V0UnVuUmVxdWVzdBIsCgZydW5faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiMgoOR2V0UnVuUmVzcG9uc2USIAoDcnVuGAEgASgLMhMudG9vbGJ1cy5ydW4udjEuUnVuIp4BCg9MaXN0UnVuc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIoCgZzdGF0ZXMYAiADKA4yGC50b29sYnVzLnJ1bi52MS5SdW5TdGF0ZRIbCglwYWdlX3NpemUYAyABKA1CCLpIBSoDGOgHEhIKCnBhZ2VfdG9rZW4YBCABKAkiTgoQTGlzdFJ1bnNSZXNwb25zZRIhCgRydW5zGAEgAygLMhMudG9vbGJ1cy5ydW4udjEuUnVuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKgAQoPV2F0Y2hSdW5SZXF1ZXN0EiwKBnJ1bl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIVCg1mcm9tX3NlcXVlbmNlGAIgASgNEhYKDmluY2x1ZGVfZGVsdGFzGAMgASgIEjAKC2FmdGVyX2RlbHRhGAQgASgLMhsudG9vbGJ1cy5ydW4udjEuRGVsdGFDdXJzb3IiNwoLRGVsdGFDdXJzb3ISDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEgkKAW4YAyABKA0inQEKEFdhdGNoUnVuUmVzcG9uc2USKQoFZXZlbnQYASABKAsyGC50b29sYnVzLnJ1bi52MS5SdW5FdmVudEgAEikKBWRlbHRhGAIgASgLMhgudG9vbGJ1cy5ydW4udjEuUnVuRGVsdGFIABIpCgVyZXNldBgDIAEoCzIYLnRvb2xidXMucnVuLnYxLlJ1blJlc2V0SABCCAoGdXBkYXRlIpYBCgpUb29sT3V0cHV0EhsKB2NhbGxfaWQYASABKAlCCrpIB3IFEAEYgAESHgoLcmVzdWx0X2pzb24YAiABKAlCB7pIBHICEAFIABIYCgVlcnJvchgDIAEoCUIHukgEcgIQAUgAEh8KDXN1Ym1pc3Npb25faWQYBCABKAlCCLpIBXIDGIABQhAKB291dGNvbWUSBbpIAggBIn4KFFN1Ym1pdE91dHB1dHNSZXF1ZXN0EiwKBnJ1bl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBI4CgdvdXRwdXRzGAIgAygLMhoudG9vbGJ1cy5ydW4udjEuVG9vbE91dHB1dEILukgIkgEFCAEQ6AciOQoVU3VibWl0T3V0cHV0c1Jlc3BvbnNlEiAKA3J1bhgBIAEoCzITLnRvb2xidXMucnVuLnYxLlJ1biJaChBDYW5jZWxSdW5SZXF1ZXN0EiwKBnJ1bl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIYCgZyZWFzb24YAiABKAlCCLpIBXIDGIAgIjUKEUNhbmNlbFJ1blJlc3BvbnNlEiAKA3J1bhgBIAEoCzITLnRvb2xidXMucnVuLnYxLlJ1biKbAQoORm9ya1J1blJlcXVlc3QSLAoGcnVuX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhMKC2F0X3NlcXVlbmNlGAIgASgNEiMKBWlucHV0GAMgAygLMhQudG9vbGJ1cy5ydW4udjEuSXRlbRIhCg9pZGVtcG90ZW5jeV9rZXkYBCABKAlCCLpIBXIDGIACIjMKD0ZvcmtSdW5SZXNwb25zZRIgCgNydW4YASABKAsyEy50b29sYnVzLnJ1bi52MS5SdW4ywwQKClJ1blNlcnZpY2USUAoJQ3JlYXRlUnVuEiAudG9vbGJ1cy5ydW4udjEuQ3JlYXRlUnVuUmVxdWVzdBohLnRvb2xidXMucnVuLnYxLkNyZWF0ZVJ1blJlc3BvbnNlEkcKBkdldFJ1bhIdLnRvb2xidXMucnVuLnYxLkdldFJ1blJlcXVlc3QaHi50b29sYnVzLnJ1bi52MS5HZXRSdW5SZXNwb25zZRJNCghMaXN0UnVucxIfLnRvb2xidXMucnVuLnYxLkxpc3RSdW5zUmVxdWVzdBogLnRvb2xidXMucnVuLnYxLkxpc3RSdW5zUmVzcG9uc2USTwoIV2F0Y2hSdW4SHy50b29sYnVzLnJ1bi52MS5XYXRjaFJ1blJlcXVlc3QaIC50b29sYnVzLnJ1bi52MS5XYXRjaFJ1blJlc3BvbnNlMAESXAoNU3VibWl0T3V0cHV0cxIkLnRvb2xidXMucnVuLnYxLlN1Ym1pdE91dHB1dHNSZXF1ZXN0GiUudG9vbGJ1cy5ydW4udjEuU3VibWl0T3V0cHV0c1Jlc3BvbnNlElAKCUNhbmNlbFJ1bhIgLnRvb2xidXMucnVuLnYxLkNhbmNlbFJ1blJlcXVlc3QaIS50b29sYnVzLnJ1bi52MS5DYW5jZWxSdW5SZXNwb25zZRJKCgdGb3JrUnVuEh4udG9vbGJ1cy5ydW4udjEuRm9ya1J1blJlcXVlc3QaHy50b29sYnVzLnJ1bi52MS5Gb3JrUnVuUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_toolbus_run_v1_run, file_toolbus_run_v1_run_event]);
 
 /**
  * Starts a run.
@@ -335,6 +335,59 @@ export const WatchRunResponseSchema: GenMessage<WatchRunResponse> = /*@__PURE__*
   messageDesc(file_toolbus_run_v1_run_service, 8);
 
 /**
+ * What came of a call that the client executes.
+ *
+ * @generated from message toolbus.run.v1.ToolOutput
+ */
+export type ToolOutput = Message<"toolbus.run.v1.ToolOutput"> & {
+  /**
+   * The call.
+   *
+   * @generated from field: string call_id = 1;
+   */
+  callId: string;
+
+  /**
+   * What came of it; required.
+   *
+   * @generated from oneof toolbus.run.v1.ToolOutput.outcome
+   */
+  outcome: {
+    /**
+     * The result as JSON text, never empty: a result that holds nothing is `null`.
+     *
+     * @generated from field: string result_json = 2;
+     */
+    value: string;
+    case: "resultJson";
+  } | {
+    /**
+     * Why it failed, in words; never empty.
+     *
+     * @generated from field: string error = 3;
+     */
+    value: string;
+    case: "error";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
+   * sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
+   * same id with another outcome is refused (SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+   *
+   * @generated from field: string submission_id = 4;
+   */
+  submissionId: string;
+};
+
+/**
+ * Describes the message toolbus.run.v1.ToolOutput.
+ * Use `create(ToolOutputSchema)` to create a new message.
+ */
+export const ToolOutputSchema: GenMessage<ToolOutput> = /*@__PURE__*/
+  messageDesc(file_toolbus_run_v1_run_service, 9);
+
+/**
  * Submits outputs of calls that the client executes.
  *
  * @generated from message toolbus.run.v1.SubmitOutputsRequest
@@ -350,13 +403,13 @@ export type SubmitOutputsRequest = Message<"toolbus.run.v1.SubmitOutputsRequest"
   /**
    * The outputs; they may come in parts. All are checked before any is stored, their sizes too: a request with one that is
    * refused stores none, and names it. They are then stored one by one, in the order of the calls. A request that was not
-   * answered may be repeated as it is, after a crash in the middle as well: an output that stands there already counts as taken,
-   * and what is missing is stored. A part remains only where the calls stop being open in the middle of a request: the run ends
-   * (RUN_ENDED), or somebody else answers one of them otherwise (CALL_ALREADY_RESOLVED).
+   * answered may be repeated as it is, after a crash in the middle as well: an output whose submission has won already counts as
+   * taken, and what is missing is stored. A part remains only where the calls stop being open in the middle of a request: the run
+   * ends (RUN_ENDED), or another submission answers one of them (CALL_ALREADY_RESOLVED).
    *
-   * @generated from field: repeated toolbus.run.v1.FunctionCallOutput outputs = 2;
+   * @generated from field: repeated toolbus.run.v1.ToolOutput outputs = 2;
    */
-  outputs: FunctionCallOutput[];
+  outputs: ToolOutput[];
 };
 
 /**
@@ -364,7 +417,7 @@ export type SubmitOutputsRequest = Message<"toolbus.run.v1.SubmitOutputsRequest"
  * Use `create(SubmitOutputsRequestSchema)` to create a new message.
  */
 export const SubmitOutputsRequestSchema: GenMessage<SubmitOutputsRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 9);
+  messageDesc(file_toolbus_run_v1_run_service, 10);
 
 /**
  * The run after the outputs were stored.
@@ -385,7 +438,7 @@ export type SubmitOutputsResponse = Message<"toolbus.run.v1.SubmitOutputsRespons
  * Use `create(SubmitOutputsResponseSchema)` to create a new message.
  */
 export const SubmitOutputsResponseSchema: GenMessage<SubmitOutputsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 10);
+  messageDesc(file_toolbus_run_v1_run_service, 11);
 
 /**
  * Cancels a run.
@@ -413,7 +466,7 @@ export type CancelRunRequest = Message<"toolbus.run.v1.CancelRunRequest"> & {
  * Use `create(CancelRunRequestSchema)` to create a new message.
  */
 export const CancelRunRequestSchema: GenMessage<CancelRunRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 11);
+  messageDesc(file_toolbus_run_v1_run_service, 12);
 
 /**
  * The run after the cancellation was stored.
@@ -434,7 +487,7 @@ export type CancelRunResponse = Message<"toolbus.run.v1.CancelRunResponse"> & {
  * Use `create(CancelRunResponseSchema)` to create a new message.
  */
 export const CancelRunResponseSchema: GenMessage<CancelRunResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 12);
+  messageDesc(file_toolbus_run_v1_run_service, 13);
 
 /**
  * Starts a run from a point of another one.
@@ -477,7 +530,7 @@ export type ForkRunRequest = Message<"toolbus.run.v1.ForkRunRequest"> & {
  * Use `create(ForkRunRequestSchema)` to create a new message.
  */
 export const ForkRunRequestSchema: GenMessage<ForkRunRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 13);
+  messageDesc(file_toolbus_run_v1_run_service, 14);
 
 /**
  * The new run.
@@ -498,7 +551,7 @@ export type ForkRunResponse = Message<"toolbus.run.v1.ForkRunResponse"> & {
  * Use `create(ForkRunResponseSchema)` to create a new message.
  */
 export const ForkRunResponseSchema: GenMessage<ForkRunResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 14);
+  messageDesc(file_toolbus_run_v1_run_service, 15);
 
 /**
  * Runs: create, follow, answer, cancel.

@@ -16,7 +16,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool_call.proto.
  */
 export const file_toolbus_tool_v1_tool_call: GenFile = /*@__PURE__*/
-  fileDesc("Ch90b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEg90b29sYnVzLnRvb2wudjEirgUKCFRvb2xDYWxsEg8KB2NhbGxfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIOCgZydW5faWQYAyABKAkSDQoFYWdlbnQYBCABKAkSDAoEdG9vbBgFIAEoCRIWCg5hcmd1bWVudHNfanNvbhgGIAEoCRItCgVzdGF0ZRgHIAEoDjIeLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbFN0YXRlEisKBnJlc3VsdBgIIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0Ei8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc3BhY2VfaWQYCyABKAkSEgoKbWVzc2FnZV9pZBgMIAEoCRINCgV0YWtlbhgNIAEoCBI2Cg5leGVjdXRpb25fdHlwZRgOIAEoDjIeLnRvb2xidXMudG9vbC52MS5FeGVjdXRpb25UeXBlEhoKEm91dHB1dF9zY2hlbWFfanNvbhgPIAEoCRIVCg1yZXNvbHZlZF9sYXRlGBAgASgIEhEKCXByaW5jaXBhbBgRIAEoCRInCgZlZmZlY3QYEiABKA4yFy50b29sYnVzLnRvb2wudjEuRWZmZWN0EjQKEHdhaXRfZXhwaXJlX3RpbWUYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2RlbGl2ZXJ5X2lkGBQgASgJEhkKEXdhdGNoZXJfcHJpbmNpcGFsGBUgASgJEhAKCGNhbmNlbGVkGBYgASgIEhEKCWNhbGxlZF9hcxgXIAEoCRITCgtjYW5jZWxlZF9ieRgYIAMoCSrCAQoNVG9vbENhbGxTdGF0ZRIfChtUT09MX0NBTExfU1RBVEVfVU5TUEVDSUZJRUQQABIbChdUT09MX0NBTExfU1RBVEVfU1RBUlRFRBABEhsKF1RPT0xfQ0FMTF9TVEFURV9XQUlUSU5HEAISGwoXVE9PTF9DQUxMX1NUQVRFX1BFTkRJTkcQAxIcChhUT09MX0NBTExfU1RBVEVfUkVTT0xWRUQQBBIbChdUT09MX0NBTExfU1RBVEVfRVhQSVJFRBAFYgZwcm90bzM", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
+  fileDesc("Ch90b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEg90b29sYnVzLnRvb2wudjEi4AUKCFRvb2xDYWxsEg8KB2NhbGxfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIOCgZydW5faWQYAyABKAkSDQoFYWdlbnQYBCABKAkSDAoEdG9vbBgFIAEoCRIWCg5hcmd1bWVudHNfanNvbhgGIAEoCRItCgVzdGF0ZRgHIAEoDjIeLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbFN0YXRlEisKBnJlc3VsdBgIIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0Ei8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc3BhY2VfaWQYCyABKAkSEgoKbWVzc2FnZV9pZBgMIAEoCRINCgV0YWtlbhgNIAEoCBI2Cg5leGVjdXRpb25fdHlwZRgOIAEoDjIeLnRvb2xidXMudG9vbC52MS5FeGVjdXRpb25UeXBlEhoKEm91dHB1dF9zY2hlbWFfanNvbhgPIAEoCRIVCg1yZXNvbHZlZF9sYXRlGBAgASgIEhEKCXByaW5jaXBhbBgRIAEoCRInCgZlZmZlY3QYEiABKA4yFy50b29sYnVzLnRvb2wudjEuRWZmZWN0EjQKEHdhaXRfZXhwaXJlX3RpbWUYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2RlbGl2ZXJ5X2lkGBQgASgJEhkKEXdhdGNoZXJfcHJpbmNpcGFsGBUgASgJEhAKCGNhbmNlbGVkGBYgASgIEhEKCWNhbGxlZF9hcxgXIAEoCRITCgtjYW5jZWxlZF9ieRgYIAMoCRIVCg1zdWJtaXNzaW9uX2lkGBkgASgJEhkKEXN1Ym1pc3Npb25fc2hhMjU2GBogASgMKsIBCg1Ub29sQ2FsbFN0YXRlEh8KG1RPT0xfQ0FMTF9TVEFURV9VTlNQRUNJRklFRBAAEhsKF1RPT0xfQ0FMTF9TVEFURV9TVEFSVEVEEAESGwoXVE9PTF9DQUxMX1NUQVRFX1dBSVRJTkcQAhIbChdUT09MX0NBTExfU1RBVEVfUEVORElORxADEhwKGFRPT0xfQ0FMTF9TVEFURV9SRVNPTFZFRBAEEhsKF1RPT0xfQ0FMTF9TVEFURV9FWFBJUkVEEAViBnByb3RvMw", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
 
 /**
  * A call as it is recorded.
@@ -165,7 +165,7 @@ export type ToolCall = Message<"toolbus.tool.v1.ToolCall"> & {
   deliveryId: string;
 
   /**
-   * The authenticated principal of the watcher that has taken it.
+   * The authenticated principal of the watcher that has taken it, or has answered it untaken.
    *
    * @generated from field: string watcher_principal = 21;
    */
@@ -192,6 +192,20 @@ export type ToolCall = Message<"toolbus.tool.v1.ToolCall"> & {
    * @generated from field: repeated string canceled_by = 24;
    */
   canceledBy: string[];
+
+  /**
+   * Of a call that somebody outside answered, the id of the submission that won; empty if it had none.
+   *
+   * @generated from field: string submission_id = 25;
+   */
+  submissionId: string;
+
+  /**
+   * SHA-256 of what that submission said, to tell its repetition from another one under its id; empty without an id.
+   *
+   * @generated from field: bytes submission_sha256 = 26;
+   */
+  submissionSha256: Uint8Array;
 };
 
 /**

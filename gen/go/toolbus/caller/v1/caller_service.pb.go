@@ -346,10 +346,17 @@ type RespondRequest struct {
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The request.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// The result as JSON text; empty means null.
-	ResultJson string `protobuf:"bytes,3,opt,name=result_json,json=resultJson,proto3" json:"result_json,omitempty"`
-	// The error's text; a non-empty one wins.
-	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	// What came of it; required.
+	//
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*RespondRequest_ResultJson
+	//	*RespondRequest_Error
+	Outcome isRespondRequest_Outcome `protobuf_oneof:"outcome"`
+	// Tells this submission from every other one for the same request, whoever makes them: a random text, such as a UUID. Who is not
+	// sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
+	// same id with another outcome is refused (SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+	SubmissionId  string `protobuf:"bytes,5,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -398,19 +405,55 @@ func (x *RespondRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *RespondRequest) GetOutcome() isRespondRequest_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
 func (x *RespondRequest) GetResultJson() string {
 	if x != nil {
-		return x.ResultJson
+		if x, ok := x.Outcome.(*RespondRequest_ResultJson); ok {
+			return x.ResultJson
+		}
 	}
 	return ""
 }
 
 func (x *RespondRequest) GetError() string {
 	if x != nil {
-		return x.Error
+		if x, ok := x.Outcome.(*RespondRequest_Error); ok {
+			return x.Error
+		}
 	}
 	return ""
 }
+
+func (x *RespondRequest) GetSubmissionId() string {
+	if x != nil {
+		return x.SubmissionId
+	}
+	return ""
+}
+
+type isRespondRequest_Outcome interface {
+	isRespondRequest_Outcome()
+}
+
+type RespondRequest_ResultJson struct {
+	// The result as JSON text, never empty: a result that holds nothing is `null`.
+	ResultJson string `protobuf:"bytes,3,opt,name=result_json,json=resultJson,proto3,oneof"`
+}
+
+type RespondRequest_Error struct {
+	// Why it failed, in words; never empty.
+	Error string `protobuf:"bytes,4,opt,name=error,proto3,oneof"`
+}
+
+func (*RespondRequest_ResultJson) isRespondRequest_Outcome() {}
+
+func (*RespondRequest_Error) isRespondRequest_Outcome() {}
 
 // This answer won.
 type RespondResponse struct {
@@ -582,15 +625,17 @@ const file_toolbus_caller_v1_caller_service_proto_rawDesc = "" +
 	"\x0eCallerAttached\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x1b\n" +
-	"\tcaller_id\x18\x02 \x01(\tR\bcallerId\"\xc2\x01\n" +
+	"\tcaller_id\x18\x02 \x01(\tR\bcallerId\"\x99\x02\n" +
 	"\x0eRespondRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12<\n" +
 	"\n" +
-	"request_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\trequestId\x12\x1f\n" +
-	"\vresult_json\x18\x03 \x01(\tR\n" +
-	"resultJson\x12\x14\n" +
-	"\x05error\x18\x04 \x01(\tR\x05error\"%\n" +
+	"request_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\trequestId\x12*\n" +
+	"\vresult_json\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01H\x00R\n" +
+	"resultJson\x12\x1f\n" +
+	"\x05error\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x10\x01H\x00R\x05error\x12-\n" +
+	"\rsubmission_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\fsubmissionIdB\x10\n" +
+	"\aoutcome\x12\x05\xbaH\x02\b\x01\"%\n" +
 	"\x0fRespondResponse\x12\x12\n" +
 	"\x04late\x18\x01 \x01(\bR\x04late\"T\n" +
 	"\x15GetDeclarationRequest\x12;\n" +
@@ -664,6 +709,10 @@ func file_toolbus_caller_v1_caller_service_proto_init() {
 		(*WatchCallerResponse_Attached)(nil),
 		(*WatchCallerResponse_Request)(nil),
 		(*WatchCallerResponse_Canceled)(nil),
+	}
+	file_toolbus_caller_v1_caller_service_proto_msgTypes[5].OneofWrappers = []any{
+		(*RespondRequest_ResultJson)(nil),
+		(*RespondRequest_Error)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -126,6 +126,8 @@ const (
 	Reason_REASON_CALL_NOT_FOUND Reason = 47
 	// The id was used for another call. Use another id.
 	Reason_REASON_CALL_ID_REUSED Reason = 48
+	// The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
+	Reason_REASON_SUBMISSION_ID_REUSED Reason = 73
 	// The call has its answer, and the first answer stands. Read the call.
 	Reason_REASON_CALL_ALREADY_RESOLVED Reason = 49
 	// The call waited for its answer too long. Drop the answer.
@@ -228,6 +230,7 @@ var (
 		46: "REASON_IDEMPOTENCY_KEY_REUSED",
 		47: "REASON_CALL_NOT_FOUND",
 		48: "REASON_CALL_ID_REUSED",
+		73: "REASON_SUBMISSION_ID_REUSED",
 		49: "REASON_CALL_ALREADY_RESOLVED",
 		50: "REASON_CALL_EXPIRED",
 		51: "REASON_CALL_NOT_AWAITED",
@@ -303,6 +306,7 @@ var (
 		"REASON_IDEMPOTENCY_KEY_REUSED": 46,
 		"REASON_CALL_NOT_FOUND":         47,
 		"REASON_CALL_ID_REUSED":         48,
+		"REASON_SUBMISSION_ID_REUSED":   73,
 		"REASON_CALL_ALREADY_RESOLVED":  49,
 		"REASON_CALL_EXPIRED":           50,
 		"REASON_CALL_NOT_AWAITED":       51,
@@ -501,7 +505,7 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x0eFieldViolation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x17\n" +
-	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\xb6\x10\n" +
+	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\xd7\x10\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x13\n" +
@@ -552,7 +556,8 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x1aREASON_MODEL_PRICE_MISSING\x10-\x12!\n" +
 	"\x1dREASON_IDEMPOTENCY_KEY_REUSED\x10.\x12\x19\n" +
 	"\x15REASON_CALL_NOT_FOUND\x10/\x12\x19\n" +
-	"\x15REASON_CALL_ID_REUSED\x100\x12 \n" +
+	"\x15REASON_CALL_ID_REUSED\x100\x12\x1f\n" +
+	"\x1bREASON_SUBMISSION_ID_REUSED\x10I\x12 \n" +
 	"\x1cREASON_CALL_ALREADY_RESOLVED\x101\x12\x17\n" +
 	"\x13REASON_CALL_EXPIRED\x102\x12\x1b\n" +
 	"\x17REASON_CALL_NOT_AWAITED\x103\x12\x1e\n" +

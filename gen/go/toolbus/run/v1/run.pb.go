@@ -361,7 +361,8 @@ type FunctionCallOutput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The answer.
+	// The answer. In what a client gives as input it has an `output_json` and `is_error`, and nothing else: where a result is stored
+	// and what it cost is not for a client to say, and is refused.
 	Result        *v1.ToolResult `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

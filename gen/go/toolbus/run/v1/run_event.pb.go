@@ -462,7 +462,9 @@ type CallFinished struct {
 	// The call.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// The answer.
-	Result        *v11.ToolResult `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
+	Result *v11.ToolResult `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
+	// Of a call that the client answered, the id of the submission that won; empty if it had none.
+	SubmissionId  string `protobuf:"bytes,3,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -509,6 +511,13 @@ func (x *CallFinished) GetResult() *v11.ToolResult {
 		return x.Result
 	}
 	return nil
+}
+
+func (x *CallFinished) GetSubmissionId() string {
+	if x != nil {
+		return x.SubmissionId
+	}
+	return ""
 }
 
 // The run waits for outputs; no process holds it.
@@ -1649,10 +1658,11 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\vCallStarted\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12/\n" +
-	"\x06effect\x18\x03 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect\"\\\n" +
+	"\x06effect\x18\x03 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect\"\x81\x01\n" +
 	"\fCallFinished\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x123\n" +
-	"\x06result\x18\x02 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\"w\n" +
+	"\x06result\x18\x02 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\x12#\n" +
+	"\rsubmission_id\x18\x03 \x01(\tR\fsubmissionId\"w\n" +
 	"\tRunParked\x122\n" +
 	"\x05calls\x18\x01 \x03(\v2\x1c.toolbus.run.v1.FunctionCallR\x05calls\x126\n" +
 	"\bdeadline\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"\x81\x01\n" +

@@ -626,6 +626,113 @@ func (*WatchRunResponse_Delta) isWatchRunResponse_Update() {}
 
 func (*WatchRunResponse_Reset_) isWatchRunResponse_Update() {}
 
+// What came of a call that the client executes.
+type ToolOutput struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The call.
+	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// What came of it; required.
+	//
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*ToolOutput_ResultJson
+	//	*ToolOutput_Error
+	Outcome isToolOutput_Outcome `protobuf_oneof:"outcome"`
+	// Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
+	// sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
+	// same id with another outcome is refused (SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+	SubmissionId  string `protobuf:"bytes,4,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolOutput) Reset() {
+	*x = ToolOutput{}
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolOutput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolOutput) ProtoMessage() {}
+
+func (x *ToolOutput) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolOutput.ProtoReflect.Descriptor instead.
+func (*ToolOutput) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ToolOutput) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *ToolOutput) GetOutcome() isToolOutput_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *ToolOutput) GetResultJson() string {
+	if x != nil {
+		if x, ok := x.Outcome.(*ToolOutput_ResultJson); ok {
+			return x.ResultJson
+		}
+	}
+	return ""
+}
+
+func (x *ToolOutput) GetError() string {
+	if x != nil {
+		if x, ok := x.Outcome.(*ToolOutput_Error); ok {
+			return x.Error
+		}
+	}
+	return ""
+}
+
+func (x *ToolOutput) GetSubmissionId() string {
+	if x != nil {
+		return x.SubmissionId
+	}
+	return ""
+}
+
+type isToolOutput_Outcome interface {
+	isToolOutput_Outcome()
+}
+
+type ToolOutput_ResultJson struct {
+	// The result as JSON text, never empty: a result that holds nothing is `null`.
+	ResultJson string `protobuf:"bytes,2,opt,name=result_json,json=resultJson,proto3,oneof"`
+}
+
+type ToolOutput_Error struct {
+	// Why it failed, in words; never empty.
+	Error string `protobuf:"bytes,3,opt,name=error,proto3,oneof"`
+}
+
+func (*ToolOutput_ResultJson) isToolOutput_Outcome() {}
+
+func (*ToolOutput_Error) isToolOutput_Outcome() {}
+
 // Submits outputs of calls that the client executes.
 type SubmitOutputsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -633,17 +740,17 @@ type SubmitOutputsRequest struct {
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// The outputs; they may come in parts. All are checked before any is stored, their sizes too: a request with one that is
 	// refused stores none, and names it. They are then stored one by one, in the order of the calls. A request that was not
-	// answered may be repeated as it is, after a crash in the middle as well: an output that stands there already counts as taken,
-	// and what is missing is stored. A part remains only where the calls stop being open in the middle of a request: the run ends
-	// (RUN_ENDED), or somebody else answers one of them otherwise (CALL_ALREADY_RESOLVED).
-	Outputs       []*FunctionCallOutput `protobuf:"bytes,2,rep,name=outputs,proto3" json:"outputs,omitempty"`
+	// answered may be repeated as it is, after a crash in the middle as well: an output whose submission has won already counts as
+	// taken, and what is missing is stored. A part remains only where the calls stop being open in the middle of a request: the run
+	// ends (RUN_ENDED), or another submission answers one of them (CALL_ALREADY_RESOLVED).
+	Outputs       []*ToolOutput `protobuf:"bytes,2,rep,name=outputs,proto3" json:"outputs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SubmitOutputsRequest) Reset() {
 	*x = SubmitOutputsRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[9]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -655,7 +762,7 @@ func (x *SubmitOutputsRequest) String() string {
 func (*SubmitOutputsRequest) ProtoMessage() {}
 
 func (x *SubmitOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[9]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -668,7 +775,7 @@ func (x *SubmitOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitOutputsRequest.ProtoReflect.Descriptor instead.
 func (*SubmitOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SubmitOutputsRequest) GetRunId() string {
@@ -678,7 +785,7 @@ func (x *SubmitOutputsRequest) GetRunId() string {
 	return ""
 }
 
-func (x *SubmitOutputsRequest) GetOutputs() []*FunctionCallOutput {
+func (x *SubmitOutputsRequest) GetOutputs() []*ToolOutput {
 	if x != nil {
 		return x.Outputs
 	}
@@ -696,7 +803,7 @@ type SubmitOutputsResponse struct {
 
 func (x *SubmitOutputsResponse) Reset() {
 	*x = SubmitOutputsResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[10]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -708,7 +815,7 @@ func (x *SubmitOutputsResponse) String() string {
 func (*SubmitOutputsResponse) ProtoMessage() {}
 
 func (x *SubmitOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[10]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -721,7 +828,7 @@ func (x *SubmitOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitOutputsResponse.ProtoReflect.Descriptor instead.
 func (*SubmitOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{10}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SubmitOutputsResponse) GetRun() *Run {
@@ -744,7 +851,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[11]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -756,7 +863,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[11]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -769,7 +876,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{11}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CancelRunRequest) GetRunId() string {
@@ -797,7 +904,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[12]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -809,7 +916,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[12]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -822,7 +929,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{12}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CancelRunResponse) GetRun() *Run {
@@ -850,7 +957,7 @@ type ForkRunRequest struct {
 
 func (x *ForkRunRequest) Reset() {
 	*x = ForkRunRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[13]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -862,7 +969,7 @@ func (x *ForkRunRequest) String() string {
 func (*ForkRunRequest) ProtoMessage() {}
 
 func (x *ForkRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[13]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -875,7 +982,7 @@ func (x *ForkRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkRunRequest.ProtoReflect.Descriptor instead.
 func (*ForkRunRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{13}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ForkRunRequest) GetRunId() string {
@@ -917,7 +1024,7 @@ type ForkRunResponse struct {
 
 func (x *ForkRunResponse) Reset() {
 	*x = ForkRunResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[14]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -929,7 +1036,7 @@ func (x *ForkRunResponse) String() string {
 func (*ForkRunResponse) ProtoMessage() {}
 
 func (x *ForkRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[14]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -942,7 +1049,7 @@ func (x *ForkRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkRunResponse.ProtoReflect.Descriptor instead.
 func (*ForkRunResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{14}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ForkRunResponse) GetRun() *Run {
@@ -996,10 +1103,19 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\x05event\x18\x01 \x01(\v2\x18.toolbus.run.v1.RunEventH\x00R\x05event\x120\n" +
 	"\x05delta\x18\x02 \x01(\v2\x18.toolbus.run.v1.RunDeltaH\x00R\x05delta\x120\n" +
 	"\x05reset\x18\x03 \x01(\v2\x18.toolbus.run.v1.RunResetH\x00R\x05resetB\b\n" +
-	"\x06update\"\x96\x01\n" +
+	"\x06update\"\xbf\x01\n" +
+	"\n" +
+	"ToolOutput\x12#\n" +
+	"\acall_id\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06callId\x12*\n" +
+	"\vresult_json\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01H\x00R\n" +
+	"resultJson\x12\x1f\n" +
+	"\x05error\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01H\x00R\x05error\x12-\n" +
+	"\rsubmission_id\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\fsubmissionIdB\x10\n" +
+	"\aoutcome\x12\x05\xbaH\x02\b\x01\"\x8e\x01\n" +
 	"\x14SubmitOutputsRequest\x123\n" +
-	"\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12I\n" +
-	"\aoutputs\x18\x02 \x03(\v2\".toolbus.run.v1.FunctionCallOutputB\v\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\aoutputs\">\n" +
+	"\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12A\n" +
+	"\aoutputs\x18\x02 \x03(\v2\x1a.toolbus.run.v1.ToolOutputB\v\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\aoutputs\">\n" +
 	"\x15SubmitOutputsResponse\x12%\n" +
 	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"i\n" +
 	"\x10CancelRunRequest\x123\n" +
@@ -1038,7 +1154,7 @@ func file_toolbus_run_v1_run_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_run_v1_run_service_proto_rawDescData
 }
 
-var file_toolbus_run_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_toolbus_run_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_toolbus_run_v1_run_service_proto_goTypes = []any{
 	(*CreateRunRequest)(nil),      // 0: toolbus.run.v1.CreateRunRequest
 	(*CreateRunResponse)(nil),     // 1: toolbus.run.v1.CreateRunResponse
@@ -1049,51 +1165,51 @@ var file_toolbus_run_v1_run_service_proto_goTypes = []any{
 	(*WatchRunRequest)(nil),       // 6: toolbus.run.v1.WatchRunRequest
 	(*DeltaCursor)(nil),           // 7: toolbus.run.v1.DeltaCursor
 	(*WatchRunResponse)(nil),      // 8: toolbus.run.v1.WatchRunResponse
-	(*SubmitOutputsRequest)(nil),  // 9: toolbus.run.v1.SubmitOutputsRequest
-	(*SubmitOutputsResponse)(nil), // 10: toolbus.run.v1.SubmitOutputsResponse
-	(*CancelRunRequest)(nil),      // 11: toolbus.run.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),     // 12: toolbus.run.v1.CancelRunResponse
-	(*ForkRunRequest)(nil),        // 13: toolbus.run.v1.ForkRunRequest
-	(*ForkRunResponse)(nil),       // 14: toolbus.run.v1.ForkRunResponse
-	(*Item)(nil),                  // 15: toolbus.run.v1.Item
-	(*RunOptions)(nil),            // 16: toolbus.run.v1.RunOptions
-	(*Run)(nil),                   // 17: toolbus.run.v1.Run
-	(RunState)(0),                 // 18: toolbus.run.v1.RunState
-	(*RunEvent)(nil),              // 19: toolbus.run.v1.RunEvent
-	(*RunDelta)(nil),              // 20: toolbus.run.v1.RunDelta
-	(*RunReset)(nil),              // 21: toolbus.run.v1.RunReset
-	(*FunctionCallOutput)(nil),    // 22: toolbus.run.v1.FunctionCallOutput
+	(*ToolOutput)(nil),            // 9: toolbus.run.v1.ToolOutput
+	(*SubmitOutputsRequest)(nil),  // 10: toolbus.run.v1.SubmitOutputsRequest
+	(*SubmitOutputsResponse)(nil), // 11: toolbus.run.v1.SubmitOutputsResponse
+	(*CancelRunRequest)(nil),      // 12: toolbus.run.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),     // 13: toolbus.run.v1.CancelRunResponse
+	(*ForkRunRequest)(nil),        // 14: toolbus.run.v1.ForkRunRequest
+	(*ForkRunResponse)(nil),       // 15: toolbus.run.v1.ForkRunResponse
+	(*Item)(nil),                  // 16: toolbus.run.v1.Item
+	(*RunOptions)(nil),            // 17: toolbus.run.v1.RunOptions
+	(*Run)(nil),                   // 18: toolbus.run.v1.Run
+	(RunState)(0),                 // 19: toolbus.run.v1.RunState
+	(*RunEvent)(nil),              // 20: toolbus.run.v1.RunEvent
+	(*RunDelta)(nil),              // 21: toolbus.run.v1.RunDelta
+	(*RunReset)(nil),              // 22: toolbus.run.v1.RunReset
 }
 var file_toolbus_run_v1_run_service_proto_depIdxs = []int32{
-	15, // 0: toolbus.run.v1.CreateRunRequest.input:type_name -> toolbus.run.v1.Item
-	16, // 1: toolbus.run.v1.CreateRunRequest.options:type_name -> toolbus.run.v1.RunOptions
-	17, // 2: toolbus.run.v1.CreateRunResponse.run:type_name -> toolbus.run.v1.Run
-	17, // 3: toolbus.run.v1.GetRunResponse.run:type_name -> toolbus.run.v1.Run
-	18, // 4: toolbus.run.v1.ListRunsRequest.states:type_name -> toolbus.run.v1.RunState
-	17, // 5: toolbus.run.v1.ListRunsResponse.runs:type_name -> toolbus.run.v1.Run
+	16, // 0: toolbus.run.v1.CreateRunRequest.input:type_name -> toolbus.run.v1.Item
+	17, // 1: toolbus.run.v1.CreateRunRequest.options:type_name -> toolbus.run.v1.RunOptions
+	18, // 2: toolbus.run.v1.CreateRunResponse.run:type_name -> toolbus.run.v1.Run
+	18, // 3: toolbus.run.v1.GetRunResponse.run:type_name -> toolbus.run.v1.Run
+	19, // 4: toolbus.run.v1.ListRunsRequest.states:type_name -> toolbus.run.v1.RunState
+	18, // 5: toolbus.run.v1.ListRunsResponse.runs:type_name -> toolbus.run.v1.Run
 	7,  // 6: toolbus.run.v1.WatchRunRequest.after_delta:type_name -> toolbus.run.v1.DeltaCursor
-	19, // 7: toolbus.run.v1.WatchRunResponse.event:type_name -> toolbus.run.v1.RunEvent
-	20, // 8: toolbus.run.v1.WatchRunResponse.delta:type_name -> toolbus.run.v1.RunDelta
-	21, // 9: toolbus.run.v1.WatchRunResponse.reset:type_name -> toolbus.run.v1.RunReset
-	22, // 10: toolbus.run.v1.SubmitOutputsRequest.outputs:type_name -> toolbus.run.v1.FunctionCallOutput
-	17, // 11: toolbus.run.v1.SubmitOutputsResponse.run:type_name -> toolbus.run.v1.Run
-	17, // 12: toolbus.run.v1.CancelRunResponse.run:type_name -> toolbus.run.v1.Run
-	15, // 13: toolbus.run.v1.ForkRunRequest.input:type_name -> toolbus.run.v1.Item
-	17, // 14: toolbus.run.v1.ForkRunResponse.run:type_name -> toolbus.run.v1.Run
+	20, // 7: toolbus.run.v1.WatchRunResponse.event:type_name -> toolbus.run.v1.RunEvent
+	21, // 8: toolbus.run.v1.WatchRunResponse.delta:type_name -> toolbus.run.v1.RunDelta
+	22, // 9: toolbus.run.v1.WatchRunResponse.reset:type_name -> toolbus.run.v1.RunReset
+	9,  // 10: toolbus.run.v1.SubmitOutputsRequest.outputs:type_name -> toolbus.run.v1.ToolOutput
+	18, // 11: toolbus.run.v1.SubmitOutputsResponse.run:type_name -> toolbus.run.v1.Run
+	18, // 12: toolbus.run.v1.CancelRunResponse.run:type_name -> toolbus.run.v1.Run
+	16, // 13: toolbus.run.v1.ForkRunRequest.input:type_name -> toolbus.run.v1.Item
+	18, // 14: toolbus.run.v1.ForkRunResponse.run:type_name -> toolbus.run.v1.Run
 	0,  // 15: toolbus.run.v1.RunService.CreateRun:input_type -> toolbus.run.v1.CreateRunRequest
 	2,  // 16: toolbus.run.v1.RunService.GetRun:input_type -> toolbus.run.v1.GetRunRequest
 	4,  // 17: toolbus.run.v1.RunService.ListRuns:input_type -> toolbus.run.v1.ListRunsRequest
 	6,  // 18: toolbus.run.v1.RunService.WatchRun:input_type -> toolbus.run.v1.WatchRunRequest
-	9,  // 19: toolbus.run.v1.RunService.SubmitOutputs:input_type -> toolbus.run.v1.SubmitOutputsRequest
-	11, // 20: toolbus.run.v1.RunService.CancelRun:input_type -> toolbus.run.v1.CancelRunRequest
-	13, // 21: toolbus.run.v1.RunService.ForkRun:input_type -> toolbus.run.v1.ForkRunRequest
+	10, // 19: toolbus.run.v1.RunService.SubmitOutputs:input_type -> toolbus.run.v1.SubmitOutputsRequest
+	12, // 20: toolbus.run.v1.RunService.CancelRun:input_type -> toolbus.run.v1.CancelRunRequest
+	14, // 21: toolbus.run.v1.RunService.ForkRun:input_type -> toolbus.run.v1.ForkRunRequest
 	1,  // 22: toolbus.run.v1.RunService.CreateRun:output_type -> toolbus.run.v1.CreateRunResponse
 	3,  // 23: toolbus.run.v1.RunService.GetRun:output_type -> toolbus.run.v1.GetRunResponse
 	5,  // 24: toolbus.run.v1.RunService.ListRuns:output_type -> toolbus.run.v1.ListRunsResponse
 	8,  // 25: toolbus.run.v1.RunService.WatchRun:output_type -> toolbus.run.v1.WatchRunResponse
-	10, // 26: toolbus.run.v1.RunService.SubmitOutputs:output_type -> toolbus.run.v1.SubmitOutputsResponse
-	12, // 27: toolbus.run.v1.RunService.CancelRun:output_type -> toolbus.run.v1.CancelRunResponse
-	14, // 28: toolbus.run.v1.RunService.ForkRun:output_type -> toolbus.run.v1.ForkRunResponse
+	11, // 26: toolbus.run.v1.RunService.SubmitOutputs:output_type -> toolbus.run.v1.SubmitOutputsResponse
+	13, // 27: toolbus.run.v1.RunService.CancelRun:output_type -> toolbus.run.v1.CancelRunResponse
+	15, // 28: toolbus.run.v1.RunService.ForkRun:output_type -> toolbus.run.v1.ForkRunResponse
 	22, // [22:29] is the sub-list for method output_type
 	15, // [15:22] is the sub-list for method input_type
 	15, // [15:15] is the sub-list for extension type_name
@@ -1113,13 +1229,17 @@ func file_toolbus_run_v1_run_service_proto_init() {
 		(*WatchRunResponse_Delta)(nil),
 		(*WatchRunResponse_Reset_)(nil),
 	}
+	file_toolbus_run_v1_run_service_proto_msgTypes[9].OneofWrappers = []any{
+		(*ToolOutput_ResultJson)(nil),
+		(*ToolOutput_Error)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_run_v1_run_service_proto_rawDesc), len(file_toolbus_run_v1_run_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

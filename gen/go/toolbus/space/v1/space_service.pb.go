@@ -1058,10 +1058,17 @@ type AnswerToolCallRequest struct {
 	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
 	// The call.
 	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The answer as JSON text; empty when `error` is given.
-	ResultJson string `protobuf:"bytes,3,opt,name=result_json,json=resultJson,proto3" json:"result_json,omitempty"`
-	// The refusal's text; a non-empty one wins.
-	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	// What came of it; required.
+	//
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*AnswerToolCallRequest_ResultJson
+	//	*AnswerToolCallRequest_Error
+	Outcome isAnswerToolCallRequest_Outcome `protobuf_oneof:"outcome"`
+	// Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
+	// sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
+	// same id with another outcome is refused (SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+	SubmissionId  string `protobuf:"bytes,5,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1110,19 +1117,55 @@ func (x *AnswerToolCallRequest) GetCallId() string {
 	return ""
 }
 
+func (x *AnswerToolCallRequest) GetOutcome() isAnswerToolCallRequest_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
 func (x *AnswerToolCallRequest) GetResultJson() string {
 	if x != nil {
-		return x.ResultJson
+		if x, ok := x.Outcome.(*AnswerToolCallRequest_ResultJson); ok {
+			return x.ResultJson
+		}
 	}
 	return ""
 }
 
 func (x *AnswerToolCallRequest) GetError() string {
 	if x != nil {
-		return x.Error
+		if x, ok := x.Outcome.(*AnswerToolCallRequest_Error); ok {
+			return x.Error
+		}
 	}
 	return ""
 }
+
+func (x *AnswerToolCallRequest) GetSubmissionId() string {
+	if x != nil {
+		return x.SubmissionId
+	}
+	return ""
+}
+
+type isAnswerToolCallRequest_Outcome interface {
+	isAnswerToolCallRequest_Outcome()
+}
+
+type AnswerToolCallRequest_ResultJson struct {
+	// The result as JSON text, never empty: a result that holds nothing is `null`.
+	ResultJson string `protobuf:"bytes,3,opt,name=result_json,json=resultJson,proto3,oneof"`
+}
+
+type AnswerToolCallRequest_Error struct {
+	// Why it failed, in words; never empty.
+	Error string `protobuf:"bytes,4,opt,name=error,proto3,oneof"`
+}
+
+func (*AnswerToolCallRequest_ResultJson) isAnswerToolCallRequest_Outcome() {}
+
+func (*AnswerToolCallRequest_Error) isAnswerToolCallRequest_Outcome() {}
 
 // This answer won.
 type AnswerToolCallResponse struct {
@@ -1242,13 +1285,15 @@ const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"\rfrom_sequence\x18\x02 \x01(\x04R\ffromSequence\"m\n" +
 	"\x12WatchSpaceResponse\x122\n" +
 	"\x05event\x18\x01 \x01(\v2\x1c.toolbus.space.v1.SpaceEventR\x05event\x12#\n" +
-	"\rnext_sequence\x18\x02 \x01(\x04R\fnextSequence\"\xbf\x01\n" +
+	"\rnext_sequence\x18\x02 \x01(\x04R\fnextSequence\"\x96\x02\n" +
 	"\x15AnswerToolCallRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x126\n" +
-	"\acall_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12\x1f\n" +
-	"\vresult_json\x18\x03 \x01(\tR\n" +
-	"resultJson\x12\x14\n" +
-	"\x05error\x18\x04 \x01(\tR\x05error\"R\n" +
+	"\acall_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12*\n" +
+	"\vresult_json\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01H\x00R\n" +
+	"resultJson\x12\x1f\n" +
+	"\x05error\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x10\x01H\x00R\x05error\x12-\n" +
+	"\rsubmission_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\fsubmissionIdB\x10\n" +
+	"\aoutcome\x12\x05\xbaH\x02\b\x01\"R\n" +
 	"\x16AnswerToolCallResponse\x128\n" +
 	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage2\xa8\a\n" +
 	"\fSpaceService\x12Z\n" +
@@ -1349,6 +1394,10 @@ func file_toolbus_space_v1_space_service_proto_init() {
 		return
 	}
 	file_toolbus_space_v1_space_proto_init()
+	file_toolbus_space_v1_space_service_proto_msgTypes[18].OneofWrappers = []any{
+		(*AnswerToolCallRequest_ResultJson)(nil),
+		(*AnswerToolCallRequest_Error)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -132,7 +132,7 @@ type ToolCall struct {
 	WaitExpireTime *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=wait_expire_time,json=waitExpireTime,proto3" json:"wait_expire_time,omitempty"`
 	// The delivery by which a watcher has taken it; empty if none has.
 	DeliveryId string `protobuf:"bytes,20,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
-	// The authenticated principal of the watcher that has taken it.
+	// The authenticated principal of the watcher that has taken it, or has answered it untaken.
 	WatcherPrincipal string `protobuf:"bytes,21,opt,name=watcher_principal,json=watcherPrincipal,proto3" json:"watcher_principal,omitempty"`
 	// Whether it was canceled.
 	Canceled bool `protobuf:"varint,22,opt,name=canceled,proto3" json:"canceled,omitempty"`
@@ -140,9 +140,13 @@ type ToolCall struct {
 	CalledAs string `protobuf:"bytes,23,opt,name=called_as,json=calledAs,proto3" json:"called_as,omitempty"`
 	// Of a call that was canceled before it began: who did so, empty for one of the suite's own services. It holds for calls
 	// that are theirs.
-	CanceledBy    []string `protobuf:"bytes,24,rep,name=canceled_by,json=canceledBy,proto3" json:"canceled_by,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	CanceledBy []string `protobuf:"bytes,24,rep,name=canceled_by,json=canceledBy,proto3" json:"canceled_by,omitempty"`
+	// Of a call that somebody outside answered, the id of the submission that won; empty if it had none.
+	SubmissionId string `protobuf:"bytes,25,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
+	// SHA-256 of what that submission said, to tell its repetition from another one under its id; empty without an id.
+	SubmissionSha256 []byte `protobuf:"bytes,26,opt,name=submission_sha256,json=submissionSha256,proto3" json:"submission_sha256,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *ToolCall) Reset() {
@@ -343,11 +347,25 @@ func (x *ToolCall) GetCanceledBy() []string {
 	return nil
 }
 
+func (x *ToolCall) GetSubmissionId() string {
+	if x != nil {
+		return x.SubmissionId
+	}
+	return ""
+}
+
+func (x *ToolCall) GetSubmissionSha256() []byte {
+	if x != nil {
+		return x.SubmissionSha256
+	}
+	return nil
+}
+
 var File_toolbus_tool_v1_tool_call_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
 	"\n" +
-	"\x1ftoolbus/tool/v1/tool_call.proto\x12\x0ftoolbus.tool.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xb6\a\n" +
+	"\x1ftoolbus/tool/v1/tool_call.proto\x12\x0ftoolbus.tool.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x88\b\n" +
 	"\bToolCall\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x1d\n" +
 	"\n" +
@@ -379,7 +397,9 @@ const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
 	"\bcanceled\x18\x16 \x01(\bR\bcanceled\x12\x1b\n" +
 	"\tcalled_as\x18\x17 \x01(\tR\bcalledAs\x12\x1f\n" +
 	"\vcanceled_by\x18\x18 \x03(\tR\n" +
-	"canceledBy*\xc2\x01\n" +
+	"canceledBy\x12#\n" +
+	"\rsubmission_id\x18\x19 \x01(\tR\fsubmissionId\x12+\n" +
+	"\x11submission_sha256\x18\x1a \x01(\fR\x10submissionSha256*\xc2\x01\n" +
 	"\rToolCallState\x12\x1f\n" +
 	"\x1bTOOL_CALL_STATE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17TOOL_CALL_STATE_STARTED\x10\x01\x12\x1b\n" +

@@ -334,10 +334,17 @@ type SubmitToolResultRequest struct {
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// The run that it belongs to; empty skips the check.
 	RunId string `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// The result as JSON text; empty when `error` is given.
-	ResultJson string `protobuf:"bytes,3,opt,name=result_json,json=resultJson,proto3" json:"result_json,omitempty"`
-	// The error's text; a non-empty one wins.
-	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	// What came of it; required.
+	//
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*SubmitToolResultRequest_ResultJson
+	//	*SubmitToolResultRequest_Error
+	Outcome isSubmitToolResultRequest_Outcome `protobuf_oneof:"outcome"`
+	// Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
+	// sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
+	// same id with another outcome is refused (SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+	SubmissionId  string `protobuf:"bytes,5,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -386,21 +393,57 @@ func (x *SubmitToolResultRequest) GetRunId() string {
 	return ""
 }
 
+func (x *SubmitToolResultRequest) GetOutcome() isSubmitToolResultRequest_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
 func (x *SubmitToolResultRequest) GetResultJson() string {
 	if x != nil {
-		return x.ResultJson
+		if x, ok := x.Outcome.(*SubmitToolResultRequest_ResultJson); ok {
+			return x.ResultJson
+		}
 	}
 	return ""
 }
 
 func (x *SubmitToolResultRequest) GetError() string {
 	if x != nil {
-		return x.Error
+		if x, ok := x.Outcome.(*SubmitToolResultRequest_Error); ok {
+			return x.Error
+		}
 	}
 	return ""
 }
 
-// The result is stored: this submission won.
+func (x *SubmitToolResultRequest) GetSubmissionId() string {
+	if x != nil {
+		return x.SubmissionId
+	}
+	return ""
+}
+
+type isSubmitToolResultRequest_Outcome interface {
+	isSubmitToolResultRequest_Outcome()
+}
+
+type SubmitToolResultRequest_ResultJson struct {
+	// The result as JSON text, never empty: a result that holds nothing is `null`.
+	ResultJson string `protobuf:"bytes,3,opt,name=result_json,json=resultJson,proto3,oneof"`
+}
+
+type SubmitToolResultRequest_Error struct {
+	// Why it failed, in words; never empty.
+	Error string `protobuf:"bytes,4,opt,name=error,proto3,oneof"`
+}
+
+func (*SubmitToolResultRequest_ResultJson) isSubmitToolResultRequest_Outcome() {}
+
+func (*SubmitToolResultRequest_Error) isSubmitToolResultRequest_Outcome() {}
+
+// The result is stored: this submission won, now or when it was made first.
 type SubmitToolResultResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call; one that is `resolved_late` is told to the inbox of its agent, which the session may have left.
@@ -793,13 +836,15 @@ const file_toolbus_tool_v1_tool_call_service_proto_rawDesc = "" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\n" +
 	"deliveryId\"L\n" +
 	"\x1bAcknowledgeToolCallResponse\x12-\n" +
-	"\x04call\x18\x01 \x01(\v2\x19.toolbus.tool.v1.ToolCallR\x04call\"\xbd\x01\n" +
+	"\x04call\x18\x01 \x01(\v2\x19.toolbus.tool.v1.ToolCallR\x04call\"\x94\x02\n" +
 	"\x17SubmitToolResultRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x123\n" +
-	"\x06run_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12\x1f\n" +
-	"\vresult_json\x18\x03 \x01(\tR\n" +
-	"resultJson\x12\x14\n" +
-	"\x05error\x18\x04 \x01(\tR\x05error\"I\n" +
+	"\x06run_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12*\n" +
+	"\vresult_json\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01H\x00R\n" +
+	"resultJson\x12\x1f\n" +
+	"\x05error\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x10\x01H\x00R\x05error\x12-\n" +
+	"\rsubmission_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\fsubmissionIdB\x10\n" +
+	"\aoutcome\x12\x05\xbaH\x02\b\x01\"I\n" +
 	"\x18SubmitToolResultResponse\x12-\n" +
 	"\x04call\x18\x01 \x01(\v2\x19.toolbus.tool.v1.ToolCallR\x04call\"L\n" +
 	"\x12GetToolCallRequest\x126\n" +
@@ -893,6 +938,10 @@ func file_toolbus_tool_v1_tool_call_service_proto_init() {
 		return
 	}
 	file_toolbus_tool_v1_tool_call_proto_init()
+	file_toolbus_tool_v1_tool_call_service_proto_msgTypes[5].OneofWrappers = []any{
+		(*SubmitToolResultRequest_ResultJson)(nil),
+		(*SubmitToolResultRequest_Error)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -171,14 +171,20 @@ class RespondRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     RESULT_JSON_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
+    SUBMISSION_ID_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session."""
     request_id: _builtins.str
     """The request."""
     result_json: _builtins.str
-    """The result as JSON text; empty means null."""
+    """The result as JSON text, never empty: a result that holds nothing is `null`."""
     error: _builtins.str
-    """The error's text; a non-empty one wins."""
+    """Why it failed, in words; never empty."""
+    submission_id: _builtins.str
+    """Tells this submission from every other one for the same request, whoever makes them: a random text, such as a UUID. Who is not
+    sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
+    same id with another outcome is refused (SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+    """
     def __init__(
         self,
         *,
@@ -186,12 +192,15 @@ class RespondRequest(_message.Message):
         request_id: _builtins.str = ...,
         result_json: _builtins.str = ...,
         error: _builtins.str = ...,
+        submission_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "outcome", b"outcome", "result_json", b"result_json"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "request_id", b"request_id", "result_json", b"result_json", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "outcome", b"outcome", "request_id", b"request_id", "result_json", b"result_json", "session_id", b"session_id", "submission_id", b"submission_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_outcome: _TypeAlias = _typing.Literal["result_json", "error"]  # noqa: Y015
+    _WhichOneofArgType_outcome: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_outcome) -> _WhichOneofReturnType_outcome | None: ...
 
 Global___RespondRequest: _TypeAlias = RespondRequest  # noqa: Y015
 

@@ -76,7 +76,7 @@ class CallerServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Respond(self, request, context):
-        """Answers a request; exactly one answer wins, and only the session's owner may give it.
+        """Answers a request; exactly one submission wins, and only the session's owner may make it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -38,7 +38,7 @@ class CallerServiceStub:
     WatchCaller: _grpc.UnaryStreamMultiCallable[_caller_service_pb2.WatchCallerRequest, _caller_service_pb2.WatchCallerResponse]
     """Attaches the caller; its end ends the unanswered requests."""
     Respond: _grpc.UnaryUnaryMultiCallable[_caller_service_pb2.RespondRequest, _caller_service_pb2.RespondResponse]
-    """Answers a request; exactly one answer wins, and only the session's owner may give it."""
+    """Answers a request; exactly one submission wins, and only the session's owner may make it."""
     GetDeclaration: _grpc.UnaryUnaryMultiCallable[_caller_service_pb2.GetDeclarationRequest, _caller_service_pb2.GetDeclarationResponse]
     """Tells what the caller declares."""
 
@@ -52,7 +52,7 @@ class CallerServiceAsyncStub(CallerServiceStub):
     WatchCaller: _aio.UnaryStreamMultiCallable[_caller_service_pb2.WatchCallerRequest, _caller_service_pb2.WatchCallerResponse]  # type: ignore[assignment]
     """Attaches the caller; its end ends the unanswered requests."""
     Respond: _aio.UnaryUnaryMultiCallable[_caller_service_pb2.RespondRequest, _caller_service_pb2.RespondResponse]  # type: ignore[assignment]
-    """Answers a request; exactly one answer wins, and only the session's owner may give it."""
+    """Answers a request; exactly one submission wins, and only the session's owner may make it."""
     GetDeclaration: _aio.UnaryUnaryMultiCallable[_caller_service_pb2.GetDeclarationRequest, _caller_service_pb2.GetDeclarationResponse]  # type: ignore[assignment]
     """Tells what the caller declares."""
 
@@ -81,7 +81,7 @@ class CallerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _caller_service_pb2.RespondRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_caller_service_pb2.RespondResponse, _abc.Awaitable[_caller_service_pb2.RespondResponse]]:
-        """Answers a request; exactly one answer wins, and only the session's owner may give it."""
+        """Answers a request; exactly one submission wins, and only the session's owner may make it."""
 
     @_abc_1.abstractmethod
     def GetDeclaration(

@@ -125,6 +125,8 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """There is no call of that id in that place, or it is forgotten. List the calls."""
     REASON_CALL_ID_REUSED: _Reason.ValueType  # 48
     """The id was used for another call. Use another id."""
+    REASON_SUBMISSION_ID_REUSED: _Reason.ValueType  # 73
+    """The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it."""
     REASON_CALL_ALREADY_RESOLVED: _Reason.ValueType  # 49
     """The call has its answer, and the first answer stands. Read the call."""
     REASON_CALL_EXPIRED: _Reason.ValueType  # 50
@@ -277,6 +279,8 @@ REASON_CALL_NOT_FOUND: Reason.ValueType  # 47
 """There is no call of that id in that place, or it is forgotten. List the calls."""
 REASON_CALL_ID_REUSED: Reason.ValueType  # 48
 """The id was used for another call. Use another id."""
+REASON_SUBMISSION_ID_REUSED: Reason.ValueType  # 73
+"""The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it."""
 REASON_CALL_ALREADY_RESOLVED: Reason.ValueType  # 49
 """The call has its answer, and the first answer stands. Read the call."""
 REASON_CALL_EXPIRED: Reason.ValueType  # 50

@@ -247,8 +247,11 @@ class CallFinished(_message.Message):
 
     CALL_ID_FIELD_NUMBER: _builtins.int
     RESULT_FIELD_NUMBER: _builtins.int
+    SUBMISSION_ID_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call."""
+    submission_id: _builtins.str
+    """Of a call that the client answered, the id of the submission that won; empty if it had none."""
     @_builtins.property
     def result(self) -> _tool_pb2.ToolResult:
         """The answer."""
@@ -258,10 +261,11 @@ class CallFinished(_message.Message):
         *,
         call_id: _builtins.str = ...,
         result: _tool_pb2.ToolResult | None = ...,
+        submission_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "result", b"result"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "result", b"result", "submission_id", b"submission_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -311,6 +311,45 @@ class WatchRunResponse(_message.Message):
 Global___WatchRunResponse: _TypeAlias = WatchRunResponse  # noqa: Y015
 
 @_typing.final
+class ToolOutput(_message.Message):
+    """What came of a call that the client executes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALL_ID_FIELD_NUMBER: _builtins.int
+    RESULT_JSON_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    SUBMISSION_ID_FIELD_NUMBER: _builtins.int
+    call_id: _builtins.str
+    """The call."""
+    result_json: _builtins.str
+    """The result as JSON text, never empty: a result that holds nothing is `null`."""
+    error: _builtins.str
+    """Why it failed, in words; never empty."""
+    submission_id: _builtins.str
+    """Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
+    sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
+    same id with another outcome is refused (SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+    """
+    def __init__(
+        self,
+        *,
+        call_id: _builtins.str = ...,
+        result_json: _builtins.str = ...,
+        error: _builtins.str = ...,
+        submission_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "outcome", b"outcome", "result_json", b"result_json"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "error", b"error", "outcome", b"outcome", "result_json", b"result_json", "submission_id", b"submission_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_outcome: _TypeAlias = _typing.Literal["result_json", "error"]  # noqa: Y015
+    _WhichOneofArgType_outcome: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_outcome) -> _WhichOneofReturnType_outcome | None: ...
+
+Global___ToolOutput: _TypeAlias = ToolOutput  # noqa: Y015
+
+@_typing.final
 class SubmitOutputsRequest(_message.Message):
     """Submits outputs of calls that the client executes."""
 
@@ -321,19 +360,19 @@ class SubmitOutputsRequest(_message.Message):
     run_id: _builtins.str
     """The run."""
     @_builtins.property
-    def outputs(self) -> _containers.RepeatedCompositeFieldContainer[_run_pb2.FunctionCallOutput]:
+    def outputs(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolOutput]:
         """The outputs; they may come in parts. All are checked before any is stored, their sizes too: a request with one that is
         refused stores none, and names it. They are then stored one by one, in the order of the calls. A request that was not
-        answered may be repeated as it is, after a crash in the middle as well: an output that stands there already counts as taken,
-        and what is missing is stored. A part remains only where the calls stop being open in the middle of a request: the run ends
-        (RUN_ENDED), or somebody else answers one of them otherwise (CALL_ALREADY_RESOLVED).
+        answered may be repeated as it is, after a crash in the middle as well: an output whose submission has won already counts as
+        taken, and what is missing is stored. A part remains only where the calls stop being open in the middle of a request: the run
+        ends (RUN_ENDED), or another submission answers one of them (CALL_ALREADY_RESOLVED).
         """
 
     def __init__(
         self,
         *,
         run_id: _builtins.str = ...,
-        outputs: _abc.Iterable[_run_pb2.FunctionCallOutput] | None = ...,
+        outputs: _abc.Iterable[Global___ToolOutput] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...

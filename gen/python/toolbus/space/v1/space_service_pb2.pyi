@@ -531,14 +531,20 @@ class AnswerToolCallRequest(_message.Message):
     CALL_ID_FIELD_NUMBER: _builtins.int
     RESULT_JSON_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
+    SUBMISSION_ID_FIELD_NUMBER: _builtins.int
     space_id: _builtins.str
     """The space."""
     call_id: _builtins.str
     """The call."""
     result_json: _builtins.str
-    """The answer as JSON text; empty when `error` is given."""
+    """The result as JSON text, never empty: a result that holds nothing is `null`."""
     error: _builtins.str
-    """The refusal's text; a non-empty one wins."""
+    """Why it failed, in words; never empty."""
+    submission_id: _builtins.str
+    """Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
+    sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
+    same id with another outcome is refused (SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+    """
     def __init__(
         self,
         *,
@@ -546,12 +552,15 @@ class AnswerToolCallRequest(_message.Message):
         call_id: _builtins.str = ...,
         result_json: _builtins.str = ...,
         error: _builtins.str = ...,
+        submission_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "outcome", b"outcome", "result_json", b"result_json"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "error", b"error", "result_json", b"result_json", "space_id", b"space_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "error", b"error", "outcome", b"outcome", "result_json", b"result_json", "space_id", b"space_id", "submission_id", b"submission_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_outcome: _TypeAlias = _typing.Literal["result_json", "error"]  # noqa: Y015
+    _WhichOneofArgType_outcome: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_outcome) -> _WhichOneofReturnType_outcome | None: ...
 
 Global___AnswerToolCallRequest: _TypeAlias = AnswerToolCallRequest  # noqa: Y015
 

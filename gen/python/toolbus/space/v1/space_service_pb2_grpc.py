@@ -155,7 +155,7 @@ class SpaceServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AnswerToolCall(self, request, context):
-        """Answers a tool call that waits; exactly one answer wins.
+        """Answers a tool call that waits; exactly one submission wins.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -52,7 +52,7 @@ class SpaceServiceStub:
     WatchSpace: _grpc.UnaryStreamMultiCallable[_space_service_pb2.WatchSpaceRequest, _space_service_pb2.WatchSpaceResponse]
     """Follows a space from any event."""
     AnswerToolCall: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.AnswerToolCallRequest, _space_service_pb2.AnswerToolCallResponse]
-    """Answers a tool call that waits; exactly one answer wins."""
+    """Answers a tool call that waits; exactly one submission wins."""
 
 @_typing.type_check_only
 class SpaceServiceAsyncStub(SpaceServiceStub):
@@ -78,7 +78,7 @@ class SpaceServiceAsyncStub(SpaceServiceStub):
     WatchSpace: _aio.UnaryStreamMultiCallable[_space_service_pb2.WatchSpaceRequest, _space_service_pb2.WatchSpaceResponse]  # type: ignore[assignment]
     """Follows a space from any event."""
     AnswerToolCall: _aio.UnaryUnaryMultiCallable[_space_service_pb2.AnswerToolCallRequest, _space_service_pb2.AnswerToolCallResponse]  # type: ignore[assignment]
-    """Answers a tool call that waits; exactly one answer wins."""
+    """Answers a tool call that waits; exactly one submission wins."""
 
 class SpaceServiceServicer(metaclass=_abc_1.ABCMeta):
     """Spaces: enter, send, read, answer."""
@@ -161,6 +161,6 @@ class SpaceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _space_service_pb2.AnswerToolCallRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_space_service_pb2.AnswerToolCallResponse, _abc.Awaitable[_space_service_pb2.AnswerToolCallResponse]]:
-        """Answers a tool call that waits; exactly one answer wins."""
+        """Answers a tool call that waits; exactly one submission wins."""
 
 def add_SpaceServiceServicer_to_server(servicer: SpaceServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -87,6 +87,8 @@ class ToolCall(_message.Message):
     CANCELED_FIELD_NUMBER: _builtins.int
     CALLED_AS_FIELD_NUMBER: _builtins.int
     CANCELED_BY_FIELD_NUMBER: _builtins.int
+    SUBMISSION_ID_FIELD_NUMBER: _builtins.int
+    SUBMISSION_SHA256_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call."""
     session_id: _builtins.str
@@ -120,11 +122,15 @@ class ToolCall(_message.Message):
     delivery_id: _builtins.str
     """The delivery by which a watcher has taken it; empty if none has."""
     watcher_principal: _builtins.str
-    """The authenticated principal of the watcher that has taken it."""
+    """The authenticated principal of the watcher that has taken it, or has answered it untaken."""
     canceled: _builtins.bool
     """Whether it was canceled."""
     called_as: _builtins.str
     """The name by which it was called."""
+    submission_id: _builtins.str
+    """Of a call that somebody outside answered, the id of the submission that won; empty if it had none."""
+    submission_sha256: _builtins.bytes
+    """SHA-256 of what that submission said, to tell its repetition from another one under its id; empty without an id."""
     @_builtins.property
     def result(self) -> _tool_pb2.ToolResult:
         """The result, once there is one."""
@@ -174,10 +180,12 @@ class ToolCall(_message.Message):
         canceled: _builtins.bool = ...,
         called_as: _builtins.str = ...,
         canceled_by: _abc.Iterable[_builtins.str] | None = ...,
+        submission_id: _builtins.str = ...,
+        submission_sha256: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "result", b"result", "wait_expire_time", b"wait_expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "call_id", b"call_id", "called_as", b"called_as", "canceled", b"canceled", "canceled_by", b"canceled_by", "create_time", b"create_time", "delivery_id", b"delivery_id", "effect", b"effect", "execution_type", b"execution_type", "expire_time", b"expire_time", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "taken", b"taken", "tool", b"tool", "wait_expire_time", b"wait_expire_time", "watcher_principal", b"watcher_principal"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "call_id", b"call_id", "called_as", b"called_as", "canceled", b"canceled", "canceled_by", b"canceled_by", "create_time", b"create_time", "delivery_id", b"delivery_id", "effect", b"effect", "execution_type", b"execution_type", "expire_time", b"expire_time", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "submission_id", b"submission_id", "submission_sha256", b"submission_sha256", "taken", b"taken", "tool", b"tool", "wait_expire_time", b"wait_expire_time", "watcher_principal", b"watcher_principal"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

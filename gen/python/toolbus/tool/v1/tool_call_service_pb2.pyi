@@ -183,14 +183,20 @@ class SubmitToolResultRequest(_message.Message):
     RUN_ID_FIELD_NUMBER: _builtins.int
     RESULT_JSON_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
+    SUBMISSION_ID_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call."""
     run_id: _builtins.str
     """The run that it belongs to; empty skips the check."""
     result_json: _builtins.str
-    """The result as JSON text; empty when `error` is given."""
+    """The result as JSON text, never empty: a result that holds nothing is `null`."""
     error: _builtins.str
-    """The error's text; a non-empty one wins."""
+    """Why it failed, in words; never empty."""
+    submission_id: _builtins.str
+    """Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
+    sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
+    same id with another outcome is refused (SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+    """
     def __init__(
         self,
         *,
@@ -198,18 +204,21 @@ class SubmitToolResultRequest(_message.Message):
         run_id: _builtins.str = ...,
         result_json: _builtins.str = ...,
         error: _builtins.str = ...,
+        submission_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "outcome", b"outcome", "result_json", b"result_json"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "error", b"error", "result_json", b"result_json", "run_id", b"run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "error", b"error", "outcome", b"outcome", "result_json", b"result_json", "run_id", b"run_id", "submission_id", b"submission_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_outcome: _TypeAlias = _typing.Literal["result_json", "error"]  # noqa: Y015
+    _WhichOneofArgType_outcome: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_outcome) -> _WhichOneofReturnType_outcome | None: ...
 
 Global___SubmitToolResultRequest: _TypeAlias = SubmitToolResultRequest  # noqa: Y015
 
 @_typing.final
 class SubmitToolResultResponse(_message.Message):
-    """The result is stored: this submission won."""
+    """The result is stored: this submission won, now or when it was made first."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -53,7 +53,7 @@ type CallerServiceClient interface {
 	DeclareTools(context.Context, *connect.Request[v1.DeclareToolsRequest]) (*connect.Response[v1.DeclareToolsResponse], error)
 	// Attaches the caller; its end ends the unanswered requests.
 	WatchCaller(context.Context, *connect.Request[v1.WatchCallerRequest]) (*connect.ServerStreamForClient[v1.WatchCallerResponse], error)
-	// Answers a request; exactly one answer wins, and only the session's owner may give it.
+	// Answers a request; exactly one submission wins, and only the session's owner may make it.
 	Respond(context.Context, *connect.Request[v1.RespondRequest]) (*connect.Response[v1.RespondResponse], error)
 	// Tells what the caller declares.
 	GetDeclaration(context.Context, *connect.Request[v1.GetDeclarationRequest]) (*connect.Response[v1.GetDeclarationResponse], error)
@@ -131,7 +131,7 @@ type CallerServiceHandler interface {
 	DeclareTools(context.Context, *connect.Request[v1.DeclareToolsRequest]) (*connect.Response[v1.DeclareToolsResponse], error)
 	// Attaches the caller; its end ends the unanswered requests.
 	WatchCaller(context.Context, *connect.Request[v1.WatchCallerRequest], *connect.ServerStream[v1.WatchCallerResponse]) error
-	// Answers a request; exactly one answer wins, and only the session's owner may give it.
+	// Answers a request; exactly one submission wins, and only the session's owner may make it.
 	Respond(context.Context, *connect.Request[v1.RespondRequest]) (*connect.Response[v1.RespondResponse], error)
 	// Tells what the caller declares.
 	GetDeclaration(context.Context, *connect.Request[v1.GetDeclarationRequest]) (*connect.Response[v1.GetDeclarationResponse], error)

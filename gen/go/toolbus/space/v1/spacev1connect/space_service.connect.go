@@ -81,7 +81,7 @@ type SpaceServiceClient interface {
 	ListMessages(context.Context, *connect.Request[v1.ListMessagesRequest]) (*connect.Response[v1.ListMessagesResponse], error)
 	// Follows a space from any event.
 	WatchSpace(context.Context, *connect.Request[v1.WatchSpaceRequest]) (*connect.ServerStreamForClient[v1.WatchSpaceResponse], error)
-	// Answers a tool call that waits; exactly one answer wins.
+	// Answers a tool call that waits; exactly one submission wins.
 	AnswerToolCall(context.Context, *connect.Request[v1.AnswerToolCallRequest]) (*connect.Response[v1.AnswerToolCallResponse], error)
 }
 
@@ -243,7 +243,7 @@ type SpaceServiceHandler interface {
 	ListMessages(context.Context, *connect.Request[v1.ListMessagesRequest]) (*connect.Response[v1.ListMessagesResponse], error)
 	// Follows a space from any event.
 	WatchSpace(context.Context, *connect.Request[v1.WatchSpaceRequest], *connect.ServerStream[v1.WatchSpaceResponse]) error
-	// Answers a tool call that waits; exactly one answer wins.
+	// Answers a tool call that waits; exactly one submission wins.
 	AnswerToolCall(context.Context, *connect.Request[v1.AnswerToolCallRequest]) (*connect.Response[v1.AnswerToolCallResponse], error)
 }
 

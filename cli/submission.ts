@@ -1,0 +1,24 @@
+import { randomUUID } from "node:crypto";
+import type { Command } from "commander";
+import type { Submission } from "#runtime/submission/submission.ts";
+
+/** For commands that answer a call. */
+export function addSubmissionOption(command: Command): Command {
+  return command.option(
+    "--submission <id>",
+    "the id of the answer: repeat it with the same one if you miss its outcome",
+  );
+}
+
+/** A result as JSON, or why there is none. */
+export function submissionOf(
+  result: string,
+  error: string | undefined,
+  submissionId: string = randomUUID(),
+): Submission {
+  return { submissionId, outcome: error === undefined ? outcomeOf("resultJson", result) : outcomeOf("error", error) };
+}
+
+function outcomeOf(kind: "resultJson" | "error", value: string): Submission["outcome"] {
+  return { case: kind, value };
+}
