@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { allPages } from "#runtime/rpc/all-pages.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
 import { openSpacesProcess } from "./testing/spaces-process.ts";
@@ -74,13 +75,8 @@ describe("instances that are killed", () => {
     isKilling = false;
     await sending;
 
-    const stand: string[] = [];
-    for (let pageToken = ""; ; ) {
-      const page = await persist(() => clients.spaces.listMessages({ spaceId, pageToken }));
-      stand.unshift(...page.messages.map(({ id }) => id));
-      if (page.nextPageToken === "") break;
-      pageToken = page.nextPageToken;
-    }
+    const pages = await allPages((pageToken) => persist(() => clients.spaces.listMessages({ spaceId, pageToken })));
+    const stand = pages.flatMap(({ messages }) => messages.map(({ id }) => id)).reverse();
     expect(stand.toSorted()).toEqual(ids.toSorted());
     await until(() => seen.length >= ids.length, patient);
     expect(seen).toEqual(stand);
@@ -88,7 +84,8 @@ describe("instances that are killed", () => {
     await watched;
     for (const agent of ["ann", "bob"]) {
       const owner = { sessionId: `rough-${agent}`, agent };
-      const list = async () => (await clients.inbox.listInbox(owner)).events;
+      const page = (pageToken: string) => clients.inbox.listInbox({ ...owner, pageToken });
+      const list = async () => (await allPages(page)).flatMap((one) => one.events);
       const events = await until(async () => {
         const events = await list().catch(() => []);
         return events.length >= ids.length && events;

@@ -32,7 +32,7 @@ describe("the service spaces", () => {
       what: "the service to be back",
     });
     const { messages } = await spaces.listMessages({ spaceId: "durable" });
-    expect(messages.map(({ content }) => content.value)).toMatchObject([{ text: "before" }, { text: "after" }]);
+    expect(messages.map(({ content }) => content.value)).toMatchObject([{ text: "after" }, { text: "before" }]);
     expect((await spaces.getActiveSpace({ sessionId: "d1", agent: "bot" })).spaceId).toBe("durable");
     const waiting = async () =>
       (await inbox.listInbox({ sessionId: "d1", agent: "bot" })).events.map(({ eventId }) => eventId);

@@ -46,7 +46,7 @@ async function openSession(sessionId: string, { isInSpace = true } = {}) {
     },
     async shown() {
       const { messages } = await spaces.listMessages({ spaceId: sessionId });
-      return messages.flatMap(({ content }) => (content.case === "tool" ? [content.value] : []));
+      return messages.toReversed().flatMap(({ content }) => (content.case === "tool" ? [content.value] : []));
     },
     /** What the agent's runs said, once there are so many; the first run first. */
     async heard(count: number) {

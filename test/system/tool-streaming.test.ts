@@ -59,7 +59,7 @@ async function start(agent: string, id: string) {
     },
     async standing() {
       const { messages } = await spaces.listMessages({ spaceId: id });
-      return messages.flatMap(({ content }) => (content.case === "tool" ? [content.value] : []));
+      return messages.toReversed().flatMap(({ content }) => (content.case === "tool" ? [content.value] : []));
     },
   };
 }

@@ -1,4 +1,5 @@
 import { ToolCallState as State, type ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { allPages } from "#runtime/rpc/all-pages.ts";
 import { until } from "#runtime/time/until.ts";
 import { persist } from "../persist.ts";
 import type { RouterHistory, StandingRecord } from "./history.ts";
@@ -8,7 +9,6 @@ import type { World } from "./world.ts";
 
 /** How long what is under way may take to its end, once no router is struck any more. */
 const settleMs = 60_000;
-const pageSize = 1_000;
 
 const states: Partial<Record<State, StandingRecord["state"]>> = {
   [State.STARTED]: "started",
@@ -50,23 +50,19 @@ function standingFrom({ state, result, resolvedLate }: ToolCall): StandingRecord
 }
 
 async function readRecords({ clients }: World): Promise<Map<string, ToolCall>> {
-  const records = new Map<string, ToolCall>();
-  let pageToken = "";
-  do {
-    const request = { pageSize, pageToken };
-    const page = await persist(() => clients.calls.listToolCalls(request), performance.now() + settleMs);
-    for (const record of page.calls) records.set(record.callId, record);
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
-  return records;
+  const page = (pageToken: string) =>
+    persist(() => clients.calls.listToolCalls({ pageToken }), performance.now() + settleMs);
+  const calls = (await allPages(page)).flatMap((one) => one.calls);
+  return new Map(calls.map((call) => [call.callId, call]));
 }
 
 async function readInbox({ clients, sessionIds }: World): Promise<Map<string, string[]>> {
   const results = new Map<string, string[]>();
   for (const sessionId of sessionIds) {
-    const list = () => clients.inbox.listInbox({ sessionId, agent: agentName });
-    const { events } = await persist(list, performance.now() + settleMs);
-    for (const { eventId, event } of events) {
+    const request = { sessionId, agent: agentName };
+    const page = (pageToken: string) =>
+      persist(() => clients.inbox.listInbox({ ...request, pageToken }), performance.now() + settleMs);
+    for (const { eventId, event } of (await allPages(page)).flatMap(({ events }) => events)) {
       if (event.case !== "toolResult") continue;
       const callId = eventId.replace(/^tr:/, "");
       results.set(callId, [...(results.get(callId) ?? []), event.value.result?.outputJson ?? ""]);
