@@ -14,6 +14,7 @@ interface Options {
   only?: string[];
   sync: "default" | "always";
   logs?: boolean;
+  reset?: boolean;
 }
 
 export function addUpCommand(program: Command): void {
@@ -33,6 +34,12 @@ export function addUpCommand(program: Command): void {
       new Option("--sync <class>", "what survives: `default` any process's end, `always` power loss too")
         .choices(["default", "always"])
         .default("default"),
+    )
+    .addOption(
+      new Option(
+        "--reset",
+        "delete all that is stored in the directory first, for example by an older release",
+      ).conflicts("nats"),
     )
     .option("--logs", "print the services' logs")
     .action(up);
@@ -58,6 +65,7 @@ async function runSuite(options: Options, command: Command, stop: AbortSignal): 
     port: options.port,
     natsUrl: options.nats,
     rooms: options.only,
+    reset: options.reset,
     syncInterval: options.sync,
     signal: stop,
     onProgress: (message) => say({ kind: "progress", message }, message),

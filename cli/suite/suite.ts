@@ -4,6 +4,7 @@
 
 import { delimiter, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { removeStores } from "#runtime/bus/remove-stores.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";
@@ -12,6 +13,8 @@ import type { ServiceEvent, ServiceProcess } from "./service-process.ts";
 import { Services } from "./services.ts";
 
 export interface SuiteOptions {
+  /** Deletes what was stored, before anything is started. */
+  reset?: boolean | undefined;
   /** Holds what the suite keeps: the store of NATS, logs, caches. */
   directory: string;
   /** Port of the gateway; 0 takes a free one. */
@@ -50,6 +53,10 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   const directory = resolve(options.directory);
   const logs = stack.use(openLogFiles(join(directory, "logs")));
   const nats = await openNats(options, directory, stack);
+  if (options.reset) {
+    const removed = await removeStores(nats);
+    options.onProgress?.(`deleted what was stored: ${removed.length} streams and buckets`);
+  }
   const services = stack.use(
     new Services({
       port: options.port,

@@ -1,5 +1,6 @@
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { type AuditEvent, AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { openTestBus } from "../../test/harness/bus.ts";
 import { until } from "../time/until.ts";
 import { auditSequenceSince, followAudit, openAuditTrail, readAuditBackwards } from "./trail.ts";
@@ -79,4 +80,30 @@ test("an event that cannot be stored in time is told, and hinders nobody", async
     trail.record({ kind: AuditKind.BLOCKED, message: "nowhere to go" });
   }
   expect(lost).toEqual(["nowhere to go"]);
+});
+
+test("ORCH-11 records that cannot be read, and texts that no wire takes, end no reading of the trail", async () => {
+  await using bus = await openTestBus();
+  const newer = '{"kind":"AUDIT_KIND_OF_LATER","message":"newer","ofLater":{"a":1}}';
+  const halves = '{"kind":"AUDIT_KIND_PERMITTED","message":"half \\ud800 a pair"}';
+  await bus.jetstream.publish("toolbus.audit.tool-router.permitted", [newer, "no json", halves].join("\n"));
+  await bus.jetstream.publish("toolbus.audit.tool-router.permitted", Uint8Array.of(0xff, 0xfe));
+  {
+    await using trail = openAuditTrail(bus, "tool-router");
+    trail.record({ kind: AuditKind.PERMITTED, message: "also \ud800", agent: "\udc00" });
+  }
+  const stop = new AbortController();
+  const followed: AuditEvent[] = [];
+  for await (const event of followAudit(bus, 1, stop.signal)) {
+    followed.push(event);
+    if (followed.length === 3) stop.abort();
+  }
+  const past = await Array.fromAsync(readAuditBackwards(bus, 0, new AbortController().signal));
+  expect(past.reverse()).toEqual(followed);
+  expect(followed.map(({ message, agent }) => message + agent)).toEqual([
+    "newer",
+    "half \ufffd a pair",
+    "also \ufffd\ufffd",
+  ]);
+  for (const event of followed) expect(fromBinary(AuditEventSchema, toBinary(AuditEventSchema, event))).toEqual(event);
 });

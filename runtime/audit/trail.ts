@@ -1,10 +1,18 @@
-import { create, fromJsonString, type MessageInitShape, toJsonString } from "@bufbuild/protobuf";
+import {
+  create,
+  fromJson,
+  fromJsonString,
+  type JsonValue,
+  type MessageInitShape,
+  toJsonString,
+} from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { nuid } from "@nats-io/nats-core";
 import { type AuditEvent, AuditEventSchema, AuditKindSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { appendOnce, firstSince } from "../bus/append.ts";
 import type { Bus } from "../bus/bus.ts";
 import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "../bus/read.ts";
+import { readRecord } from "../bus/record.ts";
 
 /*
  * Decisions are many and small, so a message of the stream holds those of one service and kind that fell within a moment, a line
@@ -81,7 +89,8 @@ export function openAuditTrail(bus: Bus, service: string, options: AuditTrailOpt
   return {
     record(init) {
       const message = (init.message ?? "").slice(0, MAX_MESSAGE_CHARACTERS);
-      const event = create(AuditEventSchema, { ...init, message, service, createTime: timestampFromMs(Date.now()) });
+      const filled = { ...init, message, service, createTime: timestampFromMs(Date.now()) };
+      const event = wellFormed(create(AuditEventSchema, filled));
       if (unstored < MAX_UNSTORED) gather(event);
       else options.onLost?.(event, new Error(`${MAX_UNSTORED} events wait to be stored`));
     },
@@ -101,7 +110,7 @@ export async function* followAudit(bus: Bus, fromSequence: number, signal: Abort
   const isNow = fromSequence === 0;
   const first = isNow ? (await lastSequenceOf(bus, ALL_EVENTS, signal)) + 1 : Math.max(1, messageOf(fromSequence));
   for await (const message of followSubject(bus, ALL_EVENTS, { fromSequence: first, signal })) {
-    for (const event of eventsFromMessage(message)) if (event.sequence >= fromSequence) yield event;
+    for (const event of eventsFromMessage(bus, message)) if (event.sequence >= fromSequence) yield event;
   }
 }
 
@@ -130,7 +139,7 @@ export async function* readAuditBackwards(
       window.push(message);
     }
     for (const message of window.reverse()) {
-      for (const event of eventsFromMessage(message).reverse()) {
+      for (const event of eventsFromMessage(bus, message).reverse()) {
         if (isAll || event.sequence < beforeSequence) yield event;
       }
     }
@@ -147,10 +156,24 @@ function messageOf(place: number): number {
   return Math.floor(place / PLACES_PER_MESSAGE);
 }
 
-function eventsFromMessage({ data, sequence }: StoredMessage): AuditEvent[] {
-  const lines = new TextDecoder().decode(data).split("\n");
-  return lines.map((text, line) => ({
-    ...fromJsonString(AuditEventSchema, text, { ignoreUnknownFields: true }),
-    sequence: BigInt(placeOf(sequence, line)),
-  }));
+function eventsFromMessage(bus: Bus, message: StoredMessage): AuditEvent[] {
+  const lines = new TextDecoder().decode(message.data).split("\n");
+  return lines.flatMap((text, line) => {
+    const event = readRecord(bus, message, () => eventFromLine(text));
+    return event ? [{ ...event, sequence: BigInt(placeOf(message.sequence, line)) }] : [];
+  });
+}
+
+function eventFromLine(text: string): AuditEvent {
+  const options = { ignoreUnknownFields: true };
+  if (!/\\u[dD]/.test(text)) return fromJsonString(AuditEventSchema, text, options);
+  const mended: JsonValue = JSON.parse(text, (_, value) => (typeof value === "string" ? value.toWellFormed() : value));
+  return fromJson(AuditEventSchema, mended, options); // half of a pair of surrogates stands as an escape
+}
+
+/** The event with its texts as every wire takes them: half of a pair of surrogates becomes U+FFFD. */
+function wellFormed(event: AuditEvent): AuditEvent {
+  const texts = Object.entries(event).filter(([, value]) => typeof value === "string" && !value.isWellFormed());
+  const mended = texts.map(([name, text]) => [name, (text as string).toWellFormed()]);
+  return texts.length === 0 ? event : { ...event, ...Object.fromEntries(mended) };
 }

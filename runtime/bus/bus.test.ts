@@ -12,9 +12,10 @@ import { openTestBus, openTestServer } from "../../test/harness/bus.ts";
 import { openChildProcess } from "../lifecycle/child-process.ts";
 import { until } from "../time/until.ts";
 import { type BusStatus, openBus } from "./bus.ts";
-import { BUCKETS, OBJECT_STORES, STREAMS } from "./declarations.ts";
+import { BUCKETS, formatKey, OBJECT_STORES, STREAMS, storeFormat } from "./declarations.ts";
 import { configsFromDeclarations } from "./declared-config.ts";
 import { differences, ensureDeclared } from "./ensure-declared.ts";
+import { removeStores } from "./remove-stores.ts";
 import { streamOfSubject } from "./streams-of-subjects.ts";
 
 describe("what is declared", () => {
@@ -93,6 +94,47 @@ describe("declaring", () => {
     const failure = await openBus({ ...server, name: "test" }).catch((error: Error) => error);
     expect(failure).toMatchObject({ code: "failed_precondition", kind: "declaration_refused" });
     expect((failure as Error).message).toMatch(/TOOLBUS_RUNS cannot change .*retention/);
+  });
+
+  test("what another release has stored is refused at start, in words, unless it is nothing; and can be deleted", async () => {
+    await using server = await openTestServer();
+    const { url, user, password } = server;
+    const mark = async (format: string | undefined) => {
+      await using bus = await openBus({ ...server, name: "test" });
+      await bus.jetstream.publish("toolbus.run.r", "of some release");
+      const { config } = await bus.manager.streams.info("TOOLBUS_RUNS");
+      const { [formatKey]: _, ...others } = config.metadata ?? {};
+      const metadata = { ...others, ...(format !== undefined && { [formatKey]: format }) };
+      await bus.manager.streams.update("TOOLBUS_RUNS", { ...config, metadata });
+    };
+    const failure = () =>
+      openBus({ ...server, name: "test" }).then(
+        (bus) => bus[Symbol.asyncDispose](),
+        (error: unknown) => error,
+      );
+    for (const [format, words] of [
+      [undefined, `format 1, and this release reads format ${storeFormat}. .*\\btoolbus up --reset\\b`],
+      [String(storeFormat + 1), "A newer release has written it"],
+    ] as const) {
+      await mark(format);
+      expect(await failure()).toMatchObject({
+        code: "failed_precondition",
+        kind: "store_format",
+        message: expect.stringMatching(`TOOLBUS_RUNS has .*${words}`),
+      });
+      expect(await removeStores({ url, user, password })).toContain("TOOLBUS_RUNS");
+      expect(await failure()).toBeUndefined();
+    }
+  });
+
+  test("an empty store without a mark is taken over", async () => {
+    await using bus = await openTestBus();
+    const { config } = await bus.manager.streams.info("KV_toolbus_memory");
+    const { [formatKey]: _, ...metadata } = config.metadata ?? {};
+    await bus.manager.streams.update("KV_toolbus_memory", { ...config, metadata });
+    await ensureDeclared(bus.manager);
+    const adopted = (await bus.manager.streams.info("KV_toolbus_memory")).config;
+    expect(adopted.metadata?.[formatKey]).toBe(String(storeFormat));
   });
 
   test("more replicas than there are servers is refused", async () => {

@@ -53,6 +53,15 @@ export type BucketName =
 
 export type ObjectStoreName = "toolbus_results";
 
+/**
+ * Version of what is stored, in each stream's metadata under `formatKey`. It grows when this release can no longer read what an
+ * earlier one stored: then the store is refused at start, and not read wrongly. What merely has more fields or kinds than a
+ * release knows is no other format. Without a mark it is 1.
+ */
+export const storeFormat = 2;
+
+export const formatKey = "toolbus.format";
+
 const kib = 1024;
 const mib = 1024 * kib;
 const gib = 1024 * mib;

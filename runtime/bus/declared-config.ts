@@ -2,11 +2,13 @@ import type { StreamConfig } from "@nats-io/jetstream";
 import {
   BUCKETS,
   type BucketDeclaration,
+  formatKey,
   type Limits,
   OBJECT_STORES,
   type ObjectStoreDeclaration,
   STREAMS,
   type StreamDeclaration,
+  storeFormat,
 } from "./declarations.ts";
 
 /** A stream's settings as the server keeps them. */
@@ -27,7 +29,7 @@ export function configsFromDeclarations(replicas: number): DeclaredConfig[] {
     ...Object.entries(STREAMS).map(([name, declaration]) => configOfStream(name, declaration)),
     ...Object.entries(BUCKETS).map(([name, declaration]) => configOfBucket(name, declaration)),
     ...Object.entries(OBJECT_STORES).map(([name, declaration]) => configOfObjectStore(name, declaration)),
-  ].map((config) => ({ ...config, num_replicas: replicas }));
+  ].map((config) => ({ ...config, metadata: { [formatKey]: String(storeFormat) }, num_replicas: replicas }));
 }
 
 function configOfLimits(limits: Limits) {

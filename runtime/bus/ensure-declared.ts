@@ -1,8 +1,9 @@
-import { JetStreamApiError, type JetStreamManager, type StreamConfig } from "@nats-io/jetstream";
+import { JetStreamApiError, type JetStreamManager, type StreamConfig, type StreamInfo } from "@nats-io/jetstream";
 import { Failure, messageFromUnknown } from "../failure/failure.ts";
 import { LocalFailure } from "../failure/local-failure.ts";
 import { createBackoff } from "../time/backoff.ts";
 import { delay } from "../time/delay.ts";
+import { formatKey, storeFormat } from "./declarations.ts";
 import { configsFromDeclarations, type DeclaredConfig } from "./declared-config.ts";
 
 export interface EnsureDeclaredOptions {
@@ -22,26 +23,28 @@ const errorCodes = { streamNotFound: 10059, nameInUse: 10058, noResourcesForStor
  * is `failed_precondition`.
  */
 export async function ensureDeclared(manager: JetStreamManager, options: EnsureDeclaredOptions = {}): Promise<void> {
-  const existing = await whenReady(() => existingConfigs(manager), options);
+  const existing = await whenReady(() => existingStores(manager), options);
   const wanted = configsFromDeclarations(options.replicas ?? 1);
+  refuseOtherFormats(wanted.flatMap(({ name }) => existing.get(name) ?? []));
   await Promise.all(wanted.map((config) => whenReady(() => ensureOne(manager, config, existing, options), options)));
 }
 
-async function existingConfigs(manager: JetStreamManager): Promise<Map<string, StreamConfig>> {
-  const configs = new Map<string, StreamConfig>();
-  for await (const info of manager.streams.list()) configs.set(info.config.name, info.config);
-  return configs;
+async function existingStores(manager: JetStreamManager): Promise<Map<string, StreamInfo>> {
+  const stores = new Map<string, StreamInfo>();
+  for await (const info of manager.streams.list()) stores.set(info.config.name, info);
+  return stores;
 }
 
 async function ensureOne(
   manager: JetStreamManager,
   declared: DeclaredConfig,
-  existing: Map<string, StreamConfig>,
+  existing: ReadonlyMap<string, StreamInfo>,
   options: EnsureDeclaredOptions,
 ): Promise<void> {
-  const found = existing.get(declared.name) ?? (await createOrFind(manager, declared));
+  const found = existing.get(declared.name)?.config ?? (await createOrFind(manager, declared));
   if (found === undefined) return;
-  const wanted = options.replicas === undefined ? { ...declared, num_replicas: found.num_replicas } : declared;
+  const replicas = options.replicas === undefined ? { num_replicas: found.num_replicas } : {};
+  const wanted = { ...declared, ...replicas, metadata: { ...found.metadata, ...declared.metadata } };
   const differing = differences(found, wanted);
   if (differing.length === 0) return;
   try {
@@ -57,17 +60,40 @@ async function createOrFind(manager: JetStreamManager, declared: DeclaredConfig)
     await manager.streams.add(declared);
     return undefined;
   } catch (error) {
-    if (isApiError(error, errorCodes.nameInUse)) return (await manager.streams.info(declared.name)).config;
+    if (isApiError(error, errorCodes.nameInUse)) {
+      const info = await manager.streams.info(declared.name);
+      refuseOtherFormats([info]);
+      return info.config;
+    }
     throw failureFromRefusal(declared.name, "cannot be created", error);
   }
 }
 
 /** The members of the declaration that the server holds another value for. */
 export function differences(found: Partial<StreamConfig>, declared: DeclaredConfig): string[] {
-  const held = found as Record<string, unknown>;
-  return Object.entries(declared)
+  const { metadata: marks, ...held } = found as Partial<StreamConfig> & Record<string, unknown>;
+  const { metadata = {}, ...settings } = declared;
+  const differing = Object.entries(settings)
     .filter(([name, value]) => JSON.stringify(held[name] ?? absentValue(value)) !== JSON.stringify(value))
     .map(([name]) => name);
+  const isMarked = Object.entries(metadata).every(([name, value]) => marks?.[name] === value); // the server adds marks of its own
+  return isMarked ? differing : [...differing, "metadata"];
+}
+
+/** What holds nothing is of any format. */
+function refuseOtherFormats(stores: readonly StreamInfo[]): void {
+  for (const { config, state } of stores) {
+    const format = Number(config.metadata?.[formatKey] ?? 1);
+    if (format === storeFormat || state.messages === 0) continue;
+    const advice =
+      format < storeFormat
+        ? "It is not read, since it would be read wrongly. `toolbus up --reset` deletes all that is stored and begins anew; " +
+          "another directory (`--directory`), or another NATS server, leaves it as it is."
+        : "A newer release has written it: start that release again.";
+    const what = `the store ${config.name} has format ${format}, and this release reads format ${storeFormat}. ${advice}`;
+    const metadata = { store: config.name, format: String(format), expected: String(storeFormat) };
+    throw new LocalFailure("failed_precondition", what, { kind: "store_format", metadata });
+  }
 }
 
 /** The server leaves out what is false or zero. */

@@ -42,7 +42,7 @@ export async function openHearing(bus: Bus, parts: HearingParts): Promise<AsyncD
   const { attachments, changes, changesOfDeclarations, onError } = parts;
   await using stack = new AsyncDisposableStack();
   const onRecord = (message: StoredMessage) => {
-    const { record, revision } = recordFromMessage(message) ?? {};
+    const { record, revision } = recordFromMessage(bus, message) ?? {};
     if (record === undefined || revision === undefined) return;
     if (record.kind === "attached") attachments.keepOnly(record.sessionId, record.attachmentId, revision);
     changes.tell(record.sessionId);

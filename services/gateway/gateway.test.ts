@@ -1,19 +1,25 @@
-import { create } from "@bufbuild/protobuf";
+import { create, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ServerReflection } from "#gen/grpc/reflection/v1/reflection_pb.ts";
+import { ServerReflection, type ServerReflectionRequestSchema } from "#gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "#gen/health/v1/health_pb.ts";
 import { AgentService, ListAgentsResponseSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { Reason } from "#gen/toolbus/error/v1/error_pb.ts";
+import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts";
+import { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { infoOf } from "#runtime/failure/error-info.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus } from "../../test/harness/bus.ts";
+import { internalServices, publicServices } from "../processes.ts";
 import { readConfig } from "./config.ts";
 import { openService } from "./service.ts";
+
+type ReflectionQuestion = NonNullable<MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"]>;
 
 const key = "a-key-of-some-length";
 const stack = new AsyncDisposableStack();
@@ -174,7 +180,13 @@ describe("keys", () => {
 });
 
 describe("what tools of gRPC expect", () => {
-  const open = () => createGrpcTransport({ baseUrl: url });
+  const open = (headers: Record<string, string> = {}) => {
+    const named: Interceptor = (next) => (request) => {
+      for (const [name, value] of Object.entries(headers)) request.header.set(name, value);
+      return next(request);
+    };
+    return createGrpcTransport({ baseUrl: url, interceptors: [named] });
+  };
 
   it("reflection lists the services and gives each file with its imports, without a key", async () => {
     const client = createClient(ServerReflection, open());
@@ -192,6 +204,53 @@ describe("what tools of gRPC expect", () => {
     expect(list.value.service.map((service) => service.name)).not.toContain("toolbus.provider.v1.ToolProviderService");
     expect(file.value.fileDescriptorProto.length).toBeGreaterThan(3);
     expect(nothing?.case).toBe("errorResponse");
+  });
+
+  it("BUS-1 what is internal is offered to nobody outside: no method of it answers, and reflection knows none of its files", async () => {
+    expect(internalServices.length).toBeGreaterThan(2);
+    const authorized = { "content-type": "application/json", "x-api-key": key };
+    const statuses = internalServices.flatMap(({ typeName, methods }) =>
+      methods.map(async ({ name }) => {
+        const request = { method: "POST", headers: authorized, body: "{}" };
+        return (await fetch(`${url}/${typeName}/${name}`, request)).status;
+      }),
+    );
+    expect(new Set(await Promise.all(statuses))).toEqual(new Set([404]));
+    const byGrpc = createClient(RunContextService, open({ "x-api-key": key })).getRunContext({
+      sessionId: "s",
+      agent: "a",
+    });
+    await expect(byGrpc).rejects.toMatchObject({ code: Code.Unimplemented });
+
+    const client = createClient(ServerReflection, open());
+    const ask = async (...messageRequests: ReflectionQuestion[]) => {
+      const asked = async function* () {
+        for (const messageRequest of messageRequests) yield { messageRequest };
+      };
+      return (await Array.fromAsync(client.serverReflectionInfo(asked()))).map((answer) => answer.messageResponse);
+    };
+    const [list] = await ask({ case: "listServices", value: "" });
+    const listed = list?.case === "listServicesResponse" ? list.value.service.map(({ name }) => name) : [];
+    expect(listed).toEqual(expect.arrayContaining(publicServices.map(({ typeName }) => typeName)));
+    expect(listed.filter((name) => name.includes("internal"))).toEqual([]);
+    const found = await ask(...listed.map((value) => ({ case: "fileContainingSymbol" as const, value })));
+    const files = found.flatMap((answer) =>
+      answer.case === "fileDescriptorResponse"
+        ? answer.value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes))
+        : [],
+    );
+    expect(files.length).toBeGreaterThan(listed.length);
+    const names = new Set(files.flatMap(({ name, dependency }) => [name, ...dependency]));
+    expect([...names].filter((name) => name.includes("internal"))).toEqual([]);
+    const hidden = await ask(
+      ...internalServices.map(({ file }) => ({ case: "fileByFilename" as const, value: `${file.name}.proto` })),
+      ...internalServices.map(({ typeName }) => ({ case: "fileContainingSymbol" as const, value: typeName })),
+      { case: "fileContainingSymbol", value: StoredRunEventSchema.typeName },
+    );
+    expect(new Set(hidden.map((answer) => answer.case))).toEqual(new Set(["errorResponse"]));
+    const health = createClient(Health, open());
+    const service = RunContextService.typeName;
+    await expect(health.check({ service })).rejects.toMatchObject({ code: Code.NotFound });
   });
 
   it("health tells which services somebody serves", async () => {

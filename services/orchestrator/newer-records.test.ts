@@ -79,3 +79,21 @@ describe("a run's log", () => {
     subscription.unsubscribe();
   });
 });
+
+test("LOOP-13 a session's queue and the queues of wake-ups with records that nobody can read go on behind them", async () => {
+  const { jetstream } = world.bus;
+  const first = await world.start({ agent: "echo" }, "one");
+  await world.becomes(first, RunState.COMPLETED);
+  const { sessionId } = first;
+  for (const subject of [runSubjects.queue(sessionId), runSubjects.wake(sessionId), runSubjects.timerDue(sessionId)])
+    for (const data of [garbage, new Uint8Array()]) await jetstream.publish(subject, data);
+  const second = await world.start({ sessionId }, "two");
+  expect(await world.becomes(second, RunState.COMPLETED)).toMatchObject({ outputText: "You said two." });
+  const { runs } = await world.runs.listRuns({ sessionId });
+  expect(runs.map(({ id }) => id)).toEqual([second.id, first.id]);
+  const all = await world.runs.listRuns({});
+  expect(all.runs.map(({ id }) => id).slice(0, 2)).toEqual([second.id, first.id]);
+  const waiting = async (stream: string) => (await world.bus.manager.streams.info(stream)).state.messages;
+  await expect.poll(() => waiting("TOOLBUS_WAKES"), { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => waiting("TOOLBUS_TIMERS"), { timeout: 10_000 }).toBe(0);
+});

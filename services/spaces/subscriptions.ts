@@ -3,6 +3,7 @@ import { type MemoryRecord, MemoryRecordSchema } from "#gen/toolbus/internal/spa
 import { type Space, SpaceSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { followSubject } from "#runtime/bus/read.ts";
+import { readRecord } from "#runtime/bus/record.ts";
 import { createBucketTable } from "./subscriptions/bucket-table.ts";
 import { createStreamInbox } from "./subscriptions/stream-inbox.ts";
 import { createStreamLog } from "./subscriptions/stream-log.ts";
@@ -33,7 +34,8 @@ export function createStores(bus: Bus) {
 
 /** What each agent remembers, as it stands and then after each change, until the signal aborts. */
 export async function* followMemory(bus: Bus, signal: AbortSignal): AsyncGenerator<MemoryRecord> {
-  for await (const { data } of followSubject(bus, "$KV.toolbus_memory.>", { signal })) {
-    yield fromBinary(MemoryRecordSchema, data);
+  for await (const message of followSubject(bus, "$KV.toolbus_memory.>", { signal })) {
+    const record = readRecord(bus, message, () => fromBinary(MemoryRecordSchema, message.data));
+    if (record !== undefined) yield record;
   }
 }

@@ -18,8 +18,8 @@ export interface Documents<T> {
 export interface Part {
   /** Written at this time or later. */
   since?: Date | undefined;
-  /** Holds this text, as it is written. */
-  containing?: string | undefined;
+  /** Holds these bytes, as it is written. */
+  containing?: Uint8Array | undefined;
 }
 
 export interface Stored<T> {

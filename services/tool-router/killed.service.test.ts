@@ -1,10 +1,13 @@
+import { create } from "@bufbuild/protobuf";
 import { headers } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { answerAtOnce, ExternalService, neither, takeOnly } from "./testing/external-service.ts";
 import { openShop, type Shop } from "./testing/shop.ts";
 import { SteadyService } from "./testing/steady-service.ts";
+import { callFromStored, storedCall } from "./testing/stored.ts";
 
 const patience = { timeoutMs: 30_000 };
 
@@ -100,11 +103,12 @@ describe("calls whose router is killed", () => {
     // what a router leaves that dies between its write and its news
     const kv = await shop.bus.keyValue("toolbus_calls");
     const entry = await kv.get("untold");
-    const record = { ...entry!.json<object>(), state: "TOOL_CALL_STATE_RESOLVED", result: { outputJson: '"silent"' } };
+    const result = create(ToolResultSchema, { outputJson: '"silent"' });
+    const record = { ...callFromStored(entry!.value), state: ToolCallState.RESOLVED, result };
     const js = shop.bus.jetstream;
     const fields = headers();
     fields.set("Toolbus-Duty", "tell");
-    await js.publish("$KV.toolbus_calls.untold", JSON.stringify(record), { headers: fields });
+    await js.publish("$KV.toolbus_calls.untold", storedCall(record), { headers: fields });
     expect((await calling).output).toBe("silent");
     expect(call.state).toBe(ToolCallState.WAITING);
   });
@@ -124,7 +128,7 @@ describe("calls whose router is killed", () => {
     };
     const fields = headers();
     fields.set("Toolbus-Duty", String(Date.now() + 200));
-    await shop.bus.jetstream.publish(`$KV.toolbus_calls.${callId}`, JSON.stringify(record), { headers: fields });
+    await shop.bus.jetstream.publish(`$KV.toolbus_calls.${callId}`, storedCall(record), { headers: fields });
     await using service = new ExternalService(lasting.calls, { tools: ["order"] }, answerAtOnce);
     await until(() => shop.spaces.inbox.has(`tr:${callId}`), patience);
     expect(service.callIds.filter((one) => one === callId)).toHaveLength(1);
@@ -147,7 +151,7 @@ describe("calls whose router is killed", () => {
     };
     const fields = headers();
     fields.set("Toolbus-Duty", String(Date.now()));
-    await shop.bus.jetstream.publish(`$KV.toolbus_calls.${callId}`, JSON.stringify(record), { headers: fields });
+    await shop.bus.jetstream.publish(`$KV.toolbus_calls.${callId}`, storedCall(record), { headers: fields });
     await using service = new ExternalService(lasting.calls, { tools: ["charge"] }, answerAtOnce);
     await until(() => shop.spaces.inbox.has(`tr:${callId}`), patience);
     expect(service.callIds.filter((one) => one === callId)).toHaveLength(1);

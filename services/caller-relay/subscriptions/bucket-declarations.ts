@@ -2,6 +2,7 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { casUpdate, readKey, removeKey } from "#runtime/bus/key-value.ts";
+import { readRecord } from "#runtime/bus/record.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Changes } from "../changes.ts";
 import type { Declarations } from "../relay.ts";
@@ -16,7 +17,10 @@ export const declarationsSubject = `$KV.${bucket}.${keyOf("*")}`;
 export function createBucketDeclarations(bus: Bus, changes: Changes): Declarations {
   const find = async (sessionId: string) => {
     const entry = await readKey(bus, bucket, keyOf(sessionId));
-    return entry && { declaration: fromBinary(CallerDeclarationSchema, entry.value), revision: entry.revision };
+    if (entry === undefined) return undefined;
+    const { value, revision } = entry;
+    const place = { subject: `$KV.${bucket}.${keyOf(sessionId)}`, sequence: revision };
+    return { declaration: readRecord(bus, place, () => fromBinary(CallerDeclarationSchema, value)), revision };
   };
   const read: Declarations["read"] = async (sessionId) => (await find(sessionId))?.declaration;
 

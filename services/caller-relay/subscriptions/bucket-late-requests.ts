@@ -1,5 +1,6 @@
 import type { Bus } from "#runtime/bus/bus.ts";
 import { createKey, readKey, removeKey } from "#runtime/bus/key-value.ts";
+import { readRecord } from "#runtime/bus/record.ts";
 import { type LateRequests, lateRequest } from "../late-requests.ts";
 
 const bucket = "toolbus_callers";
@@ -11,8 +12,11 @@ export function createBucketLateRequests(bus: Bus): LateRequests {
       await createKey(bus, { bucket, key: keyOf(sessionId, requestId), value: JSON.stringify(late) }); // written twice is written
     },
     async read(sessionId, requestId) {
-      const entry = await readKey(bus, bucket, keyOf(sessionId, requestId));
-      return entry && lateRequest.parse(entry.json());
+      const key = keyOf(sessionId, requestId);
+      const entry = await readKey(bus, bucket, key);
+      if (entry === undefined) return undefined;
+      const place = { subject: `$KV.${bucket}.${key}`, sequence: entry.revision };
+      return readRecord(bus, place, () => lateRequest.parse(entry.json()));
     },
     async remove(sessionId, requestId) {
       const key = keyOf(sessionId, requestId);

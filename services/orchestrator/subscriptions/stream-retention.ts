@@ -1,5 +1,3 @@
-import { fromBinary } from "@bufbuild/protobuf";
-import { QueuedRunSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import { lastOf } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
@@ -7,6 +5,7 @@ import { persist } from "#runtime/bus/link.ts";
 import { readSubject } from "#runtime/bus/read.ts";
 import type { Retention } from "../session/retention.ts";
 import { runSubjects } from "./run-subjects.ts";
+import { entryFromStored } from "./stream-queues.ts";
 
 export function createStreamRetention(bus: Bus): Retention {
   /** All messages of the subject, or those that stand before a sequence. */
@@ -18,9 +17,10 @@ export function createStreamRetention(bus: Bus): Retention {
 
   return {
     async *entriesBefore(ms) {
-      for await (const { data, sequence, time } of readSubject(bus, runSubjects.everyQueue)) {
-        if (time.getTime() >= ms) return;
-        yield { queued: fromBinary(QueuedRunSchema, data), position: sequence };
+      for await (const message of readSubject(bus, runSubjects.everyQueue)) {
+        if (message.time.getTime() >= ms) return;
+        const entry = entryFromStored(bus, message);
+        if (entry !== undefined) yield entry;
       }
     },
     async lastWrittenMs(runId) {

@@ -5,9 +5,9 @@
  * What is due comes a little late (a few hundred milliseconds), and may come twice: a wake-up without news does no harm.
  */
 
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import type { Consumer } from "@nats-io/jetstream";
-import { type SessionWake, SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
+import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
@@ -20,6 +20,7 @@ import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Timers, WakeQueue } from "../session/wake.ts";
 import type { Log } from "../session/worker-options.ts";
 import { runSubjects } from "./run-subjects.ts";
+import { wakeFrom } from "./stream-wakes.ts";
 
 const stream = "TOOLBUS_TIMERS";
 const consumerName = "orchestrator";
@@ -75,8 +76,8 @@ async function passOn(bus: Bus, consumer: Consumer, { wakes, logger, signal }: P
       const fetching = consumer.fetch({ max_messages: atOnce, expires: fetchMs });
       const messages = await unlessAborted(fetching, ending.signal);
       for await (const message of messagesUntil(messages, ending.signal)) {
-        const { sessionId, runId }: SessionWake = fromBinary(SessionWakeSchema, message.data);
-        await wakes.send({ sessionId, runId, eventCount: 0 });
+        const due = wakeFrom(bus, message);
+        if (due !== undefined) await wakes.send({ sessionId: due.sessionId, runId: due.runId, eventCount: 0 });
         message.ack();
       }
       backoff.reset();

@@ -8,11 +8,12 @@
 
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type Consumer, JetStreamApiError, type JsMsg } from "@nats-io/jetstream";
-import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
+import { type SessionWake, SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
 import { messagesUntil } from "#runtime/bus/messages-until.ts";
+import { readRecord } from "#runtime/bus/record.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Wake, WakeQueue } from "../session/wake.ts";
@@ -46,7 +47,10 @@ export async function openStreamWakes(bus: Bus, options: StreamWakesOptions): Pr
       const messages = await unlessAborted(consumer.fetch({ max_messages: atMost, expires: fetchMs }), bus.link.down);
       using ending = openEnding(signal, bus.link.down);
       for await (const message of messagesUntil(messages, ending.signal)) {
-        if (!signal.aborted) yield wakeFromMessage(message, inHand); // else it comes to another process in its time
+        if (signal.aborted) continue; // it comes to another process in its time
+        const wake = wakeFrom(bus, message);
+        if (wake === undefined) message.term("nobody can read it");
+        else yield wakeFromMessage(message, wake, inHand);
       }
     },
   };
@@ -93,10 +97,18 @@ function openHeartbeat(intervalMs: number) {
   };
 }
 
-function wakeFromMessage(message: JsMsg, inHand: ReturnType<typeof openHeartbeat>): Wake {
+/** Undefined for one that cannot be read: it wakes nobody. */
+export function wakeFrom(bus: Bus, { subject, seq: sequence, data }: JsMsg): SessionWake | undefined {
+  return readRecord(bus, { subject, sequence }, () => {
+    const wake = fromBinary(SessionWakeSchema, data);
+    return wake.sessionId === "" ? undefined : wake;
+  });
+}
+
+function wakeFromMessage(message: JsMsg, wake: SessionWake, inHand: ReturnType<typeof openHeartbeat>): Wake {
   inHand.add(message);
   return {
-    message: fromBinary(SessionWakeSchema, message.data),
+    message: wake,
     id: message.seq,
     ageMs: Date.now() - message.time.getTime(),
     done() {

@@ -2,10 +2,12 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import type { BucketName } from "#runtime/bus/declarations.ts";
 import { casUpdate, readKey, removeKey } from "#runtime/bus/key-value.ts";
 import { readSubject } from "#runtime/bus/read.ts";
+import { readRecord } from "#runtime/bus/record.ts";
 import type { Table } from "../table.ts";
 
 export interface Codec<T> {
   encode(value: T): Uint8Array | string;
+  /** Throws for what is none. */
   decode(bytes: Uint8Array): T;
 }
 
@@ -37,7 +39,8 @@ export function createBucketTable<T>(bus: Bus, bucket: BucketName, codec: Codec<
       for await (const message of readSubject(bus, `$KV.${bucket}.>`)) {
         const isRemoval =
           message.headers?.has("KV-Operation") === true || message.headers?.has("Nats-Marker-Reason") === true;
-        if (!isRemoval) values.push(codec.decode(message.data));
+        const value = isRemoval ? undefined : readRecord(bus, message, () => codec.decode(message.data));
+        if (value !== undefined) values.push(value);
       }
       return values;
     },

@@ -7,6 +7,7 @@ import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { casUpdate } from "#runtime/bus/key-value.ts";
 import { persist } from "#runtime/bus/link.ts";
 import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
+import { readRecord } from "#runtime/bus/record.ts";
 import type { InboxStore, Mark } from "../inbox.ts";
 import { keyOf, type Owner } from "../owner.ts";
 
@@ -21,7 +22,10 @@ export function createStreamInbox(bus: Bus): InboxStore {
     async read(sessionId, fromSequence) {
       const events: InboxEvent[] = [];
       const subject = subjectOfInbox(sessionId);
-      for await (const message of readSubject(bus, subject, { fromSequence })) events.push(eventFromStored(message));
+      for await (const message of readSubject(bus, subject, { fromSequence })) {
+        const event = eventFromStored(bus, message);
+        if (event !== undefined) events.push(event);
+      }
       return events;
     },
     async end(sessionId) {
@@ -51,7 +55,10 @@ export function createStreamInbox(bus: Bus): InboxStore {
     },
     async *follow(sessionId, fromSequence, signal) {
       const from = { fromSequence: Math.max(Number(fromSequence), 1), signal };
-      for await (const message of followSubject(bus, subjectOfInbox(sessionId), from)) yield eventFromStored(message);
+      for await (const message of followSubject(bus, subjectOfInbox(sessionId), from)) {
+        const event = eventFromStored(bus, message);
+        if (event !== undefined) yield event;
+      }
     },
     mark: (owner, eventId) =>
       casUpdate<Mark>(bus, markBucket, markKey(owner, eventId), (entry) => {
@@ -72,9 +79,13 @@ function subjectOfInbox(sessionId: string): string {
   return `toolbus.inbox.${sessionId}`;
 }
 
-function eventFromStored(message: StoredMessage): InboxEvent {
-  const event = fromBinary(InboxEventSchema, message.data);
-  event.sequence = BigInt(message.sequence);
+/** Undefined for what cannot be read: no run is told of it. */
+function eventFromStored(bus: Bus, message: StoredMessage): InboxEvent | undefined {
+  const event = readRecord(bus, message, () => {
+    const parsed = fromBinary(InboxEventSchema, message.data);
+    return parsed.eventId === "" ? undefined : parsed;
+  });
+  if (event !== undefined) event.sequence = BigInt(message.sequence);
   return event;
 }
 

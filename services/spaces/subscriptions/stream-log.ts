@@ -1,8 +1,9 @@
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type SpaceEvent, SpaceEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import { appendFenced } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
+import { readRecord } from "#runtime/bus/record.ts";
 import type { SpaceLog } from "../space-log.ts";
 import { emptySpace, eventAt, foldEvent, type SpaceState } from "../space-state.ts";
 
@@ -18,8 +19,10 @@ export function subjectOfSpace(spaceId: string): string {
   return `toolbus.space.${spaceId}`;
 }
 
-export function eventFromStored(message: StoredMessage): SpaceEvent {
-  return eventAt(fromBinary(SpaceEventSchema, message.data), BigInt(message.sequence));
+/** What cannot be read has its place in the log, as an event that says nothing. */
+function eventFromStored(bus: Bus, message: StoredMessage): SpaceEvent {
+  const event = readRecord(bus, message, () => fromBinary(SpaceEventSchema, message.data));
+  return eventAt(event ?? create(SpaceEventSchema), BigInt(message.sequence));
 }
 
 /**
@@ -41,7 +44,7 @@ export function createStreamLog(bus: Bus): SpaceLog {
   const catchUp = async (spaceId: string, state: SpaceState) => {
     const subject = subjectOfSpace(spaceId);
     for await (const message of readSubject(bus, subject, { fromSequence: Number(state.sequence) + 1 })) {
-      foldEvent(state, eventFromStored(message));
+      foldEvent(state, eventFromStored(bus, message));
     }
   };
 
@@ -66,7 +69,8 @@ export function createStreamLog(bus: Bus): SpaceLog {
     },
     async *follow(spaceId, fromSequence, signal) {
       const from = { fromSequence: Number(fromSequence), signal };
-      for await (const message of followSubject(bus, subjectOfSpace(spaceId), from)) yield eventFromStored(message);
+      for await (const message of followSubject(bus, subjectOfSpace(spaceId), from))
+        yield eventFromStored(bus, message);
     },
   };
 }

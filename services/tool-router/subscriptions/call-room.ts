@@ -1,10 +1,11 @@
-import { fromJsonString } from "@bufbuild/protobuf";
+import { fromBinary } from "@bufbuild/protobuf";
 import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { removeKey } from "#runtime/bus/key-value.ts";
 import { persist } from "#runtime/bus/link.ts";
 import { readSubject } from "#runtime/bus/read.ts";
+import { readRecord } from "#runtime/bus/record.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { CallRoom } from "../retention.ts";
 
@@ -27,11 +28,10 @@ export function createCallRoom(bus: Bus): CallRoom {
       return state.bytes / config.max_bytes;
     },
     async *records(signal) {
-      const decoder = new TextDecoder();
-      for await (const { data, sequence, time } of readSubject(bus, `$KV.${bucket}.>`, { signal })) {
-        if (data.length === 0) continue;
-        const record = fromJsonString(ToolCallSchema, decoder.decode(data), { ignoreUnknownFields: true });
-        yield { record, revision: sequence, writtenMs: time.getTime() };
+      for await (const message of readSubject(bus, `$KV.${bucket}.>`, { signal })) {
+        const { data, sequence, time } = message;
+        const record = data.length > 0 && readRecord(bus, message, () => fromBinary(ToolCallSchema, data));
+        if (record) yield { record, revision: sequence, writtenMs: time.getTime() };
       }
     },
     async remove({ record: { callId }, revision }) {

@@ -1,14 +1,20 @@
-import { type DescMessage, fromJsonString, type MessageShape, toJsonString } from "@bufbuild/protobuf";
+import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import type { KvEntry } from "@nats-io/kv";
 import { firstSince } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { BucketName } from "#runtime/bus/declarations.ts";
 import { casUpdate, createKey, readKey, removeKey } from "#runtime/bus/key-value.ts";
 import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
+import { readRecord } from "#runtime/bus/record.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import type { Shelf } from "../catalogue/shelf.ts";
 import type { Documents, Stored } from "../documents.ts";
 import { jointReading } from "./joint-reading.ts";
 
-/** Where messages of one kind lie: a bucket, and what their keys begin with there. Values are JSON, readable with `nats kv get`. */
+/**
+ * Where messages of one kind lie: a bucket, and what their keys begin with there. Values are binary, so
+ * that what a newer release has written of one stays in it when it is written again here.
+ */
 export interface Place<D extends DescMessage> {
   bucket: BucketName;
   prefix: string;
@@ -21,29 +27,29 @@ export function createDocuments<D extends DescMessage>(bus: Bus, place: Place<D>
   return {
     async read(key) {
       const entry = await readKey(bus, bucket, prefix + key);
-      return entry && { key, value: valueFrom(schema, entry.value), revision: entry.revision };
+      return entry && { key, value: valueAt(place, entry), revision: entry.revision };
     },
     async create(key, value) {
-      const created = await createKey(bus, { bucket, key: prefix + key, value: toJsonString(schema, value) });
+      const created = await createKey(bus, { bucket, key: prefix + key, value: toBinary(schema, value) });
       return created.kind === "set" ? created.revision : undefined;
     },
     async update(key, decide) {
       const { result, revision } = await casUpdate(bus, bucket, prefix + key, (entry) => {
-        const before: T | undefined = entry && valueFrom(schema, entry.value);
+        const before: T | undefined = entry && valueAt(place, entry);
         const after = decide(before, entry?.revision ?? 0);
         if (after === undefined) return { keep: true as const, result: { before, value: before, hasChanged: false } };
-        return { set: toJsonString(schema, after), result: { before, value: after, hasChanged: true } };
+        return { set: toBinary(schema, after), result: { before, value: after, hasChanged: true } };
       });
       return { ...result, revision };
     },
     async remove(key, decide) {
       for (;;) {
         const standing = await readKey(bus, bucket, prefix + key);
-        if (standing === undefined || !decide(valueFrom(schema, standing.value), standing.revision)) return false;
+        if (standing === undefined || !decide(valueAt(place, standing), standing.revision)) return false;
         if (await removeKey(bus, { bucket, key: prefix + key, revision: standing.revision })) return true;
       }
     },
-    async *list(signal, { since, containing = "" } = {}) {
+    async *list(signal, { since, containing = new Uint8Array() } = {}) {
       const standing = new Map<string, Stored<T>>();
       const subject = `$KV.${bucket}.>`;
       const first = since && (await firstSince(bus, subject, since, { signal }));
@@ -51,10 +57,13 @@ export function createDocuments<D extends DescMessage>(bus: Bus, place: Place<D>
       for await (const message of readSubject(bus, subject, { fromSequence: first?.seq, signal })) {
         const isPart =
           message.data.length === 0 ||
-          Buffer.from(message.data.buffer, message.data.byteOffset, message.data.length).includes(containing);
+          Buffer.from(message.data.buffer, message.data.byteOffset, message.data.length).includes(
+            Buffer.from(containing),
+          );
         if (!isPart) continue;
-        const read = entryFrom(place, message);
-        if (read?.value === undefined) standing.delete(read?.key ?? "");
+        const read = readRecord(bus, message, () => entryFrom(place, message) ?? otherKind);
+        if (read === undefined || read === otherKind) continue;
+        if (read.value === undefined) standing.delete(read.key);
         else standing.set(read.key, { key: read.key, value: read.value, revision: message.sequence });
       }
       yield* standing.values();
@@ -89,12 +98,8 @@ export async function openFollowing(
   }
 
   function readOrTell(place: Place<DescMessage>, message: StoredMessage) {
-    try {
-      return entryFrom(place, message);
-    } catch (error) {
-      onFault(`${message.subject} cannot be read: ${error instanceof Error ? error.message : error}`);
-      return undefined;
-    }
+    const read = readRecord(bus, message, () => entryFrom(place, message) ?? otherKind);
+    return read === otherKind ? undefined : read;
   }
 
   const following = follow().catch((error: unknown) => onFault(`${bucket} is no longer followed: ${error}`));
@@ -117,10 +122,19 @@ function entryFrom<D extends DescMessage>({ bucket, prefix, schema }: Place<D>, 
   const key = message.subject.slice(`$KV.${bucket}.`.length);
   if (!key.startsWith(prefix)) return undefined;
   const isRemoval = message.data.length === 0;
-  return { key: key.slice(prefix.length), value: isRemoval ? undefined : valueFrom(schema, message.data) };
+  return { key: key.slice(prefix.length), value: isRemoval ? undefined : fromBinary(schema, message.data) };
 }
 
-/** Fields that a newer router wrote are passed over. */
-function valueFrom<D extends DescMessage>(schema: D, bytes: Uint8Array): MessageShape<D> {
-  return fromJsonString(schema, new TextDecoder().decode(bytes), { ignoreUnknownFields: true });
+/** The value of a key that somebody asked for: it is not passed over, nor written over, when it cannot be read. */
+function valueAt<D extends DescMessage>({ bucket, schema }: Place<D>, { key, value }: KvEntry): MessageShape<D> {
+  try {
+    return fromBinary(schema, value);
+  } catch (cause) {
+    return refuse("data_loss", `what is stored as ${key} in ${bucket} cannot be read`, {
+      reason: "RECORD_LOST",
+      cause,
+    });
+  }
 }
+
+const otherKind = Symbol("a key of another kind");

@@ -3,6 +3,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { createInbox, type Msg, type Subscription } from "@nats-io/transport-node";
 import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { readRecord } from "#runtime/bus/record.ts";
 import { FIRST_LOOK_MS } from "../duty.ts";
 import { tokenFrom } from "./subject-token.ts";
 
@@ -49,9 +50,11 @@ export function openHandings(bus: Bus, { onHanded, onRefused }: HandingsOptions)
 
   function receive(message: Msg): void {
     const { data } = message;
+    if (data.length < REVISION_BYTES) return void message.respond();
     const revision = new DataView(data.buffer, data.byteOffset).getFloat64(0);
-    const record = fromBinary(ToolCallSchema, data.subarray(REVISION_BYTES));
-    if (!canBeHanded(record) || !onHanded(record, revision)) message.respond();
+    const place = { subject: message.subject, sequence: 0 };
+    const record = readRecord(bus, place, () => fromBinary(ToolCallSchema, data.subarray(REVISION_BYTES)));
+    if (record === undefined || !canBeHanded(record) || !onHanded(record, revision)) message.respond();
   }
 
   function close(tool: string): void {

@@ -5,6 +5,7 @@ import { appendFenced, lastOf } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
+import { readRecord } from "#runtime/bus/record.ts";
 import type { Offer, Offers } from "../watch/watching.ts";
 import { type DeliveryInfo, deliveryInfoFrom } from "./delivery-info.ts";
 import { openPulls } from "./pulls.ts";
@@ -49,9 +50,10 @@ export function openOfferQueue(bus: Bus, { onOffer, onFault }: OfferQueueOptions
     for (const one of held) one.keep();
   }, KEEP_MS);
 
-  function receive({ reply = "", data, headers }: Msg): void {
-    const record = fromBinary(ToolCallSchema, data);
+  function receive({ subject, reply = "", data, headers }: Msg): void {
     const info = deliveryInfoFrom(reply, stream);
+    const record = readRecord(bus, { subject, sequence: 0 }, () => fromBinary(ToolCallSchema, data));
+    if (record === undefined) return void bus.connection.publish(reply, "+TERM"); // no router can offer it
     if (info.pending > 0) waiting.set(record.tool, performance.now() + WAITING_MS);
     else waiting.delete(record.tool);
     const one = new Held((word) => bus.connection.publish(reply, word), held);

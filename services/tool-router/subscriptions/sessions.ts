@@ -1,7 +1,8 @@
-import { fromJsonString } from "@bufbuild/protobuf";
+import { fromBinary } from "@bufbuild/protobuf";
 import { type Session, SessionSchema } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
+import { readRecord } from "#runtime/bus/record.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Stored } from "../documents.ts";
 import { isSettled } from "../switching/failures.ts";
@@ -26,7 +27,7 @@ export async function openSessionNews(
 
   async function follow(): Promise<void> {
     for await (const message of followSubject(bus, ALL, { fromSequence: last + 1, signal })) {
-      const stored = storedFrom(message, onFault);
+      const stored = storedFrom(bus, message);
       if (stored === undefined) continue;
       if (!hasLooked) told.set(stored.key, stored.revision);
       news.tell(stored);
@@ -37,7 +38,7 @@ export async function openSessionNews(
   async function look(): Promise<void> {
     const standing = new Map<string, Stored<Session>>();
     for await (const message of readSubject(bus, ALL, { signal })) {
-      const stored = message.sequence > last ? undefined : storedFrom(message, onFault);
+      const stored = message.sequence > last ? undefined : storedFrom(bus, message);
       if (stored === undefined) continue;
       if (isSettled(stored.value)) standing.delete(stored.key);
       else standing.set(stored.key, stored);
@@ -59,18 +60,9 @@ export async function openSessionNews(
   };
 }
 
-function storedFrom(message: StoredMessage, onFault: (fault: string) => void): Stored<Session> | undefined {
+function storedFrom(bus: Bus, message: StoredMessage): Stored<Session> | undefined {
   if (message.data.length === 0) return undefined; // a removal
   const key = message.subject.slice(`$KV.${BUCKET}.`.length);
-  try {
-    const text = new TextDecoder().decode(message.data);
-    return {
-      key,
-      value: fromJsonString(SessionSchema, text, { ignoreUnknownFields: true }),
-      revision: message.sequence,
-    };
-  } catch (error) {
-    onFault(`${message.subject} cannot be read: ${messageFromUnknown(error)}`);
-    return undefined;
-  }
+  const value = readRecord(bus, message, () => fromBinary(SessionSchema, message.data));
+  return value && { key, value, revision: message.sequence };
 }

@@ -1,4 +1,5 @@
-import { toJsonString } from "@bufbuild/protobuf";
+import { toBinary } from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { type AppendOutcome, appendFenced, lastOf } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
@@ -14,13 +15,19 @@ const PLACE = { bucket: "toolbus_calls", prefix: "", schema: ToolCallSchema } as
 const subjectOf = (callId: string) => `$KV.${PLACE.bucket}.${callId}`;
 
 /** Larger records are read by those who need them instead of being told. */
-const MAX_TOLD_CHARACTERS = 8_192;
+const MAX_TOLD_BYTES = 8_192;
 
 /** A record of a session is written when the session is there; clocks may differ by so much. */
 const CLOCKS_APART_MS = 3_600_000;
 
 function partOf({ id, createdAtMs }: { id: string; createdAtMs: number }): Part {
-  return { since: new Date(createdAtMs - CLOCKS_APART_MS), containing: `"sessionId":${JSON.stringify(id)}` };
+  return { since: new Date(createdAtMs - CLOCKS_APART_MS), containing: bytesOfSession(id) };
+}
+
+/** How the session stands in a record. */
+function bytesOfSession(id: string): Uint8Array {
+  const { number } = ToolCallSchema.field.sessionId;
+  return new BinaryWriter().tag(number, WireType.LengthDelimited).string(id).finish();
 }
 
 /** The records in their bucket, each with its duty; and what is known of them without asking. */
@@ -66,9 +73,9 @@ export class StoredCalls implements Pick<CallStore, "read" | "glance" | "create"
   }
 
   /** This is what stands of a call, or did. */
-  keep(record: ToolCall, revision: number, json?: string): void {
-    const characters = json?.length ?? record.argumentsJson.length + (record.result?.outputJson.length ?? 0);
-    if (characters <= MAX_TOLD_CHARACTERS) this.recent.put(record, revision);
+  keep(record: ToolCall, revision: number, written?: Uint8Array): void {
+    const bytes = written?.length ?? record.argumentsJson.length + (record.result?.outputJson.length ?? 0);
+    if (bytes <= MAX_TOLD_BYTES) this.recent.put(record, revision);
     else this.recent.forget(record.callId);
   }
 
@@ -92,17 +99,17 @@ export class StoredCalls implements Pick<CallStore, "read" | "glance" | "create"
     before: RecentCall | undefined,
     expectedLastSequence = before?.revision ?? 0,
   ): Promise<AppendOutcome> {
-    const json = toJsonString(ToolCallSchema, record);
+    const bytes = toBinary(ToolCallSchema, record);
     const now = Date.now();
     const duty = decideDuty(record, before?.record, now);
     const outcome = await appendFenced(this.#bus, {
       subject: subjectOf(record.callId),
       expectedLastSequence,
-      payload: json,
+      payload: bytes,
       headers: dutyHeader(duty),
     });
     if (outcome.kind === "conflict") return outcome;
-    this.keep(record, outcome.sequence, json);
+    this.keep(record, outcome.sequence, bytes);
     if (duty.kind === "look" && duty.at <= now) this.#onDue();
     return outcome;
   }

@@ -1,9 +1,10 @@
-import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Carry, type Session, SessionSchema, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import { compareAndSet, readKey } from "#runtime/bus/key-value.ts";
 import { until } from "#runtime/time/until.ts";
+import { sessionFromStored, storedSession } from "../testing/stored.ts";
 import { openSwitcher, type Switcher } from "../testing/switcher.ts";
 
 describe("a switch whose router was killed, on the bus", () => {
@@ -18,7 +19,7 @@ describe("a switch whose router was killed, on the bus", () => {
     const sessionId = await suite.openSession("red");
     await suite.clients.call({ sessionId, name: "mine" });
     const entry = (await readKey(suite.bus, "toolbus_sessions", sessionId))!;
-    const session = fromJsonString(SessionSchema, entry.string());
+    const session = sessionFromStored(entry.value);
     const drainUntil = timestampFromMs(Date.now());
     const left = create(SessionSchema, {
       ...session,
@@ -31,7 +32,7 @@ describe("a switch whose router was killed, on the bus", () => {
       bucket: "toolbus_sessions",
       key: sessionId,
       revision: entry.revision,
-      value: toJsonString(SessionSchema, left),
+      value: storedSession(left),
     });
     expect(kind).toBe("set");
     return sessionId;
@@ -75,9 +76,9 @@ describe("a switch whose router was killed, on the bus", () => {
     const sessionId = await suite.openSession("red");
     for (const router of suite.routers) await router[Symbol.asyncDispose]();
     const entry = (await readKey(suite.bus, "toolbus_sessions", sessionId))!;
-    const session = fromJsonString(SessionSchema, entry.string());
+    const session = sessionFromStored(entry.value);
     const left = create(SessionSchema, { ...session, state: State.TEARING_DOWN, holder: "killed", nextAgent: "blue" });
-    const value = toJsonString(SessionSchema, left);
+    const value = storedSession(left);
     await compareAndSet(suite.bus, { bucket: "toolbus_sessions", key: sessionId, revision: entry.revision, value });
     suite.use(await suite.startRouter("c"));
     await suite.reaches(sessionId, State.ACTIVE);
