@@ -144,7 +144,17 @@ describe("agents", () => {
     expect(await toolbus("agents", "show", "further"), "only checked").toMatchObject({ exitCode: 1 });
     expect(await toolbus("agents", "apply", file)).toMatchObject({ exitCode: 0, stdout: "further applied\n" });
     expect(await toolbus("run", "further", "hi")).toMatchObject({ exitCode: 0 });
-    expect(await toolbus("agents", "delete", "further")).toMatchObject({ exitCode: 0, stdout: "further deleted\n" });
+    const { revision } = firstIn(StoredAgentSchema, (await toolbus("agents", "show", "further")).stdout);
+    for (const [expected, reason] of [
+      ["0", "it was expected not to exist yet"],
+      [`${revision + 1n}`, `stands at revision ${revision}`],
+    ] as const) {
+      const refused = await toolbus("agents", "apply", file, "--revision", expected);
+      expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(reason) });
+    }
+    expect(await toolbus("agents", "apply", file, "--revision", `${revision}`)).toMatchObject({ exitCode: 0 });
+    const deleted = await toolbus("agents", "delete", "further", "--revision", `${revision}`);
+    expect(deleted).toMatchObject({ exitCode: 0, stdout: "further deleted\n" });
     expect(await toolbus("agents", "show", "further")).toMatchObject({ exitCode: 1 });
     await rm(directory, { recursive: true });
   });
