@@ -10,9 +10,10 @@ import {
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { nameOfValue, oneLine, printLine, printMessage, printNote, printTable } from "../print.ts";
 import { addSubmissionOption, submissionOf } from "../submission.ts";
+import { addResultCommand } from "./call-result.ts";
 
 export function addCallsCommand(program: Command): void {
-  const calls = program.command("calls").description("List, answer or cancel recorded tool calls");
+  const calls = program.command("calls").description("List, answer, read or cancel recorded tool calls");
   calls
     .command("list", { isDefault: true })
     .description("List the calls that somebody outside is to answer")
@@ -27,6 +28,7 @@ export function addCallsCommand(program: Command): void {
     .argument("[result]", "the result as JSON", "null")
     .option("-e, --error <text>", "say that the call failed");
   addSubmissionOption(submit).action(submitResult);
+  addResultCommand(calls);
   calls
     .command("cancel")
     .description("Keep a call from starting, or stop it")

@@ -211,9 +211,8 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
 
 export const OBJECT_STORES: Readonly<Record<ObjectStoreName, ObjectStoreDeclaration>> = {
   toolbus_results: {
-    description: "Results too large for a message, by digest.",
+    description: "Results too large for a message, by session and digest. They go after the runs of their session.",
     maxBytes: 8 * gib,
     maxMessageBytes: largestMessageBytes,
-    maxAgeMs: 30 * days,
   },
 };

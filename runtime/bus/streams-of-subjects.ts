@@ -4,6 +4,7 @@ import { BUCKETS, type Limits, largestMessageBytes, STREAMS } from "./declaratio
 export function streamOfSubject(subject: string): string {
   const [root, second] = subject.split(".");
   if (root === "$KV") return `KV_${second}`;
+  if (root === "$O") return `OBJ_${second}`;
   const found = streamNames.get(`${root}.${second}`);
   if (found === undefined) throw new TypeError(`no declared stream keeps ${subject}`);
   return found;

@@ -6,7 +6,7 @@ import { faultOfSchema } from "./schema.ts";
 
 /** Tools that every agent has and that nothing may shadow. */
 const builtInNames: ReadonlySet<string> = new Set([
-  ...["enter_space", "leave_space", "send_message", "read_messages", "skip"],
+  ...["enter_space", "leave_space", "send_message", "read_messages", "read_result", "skip"],
   ...["set_goals", "delete_goals", "set_memories", "delete_memories", "set_plans", "delete_plans", "get_plans"],
 ]);
 

@@ -8,6 +8,7 @@ import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { openBackground } from "#runtime/lifecycle/background.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { createResultRemoval } from "#runtime/results/removal.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { systemClock } from "#runtime/time/clock.ts";
@@ -142,7 +143,8 @@ export async function openOrchestrator(
     }),
   });
   stack.use(server);
-  const sweep = { retention: createStreamRetention(bus), queues, log, clock, logger, keptMs: config.retentionMs };
+  const kept = { retention: createStreamRetention(bus), results: createResultRemoval(bus), keptMs: config.retentionMs };
+  const sweep = { ...kept, queues, log, clock, logger };
   stack.use(openBackground((signal) => keepSweeping(sweep, signal)));
   stack.defer(() =>
     stopping.abort(new Failure("unavailable", "this orchestrator stops: watch again", { reason: "INSTANCE_STOPPING" })),

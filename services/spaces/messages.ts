@@ -9,6 +9,7 @@ import {
 } from "#gen/toolbus/space/v1/space_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import type { Fitting } from "./message-size.ts";
 import { appendDecided, type SpaceLog } from "./space-log.ts";
 import { messageOfEvent, type PageRequest, pageFromLatest } from "./space-state.ts";
 import { decideToolMessage, idOfToolMessage } from "./tool-message.ts";
@@ -34,7 +35,7 @@ export interface MessagesParts {
   log: SpaceLog;
   clock: Clock;
   /** Makes a call fit into a message of the log. */
-  fitted: (tool: ToolMessage) => Promise<ToolMessage>;
+  fitted: Fitting;
 }
 
 export function createMessages({ log, clock, fitted }: MessagesParts): Messages {
@@ -58,7 +59,7 @@ export function createMessages({ log, clock, fitted }: MessagesParts): Messages 
     },
     async recordTool({ spaceId, author, tool }) {
       const id = idOfToolMessage(tool.callId);
-      const update = await fitted(tool);
+      const update = await fitted(tool, author.sessionId);
       const outcome = await appendDecided<SpaceMessage>(log, spaceId, (state) => {
         const shown = state.messagesById.get(id);
         if (shown) refuseOtherAgent(shown, author);

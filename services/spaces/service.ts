@@ -1,6 +1,6 @@
-import { createResultStore } from "#runtime/bus/result-store.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { createResultStore } from "#runtime/results/store.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { systemClock } from "#runtime/time/clock.ts";
@@ -26,11 +26,12 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const { log, inbox: store, ...stores } = createStores(bus);
   const { readSession, submit } = createNeighbours(bus, telemetry);
   const membership = createMembership({ ...stores, log, clock });
-  const messages = createMessages({ log, clock, fitted: createFitting(createResultStore(bus)) });
+  const results = createResultStore(bus);
+  const messages = createMessages({ log, clock, fitted: createFitting(results.put) });
   const inbox = createInbox({ store, clock, wake: createSessionWaker(bus) });
   const memory = createMemory(stores.memory);
   const parts = {
-    ...{ membership, messages, log, inbox, memory, clock },
+    ...{ membership, messages, log, inbox, memory, results, clock },
     answers: createAnswers({ messages, membership, submit }),
     sessions: createSessions(readSession),
     runContext: createRunContext({ membership, inbox, memory }),

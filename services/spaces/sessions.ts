@@ -11,6 +11,8 @@ export interface Sessions {
    * session. Refuses whoever does not own the session.
    */
   ownerFor(asked: { sessionId: string; agent: string }, asker: Asker): Promise<Owner>;
+  /** Whether one principal opened both. */
+  haveOneOwner(one: string, other: string): Promise<boolean>;
 }
 
 const knownPrincipals = 10_000;
@@ -30,6 +32,11 @@ export function createSessions(readSession: ReadSession): Sessions {
     principalsBySession.get(sessionId) ?? (await read(sessionId)).principal;
 
   return {
+    async haveOneOwner(one, other) {
+      if (one === other) return true;
+      const [first, second] = await Promise.all([one, other].map(principalOf));
+      return first === second;
+    },
     async ownerFor({ sessionId, agent }, asker) {
       if (asker !== undefined) requireOwner({ sessionId, principal: await principalOf(sessionId) }, asker);
       return { sessionId, agent: agent || (await read(sessionId)).agent };

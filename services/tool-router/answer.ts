@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Effect, ExecutionType, type Tool, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { shortenedJson } from "#runtime/results/shortened.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
 import { fitsRecord } from "./record-size.ts";
@@ -37,16 +38,16 @@ function answerFrom(init: MessageInitShape<typeof ToolResultSchema>): Answer {
   return create(ToolResultSchema, init);
 }
 
-/** Keeps a result that is too large for a message, and gives the reference under which it can be read. */
-export type StoreResult = (outputJson: string) => Promise<string>;
+/** Keeps a result of the session that is too large for a message, and gives the reference under which it can be read. */
+export type StoreResult = (sessionId: string, outputJson: string) => Promise<string>;
 
 export interface Answers {
   /** LOOP-8: JSON where JSON is promised, the schema where there is one, and no more bytes than a message holds. */
-  finish(tool: Tool, result: Answer): Promise<Answer>;
+  finish(tool: Tool, result: Answer, sessionId: string): Promise<Answer>;
   /** Stores what is larger than a message holds, and gives its beginning with the reference. */
-  bound(answer: Answer): Promise<Answer>;
+  bound(answer: Answer, sessionId: string): Promise<Answer>;
   /** What stands for the answer in the call's record: itself, or likewise its beginning. */
-  recorded(answer: Answer): Promise<Answer>;
+  recorded(answer: Answer, sessionId: string): Promise<Answer>;
 }
 
 export function createAnswers(options: { validator: Validator; maxBytes: number; store: StoreResult }): Answers {
@@ -60,22 +61,28 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
     return { ...failure(text), ...useOf(result) };
   }
 
-  async function bound(answer: Answer): Promise<Answer> {
-    return Buffer.byteLength(answer.outputJson) <= maxBytes ? answer : put(answer);
+  async function bound(answer: Answer, sessionId: string): Promise<Answer> {
+    return Buffer.byteLength(answer.outputJson) <= maxBytes ? answer : put(answer, sessionId);
   }
 
-  async function put(answer: Answer): Promise<Answer> {
-    const bytes = Buffer.byteLength(answer.outputJson);
-    const storedReference = await store(answer.outputJson);
-    const outputJson = shortened(answer, { bytes, maxBytes, storedReference });
-    return { ...answerFrom({ outputJson, isError: answer.isError, storedReference }), ...useOf(answer) };
+  async function put(answer: Answer, sessionId: string): Promise<Answer> {
+    const { outputJson: whole, isError } = answer;
+    const storedReference = await store(sessionId, whole);
+    const beginningBytes = Math.floor(maxBytes / 4);
+    const outputJson = shortenedJson({ outputJson: whole, isError, storedReference, beginningBytes });
+    return { ...answerFrom({ outputJson, isError, storedReference }), ...useOf(answer) };
   }
 
   return {
-    finish: (tool, result) => bound(checked(tool, result)),
+    finish: (tool, result, sessionId) => bound(checked(tool, unclaimed(result)), sessionId),
     bound,
-    recorded: async (answer) => (fitsRecord(answer) ? answer : put(answer)),
+    recorded: async (answer, sessionId) => (fitsRecord(answer) ? answer : put(answer, sessionId)),
   };
+}
+
+/** Where a result is stored is for the router to say: a provider could name that of somebody else. */
+function unclaimed(result: Answer): Answer {
+  return result.storedReference === "" ? result : { ...result, storedReference: "" };
 }
 
 /** An MCP tool's schema speaks of its structured content, which the bridge's client has checked; arguments need no check. */
@@ -98,13 +105,4 @@ function asError(result: Answer): Answer {
 /** What was used on the call's behalf was used, whatever becomes of what it said. */
 function useOf({ usage, calls }: Answer): Pick<Answer, "usage" | "calls"> {
   return { calls, ...(usage && { usage }) };
-}
-
-function shortened(answer: Answer, size: { bytes: number; maxBytes: number; storedReference: string }): string {
-  const { bytes, maxBytes, storedReference } = size;
-  const beginning = Buffer.from(answer.outputJson)
-    .subarray(0, Math.floor(maxBytes / 4))
-    .toString();
-  if (answer.isError) return JSON.stringify({ error: `${beginning}… (${bytes} bytes, stored as ${storedReference})` });
-  return JSON.stringify({ truncated: true, bytes, storedReference, beginning });
 }

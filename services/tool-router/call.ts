@@ -80,14 +80,16 @@ export function createCalls(parts: CallParts): Calls {
     if (begun.kind === "open") {
       return fault ? records.abandon(facts.callId, fault) : execution.execute(prepared, control);
     }
-    const answer = await answers.finish(entry.tool, fault ?? (await execution.execute(prepared, control)));
-    const standing = begun.kind === "begun" ? await finished(facts.callId, answer) : answer;
+    const { sessionId = "" } = facts;
+    const given = fault ?? (await execution.execute(prepared, control));
+    const answer = await answers.finish(entry.tool, given, sessionId);
+    const standing = begun.kind === "begun" ? await finished({ callId: facts.callId, sessionId }, answer) : answer;
     messages.showResult(facts, standing);
     return standing;
   }
 
-  async function finished(callId: string, answer: Answer): Promise<Answer> {
-    return records.finish(callId, answer, await answers.recorded(answer));
+  async function finished({ callId, sessionId }: Record<"callId" | "sessionId", string>, answer: Answer) {
+    return records.finish(callId, answer, await answers.recorded(answer, sessionId));
   }
 
   /** What cannot be shown is not executed: the answer then is the fault. */

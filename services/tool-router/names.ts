@@ -84,4 +84,5 @@ export const BUILT_IN_NAMES: ReadonlySet<string> = new Set([
   "set_plans",
   "delete_plans",
   "get_plans",
+  "read_result",
 ]);

@@ -3,9 +3,9 @@ import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { SessionSchema } from "#gen/toolbus/session/v1/session_pb.ts";
 import { auditSequenceSince, followAudit, openAuditTrail, readAuditBackwards } from "#runtime/audit/trail.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { createResultStore } from "#runtime/bus/result-store.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { createResultStore } from "#runtime/results/store.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { createValidator, type Validator } from "#runtime/schema/validator.ts";
@@ -27,6 +27,7 @@ import { createOfferJudge } from "./offers/fitness.ts";
 import { createOwnership } from "./ownership.ts";
 import { RecentSessions } from "./recent-sessions.ts";
 import { Records } from "./record.ts";
+import { createResults } from "./results.ts";
 import { createRoutes, type Routes } from "./routes.ts";
 import { Sessions } from "./sessions.ts";
 import { createSubmissions } from "./submissions.ts";
@@ -75,7 +76,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
       onFault: (fault) => logger.warn(fault),
     }),
   );
-  const answers = createAnswers({ validator, maxBytes: config.maxResultBytes, store: createResultStore(bus) });
+  const resultStore = createResultStore(bus);
+  const answers = createAnswers({ validator, maxBytes: config.maxResultBytes, store: resultStore.put });
   const sessions = new Sessions({ ...stored, catalogue, clock });
   const present = new SessionCalls();
   const contexts = openContexts(stack, config, { catalogue, sessions, find, validator, audit });
@@ -104,6 +106,11 @@ export async function openService(config: Config, context: ServiceContext): Prom
         ...{ catalogue, editor, files, calls, contexts, sessions, ownership, switching, spaces, ...recorded },
         news: stored.news,
         submissions: createSubmissions({ ...recorded, validator, clock, answers }),
+        results: createResults({
+          ...{ ownership, operators: config.operators },
+          calls: recorded.store,
+          store: resultStore,
+        }),
         audit: auditReader(bus),
         operators: config.operators,
         stopping: stopping.signal,

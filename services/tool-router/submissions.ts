@@ -67,12 +67,13 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
       const found = await find(callId);
       if (runId !== "" && found.runId !== runId) refuseUnknown(callId, runId);
       requireAnswerable(found, asker);
+      const { sessionId } = found;
       const submission = submissionFrom(request, callId);
       if (hasWon(found, submission, by)) return found;
       if (isExternal(found) && !isOpen(found)) store.announce(callId); // the watcher that still has it may not know
       refuseUnlessOpen(found, clock.now());
       await requireWatcher(found, by);
-      const result = await answers.recorded(await answers.bound(answerFrom(submission, found)));
+      const result = await answers.recorded(await answers.bound(answerFrom(submission, found), sessionId), sessionId);
       const won = wonBy(submission);
       const updated = await store.update(callId, (record) => {
         if (!isOpen(record) || hasExpired(record, clock.now()) || isStranger(record, principal)) return undefined;

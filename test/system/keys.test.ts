@@ -88,6 +88,8 @@ const attempts: Record<string, (by: Clients) => Promise<unknown>> = {
   "ToolService.ExplainTool": ({ router }) => router.explainTool({ sessionId, name: "note" }),
   "ToolService.CallTool": ({ router }) => firstOf(router.callTool({ sessionId, name: "note" })),
   "ToolCallService.GetToolCall": ({ calls }) => calls.getToolCall({ callId: "weigh" }),
+  "ToolCallService.ReadResult": ({ calls }) =>
+    firstOf(calls.readResult({ result: { case: "callId", value: "weigh" } })),
   "ToolCallService.ListToolCalls": ({ calls }) => calls.listToolCalls({ sessionId }),
   "ToolCallService.SubmitToolResult": ({ calls }) =>
     calls.submitToolResult({ callId: "approve", outcome: { case: "resultJson", value: "1" } }),

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { createResultRemoval } from "#runtime/results/removal.ts";
+import { createResultStore } from "#runtime/results/store.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter } from "../loop/fake-router.fixture.ts";
@@ -7,6 +9,7 @@ import { follow, openWorld, userItem, type World } from "../orchestrator.fixture
 import { createStreamQueues } from "../subscriptions/stream-queues.ts";
 import { createStreamRetention } from "../subscriptions/stream-retention.ts";
 import { createStreamRunLog } from "../subscriptions/stream-run-log.ts";
+import { sweepResults } from "./result-retention.ts";
 import { sweepSessions } from "./retention.ts";
 
 let world: World;
@@ -59,4 +62,28 @@ test("LOOP-13 sessions at rest go whole after their time, others stay; a session
   expect((await world.runs.listRuns({ sessionId: "echo-old" })).runs).toMatchObject([
     { id: next, state: RunState.COMPLETED },
   ]);
+});
+
+test("LOOP-8 a stored result stays as long as its session has runs, however old it is, and goes after them; one of no run by age", async () => {
+  const { bus } = world;
+  const results = createResultStore(bus);
+  const waiting = await start("asker-results", { options: { functionTools: [{ name: "ask" }] } });
+  const isParked = async () => (await world.runs.getRun({ runId: waiting })).run?.state === RunState.REQUIRES_ACTION;
+  await until(isParked, { what: "the run to wait" });
+  const ofRun = await results.put("asker-results", '"of a run"');
+  const ofNone = await results.put("no-run", '"of no run"');
+  const sweep = (ms: number) => {
+    const clock = { ...systemClock, now: () => Date.now() + ms };
+    const options = { results: createResultRemoval(bus), queues: createStreamQueues(bus), clock, keptMs: 60_000 };
+    return sweepResults(options, new AbortController().signal);
+  };
+  const kept = async () => [await results.find(ofRun), await results.find(ofNone)].map((found) => found !== undefined);
+
+  expect([await sweep(30_000), await kept()]).toEqual([0, [true, true]]);
+  expect([await sweep(90_000), await kept()]).toEqual([1, [true, false]]);
+  await world.runs.cancelRun({ runId: waiting });
+  await follow(world.runs, waiting);
+  expect([await sweep(90_000), await kept()], "an ended run, too, is read by the next").toEqual([0, [true, false]]);
+  await until(async () => (await sweepAfter(90_000)) > 0, { what: "the session to be at rest" });
+  expect([await sweep(90_000), await kept()]).toEqual([1, [false, false]]);
 });

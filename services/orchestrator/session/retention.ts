@@ -10,6 +10,7 @@
 import type { Clock } from "#runtime/time/clock.ts";
 import type { RunLog } from "../run/journal.ts";
 import { entriesBackward, findActiveRun, type QueueEntry, type SessionQueues } from "./queue.ts";
+import { type ResultSweepOptions, sweepResults } from "./result-retention.ts";
 import type { Log } from "./worker-options.ts";
 
 export interface Retention {
@@ -71,8 +72,8 @@ async function removeIfIdle(options: SweepOptions, sessionId: string, beforeMs: 
 const longestPauseMs = 3_600_000;
 const shortestPauseMs = 1_000;
 
-/** Sweeps again and again until the signal aborts. */
-export async function keepSweeping(options: SweepOptions, signal: AbortSignal): Promise<void> {
+/** Sweeps again and again until the signal aborts: sessions, and then what only they had kept. */
+export async function keepSweeping(options: SweepOptions & ResultSweepOptions, signal: AbortSignal): Promise<void> {
   const { clock, keptMs, logger } = options;
   const pauseMs = Math.min(longestPauseMs, Math.max(shortestPauseMs, keptMs / 10));
   while (!signal.aborted) {
@@ -80,6 +81,9 @@ export async function keepSweeping(options: SweepOptions, signal: AbortSignal): 
     if (signal.aborted) return;
     await sweepSessions(options, signal).catch((error: unknown) => {
       if (!signal.aborted) logger.warn({ err: error }, "sessions past their time could not be looked for");
+    });
+    await sweepResults(options, signal).catch((error: unknown) => {
+      if (!signal.aborted) logger.warn({ err: error }, "results past their time could not be looked for");
     });
   }
 }

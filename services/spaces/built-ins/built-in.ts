@@ -2,11 +2,13 @@ import { create } from "@bufbuild/protobuf";
 import { z } from "zod";
 import { Effect, ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import type { ResultStore } from "#runtime/results/store.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Membership } from "../membership.ts";
 import type { Memory } from "../memory.ts";
 import type { Messages } from "../messages.ts";
 import type { Owner } from "../owner.ts";
+import type { Sessions } from "../sessions.ts";
 
 /** On whose behalf a built-in runs. The call's id makes a repeated call one with the first. */
 export interface BuiltInCall extends Owner {
@@ -19,6 +21,8 @@ export interface Rooms {
   membership: Membership;
   messages: Messages;
   memory: Memory;
+  results: Pick<ResultStore, "find" | "read">;
+  sessions: Pick<Sessions, "haveOneOwner">;
   clock: Clock;
 }
 

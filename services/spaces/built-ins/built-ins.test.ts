@@ -7,7 +7,7 @@ import { builtInTools, callBuiltIn } from "./built-ins.ts";
 describe("the built-in tools", () => {
   test("TOOL-12 are these, none of them visible", () => {
     expect(builtInTools.map(({ name }) => name).toSorted()).toEqual(
-      "delete_goals delete_memories delete_plans enter_space get_plans leave_space read_messages send_message set_goals set_memories set_plans skip".split(
+      "delete_goals delete_memories delete_plans enter_space get_plans leave_space read_messages read_result send_message set_goals set_memories set_plans skip".split(
         " ",
       ),
     );

@@ -4,17 +4,18 @@ import { Failure, refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { BuiltIn, BuiltInCall, Rooms } from "./built-in.ts";
 import { memoryTools } from "./memory-tools.ts";
 import { planTools } from "./plan-tools.ts";
+import { resultTools } from "./result-tools.ts";
 import { skip } from "./skip.ts";
 import { spaceTools } from "./space-tools.ts";
 
 const builtInsByName = new Map<string, BuiltIn>(
-  [...spaceTools, ...memoryTools, ...planTools, skip].map((builtIn) => [builtIn.tool.name, builtIn]),
+  [...spaceTools, ...memoryTools, ...planTools, ...resultTools, skip].map((builtIn) => [builtIn.tool.name, builtIn]),
 );
 
 export const builtInTools: readonly Tool[] = [...builtInsByName.values()].map((builtIn) => builtIn.tool);
 
 /** Those that read or change what belongs to the session's agent. */
-const keepers: ReadonlySet<BuiltIn> = new Set([...spaceTools, ...memoryTools, ...planTools]);
+const keepers: ReadonlySet<BuiltIn> = new Set([...spaceTools, ...memoryTools, ...planTools, ...resultTools]);
 
 /** What a passing fault or an own defect says is no answer of the tool: it leaves as the failure that it is. */
 const faults = new Set<Failure["code"]>(["unavailable", "internal", "unknown", "canceled", "deadline_exceeded"]);

@@ -143,7 +143,8 @@ describe("answers of people", () => {
     const message = await shown("large");
     expect(message?.state).toBe(Status.COMPLETE);
     const results = await room.bus.objectStore("toolbus_results");
-    const whole = await results.getBlob(message?.result?.storedReference ?? "");
-    expect(Buffer.from(whole ?? []).toString()).toBe(outputJson);
+    const reference = message?.result?.storedReference ?? "";
+    expect(reference).toMatch(/^asked-asker\.sha256-/);
+    expect(Buffer.from((await results.getBlob(reference)) ?? []).toString()).toBe(outputJson);
   });
 });

@@ -12,6 +12,7 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Stored } from "../documents.ts";
 import { isShownTo, type Ownership, requireShown } from "../ownership.ts";
 import type { CallStore } from "../record.ts";
+import type { Results } from "../results.ts";
 import type { Sessions } from "../sessions.ts";
 import type { Submissions } from "../submissions.ts";
 import { tokenFrom } from "../subscriptions/subject-token.ts";
@@ -22,6 +23,7 @@ import { noticesOf } from "../watch/notices.ts";
 export interface RecordRoutes {
   store: CallStore;
   submissions: Submissions;
+  results: Results;
   acknowledgements: Acknowledgements;
   cancellation: Cancellation;
   ownership: Ownership;
@@ -35,7 +37,18 @@ export interface RecordRoutes {
 const IN_FLIGHT = 64;
 
 export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void {
-  const { store, submissions, acknowledgements, cancellation, ownership, desk, sessions, catalogue, stopping } = routes;
+  const {
+    store,
+    submissions,
+    results,
+    acknowledgements,
+    cancellation,
+    ownership,
+    desk,
+    sessions,
+    catalogue,
+    stopping,
+  } = routes;
 
   /** What seems to lack may have been applied a moment ago. */
   async function currentNotices(tools: readonly string[]): Promise<WatchNotice[]> {
@@ -88,6 +101,9 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
       }
       const { items, nextPageToken } = pageOf(list, { elements, placeOf: ({ key }) => key }, request);
       return { calls: items.map(({ value }) => value), nextPageToken };
+    },
+    async *readResult(request, context) {
+      for await (const part of results.read(request, askerOf(context), context.signal)) yield { part };
     },
     async cancelToolCall(request, context) {
       return { started: await cancellation.cancel(request, askerOf(context)) };

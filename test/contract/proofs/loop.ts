@@ -1,5 +1,10 @@
 import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
+const largeResults = testsOf("test/system/large-results.test.ts");
+const results = testsOf("services/tool-router/results.service.test.ts");
+const readResult = testsOf("services/spaces/built-ins/result-tools.test.ts");
+const copying = testsOf("cli/commands/call-result.test.ts");
+const runRetention = testsOf("services/orchestrator/session/retention.test.ts");
 const service = testsOf("services/orchestrator/service.test.ts");
 const limits = testsOf("services/orchestrator/loop/limits-and-choices.test.ts");
 const toolSystem = testsOf("services/orchestrator/loop/tool-system.test.ts");
@@ -166,9 +171,17 @@ export const loop: Proofs = {
       "over the limit it is stored whole and shown shortened with a reference",
       answers("that are too large are stored whole and shown shortened"),
     ),
-    open(
+    shown(
       "model, client and person can read the rest by the reference",
-      "ToolCallService.ReadResult and the built-in of a model that reads a part are not proven.",
+      largeResults("a model reads the end of a result that it was shown shortened"),
+      results("are read whole by their owner and by operators", "are nobody else's to read"),
+      readResult("gives the whole in parts of whole characters"),
+      copying("a stream that breaks is taken up at the byte where it broke"),
+    ),
+    shown(
+      "a stored result is kept as long as the log of a run may refer to it, and one that is gone is told as such",
+      runRetention("a stored result stays as long as its session has runs"),
+      results("that are no longer kept are told as such"),
     ),
   ],
   "LOOP-9": [

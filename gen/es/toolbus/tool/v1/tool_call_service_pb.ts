@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool_call_service.proto.
  */
 export const file_toolbus_tool_v1_tool_call_service: GenFile = /*@__PURE__*/
-  fileDesc("Cid0b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsX3NlcnZpY2UucHJvdG8SD3Rvb2xidXMudG9vbC52MSJyChVXYXRjaFRvb2xDYWxsc1JlcXVlc3QSGgoFdG9vbHMYASADKAlCC7pICJIBBQgBEOgHEhwKCndhdGNoZXJfaWQYAiABKAlCCLpIBXIDGIACEh8KDW1heF9pbl9mbGlnaHQYAyABKA1CCLpIBSoDGOgHIkMKC1dhdGNoTm90aWNlEgwKBHRvb2wYASABKAkSDwoHcHJvYmxlbRgCIAEoCRIVCg1jbG9zZXN0X25hbWVzGAMgAygJIpgBChZXYXRjaFRvb2xDYWxsc1Jlc3BvbnNlEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwSEwoLZGVsaXZlcnlfaWQYAiABKAkSEQoJd2l0aGRyYXduGAMgASgIEi0KB25vdGljZXMYBCADKAsyHC50b29sYnVzLnRvb2wudjEuV2F0Y2hOb3RpY2UibQoaQWNrbm93bGVkZ2VUb29sQ2FsbFJlcXVlc3QSLgoHY2FsbF9pZBgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSHwoLZGVsaXZlcnlfaWQYAiABKAlCCrpIB3IFEAEYgAIiRgobQWNrbm93bGVkZ2VUb29sQ2FsbFJlc3BvbnNlEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwi5AEKF1N1Ym1pdFRvb2xSZXN1bHRSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEiwKBnJ1bl9pZBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIeCgtyZXN1bHRfanNvbhgDIAEoCUIHukgEcgIQAUgAEhgKBWVycm9yGAQgASgJQge6SARyAhABSAASHwoNc3VibWlzc2lvbl9pZBgFIAEoCUIIukgFcgMYgAFCEAoHb3V0Y29tZRIFukgCCAEiQwoYU3VibWl0VG9vbFJlc3VsdFJlc3BvbnNlEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwiRAoSR2V0VG9vbENhbGxSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kIj4KE0dldFRvb2xDYWxsUmVzcG9uc2USJwoEY2FsbBgBIAEoCzIZLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbCKpAQoUTGlzdFRvb2xDYWxsc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIuCgZzdGF0ZXMYAiADKA4yHi50b29sYnVzLnRvb2wudjEuVG9vbENhbGxTdGF0ZRIbCglwYWdlX3NpemUYAyABKA1CCLpIBSoDGOgHEhIKCnBhZ2VfdG9rZW4YBCABKAkiWgoVTGlzdFRvb2xDYWxsc1Jlc3BvbnNlEigKBWNhbGxzGAEgAygLMhkudG9vbGJ1cy50b29sLnYxLlRvb2xDYWxsEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJXChVDYW5jZWxUb29sQ2FsbFJlcXVlc3QSLgoHY2FsbF9pZBgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSDgoGcmVhc29uGAIgASgJIikKFkNhbmNlbFRvb2xDYWxsUmVzcG9uc2USDwoHc3RhcnRlZBgBIAEoCDLuBAoPVG9vbENhbGxTZXJ2aWNlEmMKDldhdGNoVG9vbENhbGxzEiYudG9vbGJ1cy50b29sLnYxLldhdGNoVG9vbENhbGxzUmVxdWVzdBonLnRvb2xidXMudG9vbC52MS5XYXRjaFRvb2xDYWxsc1Jlc3BvbnNlMAEScAoTQWNrbm93bGVkZ2VUb29sQ2FsbBIrLnRvb2xidXMudG9vbC52MS5BY2tub3dsZWRnZVRvb2xDYWxsUmVxdWVzdBosLnRvb2xidXMudG9vbC52MS5BY2tub3dsZWRnZVRvb2xDYWxsUmVzcG9uc2USZwoQU3VibWl0VG9vbFJlc3VsdBIoLnRvb2xidXMudG9vbC52MS5TdWJtaXRUb29sUmVzdWx0UmVxdWVzdBopLnRvb2xidXMudG9vbC52MS5TdWJtaXRUb29sUmVzdWx0UmVzcG9uc2USWAoLR2V0VG9vbENhbGwSIy50b29sYnVzLnRvb2wudjEuR2V0VG9vbENhbGxSZXF1ZXN0GiQudG9vbGJ1cy50b29sLnYxLkdldFRvb2xDYWxsUmVzcG9uc2USXgoNTGlzdFRvb2xDYWxscxIlLnRvb2xidXMudG9vbC52MS5MaXN0VG9vbENhbGxzUmVxdWVzdBomLnRvb2xidXMudG9vbC52MS5MaXN0VG9vbENhbGxzUmVzcG9uc2USYQoOQ2FuY2VsVG9vbENhbGwSJi50b29sYnVzLnRvb2wudjEuQ2FuY2VsVG9vbENhbGxSZXF1ZXN0GicudG9vbGJ1cy50b29sLnYxLkNhbmNlbFRvb2xDYWxsUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_toolbus_tool_v1_tool_call]);
+  fileDesc("Cid0b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsX3NlcnZpY2UucHJvdG8SD3Rvb2xidXMudG9vbC52MSJyChVXYXRjaFRvb2xDYWxsc1JlcXVlc3QSGgoFdG9vbHMYASADKAlCC7pICJIBBQgBEOgHEhwKCndhdGNoZXJfaWQYAiABKAlCCLpIBXIDGIACEh8KDW1heF9pbl9mbGlnaHQYAyABKA1CCLpIBSoDGOgHIkMKC1dhdGNoTm90aWNlEgwKBHRvb2wYASABKAkSDwoHcHJvYmxlbRgCIAEoCRIVCg1jbG9zZXN0X25hbWVzGAMgAygJIpgBChZXYXRjaFRvb2xDYWxsc1Jlc3BvbnNlEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwSEwoLZGVsaXZlcnlfaWQYAiABKAkSEQoJd2l0aGRyYXduGAMgASgIEi0KB25vdGljZXMYBCADKAsyHC50b29sYnVzLnRvb2wudjEuV2F0Y2hOb3RpY2UibQoaQWNrbm93bGVkZ2VUb29sQ2FsbFJlcXVlc3QSLgoHY2FsbF9pZBgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSHwoLZGVsaXZlcnlfaWQYAiABKAlCCrpIB3IFEAEYgAIiRgobQWNrbm93bGVkZ2VUb29sQ2FsbFJlc3BvbnNlEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwi5AEKF1N1Ym1pdFRvb2xSZXN1bHRSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEiwKBnJ1bl9pZBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIeCgtyZXN1bHRfanNvbhgDIAEoCUIHukgEcgIQAUgAEhgKBWVycm9yGAQgASgJQge6SARyAhABSAASHwoNc3VibWlzc2lvbl9pZBgFIAEoCUIIukgFcgMYgAFCEAoHb3V0Y29tZRIFukgCCAEiQwoYU3VibWl0VG9vbFJlc3VsdFJlc3BvbnNlEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwiRAoSR2V0VG9vbENhbGxSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kIj4KE0dldFRvb2xDYWxsUmVzcG9uc2USJwoEY2FsbBgBIAEoCzIZLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbCKpAQoUTGlzdFRvb2xDYWxsc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIuCgZzdGF0ZXMYAiADKA4yHi50b29sYnVzLnRvb2wudjEuVG9vbENhbGxTdGF0ZRIbCglwYWdlX3NpemUYAyABKA1CCLpIBSoDGOgHEhIKCnBhZ2VfdG9rZW4YBCABKAkiWgoVTGlzdFRvb2xDYWxsc1Jlc3BvbnNlEigKBWNhbGxzGAEgAygLMhkudG9vbGJ1cy50b29sLnYxLlRvb2xDYWxsEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKdAQoRUmVhZFJlc3VsdFJlcXVlc3QSMAoHY2FsbF9pZBgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSRIABImChBzdG9yZWRfcmVmZXJlbmNlGAIgASgJQgq6SAdyBRABGIACSAASDgoGb2Zmc2V0GAMgASgEEg0KBWxpbWl0GAQgASgEQg8KBnJlc3VsdBIFukgCCAEifAoSUmVhZFJlc3VsdFJlc3BvbnNlEi8KBnJlc3VsdBgBIAEoCzIdLnRvb2xidXMudG9vbC52MS5TdG9yZWRSZXN1bHRIABItCgVjaHVuaxgCIAEoCzIcLnRvb2xidXMudG9vbC52MS5SZXN1bHRDaHVua0gAQgYKBHBhcnQiRgoMU3RvcmVkUmVzdWx0EhgKEHN0b3JlZF9yZWZlcmVuY2UYASABKAkSDAoEc2l6ZRgCIAEoBBIOCgZzaGEyNTYYAyABKAwiKwoLUmVzdWx0Q2h1bmsSDgoGb2Zmc2V0GAEgASgEEgwKBGRhdGEYAiABKAwiVwoVQ2FuY2VsVG9vbENhbGxSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEg4KBnJlYXNvbhgCIAEoCSIpChZDYW5jZWxUb29sQ2FsbFJlc3BvbnNlEg8KB3N0YXJ0ZWQYASABKAgyxwUKD1Rvb2xDYWxsU2VydmljZRJjCg5XYXRjaFRvb2xDYWxscxImLnRvb2xidXMudG9vbC52MS5XYXRjaFRvb2xDYWxsc1JlcXVlc3QaJy50b29sYnVzLnRvb2wudjEuV2F0Y2hUb29sQ2FsbHNSZXNwb25zZTABEnAKE0Fja25vd2xlZGdlVG9vbENhbGwSKy50b29sYnVzLnRvb2wudjEuQWNrbm93bGVkZ2VUb29sQ2FsbFJlcXVlc3QaLC50b29sYnVzLnRvb2wudjEuQWNrbm93bGVkZ2VUb29sQ2FsbFJlc3BvbnNlEmcKEFN1Ym1pdFRvb2xSZXN1bHQSKC50b29sYnVzLnRvb2wudjEuU3VibWl0VG9vbFJlc3VsdFJlcXVlc3QaKS50b29sYnVzLnRvb2wudjEuU3VibWl0VG9vbFJlc3VsdFJlc3BvbnNlElgKC0dldFRvb2xDYWxsEiMudG9vbGJ1cy50b29sLnYxLkdldFRvb2xDYWxsUmVxdWVzdBokLnRvb2xidXMudG9vbC52MS5HZXRUb29sQ2FsbFJlc3BvbnNlEl4KDUxpc3RUb29sQ2FsbHMSJS50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xDYWxsc1JlcXVlc3QaJi50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xDYWxsc1Jlc3BvbnNlElcKClJlYWRSZXN1bHQSIi50b29sYnVzLnRvb2wudjEuUmVhZFJlc3VsdFJlcXVlc3QaIy50b29sYnVzLnRvb2wudjEuUmVhZFJlc3VsdFJlc3BvbnNlMAESYQoOQ2FuY2VsVG9vbENhbGwSJi50b29sYnVzLnRvb2wudjEuQ2FuY2VsVG9vbENhbGxSZXF1ZXN0GicudG9vbGJ1cy50b29sLnYxLkNhbmNlbFRvb2xDYWxsUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_toolbus_tool_v1_tool_call]);
 
 /**
  * Asks for calls of tools that the watcher executes.
@@ -373,6 +373,157 @@ export const ListToolCallsResponseSchema: GenMessage<ListToolCallsResponse> = /*
   messageDesc(file_toolbus_tool_v1_tool_call_service, 10);
 
 /**
+ * Asks for a result as a whole, or for a part of it.
+ *
+ * @generated from message toolbus.tool.v1.ReadResultRequest
+ */
+export type ReadResultRequest = Message<"toolbus.tool.v1.ReadResultRequest"> & {
+  /**
+   * Which result; required.
+   *
+   * @generated from oneof toolbus.tool.v1.ReadResultRequest.result
+   */
+  result: {
+    /**
+     * That of a recorded call, stored or not.
+     *
+     * @generated from field: string call_id = 1;
+     */
+    value: string;
+    case: "callId";
+  } | {
+    /**
+     * The one that `ToolResult.stored_reference` names.
+     *
+     * @generated from field: string stored_reference = 2;
+     */
+    value: string;
+    case: "storedReference";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * How many bytes of it to pass over, to go on where a stream broke. At most its size.
+   *
+   * @generated from field: uint64 offset = 3;
+   */
+  offset: bigint;
+
+  /**
+   * At most so many bytes; 0 means all that follow.
+   *
+   * @generated from field: uint64 limit = 4;
+   */
+  limit: bigint;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.ReadResultRequest.
+ * Use `create(ReadResultRequestSchema)` to create a new message.
+ */
+export const ReadResultRequestSchema: GenMessage<ReadResultRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 11);
+
+/**
+ * A part of a result: first what there is to read, then its bytes in order.
+ *
+ * @generated from message toolbus.tool.v1.ReadResultResponse
+ */
+export type ReadResultResponse = Message<"toolbus.tool.v1.ReadResultResponse"> & {
+  /**
+   * The part.
+   *
+   * @generated from oneof toolbus.tool.v1.ReadResultResponse.part
+   */
+  part: {
+    /**
+     * What there is to read. It comes once, first.
+     *
+     * @generated from field: toolbus.tool.v1.StoredResult result = 1;
+     */
+    value: StoredResult;
+    case: "result";
+  } | {
+    /**
+     * Some of its bytes, which follow those before.
+     *
+     * @generated from field: toolbus.tool.v1.ResultChunk chunk = 2;
+     */
+    value: ResultChunk;
+    case: "chunk";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message toolbus.tool.v1.ReadResultResponse.
+ * Use `create(ReadResultResponseSchema)` to create a new message.
+ */
+export const ReadResultResponseSchema: GenMessage<ReadResultResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 12);
+
+/**
+ * A result that can be read.
+ *
+ * @generated from message toolbus.tool.v1.StoredResult
+ */
+export type StoredResult = Message<"toolbus.tool.v1.StoredResult"> & {
+  /**
+   * Under what it is stored; empty for the result of a call that its record holds whole.
+   *
+   * @generated from field: string stored_reference = 1;
+   */
+  storedReference: string;
+
+  /**
+   * How many bytes it has, whatever the offset.
+   *
+   * @generated from field: uint64 size = 2;
+   */
+  size: bigint;
+
+  /**
+   * SHA-256 of all its bytes.
+   *
+   * @generated from field: bytes sha256 = 3;
+   */
+  sha256: Uint8Array;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.StoredResult.
+ * Use `create(StoredResultSchema)` to create a new message.
+ */
+export const StoredResultSchema: GenMessage<StoredResult> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 13);
+
+/**
+ * Some bytes of a result, which is JSON text in UTF-8. They may end in the middle of a character.
+ *
+ * @generated from message toolbus.tool.v1.ResultChunk
+ */
+export type ResultChunk = Message<"toolbus.tool.v1.ResultChunk"> & {
+  /**
+   * How many bytes stand before them: with their number, the offset at which to go on.
+   *
+   * @generated from field: uint64 offset = 1;
+   */
+  offset: bigint;
+
+  /**
+   * The bytes; never empty.
+   *
+   * @generated from field: bytes data = 2;
+   */
+  data: Uint8Array;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.ResultChunk.
+ * Use `create(ResultChunkSchema)` to create a new message.
+ */
+export const ResultChunkSchema: GenMessage<ResultChunk> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 14);
+
+/**
  * Keeps a call from starting, or stops it.
  *
  * @generated from message toolbus.tool.v1.CancelToolCallRequest
@@ -398,7 +549,7 @@ export type CancelToolCallRequest = Message<"toolbus.tool.v1.CancelToolCallReque
  * Use `create(CancelToolCallRequestSchema)` to create a new message.
  */
 export const CancelToolCallRequestSchema: GenMessage<CancelToolCallRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call_service, 11);
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 15);
 
 /**
  * The call will not start any more.
@@ -419,7 +570,7 @@ export type CancelToolCallResponse = Message<"toolbus.tool.v1.CancelToolCallResp
  * Use `create(CancelToolCallResponseSchema)` to create a new message.
  */
 export const CancelToolCallResponseSchema: GenMessage<CancelToolCallResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call_service, 12);
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 16);
 
 /**
  * Recorded calls, and those who answer them from outside.
@@ -476,6 +627,18 @@ export const ToolCallService: GenService<{
     methodKind: "unary";
     input: typeof ListToolCallsRequestSchema;
     output: typeof ListToolCallsResponseSchema;
+  },
+  /**
+   * Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
+   * with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
+   * (RESULT_NOT_FOUND) for one that never was or is no longer kept.
+   *
+   * @generated from rpc toolbus.tool.v1.ToolCallService.ReadResult
+   */
+  readResult: {
+    methodKind: "server_streaming";
+    input: typeof ReadResultRequestSchema;
+    output: typeof ReadResultResponseSchema;
   },
   /**
    * Keeps a call from starting, or stops it.

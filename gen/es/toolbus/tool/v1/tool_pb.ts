@@ -283,7 +283,8 @@ export type ToolResult = Message<"toolbus.tool.v1.ToolResult"> & {
   isError: boolean;
 
   /**
-   * Where the whole result is stored when `output_json` holds only its beginning; empty otherwise.
+   * Where the whole result is stored when `output_json` holds only its beginning; empty otherwise. `ToolCallService.ReadResult` reads
+   * it. The router sets it: what a provider says here is not heeded.
    *
    * @generated from field: string stored_reference = 3;
    */

@@ -136,7 +136,7 @@ const (
 	Reason_REASON_CALL_NOT_AWAITED Reason = 51
 	// A run waits for the output of the call. Give it with SubmitOutputs of that run.
 	Reason_REASON_CALL_AWAITED_BY_RUN Reason = 52
-	// Another instance is carrying the call out. Wait for its answer, or repeat in a moment.
+	// The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment.
 	Reason_REASON_CALL_IN_PROGRESS Reason = 53
 	// Another watcher has taken the call. Leave the call to it.
 	Reason_REASON_CALL_TAKEN Reason = 54
@@ -146,6 +146,8 @@ const (
 	Reason_REASON_DELIVERY_NOT_FOUND Reason = 56
 	// The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
 	Reason_REASON_RESULT_INVALID Reason = 57
+	// There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool again.
+	Reason_REASON_RESULT_NOT_FOUND Reason = 74
 	// There is no space of that id. List the spaces, or create it.
 	Reason_REASON_SPACE_NOT_FOUND Reason = 58
 	// The id belongs to another message. Use another id.
@@ -240,6 +242,7 @@ var (
 		55: "REASON_CALL_NOT_TAKEN",
 		56: "REASON_DELIVERY_NOT_FOUND",
 		57: "REASON_RESULT_INVALID",
+		74: "REASON_RESULT_NOT_FOUND",
 		58: "REASON_SPACE_NOT_FOUND",
 		59: "REASON_MESSAGE_ID_REUSED",
 		60: "REASON_INBOX_FULL",
@@ -316,6 +319,7 @@ var (
 		"REASON_CALL_NOT_TAKEN":         55,
 		"REASON_DELIVERY_NOT_FOUND":     56,
 		"REASON_RESULT_INVALID":         57,
+		"REASON_RESULT_NOT_FOUND":       74,
 		"REASON_SPACE_NOT_FOUND":        58,
 		"REASON_MESSAGE_ID_REUSED":      59,
 		"REASON_INBOX_FULL":             60,
@@ -505,7 +509,7 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x0eFieldViolation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x17\n" +
-	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\xd7\x10\n" +
+	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\xf4\x10\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x13\n" +
@@ -566,7 +570,8 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x11REASON_CALL_TAKEN\x106\x12\x19\n" +
 	"\x15REASON_CALL_NOT_TAKEN\x107\x12\x1d\n" +
 	"\x19REASON_DELIVERY_NOT_FOUND\x108\x12\x19\n" +
-	"\x15REASON_RESULT_INVALID\x109\x12\x1a\n" +
+	"\x15REASON_RESULT_INVALID\x109\x12\x1b\n" +
+	"\x17REASON_RESULT_NOT_FOUND\x10J\x12\x1a\n" +
 	"\x16REASON_SPACE_NOT_FOUND\x10:\x12\x1c\n" +
 	"\x18REASON_MESSAGE_ID_REUSED\x10;\x12\x15\n" +
 	"\x11REASON_INBOX_FULL\x10<\x12\x16\n" +

@@ -570,7 +570,8 @@ type ToolResult struct {
 	OutputJson string `protobuf:"bytes,1,opt,name=output_json,json=outputJson,proto3" json:"output_json,omitempty"`
 	// Whether the tool failed. A tool's failure is data for the model, never an error of the call's transport.
 	IsError bool `protobuf:"varint,2,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
-	// Where the whole result is stored when `output_json` holds only its beginning; empty otherwise.
+	// Where the whole result is stored when `output_json` holds only its beginning; empty otherwise. `ToolCallService.ReadResult` reads
+	// it. The router sets it: what a provider says here is not heeded.
 	StoredReference string `protobuf:"bytes,3,opt,name=stored_reference,json=storedReference,proto3" json:"stored_reference,omitempty"`
 	// Whether the run that called is over with it: completed, reason `skipped`. Heeded for built-ins only.
 	EndsRun bool `protobuf:"varint,4,opt,name=ends_run,json=endsRun,proto3" json:"ends_run,omitempty"`

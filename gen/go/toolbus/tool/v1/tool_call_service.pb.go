@@ -709,6 +709,317 @@ func (x *ListToolCallsResponse) GetNextPageToken() string {
 	return ""
 }
 
+// Asks for a result as a whole, or for a part of it.
+type ReadResultRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which result; required.
+	//
+	// Types that are valid to be assigned to Result:
+	//
+	//	*ReadResultRequest_CallId
+	//	*ReadResultRequest_StoredReference
+	Result isReadResultRequest_Result `protobuf_oneof:"result"`
+	// How many bytes of it to pass over, to go on where a stream broke. At most its size.
+	Offset uint64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	// At most so many bytes; 0 means all that follow.
+	Limit         uint64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadResultRequest) Reset() {
+	*x = ReadResultRequest{}
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadResultRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadResultRequest) ProtoMessage() {}
+
+func (x *ReadResultRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadResultRequest.ProtoReflect.Descriptor instead.
+func (*ReadResultRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ReadResultRequest) GetResult() isReadResultRequest_Result {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *ReadResultRequest) GetCallId() string {
+	if x != nil {
+		if x, ok := x.Result.(*ReadResultRequest_CallId); ok {
+			return x.CallId
+		}
+	}
+	return ""
+}
+
+func (x *ReadResultRequest) GetStoredReference() string {
+	if x != nil {
+		if x, ok := x.Result.(*ReadResultRequest_StoredReference); ok {
+			return x.StoredReference
+		}
+	}
+	return ""
+}
+
+func (x *ReadResultRequest) GetOffset() uint64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *ReadResultRequest) GetLimit() uint64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type isReadResultRequest_Result interface {
+	isReadResultRequest_Result()
+}
+
+type ReadResultRequest_CallId struct {
+	// That of a recorded call, stored or not.
+	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3,oneof"`
+}
+
+type ReadResultRequest_StoredReference struct {
+	// The one that `ToolResult.stored_reference` names.
+	StoredReference string `protobuf:"bytes,2,opt,name=stored_reference,json=storedReference,proto3,oneof"`
+}
+
+func (*ReadResultRequest_CallId) isReadResultRequest_Result() {}
+
+func (*ReadResultRequest_StoredReference) isReadResultRequest_Result() {}
+
+// A part of a result: first what there is to read, then its bytes in order.
+type ReadResultResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The part.
+	//
+	// Types that are valid to be assigned to Part:
+	//
+	//	*ReadResultResponse_Result
+	//	*ReadResultResponse_Chunk
+	Part          isReadResultResponse_Part `protobuf_oneof:"part"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadResultResponse) Reset() {
+	*x = ReadResultResponse{}
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadResultResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadResultResponse) ProtoMessage() {}
+
+func (x *ReadResultResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadResultResponse.ProtoReflect.Descriptor instead.
+func (*ReadResultResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ReadResultResponse) GetPart() isReadResultResponse_Part {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *ReadResultResponse) GetResult() *StoredResult {
+	if x != nil {
+		if x, ok := x.Part.(*ReadResultResponse_Result); ok {
+			return x.Result
+		}
+	}
+	return nil
+}
+
+func (x *ReadResultResponse) GetChunk() *ResultChunk {
+	if x != nil {
+		if x, ok := x.Part.(*ReadResultResponse_Chunk); ok {
+			return x.Chunk
+		}
+	}
+	return nil
+}
+
+type isReadResultResponse_Part interface {
+	isReadResultResponse_Part()
+}
+
+type ReadResultResponse_Result struct {
+	// What there is to read. It comes once, first.
+	Result *StoredResult `protobuf:"bytes,1,opt,name=result,proto3,oneof"`
+}
+
+type ReadResultResponse_Chunk struct {
+	// Some of its bytes, which follow those before.
+	Chunk *ResultChunk `protobuf:"bytes,2,opt,name=chunk,proto3,oneof"`
+}
+
+func (*ReadResultResponse_Result) isReadResultResponse_Part() {}
+
+func (*ReadResultResponse_Chunk) isReadResultResponse_Part() {}
+
+// A result that can be read.
+type StoredResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Under what it is stored; empty for the result of a call that its record holds whole.
+	StoredReference string `protobuf:"bytes,1,opt,name=stored_reference,json=storedReference,proto3" json:"stored_reference,omitempty"`
+	// How many bytes it has, whatever the offset.
+	Size uint64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	// SHA-256 of all its bytes.
+	Sha256        []byte `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoredResult) Reset() {
+	*x = StoredResult{}
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoredResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoredResult) ProtoMessage() {}
+
+func (x *StoredResult) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoredResult.ProtoReflect.Descriptor instead.
+func (*StoredResult) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *StoredResult) GetStoredReference() string {
+	if x != nil {
+		return x.StoredReference
+	}
+	return ""
+}
+
+func (x *StoredResult) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *StoredResult) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+// Some bytes of a result, which is JSON text in UTF-8. They may end in the middle of a character.
+type ResultChunk struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many bytes stand before them: with their number, the offset at which to go on.
+	Offset uint64 `protobuf:"varint,1,opt,name=offset,proto3" json:"offset,omitempty"`
+	// The bytes; never empty.
+	Data          []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResultChunk) Reset() {
+	*x = ResultChunk{}
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResultChunk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResultChunk) ProtoMessage() {}
+
+func (x *ResultChunk) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResultChunk.ProtoReflect.Descriptor instead.
+func (*ResultChunk) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ResultChunk) GetOffset() uint64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *ResultChunk) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 // Keeps a call from starting, or stops it.
 type CancelToolCallRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -722,7 +1033,7 @@ type CancelToolCallRequest struct {
 
 func (x *CancelToolCallRequest) Reset() {
 	*x = CancelToolCallRequest{}
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[11]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +1045,7 @@ func (x *CancelToolCallRequest) String() string {
 func (*CancelToolCallRequest) ProtoMessage() {}
 
 func (x *CancelToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[11]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +1058,7 @@ func (x *CancelToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelToolCallRequest.ProtoReflect.Descriptor instead.
 func (*CancelToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{11}
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CancelToolCallRequest) GetCallId() string {
@@ -775,7 +1086,7 @@ type CancelToolCallResponse struct {
 
 func (x *CancelToolCallResponse) Reset() {
 	*x = CancelToolCallResponse{}
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[12]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -787,7 +1098,7 @@ func (x *CancelToolCallResponse) String() string {
 func (*CancelToolCallResponse) ProtoMessage() {}
 
 func (x *CancelToolCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[12]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -800,7 +1111,7 @@ func (x *CancelToolCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelToolCallResponse.ProtoReflect.Descriptor instead.
 func (*CancelToolCallResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{12}
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CancelToolCallResponse) GetStarted() bool {
@@ -860,18 +1171,38 @@ const file_toolbus_tool_v1_tool_call_service_proto_rawDesc = "" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\"p\n" +
 	"\x15ListToolCallsResponse\x12/\n" +
 	"\x05calls\x18\x01 \x03(\v2\x19.toolbus.tool.v1.ToolCallR\x05calls\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"g\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc5\x01\n" +
+	"\x11ReadResultRequest\x128\n" +
+	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$H\x00R\x06callId\x127\n" +
+	"\x10stored_reference\x18\x02 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x02H\x00R\x0fstoredReference\x12\x16\n" +
+	"\x06offset\x18\x03 \x01(\x04R\x06offset\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x04R\x05limitB\x0f\n" +
+	"\x06result\x12\x05\xbaH\x02\b\x01\"\x8b\x01\n" +
+	"\x12ReadResultResponse\x127\n" +
+	"\x06result\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.StoredResultH\x00R\x06result\x124\n" +
+	"\x05chunk\x18\x02 \x01(\v2\x1c.toolbus.tool.v1.ResultChunkH\x00R\x05chunkB\x06\n" +
+	"\x04part\"e\n" +
+	"\fStoredResult\x12)\n" +
+	"\x10stored_reference\x18\x01 \x01(\tR\x0fstoredReference\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x16\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"9\n" +
+	"\vResultChunk\x12\x16\n" +
+	"\x06offset\x18\x01 \x01(\x04R\x06offset\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"g\n" +
 	"\x15CancelToolCallRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"2\n" +
 	"\x16CancelToolCallResponse\x12\x18\n" +
-	"\astarted\x18\x01 \x01(\bR\astarted2\xee\x04\n" +
+	"\astarted\x18\x01 \x01(\bR\astarted2\xc7\x05\n" +
 	"\x0fToolCallService\x12c\n" +
 	"\x0eWatchToolCalls\x12&.toolbus.tool.v1.WatchToolCallsRequest\x1a'.toolbus.tool.v1.WatchToolCallsResponse0\x01\x12p\n" +
 	"\x13AcknowledgeToolCall\x12+.toolbus.tool.v1.AcknowledgeToolCallRequest\x1a,.toolbus.tool.v1.AcknowledgeToolCallResponse\x12g\n" +
 	"\x10SubmitToolResult\x12(.toolbus.tool.v1.SubmitToolResultRequest\x1a).toolbus.tool.v1.SubmitToolResultResponse\x12X\n" +
 	"\vGetToolCall\x12#.toolbus.tool.v1.GetToolCallRequest\x1a$.toolbus.tool.v1.GetToolCallResponse\x12^\n" +
-	"\rListToolCalls\x12%.toolbus.tool.v1.ListToolCallsRequest\x1a&.toolbus.tool.v1.ListToolCallsResponse\x12a\n" +
+	"\rListToolCalls\x12%.toolbus.tool.v1.ListToolCallsRequest\x1a&.toolbus.tool.v1.ListToolCallsResponse\x12W\n" +
+	"\n" +
+	"ReadResult\x12\".toolbus.tool.v1.ReadResultRequest\x1a#.toolbus.tool.v1.ReadResultResponse0\x01\x12a\n" +
 	"\x0eCancelToolCall\x12&.toolbus.tool.v1.CancelToolCallRequest\x1a'.toolbus.tool.v1.CancelToolCallResponseB\xb4\x01\n" +
 	"\x13com.toolbus.tool.v1B\x14ToolCallServiceProtoP\x01Z)toolbus.dev/gen/go/toolbus/tool/v1;toolv1\xa2\x02\x03TTX\xaa\x02\x0fToolbus.Tool.V1\xca\x02\x0fToolbus\\Tool\\V1\xe2\x02\x1bToolbus\\Tool\\V1\\GPBMetadata\xea\x02\x11Toolbus::Tool::V1b\x06proto3"
 
@@ -887,7 +1218,7 @@ func file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_tool_v1_tool_call_service_proto_rawDescData
 }
 
-var file_toolbus_tool_v1_tool_call_service_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_toolbus_tool_v1_tool_call_service_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_toolbus_tool_v1_tool_call_service_proto_goTypes = []any{
 	(*WatchToolCallsRequest)(nil),       // 0: toolbus.tool.v1.WatchToolCallsRequest
 	(*WatchNotice)(nil),                 // 1: toolbus.tool.v1.WatchNotice
@@ -900,36 +1231,44 @@ var file_toolbus_tool_v1_tool_call_service_proto_goTypes = []any{
 	(*GetToolCallResponse)(nil),         // 8: toolbus.tool.v1.GetToolCallResponse
 	(*ListToolCallsRequest)(nil),        // 9: toolbus.tool.v1.ListToolCallsRequest
 	(*ListToolCallsResponse)(nil),       // 10: toolbus.tool.v1.ListToolCallsResponse
-	(*CancelToolCallRequest)(nil),       // 11: toolbus.tool.v1.CancelToolCallRequest
-	(*CancelToolCallResponse)(nil),      // 12: toolbus.tool.v1.CancelToolCallResponse
-	(*ToolCall)(nil),                    // 13: toolbus.tool.v1.ToolCall
-	(ToolCallState)(0),                  // 14: toolbus.tool.v1.ToolCallState
+	(*ReadResultRequest)(nil),           // 11: toolbus.tool.v1.ReadResultRequest
+	(*ReadResultResponse)(nil),          // 12: toolbus.tool.v1.ReadResultResponse
+	(*StoredResult)(nil),                // 13: toolbus.tool.v1.StoredResult
+	(*ResultChunk)(nil),                 // 14: toolbus.tool.v1.ResultChunk
+	(*CancelToolCallRequest)(nil),       // 15: toolbus.tool.v1.CancelToolCallRequest
+	(*CancelToolCallResponse)(nil),      // 16: toolbus.tool.v1.CancelToolCallResponse
+	(*ToolCall)(nil),                    // 17: toolbus.tool.v1.ToolCall
+	(ToolCallState)(0),                  // 18: toolbus.tool.v1.ToolCallState
 }
 var file_toolbus_tool_v1_tool_call_service_proto_depIdxs = []int32{
-	13, // 0: toolbus.tool.v1.WatchToolCallsResponse.call:type_name -> toolbus.tool.v1.ToolCall
+	17, // 0: toolbus.tool.v1.WatchToolCallsResponse.call:type_name -> toolbus.tool.v1.ToolCall
 	1,  // 1: toolbus.tool.v1.WatchToolCallsResponse.notices:type_name -> toolbus.tool.v1.WatchNotice
-	13, // 2: toolbus.tool.v1.AcknowledgeToolCallResponse.call:type_name -> toolbus.tool.v1.ToolCall
-	13, // 3: toolbus.tool.v1.SubmitToolResultResponse.call:type_name -> toolbus.tool.v1.ToolCall
-	13, // 4: toolbus.tool.v1.GetToolCallResponse.call:type_name -> toolbus.tool.v1.ToolCall
-	14, // 5: toolbus.tool.v1.ListToolCallsRequest.states:type_name -> toolbus.tool.v1.ToolCallState
-	13, // 6: toolbus.tool.v1.ListToolCallsResponse.calls:type_name -> toolbus.tool.v1.ToolCall
-	0,  // 7: toolbus.tool.v1.ToolCallService.WatchToolCalls:input_type -> toolbus.tool.v1.WatchToolCallsRequest
-	3,  // 8: toolbus.tool.v1.ToolCallService.AcknowledgeToolCall:input_type -> toolbus.tool.v1.AcknowledgeToolCallRequest
-	5,  // 9: toolbus.tool.v1.ToolCallService.SubmitToolResult:input_type -> toolbus.tool.v1.SubmitToolResultRequest
-	7,  // 10: toolbus.tool.v1.ToolCallService.GetToolCall:input_type -> toolbus.tool.v1.GetToolCallRequest
-	9,  // 11: toolbus.tool.v1.ToolCallService.ListToolCalls:input_type -> toolbus.tool.v1.ListToolCallsRequest
-	11, // 12: toolbus.tool.v1.ToolCallService.CancelToolCall:input_type -> toolbus.tool.v1.CancelToolCallRequest
-	2,  // 13: toolbus.tool.v1.ToolCallService.WatchToolCalls:output_type -> toolbus.tool.v1.WatchToolCallsResponse
-	4,  // 14: toolbus.tool.v1.ToolCallService.AcknowledgeToolCall:output_type -> toolbus.tool.v1.AcknowledgeToolCallResponse
-	6,  // 15: toolbus.tool.v1.ToolCallService.SubmitToolResult:output_type -> toolbus.tool.v1.SubmitToolResultResponse
-	8,  // 16: toolbus.tool.v1.ToolCallService.GetToolCall:output_type -> toolbus.tool.v1.GetToolCallResponse
-	10, // 17: toolbus.tool.v1.ToolCallService.ListToolCalls:output_type -> toolbus.tool.v1.ListToolCallsResponse
-	12, // 18: toolbus.tool.v1.ToolCallService.CancelToolCall:output_type -> toolbus.tool.v1.CancelToolCallResponse
-	13, // [13:19] is the sub-list for method output_type
-	7,  // [7:13] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	17, // 2: toolbus.tool.v1.AcknowledgeToolCallResponse.call:type_name -> toolbus.tool.v1.ToolCall
+	17, // 3: toolbus.tool.v1.SubmitToolResultResponse.call:type_name -> toolbus.tool.v1.ToolCall
+	17, // 4: toolbus.tool.v1.GetToolCallResponse.call:type_name -> toolbus.tool.v1.ToolCall
+	18, // 5: toolbus.tool.v1.ListToolCallsRequest.states:type_name -> toolbus.tool.v1.ToolCallState
+	17, // 6: toolbus.tool.v1.ListToolCallsResponse.calls:type_name -> toolbus.tool.v1.ToolCall
+	13, // 7: toolbus.tool.v1.ReadResultResponse.result:type_name -> toolbus.tool.v1.StoredResult
+	14, // 8: toolbus.tool.v1.ReadResultResponse.chunk:type_name -> toolbus.tool.v1.ResultChunk
+	0,  // 9: toolbus.tool.v1.ToolCallService.WatchToolCalls:input_type -> toolbus.tool.v1.WatchToolCallsRequest
+	3,  // 10: toolbus.tool.v1.ToolCallService.AcknowledgeToolCall:input_type -> toolbus.tool.v1.AcknowledgeToolCallRequest
+	5,  // 11: toolbus.tool.v1.ToolCallService.SubmitToolResult:input_type -> toolbus.tool.v1.SubmitToolResultRequest
+	7,  // 12: toolbus.tool.v1.ToolCallService.GetToolCall:input_type -> toolbus.tool.v1.GetToolCallRequest
+	9,  // 13: toolbus.tool.v1.ToolCallService.ListToolCalls:input_type -> toolbus.tool.v1.ListToolCallsRequest
+	11, // 14: toolbus.tool.v1.ToolCallService.ReadResult:input_type -> toolbus.tool.v1.ReadResultRequest
+	15, // 15: toolbus.tool.v1.ToolCallService.CancelToolCall:input_type -> toolbus.tool.v1.CancelToolCallRequest
+	2,  // 16: toolbus.tool.v1.ToolCallService.WatchToolCalls:output_type -> toolbus.tool.v1.WatchToolCallsResponse
+	4,  // 17: toolbus.tool.v1.ToolCallService.AcknowledgeToolCall:output_type -> toolbus.tool.v1.AcknowledgeToolCallResponse
+	6,  // 18: toolbus.tool.v1.ToolCallService.SubmitToolResult:output_type -> toolbus.tool.v1.SubmitToolResultResponse
+	8,  // 19: toolbus.tool.v1.ToolCallService.GetToolCall:output_type -> toolbus.tool.v1.GetToolCallResponse
+	10, // 20: toolbus.tool.v1.ToolCallService.ListToolCalls:output_type -> toolbus.tool.v1.ListToolCallsResponse
+	12, // 21: toolbus.tool.v1.ToolCallService.ReadResult:output_type -> toolbus.tool.v1.ReadResultResponse
+	16, // 22: toolbus.tool.v1.ToolCallService.CancelToolCall:output_type -> toolbus.tool.v1.CancelToolCallResponse
+	16, // [16:23] is the sub-list for method output_type
+	9,  // [9:16] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_call_service_proto_init() }
@@ -942,13 +1281,21 @@ func file_toolbus_tool_v1_tool_call_service_proto_init() {
 		(*SubmitToolResultRequest_ResultJson)(nil),
 		(*SubmitToolResultRequest_Error)(nil),
 	}
+	file_toolbus_tool_v1_tool_call_service_proto_msgTypes[11].OneofWrappers = []any{
+		(*ReadResultRequest_CallId)(nil),
+		(*ReadResultRequest_StoredReference)(nil),
+	}
+	file_toolbus_tool_v1_tool_call_service_proto_msgTypes[12].OneofWrappers = []any{
+		(*ReadResultResponse_Result)(nil),
+		(*ReadResultResponse_Chunk)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_call_service_proto_rawDesc), len(file_toolbus_tool_v1_tool_call_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -136,7 +136,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     REASON_CALL_AWAITED_BY_RUN: _Reason.ValueType  # 52
     """A run waits for the output of the call. Give it with SubmitOutputs of that run."""
     REASON_CALL_IN_PROGRESS: _Reason.ValueType  # 53
-    """Another instance is carrying the call out. Wait for its answer, or repeat in a moment."""
+    """The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment."""
     REASON_CALL_TAKEN: _Reason.ValueType  # 54
     """Another watcher has taken the call. Leave the call to it."""
     REASON_CALL_NOT_TAKEN: _Reason.ValueType  # 55
@@ -145,6 +145,8 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """The call was not handed over by that delivery. Acknowledge the delivery that came with the call."""
     REASON_RESULT_INVALID: _Reason.ValueType  # 57
     """The result does not fit what the tool promises. Correct the result and submit again: the call still waits."""
+    REASON_RESULT_NOT_FOUND: _Reason.ValueType  # 74
+    """There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool again."""
     REASON_SPACE_NOT_FOUND: _Reason.ValueType  # 58
     """There is no space of that id. List the spaces, or create it."""
     REASON_MESSAGE_ID_REUSED: _Reason.ValueType  # 59
@@ -290,7 +292,7 @@ REASON_CALL_NOT_AWAITED: Reason.ValueType  # 51
 REASON_CALL_AWAITED_BY_RUN: Reason.ValueType  # 52
 """A run waits for the output of the call. Give it with SubmitOutputs of that run."""
 REASON_CALL_IN_PROGRESS: Reason.ValueType  # 53
-"""Another instance is carrying the call out. Wait for its answer, or repeat in a moment."""
+"""The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment."""
 REASON_CALL_TAKEN: Reason.ValueType  # 54
 """Another watcher has taken the call. Leave the call to it."""
 REASON_CALL_NOT_TAKEN: Reason.ValueType  # 55
@@ -299,6 +301,8 @@ REASON_DELIVERY_NOT_FOUND: Reason.ValueType  # 56
 """The call was not handed over by that delivery. Acknowledge the delivery that came with the call."""
 REASON_RESULT_INVALID: Reason.ValueType  # 57
 """The result does not fit what the tool promises. Correct the result and submit again: the call still waits."""
+REASON_RESULT_NOT_FOUND: Reason.ValueType  # 74
+"""There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool again."""
 REASON_SPACE_NOT_FOUND: Reason.ValueType  # 58
 """There is no space of that id. List the spaces, or create it."""
 REASON_MESSAGE_ID_REUSED: Reason.ValueType  # 59

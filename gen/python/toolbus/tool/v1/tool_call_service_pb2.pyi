@@ -351,6 +351,130 @@ class ListToolCallsResponse(_message.Message):
 Global___ListToolCallsResponse: _TypeAlias = ListToolCallsResponse  # noqa: Y015
 
 @_typing.final
+class ReadResultRequest(_message.Message):
+    """Asks for a result as a whole, or for a part of it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALL_ID_FIELD_NUMBER: _builtins.int
+    STORED_REFERENCE_FIELD_NUMBER: _builtins.int
+    OFFSET_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    call_id: _builtins.str
+    """That of a recorded call, stored or not."""
+    stored_reference: _builtins.str
+    """The one that `ToolResult.stored_reference` names."""
+    offset: _builtins.int
+    """How many bytes of it to pass over, to go on where a stream broke. At most its size."""
+    limit: _builtins.int
+    """At most so many bytes; 0 means all that follow."""
+    def __init__(
+        self,
+        *,
+        call_id: _builtins.str = ...,
+        stored_reference: _builtins.str = ...,
+        offset: _builtins.int = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "result", b"result", "stored_reference", b"stored_reference"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "limit", b"limit", "offset", b"offset", "result", b"result", "stored_reference", b"stored_reference"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_result: _TypeAlias = _typing.Literal["call_id", "stored_reference"]  # noqa: Y015
+    _WhichOneofArgType_result: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_result) -> _WhichOneofReturnType_result | None: ...
+
+Global___ReadResultRequest: _TypeAlias = ReadResultRequest  # noqa: Y015
+
+@_typing.final
+class ReadResultResponse(_message.Message):
+    """A part of a result: first what there is to read, then its bytes in order."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESULT_FIELD_NUMBER: _builtins.int
+    CHUNK_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def result(self) -> Global___StoredResult:
+        """What there is to read. It comes once, first."""
+
+    @_builtins.property
+    def chunk(self) -> Global___ResultChunk:
+        """Some of its bytes, which follow those before."""
+
+    def __init__(
+        self,
+        *,
+        result: Global___StoredResult | None = ...,
+        chunk: Global___ResultChunk | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "part", b"part", "result", b"result"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "part", b"part", "result", b"result"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["result", "chunk"]  # noqa: Y015
+    _WhichOneofArgType_part: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
+
+Global___ReadResultResponse: _TypeAlias = ReadResultResponse  # noqa: Y015
+
+@_typing.final
+class StoredResult(_message.Message):
+    """A result that can be read."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STORED_REFERENCE_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    SHA256_FIELD_NUMBER: _builtins.int
+    stored_reference: _builtins.str
+    """Under what it is stored; empty for the result of a call that its record holds whole."""
+    size: _builtins.int
+    """How many bytes it has, whatever the offset."""
+    sha256: _builtins.bytes
+    """SHA-256 of all its bytes."""
+    def __init__(
+        self,
+        *,
+        stored_reference: _builtins.str = ...,
+        size: _builtins.int = ...,
+        sha256: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["sha256", b"sha256", "size", b"size", "stored_reference", b"stored_reference"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredResult: _TypeAlias = StoredResult  # noqa: Y015
+
+@_typing.final
+class ResultChunk(_message.Message):
+    """Some bytes of a result, which is JSON text in UTF-8. They may end in the middle of a character."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OFFSET_FIELD_NUMBER: _builtins.int
+    DATA_FIELD_NUMBER: _builtins.int
+    offset: _builtins.int
+    """How many bytes stand before them: with their number, the offset at which to go on."""
+    data: _builtins.bytes
+    """The bytes; never empty."""
+    def __init__(
+        self,
+        *,
+        offset: _builtins.int = ...,
+        data: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "offset", b"offset"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResultChunk: _TypeAlias = ResultChunk  # noqa: Y015
+
+@_typing.final
 class CancelToolCallRequest(_message.Message):
     """Keeps a call from starting, or stops it."""
 

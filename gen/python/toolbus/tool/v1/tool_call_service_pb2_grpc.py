@@ -60,6 +60,11 @@ class ToolCallServiceStub:
                 request_serializer=toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.ListToolCallsRequest.SerializeToString,
                 response_deserializer=toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.ListToolCallsResponse.FromString,
                 _registered_method=True)
+        self.ReadResult = channel.unary_stream(
+                '/toolbus.tool.v1.ToolCallService/ReadResult',
+                request_serializer=toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.ReadResultRequest.SerializeToString,
+                response_deserializer=toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.ReadResultResponse.FromString,
+                _registered_method=True)
         self.CancelToolCall = channel.unary_unary(
                 '/toolbus.tool.v1.ToolCallService/CancelToolCall',
                 request_serializer=toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.CancelToolCallRequest.SerializeToString,
@@ -106,6 +111,15 @@ class ToolCallServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReadResult(self, request, context):
+        """Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
+        with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
+        (RESULT_NOT_FOUND) for one that never was or is no longer kept.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CancelToolCall(self, request, context):
         """Keeps a call from starting, or stops it.
         """
@@ -140,6 +154,11 @@ def add_ToolCallServiceServicer_to_server(servicer, server):
                     servicer.ListToolCalls,
                     request_deserializer=toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.ListToolCallsRequest.FromString,
                     response_serializer=toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.ListToolCallsResponse.SerializeToString,
+            ),
+            'ReadResult': grpc.unary_stream_rpc_method_handler(
+                    servicer.ReadResult,
+                    request_deserializer=toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.ReadResultRequest.FromString,
+                    response_serializer=toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.ReadResultResponse.SerializeToString,
             ),
             'CancelToolCall': grpc.unary_unary_rpc_method_handler(
                     servicer.CancelToolCall,
@@ -283,6 +302,33 @@ class ToolCallService:
             '/toolbus.tool.v1.ToolCallService/ListToolCalls',
             toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.ListToolCallsRequest.SerializeToString,
             toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.ListToolCallsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadResult(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/toolbus.tool.v1.ToolCallService/ReadResult',
+            toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.ReadResultRequest.SerializeToString,
+            toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.ReadResultResponse.FromString,
             options,
             channel_credentials,
             insecure,

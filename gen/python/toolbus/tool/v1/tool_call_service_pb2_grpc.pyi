@@ -43,6 +43,11 @@ class ToolCallServiceStub:
     """Tells where a call stands."""
     ListToolCalls: _grpc.UnaryUnaryMultiCallable[_tool_call_service_pb2.ListToolCallsRequest, _tool_call_service_pb2.ListToolCallsResponse]
     """Lists recorded calls, by id."""
+    ReadResult: _grpc.UnaryStreamMultiCallable[_tool_call_service_pb2.ReadResultRequest, _tool_call_service_pb2.ReadResultResponse]
+    """Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
+    with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
+    (RESULT_NOT_FOUND) for one that never was or is no longer kept.
+    """
     CancelToolCall: _grpc.UnaryUnaryMultiCallable[_tool_call_service_pb2.CancelToolCallRequest, _tool_call_service_pb2.CancelToolCallResponse]
     """Keeps a call from starting, or stops it."""
 
@@ -61,6 +66,11 @@ class ToolCallServiceAsyncStub(ToolCallServiceStub):
     """Tells where a call stands."""
     ListToolCalls: _aio.UnaryUnaryMultiCallable[_tool_call_service_pb2.ListToolCallsRequest, _tool_call_service_pb2.ListToolCallsResponse]  # type: ignore[assignment]
     """Lists recorded calls, by id."""
+    ReadResult: _aio.UnaryStreamMultiCallable[_tool_call_service_pb2.ReadResultRequest, _tool_call_service_pb2.ReadResultResponse]  # type: ignore[assignment]
+    """Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
+    with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
+    (RESULT_NOT_FOUND) for one that never was or is no longer kept.
+    """
     CancelToolCall: _aio.UnaryUnaryMultiCallable[_tool_call_service_pb2.CancelToolCallRequest, _tool_call_service_pb2.CancelToolCallResponse]  # type: ignore[assignment]
     """Keeps a call from starting, or stops it."""
 
@@ -106,6 +116,17 @@ class ToolCallServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_tool_call_service_pb2.ListToolCallsResponse, _abc.Awaitable[_tool_call_service_pb2.ListToolCallsResponse]]:
         """Lists recorded calls, by id."""
+
+    @_abc_1.abstractmethod
+    def ReadResult(
+        self,
+        request: _tool_call_service_pb2.ReadResultRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_tool_call_service_pb2.ReadResultResponse], _abc.AsyncIterator[_tool_call_service_pb2.ReadResultResponse]]:
+        """Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
+        with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
+        (RESULT_NOT_FOUND) for one that never was or is no longer kept.
+        """
 
     @_abc_1.abstractmethod
     def CancelToolCall(

@@ -358,7 +358,9 @@ class ToolResult(_message.Message):
     is_error: _builtins.bool
     """Whether the tool failed. A tool's failure is data for the model, never an error of the call's transport."""
     stored_reference: _builtins.str
-    """Where the whole result is stored when `output_json` holds only its beginning; empty otherwise."""
+    """Where the whole result is stored when `output_json` holds only its beginning; empty otherwise. `ToolCallService.ReadResult` reads
+    it. The router sets it: what a provider says here is not heeded.
+    """
     ends_run: _builtins.bool
     """Whether the run that called is over with it: completed, reason `skipped`. Heeded for built-ins only."""
     calls: _builtins.int

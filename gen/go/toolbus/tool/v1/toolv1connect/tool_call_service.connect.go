@@ -49,6 +49,9 @@ const (
 	// ToolCallServiceListToolCallsProcedure is the fully-qualified name of the ToolCallService's
 	// ListToolCalls RPC.
 	ToolCallServiceListToolCallsProcedure = "/toolbus.tool.v1.ToolCallService/ListToolCalls"
+	// ToolCallServiceReadResultProcedure is the fully-qualified name of the ToolCallService's
+	// ReadResult RPC.
+	ToolCallServiceReadResultProcedure = "/toolbus.tool.v1.ToolCallService/ReadResult"
 	// ToolCallServiceCancelToolCallProcedure is the fully-qualified name of the ToolCallService's
 	// CancelToolCall RPC.
 	ToolCallServiceCancelToolCallProcedure = "/toolbus.tool.v1.ToolCallService/CancelToolCall"
@@ -66,6 +69,10 @@ type ToolCallServiceClient interface {
 	GetToolCall(context.Context, *connect.Request[v1.GetToolCallRequest]) (*connect.Response[v1.GetToolCallResponse], error)
 	// Lists recorded calls, by id.
 	ListToolCalls(context.Context, *connect.Request[v1.ListToolCallsRequest]) (*connect.Response[v1.ListToolCallsResponse], error)
+	// Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
+	// with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
+	// (RESULT_NOT_FOUND) for one that never was or is no longer kept.
+	ReadResult(context.Context, *connect.Request[v1.ReadResultRequest]) (*connect.ServerStreamForClient[v1.ReadResultResponse], error)
 	// Keeps a call from starting, or stops it.
 	CancelToolCall(context.Context, *connect.Request[v1.CancelToolCallRequest]) (*connect.Response[v1.CancelToolCallResponse], error)
 }
@@ -111,6 +118,12 @@ func NewToolCallServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithSchema(toolCallServiceMethods.ByName("ListToolCalls")),
 			connect.WithClientOptions(opts...),
 		),
+		readResult: connect.NewClient[v1.ReadResultRequest, v1.ReadResultResponse](
+			httpClient,
+			baseURL+ToolCallServiceReadResultProcedure,
+			connect.WithSchema(toolCallServiceMethods.ByName("ReadResult")),
+			connect.WithClientOptions(opts...),
+		),
 		cancelToolCall: connect.NewClient[v1.CancelToolCallRequest, v1.CancelToolCallResponse](
 			httpClient,
 			baseURL+ToolCallServiceCancelToolCallProcedure,
@@ -127,6 +140,7 @@ type toolCallServiceClient struct {
 	submitToolResult    *connect.Client[v1.SubmitToolResultRequest, v1.SubmitToolResultResponse]
 	getToolCall         *connect.Client[v1.GetToolCallRequest, v1.GetToolCallResponse]
 	listToolCalls       *connect.Client[v1.ListToolCallsRequest, v1.ListToolCallsResponse]
+	readResult          *connect.Client[v1.ReadResultRequest, v1.ReadResultResponse]
 	cancelToolCall      *connect.Client[v1.CancelToolCallRequest, v1.CancelToolCallResponse]
 }
 
@@ -155,6 +169,11 @@ func (c *toolCallServiceClient) ListToolCalls(ctx context.Context, req *connect.
 	return c.listToolCalls.CallUnary(ctx, req)
 }
 
+// ReadResult calls toolbus.tool.v1.ToolCallService.ReadResult.
+func (c *toolCallServiceClient) ReadResult(ctx context.Context, req *connect.Request[v1.ReadResultRequest]) (*connect.ServerStreamForClient[v1.ReadResultResponse], error) {
+	return c.readResult.CallServerStream(ctx, req)
+}
+
 // CancelToolCall calls toolbus.tool.v1.ToolCallService.CancelToolCall.
 func (c *toolCallServiceClient) CancelToolCall(ctx context.Context, req *connect.Request[v1.CancelToolCallRequest]) (*connect.Response[v1.CancelToolCallResponse], error) {
 	return c.cancelToolCall.CallUnary(ctx, req)
@@ -172,6 +191,10 @@ type ToolCallServiceHandler interface {
 	GetToolCall(context.Context, *connect.Request[v1.GetToolCallRequest]) (*connect.Response[v1.GetToolCallResponse], error)
 	// Lists recorded calls, by id.
 	ListToolCalls(context.Context, *connect.Request[v1.ListToolCallsRequest]) (*connect.Response[v1.ListToolCallsResponse], error)
+	// Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
+	// with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
+	// (RESULT_NOT_FOUND) for one that never was or is no longer kept.
+	ReadResult(context.Context, *connect.Request[v1.ReadResultRequest], *connect.ServerStream[v1.ReadResultResponse]) error
 	// Keeps a call from starting, or stops it.
 	CancelToolCall(context.Context, *connect.Request[v1.CancelToolCallRequest]) (*connect.Response[v1.CancelToolCallResponse], error)
 }
@@ -213,6 +236,12 @@ func NewToolCallServiceHandler(svc ToolCallServiceHandler, opts ...connect.Handl
 		connect.WithSchema(toolCallServiceMethods.ByName("ListToolCalls")),
 		connect.WithHandlerOptions(opts...),
 	)
+	toolCallServiceReadResultHandler := connect.NewServerStreamHandler(
+		ToolCallServiceReadResultProcedure,
+		svc.ReadResult,
+		connect.WithSchema(toolCallServiceMethods.ByName("ReadResult")),
+		connect.WithHandlerOptions(opts...),
+	)
 	toolCallServiceCancelToolCallHandler := connect.NewUnaryHandler(
 		ToolCallServiceCancelToolCallProcedure,
 		svc.CancelToolCall,
@@ -231,6 +260,8 @@ func NewToolCallServiceHandler(svc ToolCallServiceHandler, opts ...connect.Handl
 			toolCallServiceGetToolCallHandler.ServeHTTP(w, r)
 		case ToolCallServiceListToolCallsProcedure:
 			toolCallServiceListToolCallsHandler.ServeHTTP(w, r)
+		case ToolCallServiceReadResultProcedure:
+			toolCallServiceReadResultHandler.ServeHTTP(w, r)
 		case ToolCallServiceCancelToolCallProcedure:
 			toolCallServiceCancelToolCallHandler.ServeHTTP(w, r)
 		default:
@@ -260,6 +291,10 @@ func (UnimplementedToolCallServiceHandler) GetToolCall(context.Context, *connect
 
 func (UnimplementedToolCallServiceHandler) ListToolCalls(context.Context, *connect.Request[v1.ListToolCallsRequest]) (*connect.Response[v1.ListToolCallsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.tool.v1.ToolCallService.ListToolCalls is not implemented"))
+}
+
+func (UnimplementedToolCallServiceHandler) ReadResult(context.Context, *connect.Request[v1.ReadResultRequest], *connect.ServerStream[v1.ReadResultResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.tool.v1.ToolCallService.ReadResult is not implemented"))
 }
 
 func (UnimplementedToolCallServiceHandler) CancelToolCall(context.Context, *connect.Request[v1.CancelToolCallRequest]) (*connect.Response[v1.CancelToolCallResponse], error) {

@@ -1,0 +1,25 @@
+import { charactersUpTo } from "./utf8.ts";
+
+/** What is told of a result whose whole is stored: its beginning, and how the rest is read. */
+export interface Shortened {
+  readonly outputJson: string;
+  readonly isError: boolean;
+  readonly storedReference: string;
+  readonly beginningBytes: number;
+}
+
+/** The most that `read_result` gives at once, in bytes. */
+export const maxPartBytes = 32 * 1_024;
+
+export function shortenedJson({ outputJson, isError, storedReference, beginningBytes }: Shortened): string {
+  const whole = Buffer.from(outputJson);
+  const beginning = charactersUpTo(whole, beginningBytes);
+  const limit = Math.min(beginningBytes, maxPartBytes);
+  const rest = `read_result(${JSON.stringify({ reference: storedReference, offset: beginning.length, limit })})`;
+  if (isError) {
+    const text = `${beginning}… (${whole.length} bytes, stored as ${storedReference}; the rest: ${rest})`;
+    return JSON.stringify({ error: text });
+  }
+  const told = { truncated: true, bytes: whole.length, storedReference, beginning: beginning.toString(), rest };
+  return JSON.stringify(told);
+}
