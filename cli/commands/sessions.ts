@@ -1,4 +1,4 @@
-import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { Carry, type Session, SessionStateSchema } from "#gen/toolbus/session/v1/session_pb.ts";
 import {
@@ -96,7 +96,7 @@ interface Expected {
   revision?: number;
 }
 
-const drainOf = ({ drain }: Drain) => (drain === undefined ? {} : { drainTimeoutMs: drain });
+const drainOf = ({ drain }: Drain) => (drain === undefined ? {} : { drainTimeout: durationFromMs(drain) });
 
 function cellsOf(session: Session): string[] {
   const { agent, nextAgent, principal } = session;

@@ -1,4 +1,4 @@
-import type { JsonSchema, Spelling } from "./spelling.ts";
+import { type JsonSchema, positive, type Spelling } from "./spelling.ts";
 
 const text = { type: "string" };
 const sourceName = { type: "string", pattern: "^[a-zA-Z0-9_.-]{1,64}$" };
@@ -44,6 +44,14 @@ export const agentSpelling: Spelling = {
         }),
       },
       sources: { field: "sources", schema: (own) => own },
+    },
+  },
+  "toolbus.mcp.v1.HealthCheck": {
+    fields: {
+      interval: { field: "interval", schema: positive },
+      intervalMs: { field: "interval", schema: positive },
+      timeout: { field: "timeout", schema: positive },
+      timeoutMs: { field: "timeout", schema: positive },
     },
   },
   "toolbus.mcp.v1.McpServer": { schema: { oneOf: [{ required: ["url"] }, { required: ["command"] }] } },

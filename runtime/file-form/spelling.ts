@@ -37,6 +37,9 @@ export const DURATION: JsonSchema = {
   pattern: "^[0-9]+(\\.[0-9]{1,9})?s$",
 };
 
+/** The form of a duration that is more than none. */
+export const positive = (own: JsonSchema): JsonSchema => ({ ...own, minimum: 1 });
+
 export function isDuration(field: DescField): boolean {
   return messageOf(field)?.typeName === duration;
 }

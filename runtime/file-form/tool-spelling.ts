@@ -1,4 +1,4 @@
-import type { JsonSchema, Spelling } from "./spelling.ts";
+import { type JsonSchema, positive, type Spelling } from "./spelling.ts";
 
 /** A custom kind (KIND-3): whose provider, and what the provider calls it. */
 const customKind = { pattern: "^[a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_.-]{1,64}$" };
@@ -16,8 +16,6 @@ const kind = {
       ? { executionType: "custom", customType: String(value) }
       : { executionType: String(value) },
 };
-
-const positive = (own: JsonSchema): JsonSchema => ({ ...own, minimum: 1 });
 
 /** Tools in files: schemas are written as JSON and not as text, and the kind has two names. */
 export const toolSpelling: Spelling = {
@@ -43,14 +41,14 @@ export const toolSpelling: Spelling = {
       },
       executionType: kind,
       kind,
-      timeout: { field: "timeoutMs", schema: positive },
-      expires: { field: "expiresMs", schema: positive },
+      timeout: { field: "timeout", schema: positive },
+      expires: { field: "ttl", schema: positive },
     },
     omitted: ["customType", "annotations"],
     schema: { oneOf: [{ required: ["executionType"] }, { required: ["kind"] }] },
   },
   "toolbus.tool.v1.BuiltinPolicy": {
-    fields: { timeout: { field: "timeoutMs", schema: positive } },
+    fields: { timeout: { field: "timeout", schema: positive } },
     optional: ["name"], // absent means the tool's own
   },
   "toolbus.tool.v1.HttpExecution": {

@@ -1,11 +1,13 @@
 import { create } from "@bufbuild/protobuf";
+import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
 import { findTool, namesFromDeclaration, toolsFromDeclaration } from "./declaration.ts";
 
-const declare = (callerId: string, ...tools: { name: string; inputSchemaJson?: string; timeoutMs?: number }[]) =>
+const declare = (callerId: string, ...tools: { name: string; inputSchemaJson?: string; timeout?: Duration }[]) =>
   create(CallerDeclarationSchema, { callerId, tools });
 
 describe("a declaration", () => {
@@ -75,8 +77,11 @@ describe("a declaration", () => {
   });
 
   test("KIND-4 a tool has its own time, or the relay's", () => {
-    const tools = toolsFromDeclaration(declare("app", { name: "a", timeoutMs: 5 }, { name: "b" }), 60_000);
-    expect(tools.map(({ timeoutMs, executionType }) => [timeoutMs, executionType])).toEqual([
+    const tools = toolsFromDeclaration(
+      declare("app", { name: "a", timeout: durationFromMs(5) }, { name: "b" }),
+      60_000,
+    );
+    expect(tools.map(({ timeout, executionType }) => [msFromDuration(timeout), executionType])).toEqual([
       [5, ExecutionType.CALLER],
       [60_000, ExecutionType.CALLER],
     ]);

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { CallerDeclaration, CallerTool } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
@@ -56,7 +57,7 @@ export function toolsFromDeclaration(declaration: CallerDeclaration, defaultTime
       inputSchemaJson: tool.inputSchemaJson || '{"type":"object"}',
       executionType: ExecutionType.CALLER,
       visible: false,
-      timeoutMs: tool.timeoutMs || defaultTimeoutMs,
+      timeout: tool.timeout ?? durationFromMs(defaultTimeoutMs),
     }),
   );
 }

@@ -5,6 +5,7 @@ import type { ExecuteToolRequest } from "#gen/toolbus/provider/v1/tool_provider_
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
 import type { Calls } from "./calls.ts";
 import { findTool } from "./declaration.ts";
 import type { HeldCall } from "./delivery.ts";
@@ -80,7 +81,7 @@ export function heldCall(
       reason: "TOOL_NOT_FOUND",
     });
   const now = clock.now();
-  const givenMs = tool.timeoutMs || defaultTimeoutMs;
+  const givenMs = msFromDuration(tool.timeout) ?? defaultTimeoutMs;
   const leftMs = request.deadline ? timestampMs(request.deadline) - now : givenMs;
   const isCapped = leftMs < givenMs - sameTimeMs;
   const expiresAtMs = now + Math.max(Math.min(givenMs, leftMs), 0);

@@ -1,4 +1,4 @@
-import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { readAuditBackwards } from "#runtime/audit/trail.ts";
@@ -56,7 +56,12 @@ describe("caller-relay on the bus", () => {
     expect(tools).toMatchObject([
       {
         source: "",
-        tool: { name: "app_ask", inputSchemaJson: '{"type":"object"}', timeoutMs: 60_000, visible: false },
+        tool: {
+          name: "app_ask",
+          inputSchemaJson: '{"type":"object"}',
+          timeout: durationFromMs(60_000),
+          visible: false,
+        },
       },
     ]);
     expect((await app.provider.getProvidedTools({ scope: { sessionId: "other" } })).tools).toEqual([]);

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { readConfig } from "./config.ts";
@@ -27,7 +28,11 @@ test("every fault of the configuration is named", () => {
 
 test("TOOL-14 a source's configuration is read in its JSON form, and a fault in it is named", () => {
   const server = parseServer("s", { command: "x", allowedTools: ["a"], healthCheck: { intervalMs: 5, timeoutMs: 2 } });
-  expect(server).toMatchObject({ name: "s", allowedTools: ["a"], healthCheck: { intervalMs: 5, timeoutMs: 2 } });
+  expect(server).toMatchObject({
+    name: "s",
+    allowedTools: ["a"],
+    healthCheck: { interval: durationFromMs(5), timeout: durationFromMs(2) },
+  });
   expect(() => parseServer("s", { comand: "x" })).toThrow(/comand/);
   expect(() => parseServer("s", { command: "x", share: "everybody" })).toThrow(/share/);
   expect(() => parseServer("s", { transport: "stdio" })).toThrow(/either a url or a command/);

@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { until } from "#runtime/time/until.ts";
@@ -89,7 +90,7 @@ describe("a server over streamable HTTP with sessions, of another SDK", () => {
     await using connection = openConnection({
       name: "old",
       url: server.url,
-      healthCheck: { intervalMs: 20, timeoutMs: 500 },
+      healthCheck: { interval: durationFromMs(20), timeout: durationFromMs(500) },
     });
     await connection.settled(noSignal);
     await server[Symbol.asyncDispose]();
@@ -138,7 +139,7 @@ describe("a server that speaks 2026-07-28 only", () => {
     await using connection = openConnection({
       name: "modern",
       url: server.url,
-      healthCheck: { intervalMs: 10, timeoutMs: 2_000 },
+      healthCheck: { interval: durationFromMs(10), timeout: durationFromMs(2_000) },
     });
     await connection.settled(noSignal);
     const first = connection.status().checkTime;

@@ -3,6 +3,8 @@ import { createValidator } from "@bufbuild/protovalidate";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { violationsFrom } from "#runtime/failure/error-info.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { agentSpelling } from "#runtime/file-form/agent-spelling.ts";
+import { contractJson } from "#runtime/file-form/spelling.ts";
 
 const validator = createValidator();
 const reason = "INVALID_REQUEST";
@@ -16,7 +18,7 @@ export function parseServer(sourceName: string, config: JsonObject): McpServer {
 
 function readServer(sourceName: string, config: JsonObject): McpServer {
   try {
-    return fromJson(McpServerSchema, config);
+    return fromJson(McpServerSchema, contractJson(McpServerSchema, config, agentSpelling));
   } catch (error) {
     return refuse("invalid_argument", `the MCP server ${sourceName} cannot be read: ${messageFromUnknown(error)}`, {
       reason,

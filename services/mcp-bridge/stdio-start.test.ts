@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { callThrough, oddServerIn, openConnection } from "./connection.fixture.ts";
@@ -6,7 +7,7 @@ const noSignal = new AbortController().signal;
 
 describe("a server over stdio that does not start as it should", () => {
   test("ORCH-6 one that hangs is unavailable after its own startup timeout, with the reason", async () => {
-    await using connection = openConnection({ ...oddServerIn("hang"), startupTimeoutMs: 500 });
+    await using connection = openConnection({ ...oddServerIn("hang"), startupTimeout: durationFromMs(500) });
     await connection.settled(noSignal);
     expect(connection.offer().status).toMatchObject({
       available: false,
@@ -16,7 +17,7 @@ describe("a server over stdio that does not start as it should", () => {
   });
 
   test("ORCH-6 one that initialises and never lists is unavailable likewise", async () => {
-    await using connection = openConnection({ ...oddServerIn("no-list"), startupTimeoutMs: 1_500 });
+    await using connection = openConnection({ ...oddServerIn("no-list"), startupTimeout: durationFromMs(1_500) });
     await connection.settled(noSignal);
     expect(connection.offer().status.reason).toBe("it has not listed its tools within 1500 ms");
   });

@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -175,13 +176,19 @@ describe("a server over stdio", () => {
   });
 
   test("ORCH-8 with a check, the light shows that the server answers", async () => {
-    await using connection = openConnection({ ...oddServerIn(), healthCheck: { intervalMs: 20, timeoutMs: 2_000 } });
+    await using connection = openConnection({
+      ...oddServerIn(),
+      healthCheck: { interval: durationFromMs(20), timeout: durationFromMs(2_000) },
+    });
     await until(() => connection.status().checkTime !== undefined && connection.status().health === HealthState.GREEN);
     expect(connection.status().reason).toBe("");
   });
 
   test("ORCH-8 a server that misses two checks is red, and is connected to again", async () => {
-    await using connection = openConnection({ ...oddServerIn("mute"), healthCheck: { intervalMs: 10, timeoutMs: 50 } });
+    await using connection = openConnection({
+      ...oddServerIn("mute"),
+      healthCheck: { interval: durationFromMs(10), timeout: durationFromMs(50) },
+    });
     const before = (await callThrough(connection, "pids")).output;
     const lights = new Set<HealthState>();
     const note = () => lights.add(connection.status().health);

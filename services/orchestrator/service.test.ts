@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
@@ -64,7 +65,7 @@ describe("a run", () => {
   });
 
   test("LOOP-1 LOOP-16 that is parked ends when its time is over, though nobody comes", async () => {
-    const options = { ...asking, limits: { deadlineMs: 1_500 } };
+    const options = { ...asking, limits: { timeout: durationFromMs(1_500) } };
     const run = await world.start({ sessionId: "asker-deadline" }, "hi", { options });
     const events = await world.eventsOf(run);
     expect(events.map(({ event }) => event.case)).toEqual([
@@ -87,7 +88,9 @@ describe("a run", () => {
     await world.becomes(working, RunState.IN_PROGRESS);
     for (const before of [parked, working]) {
       const { sessionId } = before;
-      const queued = await world.start({ sessionId }, "quick", { options: { limits: { deadlineMs: 1_000 } } });
+      const queued = await world.start({ sessionId }, "quick", {
+        options: { limits: { timeout: durationFromMs(1_000) } },
+      });
       expect(await world.becomes(queued, RunState.INCOMPLETE)).toMatchObject({ reason: "deadline", turns: 0 });
       expect((await world.eventsOf(queued)).map(({ event }) => event.case)).toEqual(["accepted", "ended"]);
     }

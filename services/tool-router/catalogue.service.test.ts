@@ -87,8 +87,9 @@ describe("the catalogue on the bus", () => {
     for (const pageToken of ["s5", `${first.nextPageToken}x`]) {
       const foreign = { code: "invalid_argument", message: expect.stringMatching(/^page_token: /) };
       const { sessions, calls } = suite.clients;
-      const failures = [sessions.listSessions({ pageToken }), calls.listToolCalls({ pageToken })];
-      for (const one of failures) expect(await one.catch(failureFromConnectError)).toMatchObject(foreign);
+      const asked = [sessions.listSessions({ pageToken }), calls.listToolCalls({ pageToken })];
+      const answers = await Promise.all(asked.map((one) => one.catch(failureFromConnectError)));
+      for (const answer of answers) expect(answer).toMatchObject(foreign);
     }
     await expect(suite.clients.calls.listToolCalls({ pageToken: first.nextPageToken })).rejects.toThrow(/page_token: /);
     const sessionId = await suite.openSession();

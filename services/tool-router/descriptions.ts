@@ -40,7 +40,7 @@ function completed(tool: Tool, described: Tool): Tool {
     inputSchemaJson: ANYTHING.has(tool.inputSchemaJson) ? described.inputSchemaJson : tool.inputSchemaJson,
     outputSchemaJson: tool.outputSchemaJson || described.outputSchemaJson,
     effect: tool.effect === Effect.UNSPECIFIED ? described.effect : tool.effect,
-    timeoutMs: tool.timeoutMs || described.timeoutMs,
+    ...((tool.timeout ?? described.timeout) && { timeout: tool.timeout ?? described.timeout }),
     ...(annotations && { annotations }),
   };
 }

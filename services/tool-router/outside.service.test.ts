@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolMessageState as Status } from "#gen/toolbus/space/v1/space_pb.ts";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
@@ -78,7 +79,7 @@ describe("calls that somebody outside answers, on the bus", () => {
   });
 
   test("TOOL-4 TOOL-9 a call that nobody answers times out, and the late answer goes to the inbox", async () => {
-    const tool = { name: "hurry", executionType: ExecutionType.SPACE, timeoutMs: 50 };
+    const tool = { name: "hurry", executionType: ExecutionType.SPACE, timeout: durationFromMs(50) };
     await suite.clients.catalogue.applyTool({ tool });
     await suite.clients.agents.applyAgent({ agent: { name: "hasty", tools: { use: ["hurry"] } } });
     const sessionId = await suite.openSession("hasty");
@@ -99,8 +100,8 @@ describe("calls that somebody outside answers, on the bus", () => {
   });
 
   test("TOOL-4 a tool whose time is 30 days waits for its answer", async () => {
-    const tool = { name: "patient", executionType: ExecutionType.SPACE, timeoutMs: 30 * 86_400_000 };
-    const hurry = { name: "hurry", executionType: ExecutionType.SPACE, timeoutMs: 50 };
+    const tool = { name: "patient", executionType: ExecutionType.SPACE, timeout: durationFromMs(30 * 86_400_000) };
+    const hurry = { name: "hurry", executionType: ExecutionType.SPACE, timeout: durationFromMs(50) };
     for (const one of [tool, hurry]) await suite.clients.catalogue.applyTool({ tool: one });
     await suite.clients.agents.applyAgent({ agent: { name: "patient", tools: { use: ["patient", "hurry"] } } });
     const sessionId = await suite.openSession("patient");
@@ -131,7 +132,7 @@ describe("calls that somebody outside answers, on the bus", () => {
 
   test("TOOL-6 TOOL-8 arguments that cannot be recorded whole are refused, not handed to somebody outside as a digest", async () => {
     const { call, calls, catalogue, agents } = suite.clients;
-    const whole = { executionType: ExecutionType.EXTERNAL, visible: false, timeoutMs: 2_000 };
+    const whole = { executionType: ExecutionType.EXTERNAL, visible: false, timeout: durationFromMs(2_000) };
     await catalogue.applyTool({ tool: { name: "store", ...whole } });
     await agents.applyAgent({ agent: { name: "keeper", tools: { use: ["store", "ask"] } } });
     const sessionId = await suite.openSession("keeper");
@@ -179,7 +180,12 @@ describe("calls that somebody outside answers, on the bus", () => {
       'tool "ask" is of kind space: services outside execute those of kind external',
     ]);
     await catalogue.applyTool({
-      tool: { name: "comes_later", executionType: ExecutionType.EXTERNAL, visible: false, timeoutMs: 20_000 },
+      tool: {
+        name: "comes_later",
+        executionType: ExecutionType.EXTERNAL,
+        visible: false,
+        timeout: durationFromMs(20_000),
+      },
     });
     await agents.applyAgent({ agent: { name: "late", tools: { use: ["comes_later"] } } });
     const sessionId = await suite.openSession("late");

@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ToolCallState as State, type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -181,7 +181,7 @@ export function timesOf(
   if (executor.kind !== "outside") return {};
   return {
     ...(!tool.isAsync && { waitExpireTime: timestampFromMs(Math.ceil(at)) }),
-    ...(tool.expiresMs > 0 && { expireTime: timestampFromMs(now + tool.expiresMs) }),
+    ...(tool.ttl && { expireTime: timestampFromMs(now + durationMs(tool.ttl)) }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolMessageState as Status } from "#gen/toolbus/space/v1/space_pb.ts";
 import { ExecutionType as Kind } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -22,11 +23,11 @@ describe("calls that a space shows, of every kind, on the bus", () => {
     suite.use(await suite.startMcp());
     suite.use(await suite.startRouter("a"));
     const execution = (path: string) => ({ url: `http://127.0.0.1:${server.port}${path}`, method: "GET", headers: {} });
-    const policy = { name: "fs_read", allowedPaths: ["/srv"], allowedCommands: [], timeoutMs: 0 };
+    const policy = { name: "fs_read", allowedPaths: ["/srv"], allowedCommands: [] };
     for (const tool of [
       { name: "fetchWeather", executionType: Kind.GATEWAY, execution: execution("/now") },
       { name: "fetchLost", executionType: Kind.GATEWAY, execution: execution("/gone") },
-      { name: "weigh", executionType: Kind.EXTERNAL, timeoutMs: 20_000 },
+      { name: "weigh", executionType: Kind.EXTERNAL, timeout: durationFromMs(20_000) },
       { name: "confirm", executionType: Kind.SPACE, isAsync: true },
       { name: "echo", executionType: Kind.INTERNAL },
       { name: "chart", executionType: Kind.INTERNAL, visible: true },

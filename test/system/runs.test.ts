@@ -3,6 +3,7 @@
 
 import { fileURLToPath } from "node:url";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
@@ -158,7 +159,7 @@ describe("the caller of a cancelled run", () => {
         for await (const { event } of relay.watchCaller({ sessionId }, { signal: leaving.signal })) {
           told.push(event.case ?? "");
           if (event.case === "attached") {
-            const options = end === "deadline" ? { limits: { deadlineMs: 8_000 } } : {};
+            const options = end === "deadline" ? { limits: { timeout: durationFromMs(8_000) } } : {};
             run = (await clientOf(RunService).createRun({ sessionId, input: [said("x")], options })).run;
           }
           if (event.case === "request") {

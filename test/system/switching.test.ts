@@ -2,6 +2,7 @@
 
 import { fileURLToPath } from "node:url";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
@@ -142,7 +143,7 @@ describe("ORCH-1 after a switch", () => {
     const sessionId = await openSession("slow");
     const running = await startRun(sessionId);
     await until(async () => (await runOf(running))?.turns === 1);
-    await clientOf(SessionService).switchAgent({ sessionId, agent: "right", drainTimeoutMs: 30_000 });
+    await clientOf(SessionService).switchAgent({ sessionId, agent: "right", drainTimeout: durationFromMs(30_000) });
     const ended = await until(async () => {
       const run = await runOf(running);
       return run?.state === RunState.CANCELED && run;

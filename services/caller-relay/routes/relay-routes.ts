@@ -3,6 +3,7 @@ import type { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts"
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
 import { submissionFrom } from "#runtime/submission/submission.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
 import type { Answers } from "../answers.ts";
 import { type AttachingParts, attachCaller } from "../attaching.ts";
 import type { StreamEnd } from "../attachments.ts";
@@ -34,9 +35,9 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
       await declarations.write(sessionId, declared);
       return { names };
     },
-    async *watchCaller({ sessionId, reconnectGraceMs }, context) {
+    async *watchCaller({ sessionId, reconnectGrace }, context) {
       await sessions.requireOpen(sessionId, principal(context));
-      const graceMs = Math.min(reconnectGraceMs || parts.graceMs, parts.maxGraceMs);
+      const graceMs = Math.min(msFromDuration(reconnectGrace) ?? parts.graceMs, parts.maxGraceMs);
       await using caller = await attachCaller(parts, sessionId, graceMs);
       const { attachment } = caller;
       onAbort(context.signal, () => attachment.end("detached"));

@@ -1,3 +1,4 @@
+import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Interceptor } from "@connectrpc/connect";
 import type { CallerToolCancellation, CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
@@ -103,7 +104,7 @@ function clientsOn(bus: TestBus, principal: string) {
   const interceptors: Interceptor[] = clientInterceptors({ identity: () => principal });
   const relay = clientFor(bus, CallerService, { interceptors });
   const provider = clientFor(bus, ToolProviderService, { interceptors, process: "caller-relay" });
-  const declare = (sessionId: string, ...tools: { name: string; timeoutMs?: number }[]) =>
+  const declare = (sessionId: string, ...tools: { name: string; timeout?: Duration }[]) =>
     relay.declareTools({ sessionId, declaration: { callerId: "app", tools } });
   return {
     relay,
@@ -112,7 +113,7 @@ function clientsOn(bus: TestBus, principal: string) {
     attach: (sessionId: string, reconnectGraceMs = 0) => attach(relay, sessionId, reconnectGraceMs),
     /** A caller with two tools, one of them in a hurry. */
     async openCaller(sessionId: string, reconnectGraceMs = 0): Promise<TestCaller> {
-      await declare(sessionId, { name: "ask" }, { name: "quick", timeoutMs: 500 });
+      await declare(sessionId, { name: "ask" }, { name: "quick", timeout: durationFromMs(500) });
       return attach(relay, sessionId, reconnectGraceMs);
     },
     answer: (sessionId: string, requestId: string, value: unknown) =>
@@ -145,7 +146,10 @@ export interface TestCaller {
 
 async function attach(relay: Clients["relay"], sessionId: string, reconnectGraceMs: number): Promise<TestCaller> {
   const closing = new AbortController();
-  const stream = relay.watchCaller({ sessionId, reconnectGraceMs }, { signal: closing.signal });
+  const stream = relay.watchCaller(
+    { sessionId, reconnectGrace: durationFromMs(reconnectGraceMs) },
+    { signal: closing.signal },
+  );
   const iterator = stream[Symbol.asyncIterator]();
   const first = await iterator.next();
   if (first.value?.event.case !== "attached") throw new Error("the stream did not begin with `attached`");

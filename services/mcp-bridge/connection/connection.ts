@@ -3,6 +3,7 @@ import type { McpServer, McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_server_
 import type { ExecuteToolResponse, OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { ToolLog, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
 import type { Holder } from "../key.ts";
 import { type CallEvent, Calls } from "./calls.ts";
 import type { Changes } from "./changes.ts";
@@ -54,7 +55,7 @@ export class Connection implements AsyncDisposable {
     this.#logger = options.logger.child({ server: server.name, ...holder });
     this.#keeper = new LinkKeeper({
       ...options,
-      startupTimeoutMs: server.startupTimeoutMs || options.startupTimeoutMs,
+      startupTimeoutMs: msFromDuration(server.startupTimeout) ?? options.startupTimeoutMs,
       logger: this.#logger,
       onLog: (log) => this.#takeLog(log),
       isBusy: () => this.#calls.running > 0,

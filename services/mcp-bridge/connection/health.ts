@@ -1,6 +1,7 @@
 import { type HealthCheck, HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Clock, systemClock } from "#runtime/time/clock.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 
 /** What the checks of one link have found. */
@@ -33,7 +34,7 @@ export interface HealthWatchOptions {
 /** Checks at once and then again and again, for as long as the signal allows. */
 export async function watchHealth(options: HealthWatchOptions): Promise<void> {
   const { healthCheck, signal, clock = systemClock } = options;
-  const timeoutMs = healthCheck.timeoutMs || DEFAULT_TIMEOUT_MS;
+  const timeoutMs = msFromDuration(healthCheck.timeout) ?? DEFAULT_TIMEOUT_MS;
   let misses = 0;
   let latencyMs = 0;
   while (!signal.aborted) {
@@ -49,7 +50,7 @@ export async function watchHealth(options: HealthWatchOptions): Promise<void> {
       reason: reasonOf({ misses, latencyMs, failure }),
       checkedAtMs: clock.now(),
     });
-    await clock.delay(healthCheck.intervalMs || DEFAULT_INTERVAL_MS, signal).catch(() => {}); // the loop looks at the signal
+    await clock.delay(msFromDuration(healthCheck.interval) ?? DEFAULT_INTERVAL_MS, signal).catch(() => {}); // the loop looks at the signal
   }
 }
 

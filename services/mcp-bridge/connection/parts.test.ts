@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -59,7 +60,11 @@ describe("health", () => {
     const hang = (signal: AbortSignal) =>
       new Promise<void>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     const watching = watchHealth({
-      healthCheck: { $typeName: "toolbus.mcp.v1.HealthCheck", intervalMs: 1_000, timeoutMs: 100 },
+      healthCheck: {
+        $typeName: "toolbus.mcp.v1.HealthCheck",
+        interval: durationFromMs(1_000),
+        timeout: durationFromMs(100),
+      },
       check: (signal) => (isThere ? Promise.resolve() : hang(signal)),
       onFinding: (finding) => findings.push(finding),
       signal: over.signal,
@@ -88,7 +93,11 @@ test("ORCH-8 an answer that takes longer than a second is yellow, with its laten
   const over = new AbortController();
   const findings: HealthFinding[] = [];
   const watching = watchHealth({
-    healthCheck: { $typeName: "toolbus.mcp.v1.HealthCheck", intervalMs: 1_000, timeoutMs: 5_000 },
+    healthCheck: {
+      $typeName: "toolbus.mcp.v1.HealthCheck",
+      interval: durationFromMs(1_000),
+      timeout: durationFromMs(5_000),
+    },
     check: (signal) => clock.delay(1_200, signal),
     onFinding: (finding) => findings.push(finding),
     signal: over.signal,

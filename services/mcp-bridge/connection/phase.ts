@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   HealthState,
   type McpServer,
@@ -59,7 +59,7 @@ export function statusFromPhase(
     name: about.server.name,
     ...about.holder,
     health: finding?.health ?? healthOf(phase),
-    latencyMs: Math.round(finding?.latencyMs ?? 0),
+    ...(finding && { latency: durationFromMs(Math.round(finding.latencyMs)) }),
     reason: finding?.reason ?? reasonOf(phase),
     tools: ready?.tools.size ?? 0,
     protocolVersion: ready?.link.protocolVersion ?? "",

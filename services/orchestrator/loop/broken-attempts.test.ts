@@ -1,5 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { ModelSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -136,7 +137,7 @@ describe("what an attempt used that broke off", () => {
   });
 
   test("LOOP-12 counts when the run's deadline cuts it", async () => {
-    const run = await open(createTalker({ pausesAfter: 4 }), { limits: { deadlineMs: 200 } });
+    const run = await open(createTalker({ pausesAfter: 4 }), { limits: { timeout: durationFromMs(200) } });
     await run.work();
     expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "deadline" });
     expect((await run.view()).usage?.outputTokens).toBe(4n * 1_024n);

@@ -1,6 +1,6 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { create } from "@bufbuild/protobuf";
-import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -116,7 +116,7 @@ describe("budgets", () => {
     const run = await openRun({
       turns: [{ calls: [double(1)] }, { text: "done" }],
       options: { allowedTools: ["twice"] },
-      limits: { deadlineMs: 60_000 },
+      limits: { timeout: durationFromMs(60_000) },
     });
     await run.work();
     const { acceptedAtMs } = (await openJournal(run.log, "r", systemClock)).state!;

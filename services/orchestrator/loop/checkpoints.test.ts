@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { TextCheckpoint } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -86,7 +87,7 @@ describe("checkpoints of a turn", () => {
   });
 
   test("LOOP-10 a run that ends in mid-text keeps what was told as an incomplete item", async () => {
-    const run = await openRun({ turns: [{ text, deltaDelayMs: 40 }], limits: { deadlineMs: 300 } });
+    const run = await openRun({ turns: [{ text, deltaDelayMs: 40 }], limits: { timeout: durationFromMs(300) } });
     expect(await run.work()).toBe("ended");
     const told = run.deltas.map(({ delta }) => delta.value).join("");
     const { items, outputText, reason, draft } = await run.view();

@@ -1,4 +1,5 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { createFakeModel, type Said } from "../model/fake-model.fixture.ts";
@@ -13,7 +14,11 @@ function ended(finishReason: Reason, parts: LanguageModelV4StreamPart[] = []): S
 
 async function runOf(...answers: Said[]) {
   const model = createFakeModel("quiet", (_, count) => answers[count - 1] ?? { text: "unasked" });
-  const run = await openRun({ turns: [], model, limits: { modelRetries: 1, modelStallMs: 5_000 } });
+  const run = await openRun({
+    turns: [],
+    model,
+    limits: { modelRetries: 1, modelStallTimeout: durationFromMs(5_000) },
+  });
   await run.work();
   const { state, reason, error, outputText, usage } = await run.view();
   return { state, reason, error, outputText, inputTokens: usage?.inputTokens, asked: model.asked.length };

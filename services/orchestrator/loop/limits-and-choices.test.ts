@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { createFakeModel } from "../model/fake-model.fixture.ts";
@@ -26,14 +27,17 @@ describe("limits of a run, and what its model may and must call", () => {
   });
 
   test("LOOP-1 a deadline cuts the model's request and a call in flight", async () => {
-    const silent = await openRun({ turns: [{ text: "late", delayMs: 60_000 }], limits: { deadlineMs: 30 } });
+    const silent = await openRun({
+      turns: [{ text: "late", delayMs: 60_000 }],
+      limits: { timeout: durationFromMs(30) },
+    });
     await silent.work();
     expect(await silent.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "deadline", turns: 0 });
     const hang: FakeTool = { name: "hang", answer: () => new Promise(() => {}) };
     const hanging = await openRun({
       turns: [{ calls: [{ name: "hang" }] }],
       tools: [hang],
-      limits: { deadlineMs: 30 },
+      limits: { timeout: durationFromMs(30) },
     });
     await hanging.work();
     expect(await hanging.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "deadline", turns: 1 });

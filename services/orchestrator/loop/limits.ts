@@ -1,4 +1,5 @@
 import type { Agent, Limits } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
 
 /** The limits of one run. */
 export interface RunLimits {
@@ -17,16 +18,19 @@ export interface RunLimits {
 
 /** LOOP-12: the agent's limits, and the run's where they are lower; 0 and absent mean the default. */
 export function limitsFrom(agent: Limits | undefined, run: Limits | undefined): RunLimits {
-  type NumberLimit = Exclude<keyof RunLimits, "maxTokens" | "modelRetries" | "maxDepth">;
+  type NumberLimit = Exclude<
+    keyof RunLimits,
+    "deadlineMs" | "maxTokens" | "modelStallMs" | "modelRetries" | "maxDepth"
+  >;
   const lower = (name: NumberLimit, otherwise: number) => lowest([agent?.[name], run?.[name]], otherwise);
   return {
     maxTurns: lower("maxTurns", 10),
     maxToolCalls: lower("maxToolCalls", Number.POSITIVE_INFINITY),
     maxParallelCalls: lower("maxParallelCalls", 8),
-    deadlineMs: lower("deadlineMs", Number.POSITIVE_INFINITY),
+    deadlineMs: lowest([agent?.timeout, run?.timeout].map(msFromDuration), Number.POSITIVE_INFINITY),
     maxTokens: lowest([agent?.maxTokens, run?.maxTokens].map(Number), Number.POSITIVE_INFINITY),
     maxCost: lower("maxCost", Number.POSITIVE_INFINITY),
-    modelStallMs: lower("modelStallMs", 60_000),
+    modelStallMs: lowest([agent?.modelStallTimeout, run?.modelStallTimeout].map(msFromDuration), 60_000),
     modelRetries: run?.modelRetries ?? agent?.modelRetries ?? 4,
     maxDepth: Math.min(agent?.maxDepth ?? 3, run?.maxDepth ?? Number.POSITIVE_INFINITY),
   };

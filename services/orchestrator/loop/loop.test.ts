@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
@@ -163,7 +164,11 @@ describe("the loop", () => {
   });
 
   test("LOOP-12 limits of weeks are kept: a model is waited for and no deadline has passed", async () => {
-    const limits = { modelStallMs: 2 ** 32 - 1, deadlineMs: 2 ** 32 - 1, modelRetries: 0 };
+    const limits = {
+      modelStallTimeout: durationFromMs(2 ** 32 - 1),
+      timeout: durationFromMs(2 ** 32 - 1),
+      modelRetries: 0,
+    };
     const run = await openRun({ turns: [{ text: "in time", delayMs: 20 }], limits });
     await run.work();
     expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "in time" });

@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openRun } from "../loop/loop-run.fixture.ts";
@@ -67,7 +68,7 @@ describe("a provider that misbehaves", () => {
       (response) => events(response, 'data: {"error":{"message":"out of memory","code":500}}\n\ndata: [DONE]\n\n'),
     ],
   ])("LOOP-11 that %s is asked again, and nothing of the attempt is in the log", async (_, answer) => {
-    const run = await openHttpRun([answer, whole], { modelStallMs: 400, modelRetries: 2 });
+    const run = await openHttpRun([answer, whole], { modelStallTimeout: durationFromMs(400), modelRetries: 2 });
     await run.work();
     expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "whole", turns: 1 });
     expect(run.retries).toHaveLength(1);
@@ -124,7 +125,7 @@ describe("a provider that misbehaves", () => {
   });
 
   test("LOOP-1 LOOP-11 the run's deadline ends the patience with a provider", async () => {
-    const run = await openHttpRun([status(429, { "retry-after": "600" })], { deadlineMs: 300 });
+    const run = await openHttpRun([status(429, { "retry-after": "600" })], { timeout: durationFromMs(300) });
     await run.work();
     expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "deadline" });
   });

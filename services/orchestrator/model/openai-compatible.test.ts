@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { AgentSchema, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -109,7 +110,7 @@ describe("a model behind the chat completions API", () => {
       response.on("close", () => closed.resolve());
     };
     const provider = await openProvider([stall, stream([{ content: "whole" }])]);
-    const { run, committed } = await takeRun(provider.url, { modelStallMs: 100 });
+    const { run, committed } = await takeRun(provider.url, { modelStallTimeout: durationFromMs(100) });
     await closed.promise;
     expect(run.outputText).toBe("whole");
     expect(committed).toMatchObject([{ turn: 1, attempt: 2 }]);

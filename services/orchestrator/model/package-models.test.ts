@@ -10,6 +10,7 @@ import type {
   LanguageModelV3StreamPart,
 } from "@ai-sdk/provider";
 import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ModelSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { readConfig } from "../config.ts";
@@ -132,7 +133,7 @@ describe("packages of models", () => {
     const run = await openRun({
       turns: [],
       model: modelOf("@ai-sdk/gateway"),
-      limits: { deadlineMs: 5_000, modelRetries: 0 },
+      limits: { timeout: durationFromMs(5_000), modelRetries: 0 },
     });
     await run.work();
     expect((await run.view()).error).not.toMatch(/cannot be loaded|exports no provider/);

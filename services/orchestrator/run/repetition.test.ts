@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -78,7 +79,7 @@ test.each(changes)(
     };
     const { runId } = await start({});
     await expect(start(change)).rejects.toMatchObject({ ...refusal, metadata: { run_id: runId, fields: what } });
-    const later = { options: { instructions: "Be brief.", limits: { deadlineMs: 7 } } };
+    const later = { options: { instructions: "Be brief.", limits: { timeout: durationFromMs(7) } } };
     expect((await start(later)).runId).toBe(runId);
   },
 );

@@ -7,6 +7,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
 import { openJournal } from "../run/journal.ts";
 import { wakeAt } from "./wake.ts";
 import type { WorkerOptions } from "./worker-options.ts";
@@ -16,7 +17,7 @@ export async function keepQueuedDeadline(
   options: WorkerOptions,
   { runId, event, createTime: time }: RunEvent,
 ): Promise<void> {
-  const deadlineMs = event.case === "accepted" ? (event.value.options?.limits?.deadlineMs ?? 0) : 0;
+  const deadlineMs = event.case === "accepted" ? (msFromDuration(event.value.options?.limits?.timeout) ?? 0) : 0;
   if (event.case !== "accepted" || deadlineMs === 0 || time === undefined) return;
   const untilMs = timestampMs(time) + deadlineMs;
   if (options.clock.now() >= untilMs) return endQueued(options, runId);

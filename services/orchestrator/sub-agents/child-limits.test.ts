@@ -1,9 +1,12 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { Duration } from "@bufbuild/protobuf/wkt";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunBoundsSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
 import { limitsFrom } from "../loop/limits.ts";
 import { type FoldedRun, foldLog } from "../run/fold.ts";
 import type { EventBody } from "../run/journal.ts";
@@ -30,7 +33,7 @@ describe("the limits of a called agent's run", () => {
       maxCost: 0.5,
       maxTurns: 3,
       maxToolCalls: 5,
-      deadlineMs: 30_000,
+      timeout: durationFromMs(30_000),
     });
   });
 
@@ -58,7 +61,7 @@ describe("the limits of a called agent's run", () => {
     const limits = parentLimits({});
     const given = childLimits(undefined, { limits, state: undefined }, Number.POSITIVE_INFINITY);
     expect(given).toMatchObject({ maxDepth: 2 });
-    for (const name of ["maxTokens", "maxCost", "maxToolCalls", "deadlineMs"]) expect(given).not.toHaveProperty(name);
+    for (const name of ["maxTokens", "maxCost", "maxToolCalls", "timeout"]) expect(given).not.toHaveProperty(name);
   });
 
   test("LOOP-17 are never above what is left, and never none where there is a limit", () => {
@@ -66,12 +69,13 @@ describe("the limits of a called agent's run", () => {
     fc.assert(
       fc.property(amount, amount, amount, amount, (budget, own, spent, timeLeftMs) => {
         const limits = parentLimits({ maxTokens: BigInt(budget + 1) });
-        const offered = create(LimitsSchema, { maxTokens: BigInt(own), deadlineMs: own });
+        const offered = create(LimitsSchema, { maxTokens: BigInt(own), timeout: durationFromMs(own) });
         const given = childLimits(offered, { limits, state: spending(BigInt(spent), 0) }, timeLeftMs);
         expect(Number(given.maxTokens)).toBeGreaterThanOrEqual(1);
         expect(Number(given.maxTokens)).toBeLessThanOrEqual(Math.max(1, budget + 1 - spent));
-        expect(given.deadlineMs).toBeGreaterThanOrEqual(1);
-        expect(given.deadlineMs).toBeLessThanOrEqual(Math.max(1, timeLeftMs));
+        const timeoutMs = msFromDuration(given.timeout as Duration | undefined);
+        expect(timeoutMs).toBeGreaterThanOrEqual(1);
+        expect(timeoutMs).toBeLessThanOrEqual(Math.max(1, timeLeftMs));
       }),
     );
   });

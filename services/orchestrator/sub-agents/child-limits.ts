@@ -1,6 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Limits, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { RunBounds } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
 import { faultOfBudget, leftOf } from "../loop/budget.ts";
 import type { RunLimits } from "../loop/limits.ts";
 import type { FoldedRun } from "../run/fold.ts";
@@ -42,17 +44,17 @@ export function childLimits(
   const maxTokens = lower(Number(offered?.maxTokens ?? 0n), Math.min(left.tokens, toldTokens));
   const maxToolCalls = lower(offered?.maxToolCalls, callsLeft(caller));
   const maxCost = lower(offered?.maxCost, Math.min(left.cost, bounds?.costLeft ?? left.cost));
-  const deadlineMs = lower(offered?.deadlineMs, timeLeftMs);
+  const deadlineMs = lower(msFromDuration(offered?.timeout), timeLeftMs);
   return {
     maxTurns: offered?.maxTurns ?? 0,
     maxParallelCalls: offered?.maxParallelCalls ?? 0,
-    modelStallMs: offered?.modelStallMs ?? 0,
+    ...(offered?.modelStallTimeout && { modelStallTimeout: offered.modelStallTimeout }),
     ...(offered?.modelRetries !== undefined && { modelRetries: offered.modelRetries }),
     maxDepth: Math.max(0, Math.min(limits.maxDepth - 1, offered?.maxDepth ?? Number.POSITIVE_INFINITY)),
     ...(Number.isFinite(maxTokens) && { maxTokens: BigInt(Math.max(1, Math.floor(maxTokens))) }),
     ...(Number.isFinite(maxToolCalls) && { maxToolCalls: Math.max(1, maxToolCalls) }),
     ...(Number.isFinite(maxCost) && { maxCost: Math.max(Number.MIN_VALUE, maxCost) }),
-    ...(Number.isFinite(deadlineMs) && { deadlineMs: Math.min(2 ** 32 - 1, Math.max(1, Math.floor(deadlineMs))) }),
+    ...(Number.isFinite(deadlineMs) && { timeout: durationFromMs(Math.max(1, Math.floor(deadlineMs))) }),
   };
 }
 

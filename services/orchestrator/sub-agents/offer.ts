@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Agent, SubAgent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { OfferedToolSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Effect, ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -56,6 +57,6 @@ function toolFrom({ agent, limits }: SubAgent, description: string): Tool {
     customType: "agents:run",
     effect: Effect.IDEMPOTENT,
     visible: false,
-    timeoutMs: limits?.deadlineMs || defaultTimeoutMs,
+    timeout: limits?.timeout ?? durationFromMs(defaultTimeoutMs),
   });
 }

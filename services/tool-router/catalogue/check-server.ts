@@ -2,6 +2,8 @@ import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { agentSpelling } from "#runtime/file-form/agent-spelling.ts";
+import { contractJson } from "#runtime/file-form/spelling.ts";
 import { faultsByContract } from "./contract-faults.ts";
 
 /** TOOL-14. */
@@ -26,7 +28,7 @@ export function faultsOfServers(agent: Agent, check: ServerCheck): string[] {
 function faultsOfConfig(config: JsonObject, check: ServerCheck): string[] {
   let server: McpServer;
   try {
-    server = fromJson(McpServerSchema, { ...config, name: "source" }); // its name is the source's
+    server = fromJson(McpServerSchema, contractJson(McpServerSchema, { ...config, name: "source" }, agentSpelling)); // its name is the source's
   } catch (error) {
     return [`: is no MCP server: ${messageFromUnknown(error)}`];
   }

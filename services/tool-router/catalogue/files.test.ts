@@ -23,6 +23,7 @@ const source = (name: string) => create(AgentSourceSchema, { name, provider: "mc
 describe("agent files", () => {
   test("TOOL-14 servers and workers are sources, whole as they were written", () => {
     const server = { name: "files", command: "npx", args: ["x"], healthCheck: { intervalMs: 5 } };
+    const config = { ...server, healthCheck: { interval: "0.005s" } };
     const file = {
       name: "a",
       mcp: { servers: [server] },
@@ -33,7 +34,7 @@ describe("agent files", () => {
       name: "a",
       limits: { maxTurns: 3 },
       sources: [
-        { name: "files", provider: "mcp", config: server },
+        { name: "files", provider: "mcp", config },
         { name: "w", provider: "worker", config: { secrets: ["S"] } },
       ],
     });

@@ -1,3 +1,4 @@
+import { msFromDuration } from "#runtime/time/duration.ts";
 import { CALLER_PROVIDER, type ToolEntry } from "../tool-set.ts";
 
 /** When a call's time is over, and how long that was at its start. */
@@ -13,7 +14,7 @@ const CALLER_DEFAULT_MS = 60_000;
 export function decideDeadline(entry: ToolEntry, now: number, runDeadline: number | undefined): Deadline {
   const { executor, tool } = entry;
   const isCaller = executor.kind === "provider" && executor.provider === CALLER_PROVIDER;
-  const ownMs = tool.timeoutMs || (isCaller ? CALLER_DEFAULT_MS : DEFAULT_MS);
+  const ownMs = msFromDuration(tool.timeout) ?? (isCaller ? CALLER_DEFAULT_MS : DEFAULT_MS);
   const timeoutMs = runDeadline === undefined ? ownMs : Math.max(0, Math.min(ownMs, runDeadline - now));
   return { at: now + timeoutMs, timeoutMs };
 }

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import {
   type ExecuteToolResponse,
@@ -26,7 +27,7 @@ function entryFor(effect: Effect, timeoutMs = 60) {
     {
       $typeName: "toolbus.provider.v1.OfferedTool" as const,
       source: "files",
-      tool: tool("read", { effect, timeoutMs }),
+      tool: tool("read", { effect, timeout: durationFromMs(timeoutMs) }),
     },
   ];
   return createToolSet(agent({ use: ["*"] }), new Map(), [{ ...offered, tools }]).byReference.get("@files/read")!;

@@ -1,6 +1,8 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
 import { until } from "#runtime/time/until.ts";
 import { type LiarWorld, openLiarWorld, resultEvent } from "../testing/liar.ts";
 
@@ -32,9 +34,9 @@ describe("KIND-2 a provider that hangs or dies", () => {
   });
 
   test("in a call: the call ends with its time, the provider is told, and others wait for nothing", async () => {
-    const tool = { name: "tell", timeoutMs: 200, executionType: ExecutionType.CUSTOM };
+    const tool = { name: "tell", timeout: durationFromMs(200), executionType: ExecutionType.CUSTOM };
     world.liar.offer([{ source: "lies", tool }]);
-    await until(async () => (await world.listed()).some((one) => one.tool?.timeoutMs === 200));
+    await until(async () => (await world.listed()).some((one) => msFromDuration(one.tool?.timeout) === 200));
     world.liar.cancelled.length = 0;
     world.liar.answer = async function* (_request, signal) {
       await new Promise((resolve) => signal.addEventListener("abort", resolve));

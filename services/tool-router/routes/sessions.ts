@@ -1,6 +1,8 @@
+import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Ownership } from "../ownership.ts";
 import type { Switching } from "../switching/switching.ts";
@@ -28,11 +30,11 @@ export function routeSessions(router: ConnectRouter, routes: SessionRoutes): voi
     },
     async closeSession(request, context) {
       await ownership.requireSession(request.sessionId, askerOf(context));
-      return { session: await switching.close(request) };
+      return { session: await switching.close(withDrain(request)) };
     },
     async switchAgent(request, context) {
       await ownership.requireSession(request.sessionId, askerOf(context));
-      return { session: await switching.switchAgent(request, context.signal) };
+      return { session: await switching.switchAgent(withDrain(request), context.signal) };
     },
     async *watchSession({ sessionId }, context) {
       using ending = openEnding(context.signal, stopping);
@@ -44,4 +46,8 @@ export function routeSessions(router: ConnectRouter, routes: SessionRoutes): voi
       }
     },
   });
+}
+
+function withDrain<R extends { drainTimeout?: Duration | undefined }>(request: R) {
+  return { ...request, drainTimeoutMs: msFromDuration(request.drainTimeout) };
 }

@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -12,7 +13,7 @@ describe("results that come when the session has another agent", () => {
   beforeAll(async () => {
     suite = await openSwitcher();
     const { catalogue, agents } = suite.clients;
-    await catalogue.applyTool({ tool: { name: "weigh", ...external, timeoutMs: 60_000 } });
+    await catalogue.applyTool({ tool: { name: "weigh", ...external, timeout: durationFromMs(60_000) } });
     await catalogue.applyTool({ tool: { name: "order", ...external, isAsync: true } });
     for (const name of ["seller", "buyer"])
       await agents.applyAgent({ agent: { name, tools: { use: ["weigh", "order"] } } });
@@ -30,7 +31,7 @@ describe("results that come when the session has another agent", () => {
     const request = { sessionId, name, callId: `late-${name}`, argumentsJson: "{}" };
     const calling = suite.clients.call({ ...request, agentRevision }).then(({ output }) => output, String);
     await until(() => service.callIds.includes(request.callId));
-    await sessions.switchAgent({ sessionId, agent: "buyer", drainTimeoutMs: 50 });
+    await sessions.switchAgent({ sessionId, agent: "buyer", drainTimeout: durationFromMs(50) });
     expect(JSON.stringify(await calling)).toMatch(
       name === "order" ? /pending/ : /is being switched to agent .*took too long/,
     );

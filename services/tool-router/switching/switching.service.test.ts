@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -86,7 +87,11 @@ describe("switching a session's agent, on the bus", () => {
     suite.hold("held", release.promise);
     const calling = suite.clients.call({ sessionId, name: "mine", callId: "held" });
     await until(() => suite.mcp.calls.some(({ callId }) => callId === "held"));
-    const switching = suite.clients.sessions.switchAgent({ sessionId, agent: "blue", drainTimeoutMs: 60_000 });
+    const switching = suite.clients.sessions.switchAgent({
+      sessionId,
+      agent: "blue",
+      drainTimeout: durationFromMs(60_000),
+    });
     await suite.reaches(sessionId, State.DRAINING);
     const decided = { sessionId, name: "mine", agentRevision: before.agentRevision };
     await expect(suite.clients.call(decided)).rejects.toThrow(/is being switched to agent "blue"/);
@@ -116,7 +121,7 @@ describe("switching a session's agent, on the bus", () => {
     };
     const calling = suite.clients.call({ sessionId, name: "mine", callId: "slow" });
     await until(() => suite.mcp.calls.some(({ callId }) => callId === "slow"));
-    await suite.clients.sessions.switchAgent({ sessionId, agent: "blue", drainTimeoutMs: 50 });
+    await suite.clients.sessions.switchAgent({ sessionId, agent: "blue", drainTimeout: durationFromMs(50) });
     const { output, isError } = await calling;
     expect(isError).toBe(true);
     expect(JSON.stringify(output)).toMatch(/outcome_unknown: .*is being switched to agent .*blue.*took too long/);
@@ -138,7 +143,7 @@ describe("switching a session's agent, on the bus", () => {
     await until(() => suite.mcp.calls.some(({ callId }) => callId === "first"));
     const agents = ["blue", "green", "blue", "green", "blue", "green"];
     const attempts = agents.map((agent) =>
-      suite.clients.sessions.switchAgent({ sessionId, agent, drainTimeoutMs: 60_000 }).then(
+      suite.clients.sessions.switchAgent({ sessionId, agent, drainTimeout: durationFromMs(60_000) }).then(
         ({ session }) => session?.agent,
         (error: unknown) => String(error),
       ),

@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { openTestRouter } from "./test-router.ts";
 
@@ -18,7 +19,9 @@ export async function openReader(env: Record<string, string> = {}) {
   const routers = [suite.use(await suite.startRouter("a")), suite.use(await suite.startRouter("b"))];
   suite.mcp.offer([readFile, removeFile], [{ source: "files", available: true }]);
   const { catalogue, agents, sessions } = suite.clients;
-  await catalogue.applyTool({ tool: { name: "ask", executionType: ExecutionType.SPACE, timeoutMs: 5_000 } });
+  await catalogue.applyTool({
+    tool: { name: "ask", executionType: ExecutionType.SPACE, timeout: durationFromMs(5_000) },
+  });
   await catalogue.applyTool({ tool: { name: "echo", executionType: ExecutionType.INTERNAL } });
   const aliases = { read: "@files/read_file" };
   const tools = { use: ["@files/*", "ask", "echo"], allowed: ["read", "ask", "echo"], aliases };

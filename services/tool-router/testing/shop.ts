@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestRouter } from "./test-router.ts";
@@ -7,12 +8,12 @@ export type Shop = Awaited<ReturnType<typeof openShop>>;
 const external = { executionType: ExecutionType.EXTERNAL, visible: false };
 
 const TOOLS = [
-  { name: "weigh", ...external, effect: Effect.PURE, timeoutMs: 20_000 },
-  { name: "charge", ...external, timeoutMs: 20_000 }, // its effect is unknown: at most once
+  { name: "weigh", ...external, effect: Effect.PURE, timeout: durationFromMs(20_000) },
+  { name: "charge", ...external, timeout: durationFromMs(20_000) }, // its effect is unknown: at most once
   { name: "order", ...external, isAsync: true },
-  { name: "reserve", ...external, isAsync: true, expiresMs: 1_500 },
-  { name: "hurry", ...external, timeoutMs: 400 },
-  { name: "shown", ...external, visible: true, isAsync: true, expiresMs: 800 },
+  { name: "reserve", ...external, isAsync: true, ttl: durationFromMs(1_500) },
+  { name: "hurry", ...external, timeout: durationFromMs(400) },
+  { name: "shown", ...external, visible: true, isAsync: true, ttl: durationFromMs(800) },
 ];
 
 /** Routers that are reached by their own names, tools that services outside execute, an agent that uses them all. */

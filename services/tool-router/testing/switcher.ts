@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
@@ -21,7 +22,9 @@ export async function openSwitcher(env: Record<string, string> = {}) {
     COLOURS.map((colour) => ({ source: `${colour}_files`, tool: { name: "whose", executionType: ExecutionType.MCP } })),
     COLOURS.map((colour) => ({ source: `${colour}_files`, available: true })),
   );
-  await clients.catalogue.applyTool({ tool: { name: "ask", executionType: ExecutionType.SPACE, timeoutMs: 30_000 } });
+  await clients.catalogue.applyTool({
+    tool: { name: "ask", executionType: ExecutionType.SPACE, timeout: durationFromMs(30_000) },
+  });
   await clients.catalogue.applyTool({ tool: { name: "echo", executionType: ExecutionType.INTERNAL } });
   for (const name of COLOURS) {
     const use = [`@${name}_files/*`, "echo", ...(name === "green" ? ["ask"] : [])];

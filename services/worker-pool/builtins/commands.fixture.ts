@@ -1,5 +1,6 @@
 import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { openPoolOnBus, type PoolOnBus } from "../testing/pool-on-bus.ts";
 
 export const ALLOWED = ["printf", "cat", "env", "sleep", "sh", "yes", "pwd", "python3", "wc", "false"];
@@ -51,7 +52,12 @@ async function run(pool: PoolOnBus, argv: string[], input: CommandInput): Promis
     {
       tool: "shell_exec",
       args: { argv, ...args },
-      builtinPolicy: { name: "shell_exec", allowedPaths: paths, allowedCommands: allowed, timeoutMs: policyMs },
+      builtinPolicy: {
+        name: "shell_exec",
+        allowedPaths: paths,
+        allowedCommands: allowed,
+        ...(policyMs > 0 && { timeout: durationFromMs(policyMs) }),
+      },
       ...(timeoutMs !== undefined && { timeoutMs }),
     },
     signal,

@@ -16,6 +16,7 @@ import { z } from "zod";
 import { Failure } from "#runtime/failure/failure.ts";
 import { LocalFailure, refuseLocally } from "#runtime/failure/local-failure.ts";
 import { type ChildExit, type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { openAllowed } from "./allowed.ts";
 import { type BuiltinCall, type CommandSettings, defineBuiltin } from "./builtin.ts";
@@ -104,7 +105,7 @@ function createSupervision() {
     begin(started: ChildProcess, { policy, timeoutMs, signal }: BuiltinCall): Disposable {
       child = started;
       const onAbort = () => stop({ kind: "left" });
-      const limitMs = Math.min(policy.timeoutMs || Number.POSITIVE_INFINITY, timeoutMs);
+      const limitMs = Math.min(msFromDuration(policy.timeout) ?? Number.POSITIVE_INFINITY, timeoutMs);
       const stopTimer = startTimer(limitMs, () => stop({ kind: "timeout", limitMs }));
       signal.addEventListener("abort", onAbort, { once: true });
       if (signal.aborted) onAbort();

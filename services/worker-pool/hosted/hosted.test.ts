@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -97,7 +98,7 @@ describe("a hosted module", () => {
       description: "Adds",
       executionType: ExecutionType.HOSTED,
       effect: Effect.PURE,
-      timeoutMs: 12_000,
+      timeout: durationFromMs(12_000),
       outputSchemaJson: '{"type":"number"}',
     });
     expect((await call("add", { a: 1, b: 2 })).value).toBe(3);

@@ -1,3 +1,4 @@
+import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { LogLevel } from "../logs/log-line.ts";
 import type { Answer } from "../worker/worker.ts";
@@ -9,7 +10,7 @@ export interface DescribedTool {
   inputSchemaJson: string;
   outputSchemaJson: string;
   effect: Effect;
-  timeoutMs: number;
+  timeout?: Duration;
 }
 
 /** What a call's tool asks of the service. */

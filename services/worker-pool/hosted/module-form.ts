@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { HostedModule, HostedTool } from "../../../sdk/typescript/hosted.ts";
@@ -26,14 +27,14 @@ export function parseModule(exported: unknown): HostedModule {
 }
 
 export function describedTool(tool: HostedTool): DescribedTool {
-  const { name, description = "", inputSchema = { type: "object" }, outputSchema, effect, timeoutMs = 0 } = tool;
+  const { name, description = "", inputSchema = { type: "object" }, outputSchema, effect, timeoutMs } = tool;
   return {
     name,
     description,
     inputSchemaJson: JSON.stringify(inputSchema),
     outputSchemaJson: outputSchema === undefined ? "" : JSON.stringify(outputSchema),
     effect: effect === undefined ? Effect.UNSPECIFIED : EFFECTS[effect],
-    timeoutMs,
+    ...(timeoutMs !== undefined && { timeout: durationFromMs(timeoutMs) }),
   };
 }
 

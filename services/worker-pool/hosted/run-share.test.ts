@@ -8,6 +8,7 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { type CallToolRequest, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
 import { until } from "#runtime/time/until.ts";
 import { openPoolOnBus, type PoolOnBus } from "../testing/pool-on-bus.ts";
 
@@ -108,7 +109,7 @@ describe("what a hosted tool has done on its call's behalf", () => {
       { maxTokens: 80n, maxCost: 9 },
       { maxTokens: 40n, maxCost: 8.75 },
     ]);
-    expect(runs.every(({ options }) => Number(options?.limits?.deadlineMs) > 0)).toBe(true);
+    expect(runs.every(({ options }) => (msFromDuration(options?.limits?.timeout) ?? 0) > 0)).toBe(true);
     expect(told).toMatchObject({ calls: 0, usage: { inputTokens: 60n, outputTokens: 20n } });
   });
 

@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { RunContext } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import type { ModelUsage } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
@@ -53,7 +54,7 @@ export function limitsOfRun(share: RunShare, used: Used, deadlineMs: number) {
   const { tokensLeft, costLeft } = leftAfter(share, used);
   if (tokensLeft === 0n || costLeft === 0) return undefined;
   return {
-    deadlineMs: Math.min(2 ** 32 - 1, Math.max(1, Math.floor(deadlineMs - Date.now()))),
+    timeout: durationFromMs(Math.max(1, Math.floor(deadlineMs - Date.now()))),
     ...(tokensLeft !== undefined && { maxTokens: tokensLeft }),
     ...(costLeft !== undefined && { maxCost: costLeft }),
   };

@@ -2,7 +2,7 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type DurationSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
 import type { RunBoundsSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import {
@@ -31,7 +31,12 @@ export interface CallInput {
   callId?: string;
   timeoutMs?: number;
   source?: { name: string; config?: JsonObject };
-  builtinPolicy?: { name: string; allowedPaths?: string[]; allowedCommands?: string[]; timeoutMs?: number };
+  builtinPolicy?: {
+    name: string;
+    allowedPaths?: string[];
+    allowedCommands?: string[];
+    timeout?: MessageInitShape<typeof DurationSchema>;
+  };
   scope?: { sessionId: string; agent: string; agentRevision?: number; principal?: string; runId?: string };
   bounds?: MessageInitShape<typeof RunBoundsSchema>;
   allowedTools?: string[];

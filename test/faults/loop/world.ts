@@ -143,7 +143,7 @@ async function writeCatalogue(directory: string, outside: EffectServer): Promise
   await write("agents", agentName, {
     model: { provider: "openai-compatible", model: "faulty-1" },
     tools: { use: [...classesByTool.keys()] },
-    limits: { modelStallMs: stallMs, modelRetries: 20 },
+    limits: { modelStallTimeout: stallMs, modelRetries: 20 },
   });
 }
 

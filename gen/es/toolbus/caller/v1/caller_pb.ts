@@ -7,15 +7,15 @@
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolbus/caller/v1/caller.proto.
  */
 export const file_toolbus_caller_v1_caller: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sYnVzL2NhbGxlci92MS9jYWxsZXIucHJvdG8SEXRvb2xidXMuY2FsbGVyLnYxIoABCgpDYWxsZXJUb29sEhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAISHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIkChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCUIJukgGcgQYgIBAEhIKCnRpbWVvdXRfbXMYBCABKA0iawoRQ2FsbGVyRGVjbGFyYXRpb24SHQoJY2FsbGVyX2lkGAEgASgJQgq6SAdyBRABGIACEjcKBXRvb2xzGAIgAygLMh0udG9vbGJ1cy5jYWxsZXIudjEuQ2FsbGVyVG9vbEIJukgGkgEDEOgHIqABChFDYWxsZXJUb29sUmVxdWVzdBIMCgR0eXBlGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIMCgR0b29sGAQgASgJEhYKDmFyZ3VtZW50c19qc29uGAUgASgJEi8KC2V4cGlyZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI8ChZDYWxsZXJUb29sQ2FuY2VsbGF0aW9uEhIKCnJlcXVlc3RfaWQYASABKAkSDgoGcmVhc29uGAIgASgJYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+  fileDesc("Ch50b29sYnVzL2NhbGxlci92MS9jYWxsZXIucHJvdG8SEXRvb2xidXMuY2FsbGVyLnYxIqIBCgpDYWxsZXJUb29sEhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAISHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIkChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCUIJukgGcgQYgIBAEjQKB3RpbWVvdXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CCLpIBaoBAioAImsKEUNhbGxlckRlY2xhcmF0aW9uEh0KCWNhbGxlcl9pZBgBIAEoCUIKukgHcgUQARiAAhI3CgV0b29scxgCIAMoCzIdLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlclRvb2xCCbpIBpIBAxDoByKgAQoRQ2FsbGVyVG9vbFJlcXVlc3QSDAoEdHlwZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhIKCnNlc3Npb25faWQYAyABKAkSDAoEdG9vbBgEIAEoCRIWCg5hcmd1bWVudHNfanNvbhgFIAEoCRIvCgtleHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiPAoWQ2FsbGVyVG9vbENhbmNlbGxhdGlvbhISCgpyZXF1ZXN0X2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * A tool of the caller.
@@ -45,11 +45,11 @@ export type CallerTool = Message<"toolbus.caller.v1.CallerTool"> & {
   inputSchemaJson: string;
 
   /**
-   * How long the caller may take, in milliseconds; 0 means the relay's default of 60000.
+   * How long the caller may take; absent means the relay's default of 60 s.
    *
-   * @generated from field: uint32 timeout_ms = 4;
+   * @generated from field: google.protobuf.Duration timeout = 4;
    */
-  timeoutMs: number;
+  timeout?: Duration | undefined;
 };
 
 /**

@@ -7,15 +7,15 @@
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolbus/mcp/v1/mcp_server.proto.
  */
 export const file_toolbus_mcp_v1_mcp_server: GenFile = /*@__PURE__*/
-  fileDesc("Ch90b29sYnVzL21jcC92MS9tY3Bfc2VydmVyLnByb3RvEg50b29sYnVzLm1jcC52MSI2CgtIZWFsdGhDaGVjaxITCgtpbnRlcnZhbF9tcxgBIAEoDRISCgp0aW1lb3V0X21zGAIgASgNItMDCglNY3BTZXJ2ZXISKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSEQoJdHJhbnNwb3J0GAIgASgJEgsKA3VybBgDIAEoCRIPCgdjb21tYW5kGAQgASgJEgwKBGFyZ3MYBSADKAkSLwoDZW52GAYgAygLMiIudG9vbGJ1cy5tY3AudjEuTWNwU2VydmVyLkVudkVudHJ5EjcKB2hlYWRlcnMYByADKAsyJi50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXIuSGVhZGVyc0VudHJ5EhUKDWFsbG93ZWRfdG9vbHMYCCADKAkSMQoMaGVhbHRoX2NoZWNrGAkgASgLMhsudG9vbGJ1cy5tY3AudjEuSGVhbHRoQ2hlY2sSGgoSc3RhcnR1cF90aW1lb3V0X21zGAogASgNEi4KBXNoYXJlGAsgASgJQh+6SBxyGlIAUgdzZXNzaW9uUgVhZ2VudFIGZ2xvYmFsGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi/gEKD01jcFNlcnZlclN0YXR1cxIMCgRuYW1lGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDQoFYWdlbnQYAyABKAkSKwoGaGVhbHRoGAQgASgOMhsudG9vbGJ1cy5tY3AudjEuSGVhbHRoU3RhdGUSEgoKbGF0ZW5jeV9tcxgFIAEoDRIOCgZyZWFzb24YBiABKAkSDQoFdG9vbHMYByABKA0SGAoQcHJvdG9jb2xfdmVyc2lvbhgIIAEoCRIQCghpbnN0YW5jZRgJIAEoCRIuCgpjaGVja190aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCpyCgtIZWFsdGhTdGF0ZRIcChhIRUFMVEhfU1RBVEVfVU5TUEVDSUZJRUQQABIWChJIRUFMVEhfU1RBVEVfR1JFRU4QARIXChNIRUFMVEhfU1RBVEVfWUVMTE9XEAISFAoQSEVBTFRIX1NUQVRFX1JFRBADYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+  fileDesc("Ch90b29sYnVzL21jcC92MS9tY3Bfc2VydmVyLnByb3RvEg50b29sYnVzLm1jcC52MSJ6CgtIZWFsdGhDaGVjaxI1CghpbnRlcnZhbBgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECKgASNAoHdGltZW91dBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECKgAi9QMKCU1jcFNlcnZlchIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIRCgl0cmFuc3BvcnQYAiABKAkSCwoDdXJsGAMgASgJEg8KB2NvbW1hbmQYBCABKAkSDAoEYXJncxgFIAMoCRIvCgNlbnYYBiADKAsyIi50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXIuRW52RW50cnkSNwoHaGVhZGVycxgHIAMoCzImLnRvb2xidXMubWNwLnYxLk1jcFNlcnZlci5IZWFkZXJzRW50cnkSFQoNYWxsb3dlZF90b29scxgIIAMoCRIxCgxoZWFsdGhfY2hlY2sYCSABKAsyGy50b29sYnVzLm1jcC52MS5IZWFsdGhDaGVjaxI8Cg9zdGFydHVwX3RpbWVvdXQYCiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CCLpIBaoBAioAEi4KBXNoYXJlGAsgASgJQh+6SBxyGlIAUgdzZXNzaW9uUgVhZ2VudFIGZ2xvYmFsGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEilgIKD01jcFNlcnZlclN0YXR1cxIMCgRuYW1lGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDQoFYWdlbnQYAyABKAkSKwoGaGVhbHRoGAQgASgOMhsudG9vbGJ1cy5tY3AudjEuSGVhbHRoU3RhdGUSKgoHbGF0ZW5jeRgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIOCgZyZWFzb24YBiABKAkSDQoFdG9vbHMYByABKA0SGAoQcHJvdG9jb2xfdmVyc2lvbhgIIAEoCRIQCghpbnN0YW5jZRgJIAEoCRIuCgpjaGVja190aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCpyCgtIZWFsdGhTdGF0ZRIcChhIRUFMVEhfU1RBVEVfVU5TUEVDSUZJRUQQABIWChJIRUFMVEhfU1RBVEVfR1JFRU4QARIXChNIRUFMVEhfU1RBVEVfWUVMTE9XEAISFAoQSEVBTFRIX1NUQVRFX1JFRBADYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * How a server's health is checked.
@@ -24,18 +24,18 @@ export const file_toolbus_mcp_v1_mcp_server: GenFile = /*@__PURE__*/
  */
 export type HealthCheck = Message<"toolbus.mcp.v1.HealthCheck"> & {
   /**
-   * Time between checks, in milliseconds.
+   * Time between checks; absent means 30 s.
    *
-   * @generated from field: uint32 interval_ms = 1;
+   * @generated from field: google.protobuf.Duration interval = 1;
    */
-  intervalMs: number;
+  interval?: Duration | undefined;
 
   /**
-   * How long an answer may take, in milliseconds.
+   * How long an answer may take; absent means 5 s.
    *
-   * @generated from field: uint32 timeout_ms = 2;
+   * @generated from field: google.protobuf.Duration timeout = 2;
    */
-  timeoutMs: number;
+  timeout?: Duration | undefined;
 };
 
 /**
@@ -115,11 +115,11 @@ export type McpServer = Message<"toolbus.mcp.v1.McpServer"> & {
   healthCheck?: HealthCheck | undefined;
 
   /**
-   * How long it may take until initialised and listed, in milliseconds; 0 means 5000.
+   * How long it may take until initialised and listed; absent means 5 s.
    *
-   * @generated from field: uint32 startup_timeout_ms = 10;
+   * @generated from field: google.protobuf.Duration startup_timeout = 10;
    */
-  startupTimeoutMs: number;
+  startupTimeout?: Duration | undefined;
 
   /**
    * Who shares a connection: empty for one session and agent, `agent`, or `global`.
@@ -171,11 +171,11 @@ export type McpServerStatus = Message<"toolbus.mcp.v1.McpServerStatus"> & {
   health: HealthState;
 
   /**
-   * How long the last answer took, in milliseconds.
+   * How long the last answer took; absent before the first.
    *
-   * @generated from field: uint32 latency_ms = 5;
+   * @generated from field: google.protobuf.Duration latency = 5;
    */
-  latencyMs: number;
+  latency?: Duration | undefined;
 
   /**
    * Why it is not green; empty when it is.

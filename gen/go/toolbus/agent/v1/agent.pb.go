@@ -12,6 +12,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
 	sync "sync"
@@ -235,12 +236,12 @@ type Limits struct {
 	MaxToolCalls uint32 `protobuf:"varint,2,opt,name=max_tool_calls,json=maxToolCalls,proto3" json:"max_tool_calls,omitempty"`
 	// Calls of one turn that run at the same time; default 8.
 	MaxParallelCalls uint32 `protobuf:"varint,3,opt,name=max_parallel_calls,json=maxParallelCalls,proto3" json:"max_parallel_calls,omitempty"`
-	// How long a run may take, in milliseconds; default unlimited.
-	DeadlineMs uint32 `protobuf:"varint,4,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
+	// How long a run may take; default unlimited.
+	Timeout *durationpb.Duration `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// Tokens (input and output) that a run may use; default unlimited.
 	MaxTokens uint64 `protobuf:"varint,5,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
-	// How long the model may stay silent in a stream, in milliseconds; default 60000.
-	ModelStallMs uint32 `protobuf:"varint,6,opt,name=model_stall_ms,json=modelStallMs,proto3" json:"model_stall_ms,omitempty"`
+	// How long the model may stay silent in a stream; default 60 s.
+	ModelStallTimeout *durationpb.Duration `protobuf:"bytes,6,opt,name=model_stall_timeout,json=modelStallTimeout,proto3" json:"model_stall_timeout,omitempty"`
 	// How often a failed model request is tried again; default 4.
 	ModelRetries *uint32 `protobuf:"varint,7,opt,name=model_retries,json=modelRetries,proto3,oneof" json:"model_retries,omitempty"`
 	// What a run may cost, its sub-agents' runs included, in the currency of the models' prices; default unlimited.
@@ -304,11 +305,11 @@ func (x *Limits) GetMaxParallelCalls() uint32 {
 	return 0
 }
 
-func (x *Limits) GetDeadlineMs() uint32 {
+func (x *Limits) GetTimeout() *durationpb.Duration {
 	if x != nil {
-		return x.DeadlineMs
+		return x.Timeout
 	}
-	return 0
+	return nil
 }
 
 func (x *Limits) GetMaxTokens() uint64 {
@@ -318,11 +319,11 @@ func (x *Limits) GetMaxTokens() uint64 {
 	return 0
 }
 
-func (x *Limits) GetModelStallMs() uint32 {
+func (x *Limits) GetModelStallTimeout() *durationpb.Duration {
 	if x != nil {
-		return x.ModelStallMs
+		return x.ModelStallTimeout
 	}
-	return 0
+	return nil
 }
 
 func (x *Limits) GetModelRetries() uint32 {
@@ -612,7 +613,7 @@ var File_toolbus_agent_v1_agent_proto protoreflect.FileDescriptor
 
 const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolbus/agent/v1/agent.proto\x12\x10toolbus.agent.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xec\x01\n" +
+	"\x1ctoolbus/agent/v1/agent.proto\x12\x10toolbus.agent.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xec\x01\n" +
 	"\x05Model\x128\n" +
 	"\bprovider\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\bprovider\x12 \n" +
 	"\x05model\x18\x02 \x01(\tB\n" +
@@ -629,16 +630,15 @@ const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\aaliases\x18\x03 \x03(\v2&.toolbus.agent.v1.ToolUse.AliasesEntryR\aaliases\x1a:\n" +
 	"\fAliasesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe8\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb5\x04\n" +
 	"\x06Limits\x12&\n" +
 	"\tmax_turns\x18\x01 \x01(\rB\t\xbaH\x06*\x04\x18\xa0\x8d\x06R\bmaxTurns\x12$\n" +
 	"\x0emax_tool_calls\x18\x02 \x01(\rR\fmaxToolCalls\x126\n" +
-	"\x12max_parallel_calls\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\x80\x02R\x10maxParallelCalls\x12\x1f\n" +
-	"\vdeadline_ms\x18\x04 \x01(\rR\n" +
-	"deadlineMs\x12\x1d\n" +
+	"\x12max_parallel_calls\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\x80\x02R\x10maxParallelCalls\x12=\n" +
+	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\atimeout\x12\x1d\n" +
 	"\n" +
-	"max_tokens\x18\x05 \x01(\x04R\tmaxTokens\x12$\n" +
-	"\x0emodel_stall_ms\x18\x06 \x01(\rR\fmodelStallMs\x121\n" +
+	"max_tokens\x18\x05 \x01(\x04R\tmaxTokens\x12S\n" +
+	"\x13model_stall_timeout\x18\x06 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\x11modelStallTimeout\x121\n" +
 	"\rmodel_retries\x18\a \x01(\rB\a\xbaH\x04*\x02\x18dH\x00R\fmodelRetries\x88\x01\x01\x12+\n" +
 	"\bmax_cost\x18\b \x01(\x01B\x10\xbaH\r\x12\v@\x01)\x00\x00\x00\x00\x00\x00\x00\x00R\amaxCost\x124\n" +
 	"\x0emax_self_wakes\x18\t \x01(\rB\t\xbaH\x06*\x04\x18\xa0\x8d\x06H\x01R\fmaxSelfWakes\x88\x01\x01\x12)\n" +
@@ -687,33 +687,36 @@ func file_toolbus_agent_v1_agent_proto_rawDescGZIP() []byte {
 
 var file_toolbus_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_toolbus_agent_v1_agent_proto_goTypes = []any{
-	(*Model)(nil),           // 0: toolbus.agent.v1.Model
-	(*Price)(nil),           // 1: toolbus.agent.v1.Price
-	(*ToolUse)(nil),         // 2: toolbus.agent.v1.ToolUse
-	(*Limits)(nil),          // 3: toolbus.agent.v1.Limits
-	(*AgentSource)(nil),     // 4: toolbus.agent.v1.AgentSource
-	(*SubAgent)(nil),        // 5: toolbus.agent.v1.SubAgent
-	(*Agent)(nil),           // 6: toolbus.agent.v1.Agent
-	nil,                     // 7: toolbus.agent.v1.ToolUse.AliasesEntry
-	(*structpb.Struct)(nil), // 8: google.protobuf.Struct
+	(*Model)(nil),               // 0: toolbus.agent.v1.Model
+	(*Price)(nil),               // 1: toolbus.agent.v1.Price
+	(*ToolUse)(nil),             // 2: toolbus.agent.v1.ToolUse
+	(*Limits)(nil),              // 3: toolbus.agent.v1.Limits
+	(*AgentSource)(nil),         // 4: toolbus.agent.v1.AgentSource
+	(*SubAgent)(nil),            // 5: toolbus.agent.v1.SubAgent
+	(*Agent)(nil),               // 6: toolbus.agent.v1.Agent
+	nil,                         // 7: toolbus.agent.v1.ToolUse.AliasesEntry
+	(*structpb.Struct)(nil),     // 8: google.protobuf.Struct
+	(*durationpb.Duration)(nil), // 9: google.protobuf.Duration
 }
 var file_toolbus_agent_v1_agent_proto_depIdxs = []int32{
 	8,  // 0: toolbus.agent.v1.Model.options:type_name -> google.protobuf.Struct
 	1,  // 1: toolbus.agent.v1.Model.price:type_name -> toolbus.agent.v1.Price
 	7,  // 2: toolbus.agent.v1.ToolUse.aliases:type_name -> toolbus.agent.v1.ToolUse.AliasesEntry
-	8,  // 3: toolbus.agent.v1.AgentSource.config:type_name -> google.protobuf.Struct
-	3,  // 4: toolbus.agent.v1.SubAgent.limits:type_name -> toolbus.agent.v1.Limits
-	0,  // 5: toolbus.agent.v1.Agent.model:type_name -> toolbus.agent.v1.Model
-	0,  // 6: toolbus.agent.v1.Agent.fallback_model:type_name -> toolbus.agent.v1.Model
-	2,  // 7: toolbus.agent.v1.Agent.tools:type_name -> toolbus.agent.v1.ToolUse
-	4,  // 8: toolbus.agent.v1.Agent.sources:type_name -> toolbus.agent.v1.AgentSource
-	5,  // 9: toolbus.agent.v1.Agent.sub_agents:type_name -> toolbus.agent.v1.SubAgent
-	3,  // 10: toolbus.agent.v1.Agent.limits:type_name -> toolbus.agent.v1.Limits
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	9,  // 3: toolbus.agent.v1.Limits.timeout:type_name -> google.protobuf.Duration
+	9,  // 4: toolbus.agent.v1.Limits.model_stall_timeout:type_name -> google.protobuf.Duration
+	8,  // 5: toolbus.agent.v1.AgentSource.config:type_name -> google.protobuf.Struct
+	3,  // 6: toolbus.agent.v1.SubAgent.limits:type_name -> toolbus.agent.v1.Limits
+	0,  // 7: toolbus.agent.v1.Agent.model:type_name -> toolbus.agent.v1.Model
+	0,  // 8: toolbus.agent.v1.Agent.fallback_model:type_name -> toolbus.agent.v1.Model
+	2,  // 9: toolbus.agent.v1.Agent.tools:type_name -> toolbus.agent.v1.ToolUse
+	4,  // 10: toolbus.agent.v1.Agent.sources:type_name -> toolbus.agent.v1.AgentSource
+	5,  // 11: toolbus.agent.v1.Agent.sub_agents:type_name -> toolbus.agent.v1.SubAgent
+	3,  // 12: toolbus.agent.v1.Agent.limits:type_name -> toolbus.agent.v1.Limits
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_agent_v1_agent_proto_init() }

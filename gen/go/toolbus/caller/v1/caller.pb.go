@@ -12,6 +12,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -34,8 +35,8 @@ type CallerTool struct {
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// JSON Schema of the arguments as JSON text; empty means {"type":"object"}.
 	InputSchemaJson string `protobuf:"bytes,3,opt,name=input_schema_json,json=inputSchemaJson,proto3" json:"input_schema_json,omitempty"`
-	// How long the caller may take, in milliseconds; 0 means the relay's default of 60000.
-	TimeoutMs     uint32 `protobuf:"varint,4,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	// How long the caller may take; absent means the relay's default of 60 s.
+	Timeout       *durationpb.Duration `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -91,11 +92,11 @@ func (x *CallerTool) GetInputSchemaJson() string {
 	return ""
 }
 
-func (x *CallerTool) GetTimeoutMs() uint32 {
+func (x *CallerTool) GetTimeout() *durationpb.Duration {
 	if x != nil {
-		return x.TimeoutMs
+		return x.Timeout
 	}
-	return 0
+	return nil
 }
 
 // What a caller offers in a session.
@@ -303,15 +304,14 @@ var File_toolbus_caller_v1_caller_proto protoreflect.FileDescriptor
 
 const file_toolbus_caller_v1_caller_proto_rawDesc = "" +
 	"\n" +
-	"\x1etoolbus/caller/v1/caller.proto\x12\x11toolbus.caller.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xaf\x01\n" +
+	"\x1etoolbus/caller/v1/caller.proto\x12\x11toolbus.caller.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcf\x01\n" +
 	"\n" +
 	"CallerTool\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\x12+\n" +
 	"\vdescription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\vdescription\x125\n" +
-	"\x11input_schema_json\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0finputSchemaJson\x12\x1d\n" +
-	"\n" +
-	"timeout_ms\x18\x04 \x01(\rR\ttimeoutMs\"|\n" +
+	"\x11input_schema_json\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0finputSchemaJson\x12=\n" +
+	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\atimeout\"|\n" +
 	"\x11CallerDeclaration\x12'\n" +
 	"\tcaller_id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\bcallerId\x12>\n" +
@@ -350,16 +350,18 @@ var file_toolbus_caller_v1_caller_proto_goTypes = []any{
 	(*CallerDeclaration)(nil),      // 1: toolbus.caller.v1.CallerDeclaration
 	(*CallerToolRequest)(nil),      // 2: toolbus.caller.v1.CallerToolRequest
 	(*CallerToolCancellation)(nil), // 3: toolbus.caller.v1.CallerToolCancellation
-	(*timestamppb.Timestamp)(nil),  // 4: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 4: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 5: google.protobuf.Timestamp
 }
 var file_toolbus_caller_v1_caller_proto_depIdxs = []int32{
-	0, // 0: toolbus.caller.v1.CallerDeclaration.tools:type_name -> toolbus.caller.v1.CallerTool
-	4, // 1: toolbus.caller.v1.CallerToolRequest.expire_time:type_name -> google.protobuf.Timestamp
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	4, // 0: toolbus.caller.v1.CallerTool.timeout:type_name -> google.protobuf.Duration
+	0, // 1: toolbus.caller.v1.CallerDeclaration.tools:type_name -> toolbus.caller.v1.CallerTool
+	5, // 2: toolbus.caller.v1.CallerToolRequest.expire_time:type_name -> google.protobuf.Timestamp
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_caller_v1_caller_proto_init() }

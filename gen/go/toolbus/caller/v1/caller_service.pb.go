@@ -12,6 +12,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -130,10 +131,10 @@ type WatchCallerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// How long requests wait for the caller to come back, in milliseconds; capped by the relay.
-	ReconnectGraceMs uint32 `protobuf:"varint,2,opt,name=reconnect_grace_ms,json=reconnectGraceMs,proto3" json:"reconnect_grace_ms,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// How long requests wait for the caller to come back, at most the relay's limit. Absent means the relay's default; 0 means not at all.
+	ReconnectGrace *durationpb.Duration `protobuf:"bytes,2,opt,name=reconnect_grace,json=reconnectGrace,proto3" json:"reconnect_grace,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *WatchCallerRequest) Reset() {
@@ -173,11 +174,11 @@ func (x *WatchCallerRequest) GetSessionId() string {
 	return ""
 }
 
-func (x *WatchCallerRequest) GetReconnectGraceMs() uint32 {
+func (x *WatchCallerRequest) GetReconnectGrace() *durationpb.Duration {
 	if x != nil {
-		return x.ReconnectGraceMs
+		return x.ReconnectGrace
 	}
-	return 0
+	return nil
 }
 
 // What the caller is told.
@@ -606,17 +607,17 @@ var File_toolbus_caller_v1_caller_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_caller_v1_caller_service_proto_rawDesc = "" +
 	"\n" +
-	"&toolbus/caller/v1/caller_service.proto\x12\x11toolbus.caller.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1etoolbus/caller/v1/caller.proto\"\xa2\x01\n" +
+	"&toolbus/caller/v1/caller_service.proto\x12\x11toolbus.caller.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1etoolbus/caller/v1/caller.proto\"\xa2\x01\n" +
 	"\x13DeclareToolsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12N\n" +
 	"\vdeclaration\x18\x02 \x01(\v2$.toolbus.caller.v1.CallerDeclarationB\x06\xbaH\x03\xc8\x01\x01R\vdeclaration\",\n" +
 	"\x14DeclareToolsResponse\x12\x14\n" +
-	"\x05names\x18\x01 \x03(\tR\x05names\"\x7f\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\"\x9f\x01\n" +
 	"\x12WatchCallerRequest\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12,\n" +
-	"\x12reconnect_grace_ms\x18\x02 \x01(\rR\x10reconnectGraceMs\"\xea\x01\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12L\n" +
+	"\x0freconnect_grace\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\x0ereconnectGrace\"\xea\x01\n" +
 	"\x13WatchCallerResponse\x12?\n" +
 	"\battached\x18\x01 \x01(\v2!.toolbus.caller.v1.CallerAttachedH\x00R\battached\x12@\n" +
 	"\arequest\x18\x02 \x01(\v2$.toolbus.caller.v1.CallerToolRequestH\x00R\arequest\x12G\n" +
@@ -675,28 +676,30 @@ var file_toolbus_caller_v1_caller_service_proto_goTypes = []any{
 	(*GetDeclarationRequest)(nil),  // 7: toolbus.caller.v1.GetDeclarationRequest
 	(*GetDeclarationResponse)(nil), // 8: toolbus.caller.v1.GetDeclarationResponse
 	(*CallerDeclaration)(nil),      // 9: toolbus.caller.v1.CallerDeclaration
-	(*CallerToolRequest)(nil),      // 10: toolbus.caller.v1.CallerToolRequest
-	(*CallerToolCancellation)(nil), // 11: toolbus.caller.v1.CallerToolCancellation
+	(*durationpb.Duration)(nil),    // 10: google.protobuf.Duration
+	(*CallerToolRequest)(nil),      // 11: toolbus.caller.v1.CallerToolRequest
+	(*CallerToolCancellation)(nil), // 12: toolbus.caller.v1.CallerToolCancellation
 }
 var file_toolbus_caller_v1_caller_service_proto_depIdxs = []int32{
 	9,  // 0: toolbus.caller.v1.DeclareToolsRequest.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
-	4,  // 1: toolbus.caller.v1.WatchCallerResponse.attached:type_name -> toolbus.caller.v1.CallerAttached
-	10, // 2: toolbus.caller.v1.WatchCallerResponse.request:type_name -> toolbus.caller.v1.CallerToolRequest
-	11, // 3: toolbus.caller.v1.WatchCallerResponse.canceled:type_name -> toolbus.caller.v1.CallerToolCancellation
-	9,  // 4: toolbus.caller.v1.GetDeclarationResponse.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
-	0,  // 5: toolbus.caller.v1.CallerService.DeclareTools:input_type -> toolbus.caller.v1.DeclareToolsRequest
-	2,  // 6: toolbus.caller.v1.CallerService.WatchCaller:input_type -> toolbus.caller.v1.WatchCallerRequest
-	5,  // 7: toolbus.caller.v1.CallerService.Respond:input_type -> toolbus.caller.v1.RespondRequest
-	7,  // 8: toolbus.caller.v1.CallerService.GetDeclaration:input_type -> toolbus.caller.v1.GetDeclarationRequest
-	1,  // 9: toolbus.caller.v1.CallerService.DeclareTools:output_type -> toolbus.caller.v1.DeclareToolsResponse
-	3,  // 10: toolbus.caller.v1.CallerService.WatchCaller:output_type -> toolbus.caller.v1.WatchCallerResponse
-	6,  // 11: toolbus.caller.v1.CallerService.Respond:output_type -> toolbus.caller.v1.RespondResponse
-	8,  // 12: toolbus.caller.v1.CallerService.GetDeclaration:output_type -> toolbus.caller.v1.GetDeclarationResponse
-	9,  // [9:13] is the sub-list for method output_type
-	5,  // [5:9] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	10, // 1: toolbus.caller.v1.WatchCallerRequest.reconnect_grace:type_name -> google.protobuf.Duration
+	4,  // 2: toolbus.caller.v1.WatchCallerResponse.attached:type_name -> toolbus.caller.v1.CallerAttached
+	11, // 3: toolbus.caller.v1.WatchCallerResponse.request:type_name -> toolbus.caller.v1.CallerToolRequest
+	12, // 4: toolbus.caller.v1.WatchCallerResponse.canceled:type_name -> toolbus.caller.v1.CallerToolCancellation
+	9,  // 5: toolbus.caller.v1.GetDeclarationResponse.declaration:type_name -> toolbus.caller.v1.CallerDeclaration
+	0,  // 6: toolbus.caller.v1.CallerService.DeclareTools:input_type -> toolbus.caller.v1.DeclareToolsRequest
+	2,  // 7: toolbus.caller.v1.CallerService.WatchCaller:input_type -> toolbus.caller.v1.WatchCallerRequest
+	5,  // 8: toolbus.caller.v1.CallerService.Respond:input_type -> toolbus.caller.v1.RespondRequest
+	7,  // 9: toolbus.caller.v1.CallerService.GetDeclaration:input_type -> toolbus.caller.v1.GetDeclarationRequest
+	1,  // 10: toolbus.caller.v1.CallerService.DeclareTools:output_type -> toolbus.caller.v1.DeclareToolsResponse
+	3,  // 11: toolbus.caller.v1.CallerService.WatchCaller:output_type -> toolbus.caller.v1.WatchCallerResponse
+	6,  // 12: toolbus.caller.v1.CallerService.Respond:output_type -> toolbus.caller.v1.RespondResponse
+	8,  // 13: toolbus.caller.v1.CallerService.GetDeclaration:output_type -> toolbus.caller.v1.GetDeclarationResponse
+	10, // [10:14] is the sub-list for method output_type
+	6,  // [6:10] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_caller_v1_caller_service_proto_init() }

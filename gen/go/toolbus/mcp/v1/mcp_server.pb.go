@@ -12,6 +12,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -85,10 +86,10 @@ func (HealthState) EnumDescriptor() ([]byte, []int) {
 // How a server's health is checked.
 type HealthCheck struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Time between checks, in milliseconds.
-	IntervalMs uint32 `protobuf:"varint,1,opt,name=interval_ms,json=intervalMs,proto3" json:"interval_ms,omitempty"`
-	// How long an answer may take, in milliseconds.
-	TimeoutMs     uint32 `protobuf:"varint,2,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	// Time between checks; absent means 30 s.
+	Interval *durationpb.Duration `protobuf:"bytes,1,opt,name=interval,proto3" json:"interval,omitempty"`
+	// How long an answer may take; absent means 5 s.
+	Timeout       *durationpb.Duration `protobuf:"bytes,2,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -123,18 +124,18 @@ func (*HealthCheck) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *HealthCheck) GetIntervalMs() uint32 {
+func (x *HealthCheck) GetInterval() *durationpb.Duration {
 	if x != nil {
-		return x.IntervalMs
+		return x.Interval
 	}
-	return 0
+	return nil
 }
 
-func (x *HealthCheck) GetTimeoutMs() uint32 {
+func (x *HealthCheck) GetTimeout() *durationpb.Duration {
 	if x != nil {
-		return x.TimeoutMs
+		return x.Timeout
 	}
-	return 0
+	return nil
 }
 
 // How an MCP server is reached.
@@ -158,8 +159,8 @@ type McpServer struct {
 	AllowedTools []string `protobuf:"bytes,8,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
 	// Periodic check; absent for none.
 	HealthCheck *HealthCheck `protobuf:"bytes,9,opt,name=health_check,json=healthCheck,proto3" json:"health_check,omitempty"`
-	// How long it may take until initialised and listed, in milliseconds; 0 means 5000.
-	StartupTimeoutMs uint32 `protobuf:"varint,10,opt,name=startup_timeout_ms,json=startupTimeoutMs,proto3" json:"startup_timeout_ms,omitempty"`
+	// How long it may take until initialised and listed; absent means 5 s.
+	StartupTimeout *durationpb.Duration `protobuf:"bytes,10,opt,name=startup_timeout,json=startupTimeout,proto3" json:"startup_timeout,omitempty"`
 	// Who shares a connection: empty for one session and agent, `agent`, or `global`.
 	Share         string `protobuf:"bytes,11,opt,name=share,proto3" json:"share,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -259,11 +260,11 @@ func (x *McpServer) GetHealthCheck() *HealthCheck {
 	return nil
 }
 
-func (x *McpServer) GetStartupTimeoutMs() uint32 {
+func (x *McpServer) GetStartupTimeout() *durationpb.Duration {
 	if x != nil {
-		return x.StartupTimeoutMs
+		return x.StartupTimeout
 	}
-	return 0
+	return nil
 }
 
 func (x *McpServer) GetShare() string {
@@ -284,8 +285,8 @@ type McpServerStatus struct {
 	Agent string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
 	// Its light.
 	Health HealthState `protobuf:"varint,4,opt,name=health,proto3,enum=toolbus.mcp.v1.HealthState" json:"health,omitempty"`
-	// How long the last answer took, in milliseconds.
-	LatencyMs uint32 `protobuf:"varint,5,opt,name=latency_ms,json=latencyMs,proto3" json:"latency_ms,omitempty"`
+	// How long the last answer took; absent before the first.
+	Latency *durationpb.Duration `protobuf:"bytes,5,opt,name=latency,proto3" json:"latency,omitempty"`
 	// Why it is not green; empty when it is.
 	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Number of tools that it offers.
@@ -358,11 +359,11 @@ func (x *McpServerStatus) GetHealth() HealthState {
 	return HealthState_HEALTH_STATE_UNSPECIFIED
 }
 
-func (x *McpServerStatus) GetLatencyMs() uint32 {
+func (x *McpServerStatus) GetLatency() *durationpb.Duration {
 	if x != nil {
-		return x.LatencyMs
+		return x.Latency
 	}
-	return 0
+	return nil
 }
 
 func (x *McpServerStatus) GetReason() string {
@@ -404,12 +405,10 @@ var File_toolbus_mcp_v1_mcp_server_proto protoreflect.FileDescriptor
 
 const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\n" +
-	"\x1ftoolbus/mcp/v1/mcp_server.proto\x12\x0etoolbus.mcp.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"M\n" +
-	"\vHealthCheck\x12\x1f\n" +
-	"\vinterval_ms\x18\x01 \x01(\rR\n" +
-	"intervalMs\x12\x1d\n" +
-	"\n" +
-	"timeout_ms\x18\x02 \x01(\rR\ttimeoutMs\"\xd2\x04\n" +
+	"\x1ftoolbus/mcp/v1/mcp_server.proto\x12\x0etoolbus.mcp.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8d\x01\n" +
+	"\vHealthCheck\x12?\n" +
+	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\binterval\x12=\n" +
+	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\atimeout\"\xf2\x04\n" +
 	"\tMcpServer\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x1c\n" +
 	"\ttransport\x18\x02 \x01(\tR\ttransport\x12\x10\n" +
@@ -419,24 +418,23 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\x03env\x18\x06 \x03(\v2\".toolbus.mcp.v1.McpServer.EnvEntryR\x03env\x12@\n" +
 	"\aheaders\x18\a \x03(\v2&.toolbus.mcp.v1.McpServer.HeadersEntryR\aheaders\x12#\n" +
 	"\rallowed_tools\x18\b \x03(\tR\fallowedTools\x12>\n" +
-	"\fhealth_check\x18\t \x01(\v2\x1b.toolbus.mcp.v1.HealthCheckR\vhealthCheck\x12,\n" +
-	"\x12startup_timeout_ms\x18\n" +
-	" \x01(\rR\x10startupTimeoutMs\x125\n" +
+	"\fhealth_check\x18\t \x01(\v2\x1b.toolbus.mcp.v1.HealthCheckR\vhealthCheck\x12L\n" +
+	"\x0fstartup_timeout\x18\n" +
+	" \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\x0estartupTimeout\x125\n" +
 	"\x05share\x18\v \x01(\tB\x1f\xbaH\x1cr\x1aR\x00R\asessionR\x05agentR\x06globalR\x05share\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xde\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf4\x02\n" +
 	"\x0fMcpServerStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x123\n" +
-	"\x06health\x18\x04 \x01(\x0e2\x1b.toolbus.mcp.v1.HealthStateR\x06health\x12\x1d\n" +
-	"\n" +
-	"latency_ms\x18\x05 \x01(\rR\tlatencyMs\x12\x16\n" +
+	"\x06health\x18\x04 \x01(\x0e2\x1b.toolbus.mcp.v1.HealthStateR\x06health\x123\n" +
+	"\alatency\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\alatency\x12\x16\n" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05tools\x18\a \x01(\rR\x05tools\x12)\n" +
 	"\x10protocol_version\x18\b \x01(\tR\x0fprotocolVersion\x12\x1a\n" +
@@ -472,19 +470,24 @@ var file_toolbus_mcp_v1_mcp_server_proto_goTypes = []any{
 	(*McpServerStatus)(nil),       // 3: toolbus.mcp.v1.McpServerStatus
 	nil,                           // 4: toolbus.mcp.v1.McpServer.EnvEntry
 	nil,                           // 5: toolbus.mcp.v1.McpServer.HeadersEntry
-	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 6: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
 }
 var file_toolbus_mcp_v1_mcp_server_proto_depIdxs = []int32{
-	4, // 0: toolbus.mcp.v1.McpServer.env:type_name -> toolbus.mcp.v1.McpServer.EnvEntry
-	5, // 1: toolbus.mcp.v1.McpServer.headers:type_name -> toolbus.mcp.v1.McpServer.HeadersEntry
-	1, // 2: toolbus.mcp.v1.McpServer.health_check:type_name -> toolbus.mcp.v1.HealthCheck
-	0, // 3: toolbus.mcp.v1.McpServerStatus.health:type_name -> toolbus.mcp.v1.HealthState
-	6, // 4: toolbus.mcp.v1.McpServerStatus.check_time:type_name -> google.protobuf.Timestamp
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	6, // 0: toolbus.mcp.v1.HealthCheck.interval:type_name -> google.protobuf.Duration
+	6, // 1: toolbus.mcp.v1.HealthCheck.timeout:type_name -> google.protobuf.Duration
+	4, // 2: toolbus.mcp.v1.McpServer.env:type_name -> toolbus.mcp.v1.McpServer.EnvEntry
+	5, // 3: toolbus.mcp.v1.McpServer.headers:type_name -> toolbus.mcp.v1.McpServer.HeadersEntry
+	1, // 4: toolbus.mcp.v1.McpServer.health_check:type_name -> toolbus.mcp.v1.HealthCheck
+	6, // 5: toolbus.mcp.v1.McpServer.startup_timeout:type_name -> google.protobuf.Duration
+	0, // 6: toolbus.mcp.v1.McpServerStatus.health:type_name -> toolbus.mcp.v1.HealthState
+	6, // 7: toolbus.mcp.v1.McpServerStatus.latency:type_name -> google.protobuf.Duration
+	7, // 8: toolbus.mcp.v1.McpServerStatus.check_time:type_name -> google.protobuf.Timestamp
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_mcp_v1_mcp_server_proto_init() }

@@ -12,6 +12,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -332,10 +333,10 @@ type CloseSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// How long calls in flight may take, in milliseconds; absent means 5000.
-	DrainTimeoutMs *uint32 `protobuf:"varint,2,opt,name=drain_timeout_ms,json=drainTimeoutMs,proto3,oneof" json:"drain_timeout_ms,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// How long calls in flight may take; absent means 5 s.
+	DrainTimeout  *durationpb.Duration `protobuf:"bytes,2,opt,name=drain_timeout,json=drainTimeout,proto3" json:"drain_timeout,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CloseSessionRequest) Reset() {
@@ -375,11 +376,11 @@ func (x *CloseSessionRequest) GetSessionId() string {
 	return ""
 }
 
-func (x *CloseSessionRequest) GetDrainTimeoutMs() uint32 {
-	if x != nil && x.DrainTimeoutMs != nil {
-		return *x.DrainTimeoutMs
+func (x *CloseSessionRequest) GetDrainTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.DrainTimeout
 	}
-	return 0
+	return nil
 }
 
 // The session is closed.
@@ -435,8 +436,8 @@ type SwitchAgentRequest struct {
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The agent.
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
-	// How long calls in flight may take, in milliseconds; absent means 5000.
-	DrainTimeoutMs *uint32 `protobuf:"varint,3,opt,name=drain_timeout_ms,json=drainTimeoutMs,proto3,oneof" json:"drain_timeout_ms,omitempty"`
+	// How long calls in flight may take; absent means 5 s.
+	DrainTimeout *durationpb.Duration `protobuf:"bytes,3,opt,name=drain_timeout,json=drainTimeout,proto3" json:"drain_timeout,omitempty"`
 	// A revision that was told of the agent to be left: refused as aborted when the session has gone on to yet another agent, so
 	// that a switch whose answer was lost can be repeated, and made at most once. Absent: from whichever agent.
 	AgentRevision *uint32 `protobuf:"varint,4,opt,name=agent_revision,json=agentRevision,proto3,oneof" json:"agent_revision,omitempty"`
@@ -494,11 +495,11 @@ func (x *SwitchAgentRequest) GetAgent() string {
 	return ""
 }
 
-func (x *SwitchAgentRequest) GetDrainTimeoutMs() uint32 {
-	if x != nil && x.DrainTimeoutMs != nil {
-		return *x.DrainTimeoutMs
+func (x *SwitchAgentRequest) GetDrainTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.DrainTimeout
 	}
-	return 0
+	return nil
 }
 
 func (x *SwitchAgentRequest) GetAgentRevision() uint32 {
@@ -657,7 +658,7 @@ var File_toolbus_session_v1_session_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_session_v1_session_service_proto_rawDesc = "" +
 	"\n" +
-	"(toolbus/session/v1/session_service.proto\x12\x12toolbus.session.v1\x1a\x1bbuf/validate/validate.proto\x1a toolbus/session/v1/session.proto\"\x87\x01\n" +
+	"(toolbus/session/v1/session_service.proto\x12\x12toolbus.session.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a toolbus/session/v1/session.proto\"\x87\x01\n" +
 	"\x14CreateSessionRequest\x122\n" +
 	"\x05agent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12;\n" +
 	"\n" +
@@ -675,22 +676,20 @@ const file_toolbus_session_v1_session_service_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"w\n" +
 	"\x14ListSessionsResponse\x127\n" +
 	"\bsessions\x18\x01 \x03(\v2\x1b.toolbus.session.v1.SessionR\bsessions\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x96\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9c\x01\n" +
 	"\x13CloseSessionRequest\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12-\n" +
-	"\x10drain_timeout_ms\x18\x02 \x01(\rH\x00R\x0edrainTimeoutMs\x88\x01\x01B\x13\n" +
-	"\x11_drain_timeout_ms\"M\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12H\n" +
+	"\rdrain_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\fdrainTimeout\"M\n" +
 	"\x14CloseSessionResponse\x125\n" +
-	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"\xc3\x02\n" +
+	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"\xc9\x02\n" +
 	"\x12SwitchAgentRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
-	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12-\n" +
-	"\x10drain_timeout_ms\x18\x03 \x01(\rH\x00R\x0edrainTimeoutMs\x88\x01\x01\x12*\n" +
-	"\x0eagent_revision\x18\x04 \x01(\rH\x01R\ragentRevision\x88\x01\x01\x129\n" +
-	"\x05carry\x18\x05 \x01(\x0e2\x19.toolbus.session.v1.CarryB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05carryB\x13\n" +
-	"\x11_drain_timeout_msB\x11\n" +
+	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12H\n" +
+	"\rdrain_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\fdrainTimeout\x12*\n" +
+	"\x0eagent_revision\x18\x04 \x01(\rH\x00R\ragentRevision\x88\x01\x01\x129\n" +
+	"\x05carry\x18\x05 \x01(\x0e2\x19.toolbus.session.v1.CarryB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05carryB\x11\n" +
 	"\x0f_agent_revision\"L\n" +
 	"\x13SwitchAgentResponse\x125\n" +
 	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"R\n" +
@@ -736,33 +735,36 @@ var file_toolbus_session_v1_session_service_proto_goTypes = []any{
 	(*WatchSessionRequest)(nil),   // 10: toolbus.session.v1.WatchSessionRequest
 	(*WatchSessionResponse)(nil),  // 11: toolbus.session.v1.WatchSessionResponse
 	(*Session)(nil),               // 12: toolbus.session.v1.Session
-	(Carry)(0),                    // 13: toolbus.session.v1.Carry
+	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
+	(Carry)(0),                    // 14: toolbus.session.v1.Carry
 }
 var file_toolbus_session_v1_session_service_proto_depIdxs = []int32{
 	12, // 0: toolbus.session.v1.CreateSessionResponse.session:type_name -> toolbus.session.v1.Session
 	12, // 1: toolbus.session.v1.GetSessionResponse.session:type_name -> toolbus.session.v1.Session
 	12, // 2: toolbus.session.v1.ListSessionsResponse.sessions:type_name -> toolbus.session.v1.Session
-	12, // 3: toolbus.session.v1.CloseSessionResponse.session:type_name -> toolbus.session.v1.Session
-	13, // 4: toolbus.session.v1.SwitchAgentRequest.carry:type_name -> toolbus.session.v1.Carry
-	12, // 5: toolbus.session.v1.SwitchAgentResponse.session:type_name -> toolbus.session.v1.Session
-	12, // 6: toolbus.session.v1.WatchSessionResponse.session:type_name -> toolbus.session.v1.Session
-	0,  // 7: toolbus.session.v1.SessionService.CreateSession:input_type -> toolbus.session.v1.CreateSessionRequest
-	2,  // 8: toolbus.session.v1.SessionService.GetSession:input_type -> toolbus.session.v1.GetSessionRequest
-	4,  // 9: toolbus.session.v1.SessionService.ListSessions:input_type -> toolbus.session.v1.ListSessionsRequest
-	6,  // 10: toolbus.session.v1.SessionService.CloseSession:input_type -> toolbus.session.v1.CloseSessionRequest
-	8,  // 11: toolbus.session.v1.SessionService.SwitchAgent:input_type -> toolbus.session.v1.SwitchAgentRequest
-	10, // 12: toolbus.session.v1.SessionService.WatchSession:input_type -> toolbus.session.v1.WatchSessionRequest
-	1,  // 13: toolbus.session.v1.SessionService.CreateSession:output_type -> toolbus.session.v1.CreateSessionResponse
-	3,  // 14: toolbus.session.v1.SessionService.GetSession:output_type -> toolbus.session.v1.GetSessionResponse
-	5,  // 15: toolbus.session.v1.SessionService.ListSessions:output_type -> toolbus.session.v1.ListSessionsResponse
-	7,  // 16: toolbus.session.v1.SessionService.CloseSession:output_type -> toolbus.session.v1.CloseSessionResponse
-	9,  // 17: toolbus.session.v1.SessionService.SwitchAgent:output_type -> toolbus.session.v1.SwitchAgentResponse
-	11, // 18: toolbus.session.v1.SessionService.WatchSession:output_type -> toolbus.session.v1.WatchSessionResponse
-	13, // [13:19] is the sub-list for method output_type
-	7,  // [7:13] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	13, // 3: toolbus.session.v1.CloseSessionRequest.drain_timeout:type_name -> google.protobuf.Duration
+	12, // 4: toolbus.session.v1.CloseSessionResponse.session:type_name -> toolbus.session.v1.Session
+	13, // 5: toolbus.session.v1.SwitchAgentRequest.drain_timeout:type_name -> google.protobuf.Duration
+	14, // 6: toolbus.session.v1.SwitchAgentRequest.carry:type_name -> toolbus.session.v1.Carry
+	12, // 7: toolbus.session.v1.SwitchAgentResponse.session:type_name -> toolbus.session.v1.Session
+	12, // 8: toolbus.session.v1.WatchSessionResponse.session:type_name -> toolbus.session.v1.Session
+	0,  // 9: toolbus.session.v1.SessionService.CreateSession:input_type -> toolbus.session.v1.CreateSessionRequest
+	2,  // 10: toolbus.session.v1.SessionService.GetSession:input_type -> toolbus.session.v1.GetSessionRequest
+	4,  // 11: toolbus.session.v1.SessionService.ListSessions:input_type -> toolbus.session.v1.ListSessionsRequest
+	6,  // 12: toolbus.session.v1.SessionService.CloseSession:input_type -> toolbus.session.v1.CloseSessionRequest
+	8,  // 13: toolbus.session.v1.SessionService.SwitchAgent:input_type -> toolbus.session.v1.SwitchAgentRequest
+	10, // 14: toolbus.session.v1.SessionService.WatchSession:input_type -> toolbus.session.v1.WatchSessionRequest
+	1,  // 15: toolbus.session.v1.SessionService.CreateSession:output_type -> toolbus.session.v1.CreateSessionResponse
+	3,  // 16: toolbus.session.v1.SessionService.GetSession:output_type -> toolbus.session.v1.GetSessionResponse
+	5,  // 17: toolbus.session.v1.SessionService.ListSessions:output_type -> toolbus.session.v1.ListSessionsResponse
+	7,  // 18: toolbus.session.v1.SessionService.CloseSession:output_type -> toolbus.session.v1.CloseSessionResponse
+	9,  // 19: toolbus.session.v1.SessionService.SwitchAgent:output_type -> toolbus.session.v1.SwitchAgentResponse
+	11, // 20: toolbus.session.v1.SessionService.WatchSession:output_type -> toolbus.session.v1.WatchSessionResponse
+	15, // [15:21] is the sub-list for method output_type
+	9,  // [9:15] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_session_v1_session_service_proto_init() }
@@ -771,7 +773,6 @@ func file_toolbus_session_v1_session_service_proto_init() {
 		return
 	}
 	file_toolbus_session_v1_session_proto_init()
-	file_toolbus_session_v1_session_service_proto_msgTypes[6].OneofWrappers = []any{}
 	file_toolbus_session_v1_session_service_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -12,6 +12,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
 	sync "sync"
@@ -245,8 +246,8 @@ type BuiltinPolicy struct {
 	AllowedPaths []string `protobuf:"bytes,2,rep,name=allowed_paths,json=allowedPaths,proto3" json:"allowed_paths,omitempty"`
 	// Commands that shell_exec may start, compared with argv[0] exactly. Empty permits nothing.
 	AllowedCommands []string `protobuf:"bytes,3,rep,name=allowed_commands,json=allowedCommands,proto3" json:"allowed_commands,omitempty"`
-	// How long one execution may take, in milliseconds; 0 means the call's own deadline.
-	TimeoutMs     uint32 `protobuf:"varint,4,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	// How long one execution may take; absent means the call's own deadline.
+	Timeout       *durationpb.Duration `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -302,11 +303,11 @@ func (x *BuiltinPolicy) GetAllowedCommands() []string {
 	return nil
 }
 
-func (x *BuiltinPolicy) GetTimeoutMs() uint32 {
+func (x *BuiltinPolicy) GetTimeout() *durationpb.Duration {
 	if x != nil {
-		return x.TimeoutMs
+		return x.Timeout
 	}
-	return 0
+	return nil
 }
 
 // Hints of a tool's behaviour, as MCP servers give them.
@@ -410,8 +411,8 @@ type Tool struct {
 	Visible *bool `protobuf:"varint,7,opt,name=visible,proto3,oneof" json:"visible,omitempty"`
 	// Whether the call is answered at once with a pending id and the result arrives in the inbox.
 	IsAsync bool `protobuf:"varint,8,opt,name=is_async,json=isAsync,proto3" json:"is_async,omitempty"`
-	// How long a synchronous call may take, in milliseconds; 0 means the default of the kind.
-	TimeoutMs uint32 `protobuf:"varint,9,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	// How long a synchronous call may take; absent means the default of the kind.
+	Timeout *durationpb.Duration `protobuf:"bytes,9,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// The URL to call, if there is one.
 	Execution *HttpExecution `protobuf:"bytes,10,opt,name=execution,proto3" json:"execution,omitempty"`
 	// What a repeated execution may do.
@@ -422,8 +423,8 @@ type Tool struct {
 	BuiltinPolicy *BuiltinPolicy `protobuf:"bytes,13,opt,name=builtin_policy,json=builtinPolicy,proto3" json:"builtin_policy,omitempty"`
 	// Hints as the provider gave them.
 	Annotations *ToolAnnotations `protobuf:"bytes,14,opt,name=annotations,proto3" json:"annotations,omitempty"`
-	// For calls that somebody outside answers: how long after its creation a call takes results, in milliseconds; 0 means always.
-	ExpiresMs     uint32 `protobuf:"varint,15,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
+	// For calls that somebody outside answers: how long after its creation a call takes results; absent means always.
+	Ttl           *durationpb.Duration `protobuf:"bytes,15,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -514,11 +515,11 @@ func (x *Tool) GetIsAsync() bool {
 	return false
 }
 
-func (x *Tool) GetTimeoutMs() uint32 {
+func (x *Tool) GetTimeout() *durationpb.Duration {
 	if x != nil {
-		return x.TimeoutMs
+		return x.Timeout
 	}
-	return 0
+	return nil
 }
 
 func (x *Tool) GetExecution() *HttpExecution {
@@ -556,11 +557,11 @@ func (x *Tool) GetAnnotations() *ToolAnnotations {
 	return nil
 }
 
-func (x *Tool) GetExpiresMs() uint32 {
+func (x *Tool) GetTtl() *durationpb.Duration {
 	if x != nil {
-		return x.ExpiresMs
+		return x.Ttl
 	}
-	return 0
+	return nil
 }
 
 // What a call answered.
@@ -851,21 +852,20 @@ var File_toolbus_tool_v1_tool_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\n" +
-	"\x1atoolbus/tool/v1/tool.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xe2\x01\n" +
+	"\x1atoolbus/tool/v1/tool.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xe2\x01\n" +
 	"\rHttpExecution\x12\x1d\n" +
 	"\x03url\x18\x01 \x01(\tB\v\xbaH\br\x06\x18\x80 \x88\x01\x01R\x03url\x12/\n" +
 	"\x06method\x18\x02 \x01(\tB\x17\xbaH\x14r\x122\x10^([A-Z]{1,16})?$R\x06method\x12E\n" +
 	"\aheaders\x18\x03 \x03(\v2+.toolbus.tool.v1.HttpExecution.HeadersEntryR\aheaders\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb8\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd8\x01\n" +
 	"\rBuiltinPolicy\x128\n" +
 	"\x04name\x18\x01 \x01(\tB$\xbaH!r\x1fR\afs_readR\bfs_writeR\n" +
 	"shell_execR\x04name\x12#\n" +
 	"\rallowed_paths\x18\x02 \x03(\tR\fallowedPaths\x12)\n" +
-	"\x10allowed_commands\x18\x03 \x03(\tR\x0fallowedCommands\x12\x1d\n" +
-	"\n" +
-	"timeout_ms\x18\x04 \x01(\rR\ttimeoutMs\"\xad\x02\n" +
+	"\x10allowed_commands\x18\x03 \x03(\tR\x0fallowedCommands\x12=\n" +
+	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\atimeout\"\xad\x02\n" +
 	"\x0fToolAnnotations\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12)\n" +
 	"\x0eread_only_hint\x18\x02 \x01(\bH\x00R\freadOnlyHint\x88\x01\x01\x12.\n" +
@@ -875,7 +875,7 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\x0f_read_only_hintB\x13\n" +
 	"\x11_destructive_hintB\x12\n" +
 	"\x10_idempotent_hintB\x12\n" +
-	"\x10_open_world_hint\"\xa4\x06\n" +
+	"\x10_open_world_hint\"\xdc\x06\n" +
 	"\x04Tool\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\x12+\n" +
@@ -886,17 +886,15 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\vcustom_type\x18\x06 \x01(\tB4\xbaH1r/2-^([a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_.-]{1,64})?$R\n" +
 	"customType\x12\x1d\n" +
 	"\avisible\x18\a \x01(\bH\x00R\avisible\x88\x01\x01\x12\x19\n" +
-	"\bis_async\x18\b \x01(\bR\aisAsync\x12\x1d\n" +
-	"\n" +
-	"timeout_ms\x18\t \x01(\rR\ttimeoutMs\x12<\n" +
+	"\bis_async\x18\b \x01(\bR\aisAsync\x12=\n" +
+	"\atimeout\x18\t \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\atimeout\x12<\n" +
 	"\texecution\x18\n" +
 	" \x01(\v2\x1e.toolbus.tool.v1.HttpExecutionR\texecution\x129\n" +
 	"\x06effect\x18\v \x01(\x0e2\x17.toolbus.tool.v1.EffectB\b\xbaH\x05\x82\x01\x02\x10\x01R\x06effect\x12/\n" +
 	"\x06config\x18\f \x01(\v2\x17.google.protobuf.StructR\x06config\x12E\n" +
 	"\x0ebuiltin_policy\x18\r \x01(\v2\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12B\n" +
-	"\vannotations\x18\x0e \x01(\v2 .toolbus.tool.v1.ToolAnnotationsR\vannotations\x12\x1d\n" +
-	"\n" +
-	"expires_ms\x18\x0f \x01(\rR\texpiresMsB\n" +
+	"\vannotations\x18\x0e \x01(\v2 .toolbus.tool.v1.ToolAnnotationsR\vannotations\x125\n" +
+	"\x03ttl\x18\x0f \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\x03ttlB\n" +
 	"\n" +
 	"\b_visible\"\xd7\x01\n" +
 	"\n" +
@@ -958,33 +956,37 @@ func file_toolbus_tool_v1_tool_proto_rawDescGZIP() []byte {
 var file_toolbus_tool_v1_tool_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_toolbus_tool_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_toolbus_tool_v1_tool_proto_goTypes = []any{
-	(ExecutionType)(0),      // 0: toolbus.tool.v1.ExecutionType
-	(Effect)(0),             // 1: toolbus.tool.v1.Effect
-	(*HttpExecution)(nil),   // 2: toolbus.tool.v1.HttpExecution
-	(*BuiltinPolicy)(nil),   // 3: toolbus.tool.v1.BuiltinPolicy
-	(*ToolAnnotations)(nil), // 4: toolbus.tool.v1.ToolAnnotations
-	(*Tool)(nil),            // 5: toolbus.tool.v1.Tool
-	(*ToolResult)(nil),      // 6: toolbus.tool.v1.ToolResult
-	(*ModelUsage)(nil),      // 7: toolbus.tool.v1.ModelUsage
-	(*ToolProgress)(nil),    // 8: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),         // 9: toolbus.tool.v1.ToolLog
-	nil,                     // 10: toolbus.tool.v1.HttpExecution.HeadersEntry
-	(*structpb.Struct)(nil), // 11: google.protobuf.Struct
+	(ExecutionType)(0),          // 0: toolbus.tool.v1.ExecutionType
+	(Effect)(0),                 // 1: toolbus.tool.v1.Effect
+	(*HttpExecution)(nil),       // 2: toolbus.tool.v1.HttpExecution
+	(*BuiltinPolicy)(nil),       // 3: toolbus.tool.v1.BuiltinPolicy
+	(*ToolAnnotations)(nil),     // 4: toolbus.tool.v1.ToolAnnotations
+	(*Tool)(nil),                // 5: toolbus.tool.v1.Tool
+	(*ToolResult)(nil),          // 6: toolbus.tool.v1.ToolResult
+	(*ModelUsage)(nil),          // 7: toolbus.tool.v1.ModelUsage
+	(*ToolProgress)(nil),        // 8: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),             // 9: toolbus.tool.v1.ToolLog
+	nil,                         // 10: toolbus.tool.v1.HttpExecution.HeadersEntry
+	(*durationpb.Duration)(nil), // 11: google.protobuf.Duration
+	(*structpb.Struct)(nil),     // 12: google.protobuf.Struct
 }
 var file_toolbus_tool_v1_tool_proto_depIdxs = []int32{
 	10, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
-	0,  // 1: toolbus.tool.v1.Tool.execution_type:type_name -> toolbus.tool.v1.ExecutionType
-	2,  // 2: toolbus.tool.v1.Tool.execution:type_name -> toolbus.tool.v1.HttpExecution
-	1,  // 3: toolbus.tool.v1.Tool.effect:type_name -> toolbus.tool.v1.Effect
-	11, // 4: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
-	3,  // 5: toolbus.tool.v1.Tool.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
-	4,  // 6: toolbus.tool.v1.Tool.annotations:type_name -> toolbus.tool.v1.ToolAnnotations
-	7,  // 7: toolbus.tool.v1.ToolResult.usage:type_name -> toolbus.tool.v1.ModelUsage
-	8,  // [8:8] is the sub-list for method output_type
-	8,  // [8:8] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	11, // 1: toolbus.tool.v1.BuiltinPolicy.timeout:type_name -> google.protobuf.Duration
+	0,  // 2: toolbus.tool.v1.Tool.execution_type:type_name -> toolbus.tool.v1.ExecutionType
+	11, // 3: toolbus.tool.v1.Tool.timeout:type_name -> google.protobuf.Duration
+	2,  // 4: toolbus.tool.v1.Tool.execution:type_name -> toolbus.tool.v1.HttpExecution
+	1,  // 5: toolbus.tool.v1.Tool.effect:type_name -> toolbus.tool.v1.Effect
+	12, // 6: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
+	3,  // 7: toolbus.tool.v1.Tool.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
+	4,  // 8: toolbus.tool.v1.Tool.annotations:type_name -> toolbus.tool.v1.ToolAnnotations
+	11, // 9: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
+	7,  // 10: toolbus.tool.v1.ToolResult.usage:type_name -> toolbus.tool.v1.ModelUsage
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_proto_init() }

@@ -5,6 +5,7 @@ Agents: a model, instructions, tools and limits under a name."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
@@ -152,9 +153,9 @@ class Limits(_message.Message):
     MAX_TURNS_FIELD_NUMBER: _builtins.int
     MAX_TOOL_CALLS_FIELD_NUMBER: _builtins.int
     MAX_PARALLEL_CALLS_FIELD_NUMBER: _builtins.int
-    DEADLINE_MS_FIELD_NUMBER: _builtins.int
+    TIMEOUT_FIELD_NUMBER: _builtins.int
     MAX_TOKENS_FIELD_NUMBER: _builtins.int
-    MODEL_STALL_MS_FIELD_NUMBER: _builtins.int
+    MODEL_STALL_TIMEOUT_FIELD_NUMBER: _builtins.int
     MODEL_RETRIES_FIELD_NUMBER: _builtins.int
     MAX_COST_FIELD_NUMBER: _builtins.int
     MAX_SELF_WAKES_FIELD_NUMBER: _builtins.int
@@ -165,12 +166,8 @@ class Limits(_message.Message):
     """Tool calls in one run; default unlimited."""
     max_parallel_calls: _builtins.int
     """Calls of one turn that run at the same time; default 8."""
-    deadline_ms: _builtins.int
-    """How long a run may take, in milliseconds; default unlimited."""
     max_tokens: _builtins.int
     """Tokens (input and output) that a run may use; default unlimited."""
-    model_stall_ms: _builtins.int
-    """How long the model may stay silent in a stream, in milliseconds; default 60000."""
     model_retries: _builtins.int
     """How often a failed model request is tried again; default 4."""
     max_cost: _builtins.float
@@ -179,23 +176,31 @@ class Limits(_message.Message):
     """Runs in a row that news in the inbox may start by themselves, until a client or a person says something; default 10."""
     max_depth: _builtins.int
     """How deep agents may call agents below this one; 0 forbids it; default 3."""
+    @_builtins.property
+    def timeout(self) -> _duration_pb2.Duration:
+        """How long a run may take; default unlimited."""
+
+    @_builtins.property
+    def model_stall_timeout(self) -> _duration_pb2.Duration:
+        """How long the model may stay silent in a stream; default 60 s."""
+
     def __init__(
         self,
         *,
         max_turns: _builtins.int = ...,
         max_tool_calls: _builtins.int = ...,
         max_parallel_calls: _builtins.int = ...,
-        deadline_ms: _builtins.int = ...,
+        timeout: _duration_pb2.Duration | None = ...,
         max_tokens: _builtins.int = ...,
-        model_stall_ms: _builtins.int = ...,
+        model_stall_timeout: _duration_pb2.Duration | None = ...,
         model_retries: _builtins.int | None = ...,
         max_cost: _builtins.float = ...,
         max_self_wakes: _builtins.int | None = ...,
         max_depth: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth", "_max_self_wakes", b"_max_self_wakes", "_model_retries", b"_model_retries", "max_depth", b"max_depth", "max_self_wakes", b"max_self_wakes", "model_retries", b"model_retries"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth", "_max_self_wakes", b"_max_self_wakes", "_model_retries", b"_model_retries", "max_depth", b"max_depth", "max_self_wakes", b"max_self_wakes", "model_retries", b"model_retries", "model_stall_timeout", b"model_stall_timeout", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth", "_max_self_wakes", b"_max_self_wakes", "_model_retries", b"_model_retries", "deadline_ms", b"deadline_ms", "max_cost", b"max_cost", "max_depth", b"max_depth", "max_parallel_calls", b"max_parallel_calls", "max_self_wakes", b"max_self_wakes", "max_tokens", b"max_tokens", "max_tool_calls", b"max_tool_calls", "max_turns", b"max_turns", "model_retries", b"model_retries", "model_stall_ms", b"model_stall_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth", "_max_self_wakes", b"_max_self_wakes", "_model_retries", b"_model_retries", "max_cost", b"max_cost", "max_depth", b"max_depth", "max_parallel_calls", b"max_parallel_calls", "max_self_wakes", b"max_self_wakes", "max_tokens", b"max_tokens", "max_tool_calls", b"max_tool_calls", "max_turns", b"max_turns", "model_retries", b"model_retries", "model_stall_timeout", b"model_stall_timeout", "timeout", b"timeout"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_depth: _TypeAlias = _typing.Literal["max_depth"]  # noqa: Y015
     _WhichOneofArgType__max_depth: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth"]  # noqa: Y015

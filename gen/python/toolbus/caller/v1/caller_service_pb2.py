@@ -23,10 +23,11 @@ _sym_db = _symbol_database.Default()
 
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from toolbus.caller.v1 import caller_pb2 as toolbus_dot_caller_dot_v1_dot_caller__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&toolbus/caller/v1/caller_service.proto\x12\x11toolbus.caller.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1etoolbus/caller/v1/caller.proto\"\xa2\x01\n\x13\x44\x65\x63lareToolsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12N\n\x0b\x64\x65\x63laration\x18\x02 \x01(\x0b\x32$.toolbus.caller.v1.CallerDeclarationB\x06\xbaH\x03\xc8\x01\x01R\x0b\x64\x65\x63laration\",\n\x14\x44\x65\x63lareToolsResponse\x12\x14\n\x05names\x18\x01 \x03(\tR\x05names\"\x7f\n\x12WatchCallerRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12,\n\x12reconnect_grace_ms\x18\x02 \x01(\rR\x10reconnectGraceMs\"\xea\x01\n\x13WatchCallerResponse\x12?\n\x08\x61ttached\x18\x01 \x01(\x0b\x32!.toolbus.caller.v1.CallerAttachedH\x00R\x08\x61ttached\x12@\n\x07request\x18\x02 \x01(\x0b\x32$.toolbus.caller.v1.CallerToolRequestH\x00R\x07request\x12G\n\x08\x63\x61nceled\x18\x03 \x01(\x0b\x32).toolbus.caller.v1.CallerToolCancellationH\x00R\x08\x63\x61nceledB\x07\n\x05\x65vent\"L\n\x0e\x43\x61llerAttached\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x1b\n\tcaller_id\x18\x02 \x01(\tR\x08\x63\x61llerId\"\x99\x02\n\x0eRespondRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12<\n\nrequest_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\trequestId\x12*\n\x0bresult_json\x18\x03 \x01(\tB\x07\xbaH\x04r\x02\x10\x01H\x00R\nresultJson\x12\x1f\n\x05\x65rror\x18\x04 \x01(\tB\x07\xbaH\x04r\x02\x10\x01H\x00R\x05\x65rror\x12-\n\rsubmission_id\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x0csubmissionIdB\x10\n\x07outcome\x12\x05\xbaH\x02\x08\x01\"%\n\x0fRespondResponse\x12\x12\n\x04late\x18\x01 \x01(\x08R\x04late\"T\n\x15GetDeclarationRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"|\n\x16GetDeclarationResponse\x12\x46\n\x0b\x64\x65\x63laration\x18\x01 \x01(\x0b\x32$.toolbus.caller.v1.CallerDeclarationR\x0b\x64\x65\x63laration\x12\x1a\n\x08\x61ttached\x18\x02 \x01(\x08R\x08\x61ttached2\x89\x03\n\rCallerService\x12_\n\x0c\x44\x65\x63lareTools\x12&.toolbus.caller.v1.DeclareToolsRequest\x1a\'.toolbus.caller.v1.DeclareToolsResponse\x12^\n\x0bWatchCaller\x12%.toolbus.caller.v1.WatchCallerRequest\x1a&.toolbus.caller.v1.WatchCallerResponse0\x01\x12P\n\x07Respond\x12!.toolbus.caller.v1.RespondRequest\x1a\".toolbus.caller.v1.RespondResponse\x12\x65\n\x0eGetDeclaration\x12(.toolbus.caller.v1.GetDeclarationRequest\x1a).toolbus.caller.v1.GetDeclarationResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&toolbus/caller/v1/caller_service.proto\x12\x11toolbus.caller.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1etoolbus/caller/v1/caller.proto\"\xa2\x01\n\x13\x44\x65\x63lareToolsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12N\n\x0b\x64\x65\x63laration\x18\x02 \x01(\x0b\x32$.toolbus.caller.v1.CallerDeclarationB\x06\xbaH\x03\xc8\x01\x01R\x0b\x64\x65\x63laration\",\n\x14\x44\x65\x63lareToolsResponse\x12\x14\n\x05names\x18\x01 \x03(\tR\x05names\"\x9f\x01\n\x12WatchCallerRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12L\n\x0freconnect_grace\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationB\x08\xbaH\x05\xaa\x01\x02\x32\x00R\x0ereconnectGrace\"\xea\x01\n\x13WatchCallerResponse\x12?\n\x08\x61ttached\x18\x01 \x01(\x0b\x32!.toolbus.caller.v1.CallerAttachedH\x00R\x08\x61ttached\x12@\n\x07request\x18\x02 \x01(\x0b\x32$.toolbus.caller.v1.CallerToolRequestH\x00R\x07request\x12G\n\x08\x63\x61nceled\x18\x03 \x01(\x0b\x32).toolbus.caller.v1.CallerToolCancellationH\x00R\x08\x63\x61nceledB\x07\n\x05\x65vent\"L\n\x0e\x43\x61llerAttached\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x1b\n\tcaller_id\x18\x02 \x01(\tR\x08\x63\x61llerId\"\x99\x02\n\x0eRespondRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12<\n\nrequest_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\trequestId\x12*\n\x0bresult_json\x18\x03 \x01(\tB\x07\xbaH\x04r\x02\x10\x01H\x00R\nresultJson\x12\x1f\n\x05\x65rror\x18\x04 \x01(\tB\x07\xbaH\x04r\x02\x10\x01H\x00R\x05\x65rror\x12-\n\rsubmission_id\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x0csubmissionIdB\x10\n\x07outcome\x12\x05\xbaH\x02\x08\x01\"%\n\x0fRespondResponse\x12\x12\n\x04late\x18\x01 \x01(\x08R\x04late\"T\n\x15GetDeclarationRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"|\n\x16GetDeclarationResponse\x12\x46\n\x0b\x64\x65\x63laration\x18\x01 \x01(\x0b\x32$.toolbus.caller.v1.CallerDeclarationR\x0b\x64\x65\x63laration\x12\x1a\n\x08\x61ttached\x18\x02 \x01(\x08R\x08\x61ttached2\x89\x03\n\rCallerService\x12_\n\x0c\x44\x65\x63lareTools\x12&.toolbus.caller.v1.DeclareToolsRequest\x1a\'.toolbus.caller.v1.DeclareToolsResponse\x12^\n\x0bWatchCaller\x12%.toolbus.caller.v1.WatchCallerRequest\x1a&.toolbus.caller.v1.WatchCallerResponse0\x01\x12P\n\x07Respond\x12!.toolbus.caller.v1.RespondRequest\x1a\".toolbus.caller.v1.RespondResponse\x12\x65\n\x0eGetDeclaration\x12(.toolbus.caller.v1.GetDeclarationRequest\x1a).toolbus.caller.v1.GetDeclarationResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,6 +40,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DECLARETOOLSREQUEST'].fields_by_name['declaration']._serialized_options = b'\272H\003\310\001\001'
   _globals['_WATCHCALLERREQUEST'].fields_by_name['session_id']._loaded_options = None
   _globals['_WATCHCALLERREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
+  _globals['_WATCHCALLERREQUEST'].fields_by_name['reconnect_grace']._loaded_options = None
+  _globals['_WATCHCALLERREQUEST'].fields_by_name['reconnect_grace']._serialized_options = b'\272H\005\252\001\0022\000'
   _globals['_RESPONDREQUEST'].oneofs_by_name['outcome']._loaded_options = None
   _globals['_RESPONDREQUEST'].oneofs_by_name['outcome']._serialized_options = b'\272H\002\010\001'
   _globals['_RESPONDREQUEST'].fields_by_name['session_id']._loaded_options = None
@@ -53,24 +56,24 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RESPONDREQUEST'].fields_by_name['submission_id']._serialized_options = b'\272H\005r\003\030\200\001'
   _globals['_GETDECLARATIONREQUEST'].fields_by_name['session_id']._loaded_options = None
   _globals['_GETDECLARATIONREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
-  _globals['_DECLARETOOLSREQUEST']._serialized_start=123
-  _globals['_DECLARETOOLSREQUEST']._serialized_end=285
-  _globals['_DECLARETOOLSRESPONSE']._serialized_start=287
-  _globals['_DECLARETOOLSRESPONSE']._serialized_end=331
-  _globals['_WATCHCALLERREQUEST']._serialized_start=333
-  _globals['_WATCHCALLERREQUEST']._serialized_end=460
-  _globals['_WATCHCALLERRESPONSE']._serialized_start=463
-  _globals['_WATCHCALLERRESPONSE']._serialized_end=697
-  _globals['_CALLERATTACHED']._serialized_start=699
-  _globals['_CALLERATTACHED']._serialized_end=775
-  _globals['_RESPONDREQUEST']._serialized_start=778
-  _globals['_RESPONDREQUEST']._serialized_end=1059
-  _globals['_RESPONDRESPONSE']._serialized_start=1061
-  _globals['_RESPONDRESPONSE']._serialized_end=1098
-  _globals['_GETDECLARATIONREQUEST']._serialized_start=1100
-  _globals['_GETDECLARATIONREQUEST']._serialized_end=1184
-  _globals['_GETDECLARATIONRESPONSE']._serialized_start=1186
-  _globals['_GETDECLARATIONRESPONSE']._serialized_end=1310
-  _globals['_CALLERSERVICE']._serialized_start=1313
-  _globals['_CALLERSERVICE']._serialized_end=1706
+  _globals['_DECLARETOOLSREQUEST']._serialized_start=155
+  _globals['_DECLARETOOLSREQUEST']._serialized_end=317
+  _globals['_DECLARETOOLSRESPONSE']._serialized_start=319
+  _globals['_DECLARETOOLSRESPONSE']._serialized_end=363
+  _globals['_WATCHCALLERREQUEST']._serialized_start=366
+  _globals['_WATCHCALLERREQUEST']._serialized_end=525
+  _globals['_WATCHCALLERRESPONSE']._serialized_start=528
+  _globals['_WATCHCALLERRESPONSE']._serialized_end=762
+  _globals['_CALLERATTACHED']._serialized_start=764
+  _globals['_CALLERATTACHED']._serialized_end=840
+  _globals['_RESPONDREQUEST']._serialized_start=843
+  _globals['_RESPONDREQUEST']._serialized_end=1124
+  _globals['_RESPONDRESPONSE']._serialized_start=1126
+  _globals['_RESPONDRESPONSE']._serialized_end=1163
+  _globals['_GETDECLARATIONREQUEST']._serialized_start=1165
+  _globals['_GETDECLARATIONREQUEST']._serialized_end=1249
+  _globals['_GETDECLARATIONRESPONSE']._serialized_start=1251
+  _globals['_GETDECLARATIONRESPONSE']._serialized_end=1375
+  _globals['_CALLERSERVICE']._serialized_start=1378
+  _globals['_CALLERSERVICE']._serialized_end=1771
 # @@protoc_insertion_point(module_scope)

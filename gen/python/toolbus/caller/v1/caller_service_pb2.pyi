@@ -5,6 +5,7 @@ Tools of the program that opened a session: declare, attach, respond."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from toolbus.caller.v1 import caller_pb2 as _caller_pb2
@@ -78,20 +79,22 @@ class WatchCallerRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
-    RECONNECT_GRACE_MS_FIELD_NUMBER: _builtins.int
+    RECONNECT_GRACE_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session."""
-    reconnect_grace_ms: _builtins.int
-    """How long requests wait for the caller to come back, in milliseconds; capped by the relay."""
+    @_builtins.property
+    def reconnect_grace(self) -> _duration_pb2.Duration:
+        """How long requests wait for the caller to come back, at most the relay's limit. Absent means the relay's default; 0 means not at all."""
+
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
-        reconnect_grace_ms: _builtins.int = ...,
+        reconnect_grace: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["reconnect_grace", b"reconnect_grace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["reconnect_grace_ms", b"reconnect_grace_ms", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reconnect_grace", b"reconnect_grace", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

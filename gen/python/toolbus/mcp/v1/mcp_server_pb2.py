@@ -23,34 +23,41 @@ _sym_db = _symbol_database.Default()
 
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ftoolbus/mcp/v1/mcp_server.proto\x12\x0etoolbus.mcp.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"M\n\x0bHealthCheck\x12\x1f\n\x0binterval_ms\x18\x01 \x01(\rR\nintervalMs\x12\x1d\n\ntimeout_ms\x18\x02 \x01(\rR\ttimeoutMs\"\xd2\x04\n\tMcpServer\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x1c\n\ttransport\x18\x02 \x01(\tR\ttransport\x12\x10\n\x03url\x18\x03 \x01(\tR\x03url\x12\x18\n\x07\x63ommand\x18\x04 \x01(\tR\x07\x63ommand\x12\x12\n\x04\x61rgs\x18\x05 \x03(\tR\x04\x61rgs\x12\x34\n\x03\x65nv\x18\x06 \x03(\x0b\x32\".toolbus.mcp.v1.McpServer.EnvEntryR\x03\x65nv\x12@\n\x07headers\x18\x07 \x03(\x0b\x32&.toolbus.mcp.v1.McpServer.HeadersEntryR\x07headers\x12#\n\rallowed_tools\x18\x08 \x03(\tR\x0c\x61llowedTools\x12>\n\x0chealth_check\x18\t \x01(\x0b\x32\x1b.toolbus.mcp.v1.HealthCheckR\x0bhealthCheck\x12,\n\x12startup_timeout_ms\x18\n \x01(\rR\x10startupTimeoutMs\x12\x35\n\x05share\x18\x0b \x01(\tB\x1f\xbaH\x1cr\x1aR\x00R\x07sessionR\x05\x61gentR\x06globalR\x05share\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x1a:\n\x0cHeadersEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\xde\x02\n\x0fMcpServerStatus\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n\nsession_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n\x05\x61gent\x18\x03 \x01(\tR\x05\x61gent\x12\x33\n\x06health\x18\x04 \x01(\x0e\x32\x1b.toolbus.mcp.v1.HealthStateR\x06health\x12\x1d\n\nlatency_ms\x18\x05 \x01(\rR\tlatencyMs\x12\x16\n\x06reason\x18\x06 \x01(\tR\x06reason\x12\x14\n\x05tools\x18\x07 \x01(\rR\x05tools\x12)\n\x10protocol_version\x18\x08 \x01(\tR\x0fprotocolVersion\x12\x1a\n\x08instance\x18\t \x01(\tR\x08instance\x12\x39\n\ncheck_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcheckTime*r\n\x0bHealthState\x12\x1c\n\x18HEALTH_STATE_UNSPECIFIED\x10\x00\x12\x16\n\x12HEALTH_STATE_GREEN\x10\x01\x12\x17\n\x13HEALTH_STATE_YELLOW\x10\x02\x12\x14\n\x10HEALTH_STATE_RED\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ftoolbus/mcp/v1/mcp_server.proto\x12\x0etoolbus.mcp.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8d\x01\n\x0bHealthCheck\x12?\n\x08interval\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationB\x08\xbaH\x05\xaa\x01\x02*\x00R\x08interval\x12=\n\x07timeout\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationB\x08\xbaH\x05\xaa\x01\x02*\x00R\x07timeout\"\xf2\x04\n\tMcpServer\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x1c\n\ttransport\x18\x02 \x01(\tR\ttransport\x12\x10\n\x03url\x18\x03 \x01(\tR\x03url\x12\x18\n\x07\x63ommand\x18\x04 \x01(\tR\x07\x63ommand\x12\x12\n\x04\x61rgs\x18\x05 \x03(\tR\x04\x61rgs\x12\x34\n\x03\x65nv\x18\x06 \x03(\x0b\x32\".toolbus.mcp.v1.McpServer.EnvEntryR\x03\x65nv\x12@\n\x07headers\x18\x07 \x03(\x0b\x32&.toolbus.mcp.v1.McpServer.HeadersEntryR\x07headers\x12#\n\rallowed_tools\x18\x08 \x03(\tR\x0c\x61llowedTools\x12>\n\x0chealth_check\x18\t \x01(\x0b\x32\x1b.toolbus.mcp.v1.HealthCheckR\x0bhealthCheck\x12L\n\x0fstartup_timeout\x18\n \x01(\x0b\x32\x19.google.protobuf.DurationB\x08\xbaH\x05\xaa\x01\x02*\x00R\x0estartupTimeout\x12\x35\n\x05share\x18\x0b \x01(\tB\x1f\xbaH\x1cr\x1aR\x00R\x07sessionR\x05\x61gentR\x06globalR\x05share\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x1a:\n\x0cHeadersEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\xf4\x02\n\x0fMcpServerStatus\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n\nsession_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n\x05\x61gent\x18\x03 \x01(\tR\x05\x61gent\x12\x33\n\x06health\x18\x04 \x01(\x0e\x32\x1b.toolbus.mcp.v1.HealthStateR\x06health\x12\x33\n\x07latency\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationR\x07latency\x12\x16\n\x06reason\x18\x06 \x01(\tR\x06reason\x12\x14\n\x05tools\x18\x07 \x01(\rR\x05tools\x12)\n\x10protocol_version\x18\x08 \x01(\tR\x0fprotocolVersion\x12\x1a\n\x08instance\x18\t \x01(\tR\x08instance\x12\x39\n\ncheck_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcheckTime*r\n\x0bHealthState\x12\x1c\n\x18HEALTH_STATE_UNSPECIFIED\x10\x00\x12\x16\n\x12HEALTH_STATE_GREEN\x10\x01\x12\x17\n\x13HEALTH_STATE_YELLOW\x10\x02\x12\x14\n\x10HEALTH_STATE_RED\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'toolbus.mcp.v1.mcp_server_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_HEALTHCHECK'].fields_by_name['interval']._loaded_options = None
+  _globals['_HEALTHCHECK'].fields_by_name['interval']._serialized_options = b'\272H\005\252\001\002*\000'
+  _globals['_HEALTHCHECK'].fields_by_name['timeout']._loaded_options = None
+  _globals['_HEALTHCHECK'].fields_by_name['timeout']._serialized_options = b'\272H\005\252\001\002*\000'
   _globals['_MCPSERVER_ENVENTRY']._loaded_options = None
   _globals['_MCPSERVER_ENVENTRY']._serialized_options = b'8\001'
   _globals['_MCPSERVER_HEADERSENTRY']._loaded_options = None
   _globals['_MCPSERVER_HEADERSENTRY']._serialized_options = b'8\001'
   _globals['_MCPSERVER'].fields_by_name['name']._loaded_options = None
   _globals['_MCPSERVER'].fields_by_name['name']._serialized_options = b'\272H\032r\0302\026^[a-zA-Z0-9_.-]{1,64}$'
+  _globals['_MCPSERVER'].fields_by_name['startup_timeout']._loaded_options = None
+  _globals['_MCPSERVER'].fields_by_name['startup_timeout']._serialized_options = b'\272H\005\252\001\002*\000'
   _globals['_MCPSERVER'].fields_by_name['share']._loaded_options = None
   _globals['_MCPSERVER'].fields_by_name['share']._serialized_options = b'\272H\034r\032R\000R\007sessionR\005agentR\006global'
-  _globals['_HEALTHSTATE']._serialized_start=1142
-  _globals['_HEALTHSTATE']._serialized_end=1256
-  _globals['_HEALTHCHECK']._serialized_start=113
-  _globals['_HEALTHCHECK']._serialized_end=190
-  _globals['_MCPSERVER']._serialized_start=193
-  _globals['_MCPSERVER']._serialized_end=787
-  _globals['_MCPSERVER_ENVENTRY']._serialized_start=673
-  _globals['_MCPSERVER_ENVENTRY']._serialized_end=727
-  _globals['_MCPSERVER_HEADERSENTRY']._serialized_start=729
-  _globals['_MCPSERVER_HEADERSENTRY']._serialized_end=787
-  _globals['_MCPSERVERSTATUS']._serialized_start=790
-  _globals['_MCPSERVERSTATUS']._serialized_end=1140
+  _globals['_HEALTHSTATE']._serialized_start=1293
+  _globals['_HEALTHSTATE']._serialized_end=1407
+  _globals['_HEALTHCHECK']._serialized_start=146
+  _globals['_HEALTHCHECK']._serialized_end=287
+  _globals['_MCPSERVER']._serialized_start=290
+  _globals['_MCPSERVER']._serialized_end=916
+  _globals['_MCPSERVER_ENVENTRY']._serialized_start=802
+  _globals['_MCPSERVER_ENVENTRY']._serialized_end=856
+  _globals['_MCPSERVER_HEADERSENTRY']._serialized_start=858
+  _globals['_MCPSERVER_HEADERSENTRY']._serialized_end=916
+  _globals['_MCPSERVERSTATUS']._serialized_start=919
+  _globals['_MCPSERVERSTATUS']._serialized_end=1291
 # @@protoc_insertion_point(module_scope)

@@ -5,6 +5,7 @@ MCP servers as sources of tools."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -54,21 +55,25 @@ class HealthCheck(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    INTERVAL_MS_FIELD_NUMBER: _builtins.int
-    TIMEOUT_MS_FIELD_NUMBER: _builtins.int
-    interval_ms: _builtins.int
-    """Time between checks, in milliseconds."""
-    timeout_ms: _builtins.int
-    """How long an answer may take, in milliseconds."""
+    INTERVAL_FIELD_NUMBER: _builtins.int
+    TIMEOUT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def interval(self) -> _duration_pb2.Duration:
+        """Time between checks; absent means 30 s."""
+
+    @_builtins.property
+    def timeout(self) -> _duration_pb2.Duration:
+        """How long an answer may take; absent means 5 s."""
+
     def __init__(
         self,
         *,
-        interval_ms: _builtins.int = ...,
-        timeout_ms: _builtins.int = ...,
+        interval: _duration_pb2.Duration | None = ...,
+        timeout: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["interval", b"interval", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["interval_ms", b"interval_ms", "timeout_ms", b"timeout_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["interval", b"interval", "timeout", b"timeout"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -129,7 +134,7 @@ class McpServer(_message.Message):
     HEADERS_FIELD_NUMBER: _builtins.int
     ALLOWED_TOOLS_FIELD_NUMBER: _builtins.int
     HEALTH_CHECK_FIELD_NUMBER: _builtins.int
-    STARTUP_TIMEOUT_MS_FIELD_NUMBER: _builtins.int
+    STARTUP_TIMEOUT_FIELD_NUMBER: _builtins.int
     SHARE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, the `server` of `@server/tool`."""
@@ -139,8 +144,6 @@ class McpServer(_message.Message):
     """Where it listens; empty for stdio."""
     command: _builtins.str
     """Program to start; empty unless stdio."""
-    startup_timeout_ms: _builtins.int
-    """How long it may take until initialised and listed, in milliseconds; 0 means 5000."""
     share: _builtins.str
     """Who shares a connection: empty for one session and agent, `agent`, or `global`."""
     @_builtins.property
@@ -163,6 +166,10 @@ class McpServer(_message.Message):
     def health_check(self) -> Global___HealthCheck:
         """Periodic check; absent for none."""
 
+    @_builtins.property
+    def startup_timeout(self) -> _duration_pb2.Duration:
+        """How long it may take until initialised and listed; absent means 5 s."""
+
     def __init__(
         self,
         *,
@@ -175,12 +182,12 @@ class McpServer(_message.Message):
         headers: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         allowed_tools: _abc.Iterable[_builtins.str] | None = ...,
         health_check: Global___HealthCheck | None = ...,
-        startup_timeout_ms: _builtins.int = ...,
+        startup_timeout: _duration_pb2.Duration | None = ...,
         share: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["health_check", b"health_check"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["health_check", b"health_check", "startup_timeout", b"startup_timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "args", b"args", "command", b"command", "env", b"env", "headers", b"headers", "health_check", b"health_check", "name", b"name", "share", b"share", "startup_timeout_ms", b"startup_timeout_ms", "transport", b"transport", "url", b"url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "args", b"args", "command", b"command", "env", b"env", "headers", b"headers", "health_check", b"health_check", "name", b"name", "share", b"share", "startup_timeout", b"startup_timeout", "transport", b"transport", "url", b"url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -196,7 +203,7 @@ class McpServerStatus(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
     HEALTH_FIELD_NUMBER: _builtins.int
-    LATENCY_MS_FIELD_NUMBER: _builtins.int
+    LATENCY_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     TOOLS_FIELD_NUMBER: _builtins.int
     PROTOCOL_VERSION_FIELD_NUMBER: _builtins.int
@@ -210,8 +217,6 @@ class McpServerStatus(_message.Message):
     """The agent that it belongs to; empty if shared globally."""
     health: Global___HealthState.ValueType
     """Its light."""
-    latency_ms: _builtins.int
-    """How long the last answer took, in milliseconds."""
     reason: _builtins.str
     """Why it is not green; empty when it is."""
     tools: _builtins.int
@@ -220,6 +225,10 @@ class McpServerStatus(_message.Message):
     """Revision of MCP that is spoken."""
     instance: _builtins.str
     """The bridge that holds the connection."""
+    @_builtins.property
+    def latency(self) -> _duration_pb2.Duration:
+        """How long the last answer took; absent before the first."""
+
     @_builtins.property
     def check_time(self) -> _timestamp_pb2.Timestamp:
         """When this was found."""
@@ -231,16 +240,16 @@ class McpServerStatus(_message.Message):
         session_id: _builtins.str = ...,
         agent: _builtins.str = ...,
         health: Global___HealthState.ValueType = ...,
-        latency_ms: _builtins.int = ...,
+        latency: _duration_pb2.Duration | None = ...,
         reason: _builtins.str = ...,
         tools: _builtins.int = ...,
         protocol_version: _builtins.str = ...,
         instance: _builtins.str = ...,
         check_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["check_time", b"check_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["check_time", b"check_time", "latency", b"latency"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "check_time", b"check_time", "health", b"health", "instance", b"instance", "latency_ms", b"latency_ms", "name", b"name", "protocol_version", b"protocol_version", "reason", b"reason", "session_id", b"session_id", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "check_time", b"check_time", "health", b"health", "instance", b"instance", "latency", b"latency", "name", b"name", "protocol_version", b"protocol_version", "reason", b"reason", "session_id", b"session_id", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -5,6 +5,7 @@ Sessions and the agent that is active in each."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from toolbus.session.v1 import session_pb2 as _session_pb2
@@ -176,24 +177,24 @@ class CloseSessionRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
-    DRAIN_TIMEOUT_MS_FIELD_NUMBER: _builtins.int
+    DRAIN_TIMEOUT_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session."""
-    drain_timeout_ms: _builtins.int
-    """How long calls in flight may take, in milliseconds; absent means 5000."""
+    @_builtins.property
+    def drain_timeout(self) -> _duration_pb2.Duration:
+        """How long calls in flight may take; absent means 5 s."""
+
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
-        drain_timeout_ms: _builtins.int | None = ...,
+        drain_timeout: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_drain_timeout_ms", b"_drain_timeout_ms", "drain_timeout_ms", b"drain_timeout_ms"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["drain_timeout", b"drain_timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_drain_timeout_ms", b"_drain_timeout_ms", "drain_timeout_ms", b"drain_timeout_ms", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["drain_timeout", b"drain_timeout", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__drain_timeout_ms: _TypeAlias = _typing.Literal["drain_timeout_ms"]  # noqa: Y015
-    _WhichOneofArgType__drain_timeout_ms: _TypeAlias = _typing.Literal["_drain_timeout_ms", b"_drain_timeout_ms"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__drain_timeout_ms) -> _WhichOneofReturnType__drain_timeout_ms | None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CloseSessionRequest: _TypeAlias = CloseSessionRequest  # noqa: Y015
 
@@ -229,15 +230,13 @@ class SwitchAgentRequest(_message.Message):
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
-    DRAIN_TIMEOUT_MS_FIELD_NUMBER: _builtins.int
+    DRAIN_TIMEOUT_FIELD_NUMBER: _builtins.int
     AGENT_REVISION_FIELD_NUMBER: _builtins.int
     CARRY_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session."""
     agent: _builtins.str
     """The agent."""
-    drain_timeout_ms: _builtins.int
-    """How long calls in flight may take, in milliseconds; absent means 5000."""
     agent_revision: _builtins.int
     """A revision that was told of the agent to be left: refused as aborted when the session has gone on to yet another agent, so
     that a switch whose answer was lost can be repeated, and made at most once. Absent: from whichever agent.
@@ -249,27 +248,26 @@ class SwitchAgentRequest(_message.Message):
     calls and results neither. A run may continue one of before the switch (`previous_run_id`) only where messages go along. Has
     no effect where the session has that agent already.
     """
+    @_builtins.property
+    def drain_timeout(self) -> _duration_pb2.Duration:
+        """How long calls in flight may take; absent means 5 s."""
+
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
         agent: _builtins.str = ...,
-        drain_timeout_ms: _builtins.int | None = ...,
+        drain_timeout: _duration_pb2.Duration | None = ...,
         agent_revision: _builtins.int | None = ...,
         carry: _session_pb2.Carry.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_agent_revision", b"_agent_revision", "_drain_timeout_ms", b"_drain_timeout_ms", "agent_revision", b"agent_revision", "drain_timeout_ms", b"drain_timeout_ms"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_agent_revision", b"_agent_revision", "agent_revision", b"agent_revision", "drain_timeout", b"drain_timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_revision", b"_agent_revision", "_drain_timeout_ms", b"_drain_timeout_ms", "agent", b"agent", "agent_revision", b"agent_revision", "carry", b"carry", "drain_timeout_ms", b"drain_timeout_ms", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_revision", b"_agent_revision", "agent", b"agent", "agent_revision", b"agent_revision", "carry", b"carry", "drain_timeout", b"drain_timeout", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__agent_revision: _TypeAlias = _typing.Literal["agent_revision"]  # noqa: Y015
     _WhichOneofArgType__agent_revision: _TypeAlias = _typing.Literal["_agent_revision", b"_agent_revision"]  # noqa: Y015
-    _WhichOneofReturnType__drain_timeout_ms: _TypeAlias = _typing.Literal["drain_timeout_ms"]  # noqa: Y015
-    _WhichOneofArgType__drain_timeout_ms: _TypeAlias = _typing.Literal["_drain_timeout_ms", b"_drain_timeout_ms"]  # noqa: Y015
-    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__agent_revision) -> _WhichOneofReturnType__agent_revision | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__drain_timeout_ms) -> _WhichOneofReturnType__drain_timeout_ms | None: ...
 
 Global___SwitchAgentRequest: _TypeAlias = SwitchAgentRequest  # noqa: Y015
 

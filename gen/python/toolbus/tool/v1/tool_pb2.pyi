@@ -5,6 +5,7 @@ Tools: what an agent can call, and what a call answers."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
@@ -171,11 +172,9 @@ class BuiltinPolicy(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     ALLOWED_PATHS_FIELD_NUMBER: _builtins.int
     ALLOWED_COMMANDS_FIELD_NUMBER: _builtins.int
-    TIMEOUT_MS_FIELD_NUMBER: _builtins.int
+    TIMEOUT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Which built-in this is: fs_read, fs_write or shell_exec."""
-    timeout_ms: _builtins.int
-    """How long one execution may take, in milliseconds; 0 means the call's own deadline."""
     @_builtins.property
     def allowed_paths(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Directories (absolute) below which files may be touched; symbolic links and `..` are resolved before comparing."""
@@ -184,17 +183,21 @@ class BuiltinPolicy(_message.Message):
     def allowed_commands(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Commands that shell_exec may start, compared with argv[0] exactly. Empty permits nothing."""
 
+    @_builtins.property
+    def timeout(self) -> _duration_pb2.Duration:
+        """How long one execution may take; absent means the call's own deadline."""
+
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         allowed_paths: _abc.Iterable[_builtins.str] | None = ...,
         allowed_commands: _abc.Iterable[_builtins.str] | None = ...,
-        timeout_ms: _builtins.int = ...,
+        timeout: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_commands", b"allowed_commands", "allowed_paths", b"allowed_paths", "name", b"name", "timeout_ms", b"timeout_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_commands", b"allowed_commands", "allowed_paths", b"allowed_paths", "name", b"name", "timeout", b"timeout"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -267,13 +270,13 @@ class Tool(_message.Message):
     CUSTOM_TYPE_FIELD_NUMBER: _builtins.int
     VISIBLE_FIELD_NUMBER: _builtins.int
     IS_ASYNC_FIELD_NUMBER: _builtins.int
-    TIMEOUT_MS_FIELD_NUMBER: _builtins.int
+    TIMEOUT_FIELD_NUMBER: _builtins.int
     EXECUTION_FIELD_NUMBER: _builtins.int
     EFFECT_FIELD_NUMBER: _builtins.int
     CONFIG_FIELD_NUMBER: _builtins.int
     BUILTIN_POLICY_FIELD_NUMBER: _builtins.int
     ANNOTATIONS_FIELD_NUMBER: _builtins.int
-    EXPIRES_MS_FIELD_NUMBER: _builtins.int
+    TTL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name within its source, for example `read_file`."""
     description: _builtins.str
@@ -290,12 +293,12 @@ class Tool(_message.Message):
     """Whether call and result appear as a message of the session's active space. Absent means the default of the kind."""
     is_async: _builtins.bool
     """Whether the call is answered at once with a pending id and the result arrives in the inbox."""
-    timeout_ms: _builtins.int
-    """How long a synchronous call may take, in milliseconds; 0 means the default of the kind."""
     effect: Global___Effect.ValueType
     """What a repeated execution may do."""
-    expires_ms: _builtins.int
-    """For calls that somebody outside answers: how long after its creation a call takes results, in milliseconds; 0 means always."""
+    @_builtins.property
+    def timeout(self) -> _duration_pb2.Duration:
+        """How long a synchronous call may take; absent means the default of the kind."""
+
     @_builtins.property
     def execution(self) -> Global___HttpExecution:
         """The URL to call, if there is one."""
@@ -312,6 +315,10 @@ class Tool(_message.Message):
     def annotations(self) -> Global___ToolAnnotations:
         """Hints as the provider gave them."""
 
+    @_builtins.property
+    def ttl(self) -> _duration_pb2.Duration:
+        """For calls that somebody outside answers: how long after its creation a call takes results; absent means always."""
+
     def __init__(
         self,
         *,
@@ -323,17 +330,17 @@ class Tool(_message.Message):
         custom_type: _builtins.str = ...,
         visible: _builtins.bool | None = ...,
         is_async: _builtins.bool = ...,
-        timeout_ms: _builtins.int = ...,
+        timeout: _duration_pb2.Duration | None = ...,
         execution: Global___HttpExecution | None = ...,
         effect: Global___Effect.ValueType = ...,
         config: _struct_pb2.Struct | None = ...,
         builtin_policy: Global___BuiltinPolicy | None = ...,
         annotations: Global___ToolAnnotations | None = ...,
-        expires_ms: _builtins.int = ...,
+        ttl: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_visible", b"_visible", "annotations", b"annotations", "builtin_policy", b"builtin_policy", "config", b"config", "execution", b"execution", "visible", b"visible"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_visible", b"_visible", "annotations", b"annotations", "builtin_policy", b"builtin_policy", "config", b"config", "execution", b"execution", "timeout", b"timeout", "ttl", b"ttl", "visible", b"visible"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_visible", b"_visible", "annotations", b"annotations", "builtin_policy", b"builtin_policy", "config", b"config", "custom_type", b"custom_type", "description", b"description", "effect", b"effect", "execution", b"execution", "execution_type", b"execution_type", "expires_ms", b"expires_ms", "input_schema_json", b"input_schema_json", "is_async", b"is_async", "name", b"name", "output_schema_json", b"output_schema_json", "timeout_ms", b"timeout_ms", "visible", b"visible"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_visible", b"_visible", "annotations", b"annotations", "builtin_policy", b"builtin_policy", "config", b"config", "custom_type", b"custom_type", "description", b"description", "effect", b"effect", "execution", b"execution", "execution_type", b"execution_type", "input_schema_json", b"input_schema_json", "is_async", b"is_async", "name", b"name", "output_schema_json", b"output_schema_json", "timeout", b"timeout", "ttl", b"ttl", "visible", b"visible"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__visible: _TypeAlias = _typing.Literal["visible"]  # noqa: Y015
     _WhichOneofArgType__visible: _TypeAlias = _typing.Literal["_visible", b"_visible"]  # noqa: Y015
