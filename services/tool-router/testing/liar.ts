@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ExecuteToolResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
+import { allPages } from "#runtime/rpc/all-pages.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { FakeProvider } from "./fake-provider.ts";
@@ -45,7 +46,10 @@ export async function openLiarWorld() {
     liar,
     sessionId,
     applyAgent,
-    listed: async () => (await router.listTools({ sessionId })).tools,
+    async listed() {
+      const page = (pageToken: string) => router.listTools({ sessionId, pageToken, pageSize: 1_000 });
+      return (await allPages(page)).flatMap(({ tools }) => tools);
+    },
     /** Calls the liar's tool. */
     tell: (signal?: AbortSignal) => suite.clients.call({ sessionId, name: "lies__tell", argumentsJson: "{}" }, signal),
     /** Uses the honest provider; fails when the liar's deeds reach it. */
