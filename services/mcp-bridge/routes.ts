@@ -63,7 +63,8 @@ export function createRoutes(parts: Routes) {
         if (await applied.remove(name, { ...conditions, signal })) return {};
         return refuseMissing(name);
       },
-      listServers(request) {
+      async listServers(request, { signal }) {
+        await applied.caughtUp(signal);
         const named = { elements: applied.list(), placeOf: ({ server }: StoredServer) => server?.name ?? "" };
         const { items, nextPageToken } = pageOf(["servers"], named, request);
         return { servers: items, nextPageToken };

@@ -9,6 +9,8 @@ import { parseServer } from "./source.ts";
 /** The servers that every agent can use, as stored. */
 export interface AppliedServers {
   readonly changes: Pick<Changes, "next">;
+  /** Waits until `list` shows every change that was acknowledged before, by whichever instance. */
+  caughtUp(signal: AbortSignal): Promise<void>;
   /** As far as this instance has followed them. */
   list(): StoredServer[];
   find(name: string): McpServer | undefined;

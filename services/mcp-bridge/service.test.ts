@@ -210,6 +210,7 @@ describe("servers that every agent can use", () => {
       for (const failure of lost)
         expect(failure).toMatchObject({ code: "aborted", reason: "REVISION_MISMATCH", metadata });
       for (const { servers } of [left, right]) expect((await servers.getServer({ name })).server).toEqual(won[0]);
+      for (const { servers } of [left, right]) expect((await servers.listServers({})).servers).toEqual(won);
       expectedRevision = won[0]?.revision ?? 0n;
     }
     const tried = { server: { name, command: "x" }, validateOnly: true };

@@ -3,11 +3,11 @@ import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_
 import { type StoredServer, StoredServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { casUpdate, type Decision, readKey, removeKey } from "#runtime/bus/key-value.ts";
-import { followSubject, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
+import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
 import { requireRevision } from "#runtime/failure/expected-revision.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
-import { createChanges } from "./connection/changes.ts";
+import { createChanges, orAborted } from "./connection/changes.ts";
 import type { AppliedServers } from "./servers.ts";
 
 const BUCKET = "toolbus_tools";
@@ -28,6 +28,7 @@ interface Followed {
 export async function openAppliedServers(bus: Bus, logger: Logger): Promise<AppliedServers & AsyncDisposable> {
   const subject = `$KV.${BUCKET}.${PREFIX}>`;
   const changes = createChanges();
+  const progress = createChanges();
   const stored = new Map<string, Followed>();
   const closing = new AbortController();
   let last = 0;
@@ -42,6 +43,7 @@ export async function openAppliedServers(bus: Bus, logger: Logger): Promise<Appl
     last = Math.max(last, message.sequence);
     const key = message.subject.slice(`$KV.${BUCKET}.`.length);
     take(key, { server: serverFromMessage(message, logger), sequence: message.sequence });
+    progress.tell();
   }
 
   for await (const message of readSubject(bus, subject, { signal: closing.signal })) takeMessage(message);
@@ -55,6 +57,10 @@ export async function openAppliedServers(bus: Bus, logger: Logger): Promise<Appl
 
   return {
     changes,
+    async caughtUp(signal) {
+      const upTo = await lastSequenceOf(bus, subject, signal);
+      for (let next = progress.next(); last < upTo; next = progress.next()) await orAborted(next, signal);
+    },
     list: () => [...stored.values()].flatMap(({ server, sequence }) => (server ? [toldAs(server, sequence)] : [])),
     find: (name) => stored.get(keyOf(name))?.server,
     async read(name, signal) {
