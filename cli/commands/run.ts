@@ -16,6 +16,7 @@ interface Options {
   allow?: string[];
   toolChoice?: string;
   functions?: string;
+  mcpServer: { name: string; url: string }[];
   detach?: boolean;
   key?: string;
 }
@@ -31,6 +32,12 @@ export function addRunCommand(program: Command): void {
     .option("--allow <tool...>", "narrow what may be called to these tools")
     .option("--tool-choice <choice>", "auto, required, none, or a tool that the first turn must call")
     .option("--functions <file>", "let it call these functions; their outputs are read here, a line of JSON each")
+    .option(
+      "--mcp-server <name=url>",
+      "let it use this MCP server in this run alone; may be given again",
+      serverFrom,
+      [],
+    )
     .option("-d, --detach", "only start it and print it")
     .option("--key <key>", "start it once for this key: who asks again with it gets the same run")
     .action(run);
@@ -46,6 +53,7 @@ async function run(agent: string, words: string[], options: Options, command: Co
     options: {
       allowedTools: options.allow ?? [],
       functionTools,
+      mcpServers: options.mcpServer,
       limits: { maxTurns: options.maxTurns ?? 0 },
       ...(options.toolChoice === undefined ? {} : { toolChoice: toolChoiceFrom(options.toolChoice) }),
     },
@@ -66,6 +74,12 @@ function toolChoiceFrom(text: string) {
   const choice = isMode ? { case: "mode" as const, value: text } : { case: "forcedTool" as const, value: text };
   if (text === "") throw new UsageFault("--tool-choice needs a value");
   return { choice };
+}
+
+function serverFrom(text: string, others: Options["mcpServer"]): Options["mcpServer"] {
+  const [, name, url] = /^([a-zA-Z0-9_.-]{1,64})=(.+)$/.exec(text) ?? [];
+  if (name === undefined || url === undefined) throw new InvalidArgumentError("expected name=url");
+  return [...others, { name, url }];
 }
 
 function positiveInteger(text: string): number {

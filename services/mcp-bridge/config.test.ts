@@ -40,8 +40,11 @@ test("TOOL-14 a source's configuration is read in its JSON form, and a fault in 
 
 test("ORCH-6 a connection's key tells holders and configurations apart, and nothing else", () => {
   const server = (given: object) => create(McpServerSchema, { name: "s", command: "x", ...given });
-  const scope = { sessionId: "s1", agent: "a1" };
-  const key = (given: object, of = scope) => keyOf(server(given), holderOf(server(given), of));
+  const scope: { sessionId: string; agent: string; runId?: string } = { sessionId: "s1", agent: "a1" };
+  const key = (given: object, of = scope, isOfRun = false) =>
+    keyOf(server(given), holderOf(server(given), { runId: "", ...of }, isOfRun));
+  const [one, other] = ["r1", "r2"].map((runId) => key({}, { ...scope, runId }, true));
+  expect(new Set([one, other, key({}), key({}, { ...scope, runId: "r1" })]).size).toBe(3);
   expect(key({ env: { A: "1", B: "2" } })).toBe(key({ env: { B: "2", A: "1" } }));
   expect(key({})).not.toBe(key({ args: ["y"] }));
   expect(key({})).not.toBe(key({}, { sessionId: "s2", agent: "a1" }));

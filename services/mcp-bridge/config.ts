@@ -1,5 +1,7 @@
+import { addressRulesFromReader } from "#runtime/address/address-rules.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { operatorsFromReader } from "#runtime/config/operators.ts";
+import { type RunServers, runServersFromReader } from "#runtime/config/run-servers.ts";
 import { secretsFromEnvironment } from "#runtime/config/secrets.ts";
 import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
 
@@ -18,6 +20,9 @@ export interface McpBridgeConfig extends ServiceConfig {
   maxMessageBytes: number;
   /** Modules of third parties, each of which exports a `transport`. */
   transportModules: readonly string[];
+  /** Which servers runs may bring along, and which addresses inside those may be reached at. */
+  runServers: RunServers;
+  runAllow: readonly string[];
   /** The principals that may apply and delete servers. */
   operators: ReadonlySet<string>;
 }
@@ -41,6 +46,8 @@ export function readConfig(env: NodeJS.ProcessEnv): McpBridgeConfig {
     callTimeoutMs: reader.milliseconds("TOOLBUS_MCP_CALL_TIMEOUT", { default: 60_000, min: 1 }),
     maxMessageBytes: reader.integer("TOOLBUS_MCP_MAX_MESSAGE_BYTES", { default: 64 * 2 ** 20, min: 1_024 }),
     transportModules: reader.list("TOOLBUS_MCP_TRANSPORTS", { default: [] }),
+    runServers: runServersFromReader(reader),
+    runAllow: addressRulesFromReader(reader, "TOOLBUS_MCP_RUN_ALLOW"),
     operators: operatorsFromReader(reader),
   };
   reader.finish();

@@ -13,7 +13,7 @@ test("ORCH-11 a connection is built, away with its reason, back, and torn down; 
   let [reason, isClosed] = ["", false];
   const connection = {
     server: create(McpServerSchema, { name: "files" }),
-    holder: { sessionId: "s", agent: "a" },
+    holder: { sessionId: "s", agent: "a", runId: "" },
     get isClosed() {
       return isClosed;
     },

@@ -19,8 +19,8 @@ export function createConnectionAudit(audit: Audit): (connection: Audited) => vo
     const finding = findingOf(connection, before !== undefined);
     if (finding === undefined || (before !== undefined && saysTheSame(before, finding))) return;
     told.set(connection, finding);
-    const { sessionId, agent } = connection.holder;
-    audit({ ...finding, sessionId, agent, tool: connection.server.name });
+    const { sessionId, agent, runId } = connection.holder;
+    audit({ ...finding, sessionId, agent, runId, tool: connection.server.name });
   };
 }
 

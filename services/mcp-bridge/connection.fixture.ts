@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { createAddressGuard } from "#runtime/address/address-guard.ts";
 import { Connection, type ConnectionCall } from "./connection/connection.ts";
 import { createOpener } from "./connection/open.ts";
 import { type EventTold, eventsOf } from "./events.fixture.ts";
@@ -44,15 +45,17 @@ export function openConnection(
     environment,
     maxMessageBytes,
     logger,
+    runGuard: createAddressGuard([]),
   });
+  const holder = { sessionId: "s1", agent: "a1", runId: "" };
   return new Connection({
     server: message,
-    holder: { sessionId: "s1", agent: "a1" },
+    holder,
     instance: "test",
     startupTimeoutMs: 15_000,
     idleTimeoutMs,
     logger,
-    open: opener(message),
+    open: opener({ server: message, holder }),
     onIdle,
     onChange: () => {},
   });

@@ -1,8 +1,7 @@
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { createChanges } from "./connection/changes.ts";
 import { Connection, type ConnectionOptions } from "./connection/connection.ts";
-import { type Holder, holderOf, keyOf } from "./key.ts";
+import { type Holder, keyOf } from "./key.ts";
 
 /** Which instance has a connection; `#runtime/bus/ownership.ts` behind it. */
 export interface Owners {
@@ -27,7 +26,7 @@ export interface ConnectionsOptions {
   startupTimeoutMs: number;
   idleTimeoutMs: number;
   logger: ConnectionOptions["logger"];
-  openerOf: (server: McpServer) => ConnectionOptions["open"];
+  openerOf: (asked: AskedConnection) => ConnectionOptions["open"];
   /** Told of each change of each connection. */
   onChange: (connection: Connection) => void;
   /** Of what fails with nobody waiting for it. */
@@ -58,7 +57,7 @@ export class Connections {
       ...this.#options,
       server,
       holder,
-      open: this.#options.openerOf(server),
+      open: this.#options.openerOf({ server, holder }),
       onIdle: () => this.#owners?.release(key).catch(this.#options.onError),
       onChange: () => this.#changed(key, connection),
     });
@@ -77,12 +76,7 @@ export class Connections {
     return [...this.#open.values()];
   }
 
-  async locate(
-    server: McpServer,
-    scope: Pick<Scope, "sessionId" | "agent"> | undefined,
-    signal: AbortSignal,
-  ): Promise<Located> {
-    const holder = holderOf(server, scope);
+  async locate({ server, holder }: AskedConnection, signal: AbortSignal): Promise<Located> {
     const key = keyOf(server, holder);
     for (;;) {
       const found = await this.#ask(key, { server, holder }, signal);
@@ -97,11 +91,11 @@ export class Connections {
     return this.#owners.acquire(key, asked, { signal });
   }
 
-  /** Closes what belongs to a session's agent alone, and gives the number. */
-  async releaseScope(holder: Holder): Promise<number> {
-    const own = [...this.#open].filter(
-      ([, { holder: of }]) => of.sessionId === holder.sessionId && of.agent === holder.agent,
-    );
+  /** Closes what belongs to a session's agent alone, or to one run of it, and gives the number. */
+  async releaseScope({ sessionId, agent, runId }: Holder): Promise<number> {
+    const isOwn = ({ holder }: Connection) =>
+      holder.sessionId === sessionId && holder.agent === agent && (runId === "" || holder.runId === runId);
+    const own = [...this.#open].filter(([, connection]) => isOwn(connection));
     for (const [, connection] of own) this.#released.add(connection);
     await Promise.all(own.map(([key]) => this.#owners?.release(key)));
     return own.length;

@@ -2,25 +2,40 @@ import { createHash } from "node:crypto";
 import { toBinary } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 
 /** Whom a connection belongs to: nobody in particular where a part is empty. */
 export interface Holder {
   sessionId: string;
   agent: string;
+  /** The run that brought the server; empty for one that an agent declares or that was applied. */
+  runId: string;
 }
 
-/** `share` widens the holder: to all sessions of an agent, or to everybody. */
-export function holderOf(server: McpServer, scope: Pick<Scope, "sessionId" | "agent"> | undefined): Holder {
-  const { sessionId = "", agent = "" } = scope ?? {};
-  if (server.share === "global") return { sessionId: "", agent: "" };
-  if (server.share === "agent") return { sessionId: "", agent };
-  return { sessionId, agent };
+/** `share` widens the holder: to all sessions of an agent, or to everybody. What a run brought is that run's. */
+export function holderOf(
+  server: McpServer,
+  scope: Pick<Scope, "sessionId" | "agent" | "runId"> | undefined,
+  isOfRun = false,
+): Holder {
+  const { sessionId = "", agent = "", runId = "" } = scope ?? {};
+  if (isOfRun) return { sessionId, agent, runId: requireRun(runId) };
+  if (server.share === "global") return { sessionId: "", agent: "", runId: "" };
+  if (server.share === "agent") return { sessionId: "", agent, runId: "" };
+  return { sessionId, agent, runId: "" };
+}
+
+function requireRun(runId: string): string {
+  return (
+    runId ||
+    refuse("invalid_argument", "a server that a run brings is asked for by the run", { reason: "INVALID_REQUEST" })
+  );
 }
 
 /** One connection a key. Secrets are not resolved in it. */
 export function keyOf(server: McpServer, holder: Holder): string {
   const hash = createHash("sha256");
-  hash.update(JSON.stringify([server.share, holder.sessionId, holder.agent]));
+  hash.update(JSON.stringify([server.share, holder.sessionId, holder.agent, holder.runId]));
   hash.update(toBinary(McpServerSchema, withSortedMaps(server)));
   return hash.digest("base64url").slice(0, 32);
 }

@@ -10,12 +10,12 @@ import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { createChanges, orAborted } from "./connection/changes.ts";
-import { type AskedSource, failedOffer, forwardedSource, offerFromList, type SourceOffer } from "./offer.ts";
+import { type AskedSource, failedOffer, offerFromList, type SourceOffer } from "./offer.ts";
 import type { Asker, Provider, ProviderParts } from "./provider.ts";
-import { serverOfSource, sourcesOf } from "./servers.ts";
+import { sourceOfServer, sourcesOf } from "./servers.ts";
 
 export interface OfferWatchParts extends Pick<ProviderParts, "connections" | "applied"> {
-  provider: Pick<Provider, "peerAt">;
+  provider: Pick<Provider, "peerAt" | "askedOf">;
   /** How long the first snapshot waits for servers that are starting; then they are told as what they are. */
   firstSnapshotMs: number;
 }
@@ -139,11 +139,11 @@ async function followOnce(
   parts: OfferWatchParts,
   tell: (offer: SourceOffer) => void,
 ): Promise<"released" | "moved"> {
-  const { connections, applied, provider } = parts;
-  const server = serverOfSource(source, applied);
-  const located = await connections.locate(server, scope, asker.signal);
+  const { connections, provider } = parts;
+  const asked = provider.askedOf(source, scope);
+  const located = await connections.locate(asked, asker.signal);
   if (located.kind === "there") {
-    const forwarded = { scope, sources: [forwardedSource(server)] };
+    const forwarded = { scope, sources: [sourceOfServer(asked.server, source.ofRun)] };
     const told = provider.peerAt(located.instance, asker).watchTools(forwarded, asker.signal);
     for await (const response of told) tell(offerFromList(source.name, response));
     return "moved";

@@ -10,10 +10,12 @@ import {
   type WatchProvidedToolsRequest,
   type WatchProvidedToolsResponse,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { RunServers } from "#runtime/config/run-servers.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
-import type { Connections, Located } from "./connections.ts";
-import { type AskedSource, failedOffer, forwardedSource, offerFromList, type SourceOffer } from "./offer.ts";
-import { type AppliedServers, serverOfSource, sourcesOf } from "./servers.ts";
+import type { AskedConnection, Connections, Located } from "./connections.ts";
+import { holderOf } from "./key.ts";
+import { type AskedSource, failedOffer, offerFromList, type SourceOffer } from "./offer.ts";
+import { type AppliedServers, serverOfSource, sourceOfServer, sourcesOf } from "./servers.ts";
 
 /** Another instance of the bridge, asked for what it owns. */
 export interface Peer {
@@ -41,6 +43,8 @@ export interface ProviderParts {
   /** Whether an error says that the other instance has not begun. */
   isNotSent: (error: unknown) => boolean;
   callTimeoutMs: number;
+  /** Which servers runs may bring along. */
+  runServers: RunServers;
 }
 
 const MAX_HOPS = 3;
@@ -73,11 +77,11 @@ export class Provider {
       }),
       scope,
     } = request;
-    const server = serverOfSource(source, this.#parts.applied);
+    const asked = this.askedOf(source, scope);
     const call = this.#callFrom(request, asker);
-    const forwarded = { ...request, source: forwardedSource(server) };
+    const forwarded = { ...request, source: sourceOfServer(asked.server, source.ofRun) };
     for (let attempt = 1; ; attempt++) {
-      const located = await this.#parts.connections.locate(server, scope, asker.signal);
+      const located = await this.#parts.connections.locate(asked, asker.signal);
       if (located.kind === "here") {
         using _ = located.hold;
         yield* located.connection.call(call);
@@ -90,6 +94,12 @@ export class Provider {
         if (!this.#mayAskAgain(error, attempt)) throw error;
       }
     }
+  }
+
+  /** The connection that a source means in a scope. */
+  askedOf(source: AskedSource, scope: Scope | undefined): AskedConnection {
+    const server = serverOfSource(source, this.#parts.applied, this.#parts.runServers);
+    return { server, holder: holderOf(server, scope, source.ofRun) };
   }
 
   /** Another instance, on behalf of who asks. Throws `unavailable` when the question has gone round too often. */
@@ -111,10 +121,10 @@ export class Provider {
   }
 
   async #askOwner(source: AskedSource, scope: Scope | undefined, asker: Asker): Promise<SourceOffer> {
-    const server = serverOfSource(source, this.#parts.applied);
-    const forwarded = { scope, sources: [forwardedSource(server)] };
+    const asked = this.askedOf(source, scope);
+    const forwarded = { scope, sources: [sourceOfServer(asked.server, source.ofRun)] };
     for (let attempt = 1; ; attempt++) {
-      const located = await this.#parts.connections.locate(server, scope, asker.signal);
+      const located = await this.#parts.connections.locate(asked, asker.signal);
       if (located.kind === "here") return settledOffer(located, asker.signal);
       try {
         const listed = await this.peerAt(located.instance, asker).listTools(forwarded, asker.signal);

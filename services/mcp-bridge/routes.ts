@@ -45,8 +45,8 @@ export function createRoutes(parts: Routes) {
       },
       executeTool: (request, context) => provider.callTool(request, hopOf(context)),
       async releaseScope({ scope }, { signal }) {
-        const { sessionId = "", agent = "" } = scope ?? {};
-        return { closed: sessionId === "" ? 0 : await fleet.release({ sessionId, agent }, signal) };
+        const { sessionId = "", agent = "", runId = "" } = scope ?? {};
+        return { closed: sessionId === "" ? 0 : await fleet.release({ sessionId, agent, runId }, signal) };
       },
     });
     router.service(McpServerService, {
@@ -80,8 +80,8 @@ export function createRoutes(parts: Routes) {
         using ending = lasting(context);
         for await (const status of partFor(context).watch(sessionId, ending.signal)) yield { status };
       },
-      async closeConnections({ sessionId, agent }, context) {
-        return { closed: await partFor(context).release({ sessionId, agent }, context.signal) };
+      async closeConnections({ sessionId, agent, runId }, context) {
+        return { closed: await partFor(context).release({ sessionId, agent, runId }, context.signal) };
       },
     });
   };

@@ -2,6 +2,7 @@ import { toJson } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { StoredServer } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
+import { faultOfRunServer, type RunServers } from "#runtime/config/run-servers.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Changes } from "./connection/changes.ts";
 import { parseServer } from "./source.ts";
@@ -32,7 +33,12 @@ export interface Conditions {
 }
 
 /** What a source means: what it describes, or the server that was applied under its name. */
-export function serverOfSource(source: Pick<Source, "name" | "config">, applied: AppliedServers): McpServer {
+export function serverOfSource(
+  source: Pick<Source, "name" | "config" | "ofRun">,
+  applied: AppliedServers,
+  runServers: RunServers,
+): McpServer {
+  if (source.ofRun) return serverOfRun(parseServer(source.name, source.config ?? {}), runServers);
   if (source.config && Object.keys(source.config).length > 0) return parseServer(source.name, source.config);
   return (
     applied.find(source.name) ??
@@ -47,13 +53,22 @@ export function serverOfSource(source: Pick<Source, "name" | "config">, applied:
 }
 
 /** The sources that an agent without any of its own has: the servers that were applied. */
-export function sourcesOf(applied: Pick<AppliedServers, "list">): Pick<Source, "name" | "config">[] {
+export function sourcesOf(applied: Pick<AppliedServers, "list">): Source[] {
   return applied.list().flatMap(({ server }) => (server ? [sourceOfServer(server)] : []));
 }
 
-export function sourceOfServer(server: McpServer): Pick<Source, "name" | "config"> {
+/** What a run brings is nothing that an operator has seen. */
+function serverOfRun(server: McpServer, runServers: RunServers): McpServer {
+  const fault = faultOfRunServer(runServers, server) ?? (server.share === "" ? undefined : "is shared with nobody");
+  if (fault === undefined) return server;
+  return refuse("permission_denied", `the MCP server ${server.name} ${fault}`, { reason: "INVALID_REQUEST" });
+}
+
+export function sourceOfServer(server: McpServer, ofRun = false): Source {
   const config = toJson(McpServerSchema, server);
   return {
+    $typeName: "toolbus.tool.v1.Source",
+    ofRun,
     name: server.name,
     config: typeof config === "object" && config !== null && !Array.isArray(config) ? config : {},
   };

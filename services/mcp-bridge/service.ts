@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { createAddressGuard } from "#runtime/address/address-guard.ts";
 import { openAuditTrail } from "#runtime/audit/trail.ts";
 import { instanceService, openOwnership } from "#runtime/bus/ownership.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
@@ -41,7 +42,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
     instance,
     logger,
     onError,
-    openerOf: createOpener({ ...config, findTransport, logger }),
+    openerOf: createOpener({ ...config, findTransport, logger, runGuard: createAddressGuard(config.runAllow) }),
   });
   const ownership = stack.use(
     await openOwnership<Connection, AskedConnection>(bus, {

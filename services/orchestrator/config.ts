@@ -1,4 +1,5 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
+import { type RunServers, runServersFromReader } from "#runtime/config/run-servers.ts";
 import { type ServiceConfig, serviceConfigFromReader } from "#runtime/config/service-config.ts";
 
 export interface ModelConfig {
@@ -13,6 +14,8 @@ export interface ModelConfig {
 
 export interface Config extends ServiceConfig {
   readonly model: ModelConfig;
+  /** Which MCP servers runs may bring along. */
+  readonly runServers: RunServers;
   /** How many sessions are worked on at the same time. */
   readonly slots: number;
   /** After this long without a sign of life, another process takes over. */
@@ -44,6 +47,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       modules: new Map(modules.flatMap(({ parsed }) => (parsed === null ? [] : [[parsed[1]!, parsed[2]!] as const]))),
       ...(openaiApiKey !== undefined && { openaiApiKey }),
     },
+    runServers: runServersFromReader(reader),
     slots: reader.integer("TOOLBUS_RUN_SLOTS", { default: 1_024, min: 1, max: 10_000 }),
     takeoverMs: reader.milliseconds("TOOLBUS_TAKEOVER", { default: 1_000, min: 200, max: 60_000 }),
     checkpointMs: reader.milliseconds("TOOLBUS_CHECKPOINT", { default: 5_000, min: 100 }),

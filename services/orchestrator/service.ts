@@ -64,7 +64,9 @@ export async function openOrchestrator(
   stack.use(await openDueTimers(bus, wakes, logger));
   const holders = createHolders(bus);
   const interceptors = clientInterceptors({ telemetry });
-  const routerClients = createRouterClients(bus, interceptors);
+  const routerClients = createRouterClients(bus, interceptors, (err) =>
+    logger.warn({ err }, "what a run has open is closed only when nobody has used it for a while"),
+  );
   const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
   const trail = stack.use(openAuditTrail(bus, name, { onLost }));
   const handover = new AbortController();
@@ -112,6 +114,7 @@ export async function openOrchestrator(
     logger,
     instance: life,
     turnLoop: (run, active, ends) => turnLoop(loop, run, active, ends),
+    releaseRun: routerClients.releaseRun,
     startFromInbox: (sessionId, ends) => startFromInbox(selfWake, sessionId, ends),
     handover: handover.signal,
     abandon: abandon.signal,
@@ -135,6 +138,7 @@ export async function openOrchestrator(
     routes: createRoutes({
       ...clients,
       ...acceptance,
+      runServers: config.runServers,
       pages: queues,
       live: createLiveUpdates(bus),
       askForSnapshot: holders.askForSnapshot,

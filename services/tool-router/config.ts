@@ -1,3 +1,4 @@
+import { addressRulesFromReader } from "#runtime/address/address-rules.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { operatorsFromReader } from "#runtime/config/operators.ts";
 import { secretsFromEnvironment } from "#runtime/config/secrets.ts";
@@ -39,10 +40,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   for (const { entry, parsed } of providers) {
     if (parsed === undefined) reader.fault("TOOLBUS_PROVIDERS", entry, "name=service or name=url");
   }
-  const gatewayAllow = reader.list("TOOLBUS_GATEWAY_ALLOW", { default: [] });
-  for (const entry of gatewayAllow.filter((one) => !isAddressRule(one))) {
-    reader.fault("TOOLBUS_GATEWAY_ALLOW", entry, "host:port or a range like 10.0.0.0/8");
-  }
+  const gatewayAllow = addressRulesFromReader(reader, "TOOLBUS_GATEWAY_ALLOW");
   const config: Config = {
     ...serviceConfigFromReader(reader),
     agentsDirectory: reader.path("TOOLBUS_AGENTS", { default: "examples/agents" }),
@@ -69,8 +67,4 @@ function providerFrom(entry: string): Config["providers"][number] | undefined {
   if (name === undefined || place === undefined) return undefined;
   if (/^(https?|grpcs?):\/\/[^/]/.test(place)) return { name, service: "", url: place };
   return /^[a-zA-Z0-9_-]+$/.test(place) ? { name, service: place, url: "" } : undefined;
-}
-
-function isAddressRule(entry: string): boolean {
-  return /^[^/\s]+:\d{1,5}$/.test(entry) || /^[0-9a-fA-F.:]+\/\d{1,3}$/.test(entry);
 }

@@ -38,7 +38,9 @@ function openContexts() {
   const catalogue: Partial<Catalogue> = {
     agent: () => ({ agent, revision: 1 }),
     tools: new Map(),
-    providers: [{ $typeName: "toolbus.provider.v1.Provider", name: "acme", service: "acme", url: "" }],
+    providers: [
+      { $typeName: "toolbus.provider.v1.Provider", name: "acme", service: "acme", url: "", takesRunSources: false },
+    ],
     version: 1,
     caughtUp: async () => {},
   };

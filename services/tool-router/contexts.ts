@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type Scope, ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
@@ -10,6 +11,7 @@ import type { FindProvider } from "./offers/provider-client.ts";
 import { ScopeOffers, type ScopeOffersOptions } from "./offers/scope-offers.ts";
 import { SharedOffers } from "./offers/shared-offers.ts";
 import { type Resolution, resolve } from "./resolve.ts";
+import { agentOfRun, type RunSources } from "./run-sources.ts";
 import { type ActiveSession, refuseAgent, type Sessions } from "./sessions.ts";
 import { refuseSwitching } from "./switching/failures.ts";
 import { CALLER_PROVIDER, type ToolSet } from "./tool-set.ts";
@@ -23,6 +25,8 @@ export interface AgentContext {
   readonly scope: Scope;
   /** In a session: the stored revision since which its agent is the active one. */
   readonly since: number;
+  /** Of a run that brings sources: the agent without them, and what tells its context from the session's and other runs'. */
+  readonly run?: { readonly key: string; readonly base: Agent; readonly names: ReadonlySet<string> };
 }
 
 export interface ContextsOptions extends Omit<ScopeOffersOptions, "shared"> {
@@ -37,6 +41,8 @@ interface Open {
   readonly offers: ScopeOffers;
   readonly signature: string;
   readonly since: number;
+  /** Of a run that brings sources: its agent without them and with them. */
+  readonly run: { readonly base: Agent; readonly agent: Agent } | undefined;
   catalogueVersion: number;
   usedAt: number;
   tools?: { set: ToolSet; agent: Agent; version: string };
@@ -65,24 +71,28 @@ export class Contexts implements Disposable {
   async ofCall({
     sessionId,
     agentRevision,
-  }: Pick<CallToolRequest, "sessionId" | "agentRevision">): Promise<AgentContext> {
+    ...run
+  }: Pick<CallToolRequest, "sessionId" | "agentRevision" | "runId" | "runSources">): Promise<AgentContext> {
     const { catalogue, sessions } = this.#options;
     const active = await sessions.active(sessionId, agentRevision);
     const { session } = active;
-    if (session.agentRevision >= agentRevision && catalogue.agent(session.agent)) return this.#ofSession(active);
+    if (session.agentRevision >= agentRevision && catalogue.agent(session.agent))
+      return this.#ofRun(this.#ofSession(active), run);
     await catalogue.caughtUp();
     const again = await sessions.active(sessionId, agentRevision);
     const { agentRevision: standing } = again.session;
-    if (standing >= agentRevision) return this.#ofSession(again);
+    if (standing >= agentRevision) return this.#ofRun(this.#ofSession(again), run);
     const message = `the agent's context has revision ${standing}, the call was decided by ${agentRevision}`;
     return refuse("aborted", message, { reason: "AGENT_REVISION_AHEAD" });
   }
 
   /** The context that is asked about: of a session, of an agent, or of the whole catalogue. */
-  async of(request: { sessionId: string; agent: string }): Promise<AgentContext> {
+  async of(request: { sessionId: string; agent: string } & Partial<RunSources>): Promise<AgentContext> {
     const { catalogue, sessions } = this.#options;
     await catalogue.caughtUp();
-    if (request.sessionId !== "") return this.#ofSession(await sessions.active(request.sessionId));
+    if (request.sessionId !== "") {
+      return this.#ofRun(this.#ofSession(await sessions.active(request.sessionId)), request);
+    }
     if (request.agent === "") return contextOf(create(AgentSchema, { tools: { use: ["*"] } }), { revision: 0 });
     const { agent, revision } = catalogue.agent(request.agent) ?? refuseAgent(request.agent);
     return contextOf(agent, { revision });
@@ -120,10 +130,11 @@ export class Contexts implements Disposable {
   }
 
   /** The tools of a session that is in use here, as far as they are known without asking anybody. */
-  known(sessionId: string): { tools: ToolSet; agentRevision: number } | undefined {
-    const open = this.#open.get(`session ${sessionId}`);
+  known(sessionId: string, run: Partial<RunSources> = {}): { tools: ToolSet; agentRevision: number } | undefined {
+    const open = this.#open.get(keyOfRun(sessionId, run) ?? `session ${sessionId}`);
     const { agent: name, agentRevision } = open?.offers.scope ?? {};
-    const agent = name === undefined ? undefined : this.#options.catalogue.agent(name)?.agent;
+    const standing = name === undefined ? undefined : this.#options.catalogue.agent(name)?.agent;
+    const agent = open?.run && open.run.base === standing ? open.run.agent : standing;
     const isKnown = open?.offers.isSettled && open.offers.isCurrent;
     if (!isKnown || agent === undefined || agentRevision === undefined) return undefined;
     return open.tools?.agent === agent ? { tools: this.#toolSet(open, agent), agentRevision } : undefined;
@@ -160,6 +171,21 @@ export class Contexts implements Disposable {
     this.#shared[Symbol.dispose]();
   }
 
+  /** The context of a run that brings sources; of any other run, its session's. */
+  #ofRun(context: AgentContext, run: Partial<RunSources>): AgentContext {
+    const { runId = "", runSources = [] } = run;
+    const key = keyOfRun(context.scope.sessionId, run);
+    if (key === undefined) return context;
+    if (runId === "")
+      refuse("invalid_argument", "run_sources need the run that brings them", { reason: "INVALID_REQUEST" });
+    const { agent: base, scope } = context;
+    const open = this.#open.get(key);
+    const takes = (provider: string) => this.#options.catalogue.provider(provider)?.takesRunSources === true;
+    const agent = open?.run?.base === base ? open.run.agent : agentOfRun(base, runSources, takes);
+    const names = new Set(runSources.map(({ name }) => name));
+    return { ...context, agent, scope: { ...scope, runId }, run: { key, base, names } };
+  }
+
   #ofSession({ session, since }: ActiveSession): AgentContext {
     const { agent } = this.#options.catalogue.agent(session.agent) ?? refuseAgent(session.agent);
     const { id: sessionId, principal, agentRevision: revision } = session;
@@ -175,7 +201,7 @@ export class Contexts implements Disposable {
   #opened(context: AgentContext): Open {
     this.#refuseLeft(context);
     const { sessionId, agent } = context.scope;
-    const key = sessionId === "" ? `agent ${agent}` : `session ${sessionId}`;
+    const key = context.run?.key ?? (sessionId === "" ? `agent ${agent}` : `session ${sessionId}`);
     const open = this.#standingOrOpened(key, context);
     open.usedAt = this.#options.clock.now();
     this.#open.delete(key);
@@ -201,7 +227,8 @@ export class Contexts implements Disposable {
     }
     if (standing) this.#close(key, standing);
     const offers = new ScopeOffers(context.scope, asks, { ...this.#options, shared: this.#shared });
-    return { offers, signature, since: context.since, catalogueVersion: catalogue.version, usedAt: clock.now() };
+    const run = context.run && { base: context.run.base, agent: context.agent };
+    return { offers, signature, since: context.since, run, catalogueVersion: catalogue.version, usedAt: clock.now() };
   }
 
   /** A session that is at rest holds nothing here for long, and less the more of them there are. */
@@ -212,10 +239,16 @@ export class Contexts implements Disposable {
     if (oldest !== undefined && oldest[1].usedAt < clock.now() - startupMs - LATELY_MS) this.#close(...oldest);
   }
 
-  #asks({ agent, scope }: AgentContext) {
+  #asks({ agent, scope, run }: AgentContext) {
     const { catalogue, find } = this.#options;
     const providers = catalogue.providers.map(({ name }) => name);
-    return decideAsks(agent, { catalogue: catalogue.tools, providers, find, hasSession: scope.sessionId !== "" });
+    return decideAsks(agent, {
+      catalogue: catalogue.tools,
+      providers,
+      find,
+      hasSession: scope.sessionId !== "",
+      ...(run && { ofRun: run.names }),
+    });
   }
 
   #toolSet(open: Open, agent: Agent): ToolSet {
@@ -230,6 +263,14 @@ export class Contexts implements Disposable {
     open.offers[Symbol.dispose]();
     if (this.#open.get(key) === open) this.#open.delete(key);
   }
+}
+
+/** Undefined for a run that brings no sources. One that brought others under the same id has another context. */
+function keyOfRun(sessionId: string, { runId = "", runSources = [] }: Partial<RunSources>): string | undefined {
+  if (runSources.length === 0) return undefined;
+  const told = runSources.map(({ name, provider, config }) => [name, provider, config]);
+  const digest = createHash("sha256").update(JSON.stringify(told)).digest("base64url");
+  return `run ${sessionId} ${runId} ${digest}`;
 }
 
 function contextOf(

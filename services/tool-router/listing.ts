@@ -10,6 +10,7 @@ import {
 import { pageOf } from "#runtime/rpc/page.ts";
 import type { Contexts } from "./contexts.ts";
 import { aliasesOf } from "./resolve.ts";
+import type { RunSources } from "./run-sources.ts";
 import type { ToolEntry, ToolSet } from "./tool-set.ts";
 
 /** The tools of a session, of an agent, or of the whole catalogue, by model name. */
@@ -35,8 +36,8 @@ export async function listTools(
  * The name of the list that a session would be told, by what is known here at this moment; empty when the session is not in
  * use here, or somebody has not said yet what it offers.
  */
-export function toolsRevision(contexts: Contexts, sessionId: string): string {
-  const known = contexts.known(sessionId);
+export function toolsRevision(contexts: Contexts, sessionId: string, run?: Partial<RunSources>): string {
+  const known = contexts.known(sessionId, run);
   return known === undefined ? "" : listFrom(known.tools, known.agentRevision).toolsRevision;
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { SessionSchema } from "#gen/toolbus/session/v1/session_pb.ts";
+import { createAddressGuard } from "#runtime/address/address-guard.ts";
 import { auditSequenceSince, followAudit, openAuditTrail, readAuditBackwards } from "#runtime/audit/trail.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openServiceBus } from "#runtime/bus/service-bus.ts";
@@ -18,7 +19,6 @@ import { type CatalogueFiles, openCatalogueFiles } from "./catalogue/files.ts";
 import type { Config } from "./config.ts";
 import { Contexts, type ContextsOptions } from "./contexts.ts";
 import { createExecution, type Execution, type Executors } from "./execute/execute.ts";
-import { createAddressGuard } from "./execute/gateway/address-guard.ts";
 import { openGateway } from "./execute/gateway/gateway.ts";
 import { createProviderExecution, type ProvidersOptions } from "./execute/provider.ts";
 import { Flights } from "./flights.ts";

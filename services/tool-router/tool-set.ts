@@ -128,7 +128,8 @@ function candidatesOfOffer(offer: Offer, declaredNames: ReadonlySet<string>): Ca
     if (isDeclared && source === undefined) continue; // a source that this provider was not asked for
     const standing = standingOf(offer.provider, name, tool.name);
     if (standing === undefined || isDescriptionOnly(tool, offer.provider)) continue;
-    const ownSource: Source | undefined = name === "" ? undefined : { $typeName: "toolbus.tool.v1.Source", name };
+    const ownSource: Source | undefined =
+      name === "" ? undefined : { $typeName: "toolbus.tool.v1.Source", name, ofRun: false };
     candidates.push({
       reference: referenceFrom(name, tool.name),
       tool,

@@ -1,8 +1,10 @@
 import type { Logger } from "pino";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { AddressGuard } from "#runtime/address/address-guard.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import type { AskedConnection } from "../connections.ts";
 import { createRedaction, withSecrets } from "../secrets.ts";
 import type { FindTransport } from "../transport/registry.ts";
 import { type Link, openLink } from "./link.ts";
@@ -14,21 +16,26 @@ export interface OpenerOptions {
   environment: Readonly<Record<string, string>>;
   maxMessageBytes: number;
   logger: Logger;
+  /** Servers that runs bring are reached only where it allows. */
+  runGuard: AddressGuard;
 }
 
 /** How a connection opens its links: secrets resolved, transport chosen, initialised and listed within one time. */
 export function createOpener(options: OpenerOptions) {
-  const { findTransport, secrets, environment, maxMessageBytes, logger } = options;
+  const { findTransport, secrets, environment, maxMessageBytes, logger, runGuard } = options;
   const context = { environment, maxMessageBytes, logger, redact: createRedaction(secrets) };
-  return (server: McpServer) =>
+  return ({ server, holder }: AskedConnection) =>
     (events: LinkEvents, timeoutMs: number, signal: AbortSignal): OpeningLink => {
       const closing: Promise<void>[] = [];
       const open = async () => {
         using time = timeoutSignal(timeoutMs);
         using ending = openEnding(signal, time);
-        const resolved = withSecrets(server, secrets);
+        const isOfRun = holder.runId !== "";
+        if (isOfRun) await requireOutside(server, runGuard);
+        const resolved = isOfRun ? server : withSecrets(server, secrets);
+        const guarded = { ...context, ...(isOfRun && { guard: runGuard }) };
         const opening = openLink(
-          { server: resolved, module: findTransport(server), context, ...events },
+          { server: resolved, module: findTransport(server), context: guarded, ...events },
           timeoutMs,
           signal,
         );
@@ -40,6 +47,15 @@ export function createOpener(options: OpenerOptions) {
       const closed = async () => void (await Promise.all(closing));
       return { ready, closed: ready.then(closed, closed) };
     };
+}
+
+/** For every transport; HTTP holds each of its connections to it, redirected ones too. */
+async function requireOutside({ url }: McpServer, guard: AddressGuard): Promise<void> {
+  const parsed = url === "" ? null : URL.parse(url);
+  if (parsed === null) return;
+  const { protocol, hostname } = parsed;
+  const port = Number(parsed.port) || (["https:", "wss:"].includes(protocol) ? 443 : 80);
+  await guard.resolve(hostname, port);
 }
 
 async function listOrClose(link: Link, given: { limit: AbortSignal; timeoutMs: number; closing: Promise<void>[] }) {

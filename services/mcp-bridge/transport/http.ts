@@ -13,6 +13,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { Agent, fetch as undiciFetch } from "undici";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { guardedConnector } from "#runtime/address/guarded-connector.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { followEvents } from "./event-stream.ts";
 import type { TransportContext, TransportModule } from "./module.ts";
@@ -47,7 +48,7 @@ class HttpTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: <T extends JSONRPCMessage>(message: T, extra?: MessageExtraInfo) => void;
-  readonly #agent = new Agent({ bodyTimeout: 0, headersTimeout: 0 }); // T1
+  readonly #agent: Agent;
   readonly #inner: StreamableHTTPClientTransport;
   readonly #unanswered = new Set<RequestId>();
   readonly #ended = new AbortController();
@@ -56,6 +57,8 @@ class HttpTransport implements Transport {
 
   constructor(url: URL, server: McpServer, context: TransportContext) {
     this.#context = context;
+    const connect = context.guard && guardedConnector(context.guard);
+    this.#agent = new Agent({ bodyTimeout: 0, headersTimeout: 0, ...(connect && { connect }) }); // T1
     this.#inner = new StreamableHTTPClientTransport(url, {
       requestInit: { headers: server.headers },
       fetch: (target, init) => this.#fetch(target, init),

@@ -1,6 +1,7 @@
 import type { Transport } from "@modelcontextprotocol/client";
 import type { Logger } from "pino";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { AddressGuard } from "#runtime/address/address-guard.ts";
 
 /** A way to reach servers. A third party's module exports one as `transport`; `TOOLBUS_MCP_TRANSPORTS` names the module. */
 export interface TransportModule {
@@ -17,6 +18,8 @@ export interface TransportContext {
   readonly environment: Readonly<Record<string, string>>;
   readonly maxMessageBytes: number;
   readonly logger: Logger;
+  /** Judges the addresses of a server that a run brought; absent for servers of operators. */
+  readonly guard?: AddressGuard;
   /** Takes the values of secrets out of what a server wrote, before anybody reads it. */
   readonly redact: (text: string) => string;
 }

@@ -25,6 +25,7 @@ import type { DeltaWriter } from "./deltas.ts";
 import { endDraftOfCall } from "./drafts.ts";
 import { inParallel } from "./in-parallel.ts";
 import { decideRefusals, errorResult } from "./refusal.ts";
+import { runSourcesOf } from "./run-servers.ts";
 import type { ToolTable } from "./tool-table.ts";
 
 export interface CallWork {
@@ -144,6 +145,7 @@ async function dispatch(
     argumentsJson: call.argumentsJson.trim() === "" ? "{}" : call.argumentsJson,
     runId,
     agentRevision: table.agentRevision,
+    runSources: runSourcesOf(accepted.options),
     allowedTools: accepted.options?.allowedTools ?? [], // whole: what is the client's alone is no tool of the router
     runContext: encodeRunContext({
       recovering: isRecovering,

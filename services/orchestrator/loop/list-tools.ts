@@ -2,6 +2,7 @@ import type { FoldedRun } from "../run/fold.ts";
 import { AgentSwitched } from "./agent-switched.ts";
 import type { LoopContext } from "./context.ts";
 import { patiently } from "./patiently.ts";
+import { runSourcesOf } from "./run-servers.ts";
 import { createToolTable, type ToolTable } from "./tool-table.ts";
 
 /**
@@ -12,7 +13,9 @@ export async function listTools(state: FoldedRun, context: LoopContext, signal: 
   const { router, clock } = context;
   const { sessionId, agent, options, principal } = state.accepted;
   const patience = { clock, signal, reason: "tools_unavailable", what: "the tools cannot be listed" };
-  const listed = await patiently(patience, () => router.listTools({ sessionId }, { signal, principal, agent }));
+  const runSources = runSourcesOf(options);
+  const request = { sessionId, ...(runSources.length > 0 && { runId: state.runId, runSources }) };
+  const listed = await patiently(patience, () => router.listTools(request, { signal, principal, agent }));
   if (listed.agent !== agent) throw new AgentSwitched(agent, listed.agent);
   return createToolTable(listed, options);
 }

@@ -3,6 +3,7 @@ import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect, ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { ListToolsResponse, ModelTool } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { modelToolFromTool } from "../model/call-options.ts";
+import { isOfRunServer } from "./run-servers.ts";
 
 /** What a name that the model uses leads to. */
 export type Target = { kind: "function"; tool: Tool } | { kind: "router"; tool: ModelTool };
@@ -117,11 +118,14 @@ function isToolOfEveryAgent({ reference, tool }: ModelTool): boolean {
 
 /** LOOP-2, LOOP-3: what a run's options name and no tool answers to; a run with such options is refused. */
 export function faultsOfOptions(table: ToolTable, options: RunOptions | undefined): string[] {
-  const unknown = (options?.allowedTools ?? []).filter((entry) => table.find(entry) === undefined);
+  const unknown = (options?.allowedTools ?? []).filter(
+    (entry) => table.find(entry) === undefined && !isOfRunServer(entry, options),
+  );
   const faults = unknown.map((entry) => `allowed_tools names ${JSON.stringify(entry)}, which no tool is called`);
   const choice = options?.toolChoice?.choice;
   if (choice?.case !== "forcedTool") return faults;
   const target = table.find(choice.value);
+  if (target === undefined && isOfRunServer(choice.value, options)) return faults;
   if (target === undefined) faults.push(`the forced tool ${JSON.stringify(choice.value)} does not exist`);
   else if (!table.isAllowed(choice.value))
     faults.push(`the forced tool ${JSON.stringify(choice.value)} is not allowed`);

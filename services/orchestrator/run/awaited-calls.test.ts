@@ -27,6 +27,7 @@ function openSession() {
   const session = create(SessionSchema, { id: "s", agent: "a", principal: "ada", state: SessionState.ACTIVE });
   const log = createMemoryRunLog();
   const options: CreationOptions = {
+    runServers: "http",
     log,
     queues: createMemoryQueues(),
     wakes: { send: async () => {} },

@@ -29,6 +29,7 @@ function openSession() {
   const queues = createMemoryQueues();
   const session = create(SessionSchema, { id: "s", agent: "a", principal: "ada", state: SessionState.ACTIVE });
   const options = {
+    runServers: "http" as const,
     log,
     queues,
     wakes: { send: async () => {} },

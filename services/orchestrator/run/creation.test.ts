@@ -26,6 +26,7 @@ function openOptions(agent: string, switching: MessageInitShape<typeof SessionSc
   const sessionOf = (id: string) =>
     create(SessionSchema, { id, agent, principal: "ada", state: SessionState.ACTIVE, ...(switching as object) });
   const options: CreationOptions = {
+    runServers: "http",
     log,
     queues: createMemoryQueues(),
     wakes: { send: async () => {} },

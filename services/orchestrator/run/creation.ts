@@ -3,9 +3,11 @@ import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { CreateRunRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { RunServers } from "#runtime/config/run-servers.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
 import { faultOfPrices } from "../loop/limits.ts";
+import { faultsOfRunServers } from "../loop/run-servers.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import { createToolTable, faultsOfOptions } from "../loop/tool-table.ts";
 import { isHidden, type Standing, standingOf } from "../session/standing.ts";
@@ -31,6 +33,8 @@ export interface CreationOptions extends AcceptanceOptions {
   readonly sessions: SessionSource;
   readonly agents: Agents;
   readonly router: ToolRouter;
+  /** Which MCP servers runs may bring along. */
+  readonly runServers: RunServers;
 }
 
 interface Creator {
@@ -50,6 +54,7 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   await refuseUnpriced(options.agents, session, request.options, by);
   await refuseUnknownTools(options.router, session, request.options, by);
   const standing = standingOf(session);
+  await refuseUnfitServers(options, standing.agent, request.options, by);
   await refuseForeignPrevious(options, { sessionId: session.id, standing }, previousRunId);
   const hasOutputs = input.some(({ item }) => item.case === "functionCallOutput");
   const before = hasOutputs ? await options.queues.last(session.id) : undefined;
@@ -141,6 +146,25 @@ async function refuseUnknownTools(
     shadowed.map((name) => `the function tool ${JSON.stringify(name)} is named like a tool of every agent`),
   );
   refuseOptions(faultsOfOptions(createToolTable(listed, options), options));
+}
+
+/** Refused before the model is called: what operators do not let runs bring, and what is named like a source of the agent. */
+async function refuseUnfitServers(
+  { agents, runServers }: CreationOptions,
+  agent: string,
+  options: RunOptions | undefined,
+  by: Creator,
+): Promise<void> {
+  if (options === undefined || options.mcpServers.length === 0) return;
+  refuseOptions(faultsOfRunServers(options, runServers));
+  const { sources, tools } = await agents.getAgent(agent, by);
+  const used = (tools?.use ?? []).flatMap((reference) => /^@([^/]+)\//.exec(reference)?.[1] ?? []);
+  const taken = new Set([...sources.map(({ name }) => name), ...used]);
+  const twice = options.mcpServers.filter(({ name }) => taken.has(name)).map(({ name }) => JSON.stringify(name));
+  const own = JSON.stringify(agent);
+  refuseOptions(
+    twice.map((name) => `the MCP server ${name} of the run is named like the source ${name} of agent ${own}`),
+  );
 }
 
 function refuseOptions(faults: string[]): void {

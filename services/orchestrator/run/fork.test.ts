@@ -22,6 +22,7 @@ const instructions = "Be brief.";
 async function openRun(choice: Choice) {
   const session = { agent: "a", principal: "ada", state: SessionState.ACTIVE };
   const options: CreationOptions = {
+    runServers: "http",
     log: createMemoryRunLog(),
     queues: createMemoryQueues(),
     wakes: { send: async () => {} },

@@ -26,6 +26,7 @@ function openOptions() {
   const sessionOf = (id: string, principal = "ada") =>
     create(SessionSchema, { id, agent: "a", principal, state: SessionState.ACTIVE });
   const options: CreationOptions = {
+    runServers: "http",
     log,
     queues: createMemoryQueues(),
     wakes: { send: async () => {} },

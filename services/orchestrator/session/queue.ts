@@ -95,6 +95,7 @@ export async function findActiveRun(
   sessionId: string,
   clock: Clock,
   known?: RunJournal,
+  onEnded: (state: FoldedRun) => void = () => {},
 ): Promise<ActiveRun | undefined> {
   let active: ActiveRun | undefined;
   for await (const entry of entriesBackward(queues, await queues.last(sessionId))) {
@@ -103,6 +104,7 @@ export async function findActiveRun(
     const state = await journal.refresh();
     if (state === undefined) continue;
     if (state.phase.kind !== "ended") active = { entry, journal, state };
+    else onEnded(state);
     if (state.claim !== undefined) break; // Q2
   }
   return active;

@@ -1,6 +1,7 @@
 import type { Clock } from "#runtime/time/clock.ts";
 import type { LoopOutcome } from "../loop/loop.ts";
 import type { ClaimedRun } from "../run/claim.ts";
+import type { FoldedRun } from "../run/fold.ts";
 import type { RunLog } from "../run/journal.ts";
 import type { Beginnings } from "./beginnings.ts";
 import type { ActiveRun, SessionQueues } from "./queue.ts";
@@ -27,6 +28,8 @@ export interface WorkerOptions {
   readonly turnLoop: (run: ClaimedRun, active: ActiveRun, signal: AbortSignal) => Promise<LoopOutcome>;
   /** Starts a run when something waits in the session's inbox; gives whether there is one to work on. */
   readonly startFromInbox: (sessionId: string, signal: AbortSignal) => Promise<boolean>;
+  /** Closes what was open for a run alone that has ended; called again for the same run by whoever looks at its session. */
+  readonly releaseRun?: (run: FoldedRun) => Promise<void>;
   /** Aborts when this process is to stop: no further run is claimed. */
   readonly handover: AbortSignal;
   /** Aborts when it has to stop at once: what is under way is dropped. */

@@ -33,13 +33,16 @@
  *     is due, the run ends in its queue, and the one before it hears nothing of it.
  * W10 Whoever answered for a session is asked first, as long as it does: its wake-ups come back every half second, and reading
  *     its runs' logs each time would cost more the longer they are.
+ * W11 What was open for a run alone is closed before the wake-up is put down with which it was found ended: after a death in
+ *      between, the wake-up comes again.
  */
 
-import { isRunnable } from "../run/fold.ts";
+import { type FoldedRun, isRunnable } from "../run/fold.ts";
 import type { RunJournal } from "../run/journal.ts";
 import { beginningOf, hasNews } from "./arrival.ts";
 import { createHeldElsewhere } from "./held-elsewhere.ts";
 import { findActiveRun } from "./queue.ts";
+import { createReleasedRuns } from "./released-runs.ts";
 import { rest } from "./resting.ts";
 import { takeUp } from "./taking-up.ts";
 import { type Hold, putBack, putDown, type Verdict } from "./verdict.ts";
@@ -57,6 +60,7 @@ export function createSessionWorker(given: WorkerOptions): SessionWorker {
   const elsewhere = createHeldElsewhere(given.holders);
   const options = { ...given, elsewhere };
   const { log, queues, clock, logger } = options;
+  const releaseOnce = createReleasedRuns(given.releaseRun ?? (async () => {}));
   const holdsBySession = new Map<string, Hold>();
 
   function answer(sessionId: string, wakeId: number | undefined): HolderAnswer {
@@ -93,15 +97,19 @@ export function createSessionWorker(given: WorkerOptions): SessionWorker {
     const hold: Hold = { wakeId: wake.id, kept, hasNews: false, nudge: () => {} };
     holdsBySession.set(sessionId, hold); // W2
     let journal: RunJournal | undefined;
+    const releasing: (Promise<void> | undefined)[] = [];
+    const onEnded = (state: FoldedRun) => void releasing.push(releaseOnce(state)); // W11
     try {
       for (;;) {
         hold.hasNews = false;
-        const active = known ?? (await findActiveRun(queues, log, sessionId, clock, journal));
+        const active = known ?? (await findActiveRun(queues, log, sessionId, clock, journal, onEnded));
         known = undefined;
         journal = active?.journal;
         const hasWork = active !== undefined && isRunnable(active.state, clock.now());
         const verdict = await (hasWork ? takeUp(options, active, hold) : rest(options, active, wake));
         if (verdict === undefined || (verdict.kind === "done" && hold.hasNews)) continue;
+        if (releasing.length > 0) await Promise.all(releasing.splice(0));
+        if (verdict.kind === "done" && hold.hasNews) continue; // they came meanwhile
         return verdict; // W1, W2: the session is given up in the same breath
       }
     } finally {

@@ -1,6 +1,8 @@
 import type { Interceptor } from "@connectrpc/connect";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
@@ -11,9 +13,11 @@ import { allPages } from "#runtime/rpc/all-pages.ts";
 import { SERVICE_HEADER, withPrincipal } from "#runtime/rpc/identity.ts";
 import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
 import { clientFor } from "../../clients.ts";
+import { processOf } from "../../processes.ts";
 import { createKnownLists } from "../loop/known-lists.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import type { SessionSource } from "../run/creation.ts";
+import type { FoldedRun } from "../run/fold.ts";
 import type { Agents } from "../session/turn-loop.ts";
 
 /** A look into the router's memory must not hold a run up: it is asked again. */
@@ -29,22 +33,37 @@ export interface RouterClients {
   readonly router: ToolRouter;
   readonly agents: Agents;
   readonly sessions: SessionSource;
+  /** Closes what is open for a run that brought MCP servers. Never rejects: what nobody uses any more is closed all the same. */
+  readonly releaseRun: (run: FoldedRun) => Promise<void>;
 }
 
-export function createRouterClients(bus: { connection: NatsConnection }, interceptors: Interceptor[]): RouterClients {
+export function createRouterClients(
+  bus: { connection: NatsConnection },
+  interceptors: Interceptor[],
+  onUnreleased: (error: unknown) => void = () => {},
+): RouterClients {
+  const bridge = clientFor(bus, ToolProviderService, { interceptors, process: processOf(McpServerService) });
   const tools = clientFor(bus, ToolService, { interceptors });
   const calls = clientFor(bus, ToolCallService, { interceptors });
   const agents = clientFor(bus, AgentService, { interceptors });
   const sessions = clientFor(bus, SessionService, { interceptors });
   const lists = createKnownLists();
   return {
+    async releaseRun({ runId, accepted: { sessionId, agent, principal } }) {
+      const scope = { sessionId, agent, runId, principal };
+      const release = () => bridge.releaseScope({ scope }, { timeoutMs: lookTimeoutMs });
+      await withPrincipal(principal, release).catch(onUnreleased);
+    },
     router: {
-      listTools: (request, { signal, principal, agent = request.agent ?? "" }) =>
-        lists.ask(`${agent} ${request.sessionId ? "in a session" : ""}`, (knownToolsRevision) => {
+      listTools(request, { signal, principal, agent = request.agent ?? "" }) {
+        const list = (knownToolsRevision: string) => {
           const page = (pageToken: string) =>
             tools.listTools({ ...request, knownToolsRevision, pageToken }, { signal, timeoutMs: listTimeoutMs });
           return asFailures(principal, () => wholeList(page));
-        }),
+        };
+        if (request.runSources?.length) return list(""); // no other run has that list
+        return lists.ask(`${agent} ${request.sessionId ? "in a session" : ""}`, list);
+      },
       async agentOf(sessionId, { signal, principal }) {
         const look = () => sessions.getSession({ sessionId }, { signal, timeoutMs: lookTimeoutMs });
         const { session } = await asFailures(principal, look);

@@ -13,6 +13,8 @@ export interface AsksOptions {
   providers: readonly string[];
   find: FindProvider;
   hasSession: boolean;
+  /** The sources that the run brings along, beside those of the agent's configuration. */
+  ofRun?: ReadonlySet<string>;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface AsksOptions {
  * offer only if `use` names something that the agent's sources and the catalogue do not have, or a tool of the catalogue that it runs.
  */
 export function decideAsks(agent: Pick<Agent, "sources" | "tools">, options: AsksOptions): Ask[] {
-  const { catalogue, providers, find, hasSession } = options;
+  const { catalogue, providers, find, hasSession, ofRun } = options;
   const use = agent.tools?.use ?? [];
   const used = agent.sources.filter(({ name }) => use.some((pattern) => reachesInto(pattern, name)));
   const bySource = Map.groupBy(used, ({ provider }) => provider);
@@ -28,7 +30,12 @@ export function decideAsks(agent: Pick<Agent, "sources" | "tools">, options: Ask
     provider,
     client: find(provider),
     sources: sources.map(
-      ({ name, config }): Source => ({ $typeName: "toolbus.tool.v1.Source", name, ...(config && { config }) }),
+      ({ name, config }): Source => ({
+        $typeName: "toolbus.tool.v1.Source",
+        name,
+        ofRun: ofRun?.has(name) ?? false,
+        ...(config && { config }),
+      }),
     ),
   }));
   const names = new Set(agent.sources.map(({ name }) => name));

@@ -40,7 +40,7 @@ export function routeCalls(router: ConnectRouter, { calls, contexts, sessions, o
       const runContext = { ...told, recovering: told.recovering && isFromService(context) };
       for await (const event of calls.call({ ...request, callId, context: runContext }, origin)) {
         const isEnd = event.case === "result";
-        yield { callId, event, ...(isEnd && { toolsRevision: toolsRevision(contexts, request.sessionId) }) };
+        yield { callId, event, ...(isEnd && { toolsRevision: toolsRevision(contexts, request.sessionId, request) }) };
       }
     },
   });

@@ -54,7 +54,10 @@ export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<Op
   const agentBucket = stack.use(await openFollowing(bus, "toolbus_agents", [agents], onFault));
   const toolBucket = stack.use(await openFollowing(bus, "toolbus_tools", [tools, providers], onFault));
   const ownProviders = [
-    ...Object.entries(OWN_PROVIDERS).map(([name, service]) => ({ origin: "suite", provider: { name, service } })),
+    ...Object.entries(OWN_PROVIDERS).map(([name, service]) => ({
+      origin: "suite",
+      provider: { name, service, takesRunSources: name === "mcp" },
+    })),
     ...needs.providers.map((provider) => ({ origin: "configuration", provider })),
   ].map((provider) => create(StoredProviderSchema, provider));
   const caughtUp = async () => void (await Promise.all([agentBucket.caughtUp(), toolBucket.caughtUp()]));

@@ -1,13 +1,13 @@
-import { isIP } from "node:net";
-import { Agent, buildConnector, type Dispatcher, request } from "undici";
+import { Agent, type Dispatcher, request } from "undici";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { AddressGuard } from "#runtime/address/address-guard.ts";
+import { guardedConnector } from "#runtime/address/guarded-connector.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { type Answer, canceled, failure, outcomeUnknown } from "../../answer.ts";
 import type { ToolEntry } from "../../tool-set.ts";
 import type { Deadline } from "../deadline.ts";
-import type { AddressGuard, ResolvedAddress } from "./address-guard.ts";
 import { type CallArguments, isRedirect, type Outgoing, redirected, repeatsAsGet, requestOfCall } from "./request.ts";
 import { answerFromResponse } from "./response.ts";
 import { tellingStart } from "./watched-dispatcher.ts";
@@ -82,20 +82,4 @@ export function openGateway(options: GatewayOptions): Gateway {
 /** undici takes every token for a method and names only the known ones in its type. */
 function methodOf(method: string): Dispatcher.HttpMethod {
   return method as Dispatcher.HttpMethod;
-}
-
-/** Connects to the first of the judged addresses that takes the connection. */
-function guardedConnector(guard: AddressGuard): buildConnector.connector {
-  const connect = buildConnector({ timeout: 10_000 });
-  return (target, callback) => {
-    const port = Number(target.port) || (target.protocol === "https:" ? 443 : 80);
-    const name = target.servername || target.hostname;
-    const servername = isIP(name) === 0 && { servername: name };
-    const connectTo = ([first, ...others]: ResolvedAddress[]) =>
-      connect({ ...target, hostname: first!.address, ...servername }, (...ended) => {
-        if (ended[0] !== null && others.length > 0) connectTo(others);
-        else callback(...ended);
-      });
-    guard.resolve(target.hostname, port).then(connectTo, (error: Error) => callback(error, null));
-  };
 }

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/provider/v1/provider.proto.
  */
 export const file_toolbus_provider_v1_provider: GenFile = /*@__PURE__*/
-  fileDesc("CiJ0b29sYnVzL3Byb3ZpZGVyL3YxL3Byb3ZpZGVyLnByb3RvEhN0b29sYnVzLnByb3ZpZGVyLnYxIlQKCFByb3ZpZGVyEioKBG5hbWUYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSDwoHc2VydmljZRgCIAEoCRILCgN1cmwYAyABKAliBnByb3RvMw", [file_buf_validate_validate]);
+  fileDesc("CiJ0b29sYnVzL3Byb3ZpZGVyL3YxL3Byb3ZpZGVyLnByb3RvEhN0b29sYnVzLnByb3ZpZGVyLnYxIm8KCFByb3ZpZGVyEioKBG5hbWUYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSDwoHc2VydmljZRgCIAEoCRILCgN1cmwYAyABKAkSGQoRdGFrZXNfcnVuX3NvdXJjZXMYBCABKAhiBnByb3RvMw", [file_buf_validate_validate]);
 
 /**
  * A provider of tools.
@@ -41,6 +41,14 @@ export type Provider = Message<"toolbus.provider.v1.Provider"> & {
    * @generated from field: string url = 3;
    */
   url: string;
+
+  /**
+   * Whether runs may bring sources for it. It then gets sources with `of_run`, which whoever starts a run has written, and must
+   * hold them to what may be reached from outside.
+   *
+   * @generated from field: bool takes_run_sources = 4;
+   */
+  takesRunSources: boolean;
 };
 
 /**

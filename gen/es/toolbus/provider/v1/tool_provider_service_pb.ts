@@ -348,13 +348,13 @@ export const ExecuteToolResponseSchema: GenMessage<ExecuteToolResponse> = /*@__P
   messageDesc(file_toolbus_provider_v1_tool_provider_service, 7);
 
 /**
- * The scope is over: its session was closed, or was given another agent.
+ * The scope is over: its session was closed, or was given another agent, or its run ended.
  *
  * @generated from message toolbus.provider.v1.ReleaseScopeRequest
  */
 export type ReleaseScopeRequest = Message<"toolbus.provider.v1.ReleaseScopeRequest"> & {
   /**
-   * The scope; its revision and run say nothing.
+   * The scope; with a run, only what is open for that run alone. Its revision says nothing.
    *
    * @generated from field: toolbus.provider.v1.Scope scope = 1;
    */

@@ -19,7 +19,7 @@ import type { Message as Message$1, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/run/v1/run.proto.
  */
 export const file_toolbus_run_v1_run: GenFile = /*@__PURE__*/
-  fileDesc("Chh0b29sYnVzL3J1bi92MS9ydW4ucHJvdG8SDnRvb2xidXMucnVuLnYxInkKB01lc3NhZ2USLAoEcm9sZRgBIAEoDjIULnRvb2xidXMucnVuLnYxLlJvbGVCCLpIBYIBAhABEgwKBHRleHQYAiABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgDIAEoCRISCgppbmNvbXBsZXRlGAQgASgIImUKDEZ1bmN0aW9uQ2FsbBIPCgdjYWxsX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSFgoOYXJndW1lbnRzX2pzb24YAyABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgEIAEoCSJeChJGdW5jdGlvbkNhbGxPdXRwdXQSGwoHY2FsbF9pZBgBIAEoCUIKukgHcgUQARiAARIrCgZyZXN1bHQYAiABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdCI5CglSZWFzb25pbmcSDAoEdGV4dBgBIAEoCRIeChZwcm92aWRlcl9tZXRhZGF0YV9qc29uGAIgASgJIuUBCgRJdGVtEioKB21lc3NhZ2UYASABKAsyFy50b29sYnVzLnJ1bi52MS5NZXNzYWdlSAASNQoNZnVuY3Rpb25fY2FsbBgCIAEoCzIcLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbEgAEkIKFGZ1bmN0aW9uX2NhbGxfb3V0cHV0GAMgASgLMiIudG9vbGJ1cy5ydW4udjEuRnVuY3Rpb25DYWxsT3V0cHV0SAASLgoJcmVhc29uaW5nGAQgASgLMhkudG9vbGJ1cy5ydW4udjEuUmVhc29uaW5nSABCBgoEaXRlbSJmCgpUb29sQ2hvaWNlEisKBG1vZGUYASABKAlCG7pIGHIWUgRhdXRvUghyZXF1aXJlZFIEbm9uZUgAEiEKC2ZvcmNlZF90b29sGAIgASgJQgq6SAdyBRABGIAESABCCAoGY2hvaWNlIsQCCgpSdW5PcHRpb25zEi8KC3Rvb2xfY2hvaWNlGAEgASgLMhoudG9vbGJ1cy5ydW4udjEuVG9vbENob2ljZRIgCg1hbGxvd2VkX3Rvb2xzGAIgAygJQgm6SAaSAQMQ6AcSOAoOZnVuY3Rpb25fdG9vbHMYAyADKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbEIJukgGkgEDEOgHEi8KBG1vZGUYBCABKA4yFy50b29sYnVzLnJ1bi52MS5SdW5Nb2RlQgi6SAWCAQIQARIgChNwYXJhbGxlbF90b29sX2NhbGxzGAUgASgISACIAQESKAoGbGltaXRzGAYgASgLMhgudG9vbGJ1cy5hZ2VudC52MS5MaW1pdHMSFAoMaW5zdHJ1Y3Rpb25zGAcgASgJQhYKFF9wYXJhbGxlbF90b29sX2NhbGxzIkIKBVVzYWdlEhQKDGlucHV0X3Rva2VucxgBIAEoBBIVCg1vdXRwdXRfdG9rZW5zGAIgASgEEgwKBGNvc3QYAyABKAEiOwoJUnVuUGFyZW50Eg4KBnJ1bl9pZBgBIAEoCRIPCgdjYWxsX2lkGAIgASgJEg0KBWRlcHRoGAMgASgNIi4KB1J1bkZvcmsSDgoGcnVuX2lkGAEgASgJEhMKC2F0X3NlcXVlbmNlGAIgASgNIqwECgNSdW4SCgoCaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRINCgVhZ2VudBgDIAEoCRInCgVzdGF0ZRgEIAEoDjIYLnRvb2xidXMucnVuLnYxLlJ1blN0YXRlEg4KBnJlYXNvbhgFIAEoCRINCgVlcnJvchgGIAEoCRIjCgVpdGVtcxgHIAMoCzIULnRvb2xidXMucnVuLnYxLkl0ZW0SEwoLb3V0cHV0X3RleHQYCCABKAkSNAoOcmVxdWlyZWRfY2FsbHMYCSADKAsyHC50b29sYnVzLnJ1bi52MS5GdW5jdGlvbkNhbGwSDQoFdHVybnMYCiABKA0SJAoFdXNhZ2UYCyABKAsyFS50b29sYnVzLnJ1bi52MS5Vc2FnZRIvCgtjcmVhdGVfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhUKDWxhc3Rfc2VxdWVuY2UYDiABKA0SKQoGcGFyZW50GA8gASgLMhkudG9vbGJ1cy5ydW4udjEuUnVuUGFyZW50EiUKBGZvcmsYECABKAsyFy50b29sYnVzLnJ1bi52MS5SdW5Gb3JrEhIKCnNlbGZfd2FrZXMYESABKA0SLQoFZHJhZnQYEiABKAsyHi50b29sYnVzLnJ1bi52MS5UZXh0Q2hlY2twb2ludCJiCg5UZXh0Q2hlY2twb2ludBIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SDgoGZGVsdGFzGAMgASgNEgwKBHRleHQYBCABKAkSEwoLZmlyc3RfZGVsdGEYBSABKA0q1gEKCFJ1blN0YXRlEhkKFVJVTl9TVEFURV9VTlNQRUNJRklFRBAAEhQKEFJVTl9TVEFURV9RVUVVRUQQARIZChVSVU5fU1RBVEVfSU5fUFJPR1JFU1MQAhIdChlSVU5fU1RBVEVfUkVRVUlSRVNfQUNUSU9OEAMSFwoTUlVOX1NUQVRFX0NPTVBMRVRFRBAEEhgKFFJVTl9TVEFURV9JTkNPTVBMRVRFEAUSFAoQUlVOX1NUQVRFX0ZBSUxFRBAGEhYKElJVTl9TVEFURV9DQU5DRUxFRBAHKlMKB1J1bk1vZGUSGAoUUlVOX01PREVfVU5TUEVDSUZJRUQQABIUChBSVU5fTU9ERV9BR0VOVElDEAESGAoUUlVOX01PREVfU0lOR0xFX1RVUk4QAipQCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABINCglST0xFX1VTRVIQARISCg5ST0xFX0FTU0lTVEFOVBACEg8KC1JPTEVfU1lTVEVNEANiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_agent_v1_agent, file_toolbus_tool_v1_tool]);
+  fileDesc("Chh0b29sYnVzL3J1bi92MS9ydW4ucHJvdG8SDnRvb2xidXMucnVuLnYxInkKB01lc3NhZ2USLAoEcm9sZRgBIAEoDjIULnRvb2xidXMucnVuLnYxLlJvbGVCCLpIBYIBAhABEgwKBHRleHQYAiABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgDIAEoCRISCgppbmNvbXBsZXRlGAQgASgIImUKDEZ1bmN0aW9uQ2FsbBIPCgdjYWxsX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSFgoOYXJndW1lbnRzX2pzb24YAyABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgEIAEoCSJeChJGdW5jdGlvbkNhbGxPdXRwdXQSGwoHY2FsbF9pZBgBIAEoCUIKukgHcgUQARiAARIrCgZyZXN1bHQYAiABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdCI5CglSZWFzb25pbmcSDAoEdGV4dBgBIAEoCRIeChZwcm92aWRlcl9tZXRhZGF0YV9qc29uGAIgASgJIuUBCgRJdGVtEioKB21lc3NhZ2UYASABKAsyFy50b29sYnVzLnJ1bi52MS5NZXNzYWdlSAASNQoNZnVuY3Rpb25fY2FsbBgCIAEoCzIcLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbEgAEkIKFGZ1bmN0aW9uX2NhbGxfb3V0cHV0GAMgASgLMiIudG9vbGJ1cy5ydW4udjEuRnVuY3Rpb25DYWxsT3V0cHV0SAASLgoJcmVhc29uaW5nGAQgASgLMhkudG9vbGJ1cy5ydW4udjEuUmVhc29uaW5nSABCBgoEaXRlbSJmCgpUb29sQ2hvaWNlEisKBG1vZGUYASABKAlCG7pIGHIWUgRhdXRvUghyZXF1aXJlZFIEbm9uZUgAEiEKC2ZvcmNlZF90b29sGAIgASgJQgq6SAdyBRABGIAESABCCAoGY2hvaWNlIogDCgxSdW5NY3BTZXJ2ZXISKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSFQoDdXJsGAIgASgJQgi6SAVyAxiAIBJECgdoZWFkZXJzGAMgAygLMikudG9vbGJ1cy5ydW4udjEuUnVuTWNwU2VydmVyLkhlYWRlcnNFbnRyeUIIukgFmgECEEASIAoNYWxsb3dlZF90b29scxgEIAMoCUIJukgGkgEDEOgHEhkKB2NvbW1hbmQYBSABKAlCCLpIBXIDGIAgEhcKBGFyZ3MYBiADKAlCCbpIBpIBAxCAAhI8CgNlbnYYByADKAsyJS50b29sYnVzLnJ1bi52MS5SdW5NY3BTZXJ2ZXIuRW52RW50cnlCCLpIBZoBAhBAGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEigQMKClJ1bk9wdGlvbnMSLwoLdG9vbF9jaG9pY2UYASABKAsyGi50b29sYnVzLnJ1bi52MS5Ub29sQ2hvaWNlEiAKDWFsbG93ZWRfdG9vbHMYAiADKAlCCbpIBpIBAxDoBxI4Cg5mdW5jdGlvbl90b29scxgDIAMoCzIVLnRvb2xidXMudG9vbC52MS5Ub29sQgm6SAaSAQMQ6AcSLwoEbW9kZRgEIAEoDjIXLnRvb2xidXMucnVuLnYxLlJ1bk1vZGVCCLpIBYIBAhABEiAKE3BhcmFsbGVsX3Rvb2xfY2FsbHMYBSABKAhIAIgBARIoCgZsaW1pdHMYBiABKAsyGC50b29sYnVzLmFnZW50LnYxLkxpbWl0cxIUCgxpbnN0cnVjdGlvbnMYByABKAkSOwoLbWNwX3NlcnZlcnMYCCADKAsyHC50b29sYnVzLnJ1bi52MS5SdW5NY3BTZXJ2ZXJCCLpIBZIBAhAQQhYKFF9wYXJhbGxlbF90b29sX2NhbGxzIkIKBVVzYWdlEhQKDGlucHV0X3Rva2VucxgBIAEoBBIVCg1vdXRwdXRfdG9rZW5zGAIgASgEEgwKBGNvc3QYAyABKAEiOwoJUnVuUGFyZW50Eg4KBnJ1bl9pZBgBIAEoCRIPCgdjYWxsX2lkGAIgASgJEg0KBWRlcHRoGAMgASgNIi4KB1J1bkZvcmsSDgoGcnVuX2lkGAEgASgJEhMKC2F0X3NlcXVlbmNlGAIgASgNIqwECgNSdW4SCgoCaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRINCgVhZ2VudBgDIAEoCRInCgVzdGF0ZRgEIAEoDjIYLnRvb2xidXMucnVuLnYxLlJ1blN0YXRlEg4KBnJlYXNvbhgFIAEoCRINCgVlcnJvchgGIAEoCRIjCgVpdGVtcxgHIAMoCzIULnRvb2xidXMucnVuLnYxLkl0ZW0SEwoLb3V0cHV0X3RleHQYCCABKAkSNAoOcmVxdWlyZWRfY2FsbHMYCSADKAsyHC50b29sYnVzLnJ1bi52MS5GdW5jdGlvbkNhbGwSDQoFdHVybnMYCiABKA0SJAoFdXNhZ2UYCyABKAsyFS50b29sYnVzLnJ1bi52MS5Vc2FnZRIvCgtjcmVhdGVfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhUKDWxhc3Rfc2VxdWVuY2UYDiABKA0SKQoGcGFyZW50GA8gASgLMhkudG9vbGJ1cy5ydW4udjEuUnVuUGFyZW50EiUKBGZvcmsYECABKAsyFy50b29sYnVzLnJ1bi52MS5SdW5Gb3JrEhIKCnNlbGZfd2FrZXMYESABKA0SLQoFZHJhZnQYEiABKAsyHi50b29sYnVzLnJ1bi52MS5UZXh0Q2hlY2twb2ludCJiCg5UZXh0Q2hlY2twb2ludBIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SDgoGZGVsdGFzGAMgASgNEgwKBHRleHQYBCABKAkSEwoLZmlyc3RfZGVsdGEYBSABKA0q1gEKCFJ1blN0YXRlEhkKFVJVTl9TVEFURV9VTlNQRUNJRklFRBAAEhQKEFJVTl9TVEFURV9RVUVVRUQQARIZChVSVU5fU1RBVEVfSU5fUFJPR1JFU1MQAhIdChlSVU5fU1RBVEVfUkVRVUlSRVNfQUNUSU9OEAMSFwoTUlVOX1NUQVRFX0NPTVBMRVRFRBAEEhgKFFJVTl9TVEFURV9JTkNPTVBMRVRFEAUSFAoQUlVOX1NUQVRFX0ZBSUxFRBAGEhYKElJVTl9TVEFURV9DQU5DRUxFRBAHKlMKB1J1bk1vZGUSGAoUUlVOX01PREVfVU5TUEVDSUZJRUQQABIUChBSVU5fTU9ERV9BR0VOVElDEAESGAoUUlVOX01PREVfU0lOR0xFX1RVUk4QAipQCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABINCglST0xFX1VTRVIQARISCg5ST0xFX0FTU0lTVEFOVBACEg8KC1JPTEVfU1lTVEVNEANiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_agent_v1_agent, file_toolbus_tool_v1_tool]);
 
 /**
  * A text of the conversation.
@@ -253,6 +253,70 @@ export const ToolChoiceSchema: GenMessage<ToolChoice> = /*@__PURE__*/
   messageDesc(file_toolbus_run_v1_run, 5);
 
 /**
+ * An MCP server that a run brings along. Whoever reads the run's events reads all of it, headers too.
+ *
+ * @generated from message toolbus.run.v1.RunMcpServer
+ */
+export type RunMcpServer = Message$1<"toolbus.run.v1.RunMcpServer"> & {
+  /**
+   * Its name, the `server` of `@server/tool`: none that the agent has for a source of its own.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Where it listens: `http://` or `https://`, at an address outside unless operators allow it (TOOLBUS_MCP_RUN_ALLOW); other
+   * transports only where they let runs bring servers of all kinds (TOOLBUS_MCP_RUN_SERVERS). Empty for a command.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * HTTP headers. They name no secrets of the suite: `${secret:…}` is refused.
+   *
+   * @generated from field: map<string, string> headers = 3;
+   */
+  headers: { [key: string]: string };
+
+  /**
+   * Names of the tools that are offered; empty offers all.
+   *
+   * @generated from field: repeated string allowed_tools = 4;
+   */
+  allowedTools: string[];
+
+  /**
+   * Program to start, only where operators let runs bring servers of all kinds; empty for a URL.
+   *
+   * @generated from field: string command = 5;
+   */
+  command: string;
+
+  /**
+   * Its arguments.
+   *
+   * @generated from field: repeated string args = 6;
+   */
+  args: string[];
+
+  /**
+   * Its environment. It names no secrets of the suite.
+   *
+   * @generated from field: map<string, string> env = 7;
+   */
+  env: { [key: string]: string };
+};
+
+/**
+ * Describes the message toolbus.run.v1.RunMcpServer.
+ * Use `create(RunMcpServerSchema)` to create a new message.
+ */
+export const RunMcpServerSchema: GenMessage<RunMcpServer> = /*@__PURE__*/
+  messageDesc(file_toolbus_run_v1_run, 6);
+
+/**
  * Options of one run; they narrow those of the agent.
  *
  * @generated from message toolbus.run.v1.RunOptions
@@ -307,6 +371,16 @@ export type RunOptions = Message$1<"toolbus.run.v1.RunOptions"> & {
    * @generated from field: string instructions = 7;
    */
   instructions: string;
+
+  /**
+   * MCP servers for this run alone. The model sees their tools as those of `@name/…`; they need not be in the agent's `use`, and are
+   * narrowed by its `allowed` and by `allowed_tools`. No other run, and no tool that calls tools, reaches them. Their connections
+   * are this run's: they end with it, and one that nobody uses for TOOLBUS_MCP_IDLE_TIMEOUT, as while the run is parked, is closed and
+   * opened anew when it is needed. A server that cannot be reached hides no other tool.
+   *
+   * @generated from field: repeated toolbus.run.v1.RunMcpServer mcp_servers = 8;
+   */
+  mcpServers: RunMcpServer[];
 };
 
 /**
@@ -314,7 +388,7 @@ export type RunOptions = Message$1<"toolbus.run.v1.RunOptions"> & {
  * Use `create(RunOptionsSchema)` to create a new message.
  */
 export const RunOptionsSchema: GenMessage<RunOptions> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 6);
+  messageDesc(file_toolbus_run_v1_run, 7);
 
 /**
  * Tokens that a model used.
@@ -349,7 +423,7 @@ export type Usage = Message$1<"toolbus.run.v1.Usage"> & {
  * Use `create(UsageSchema)` to create a new message.
  */
 export const UsageSchema: GenMessage<Usage> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 7);
+  messageDesc(file_toolbus_run_v1_run, 8);
 
 /**
  * The call by which an agent started a run of another.
@@ -384,7 +458,7 @@ export type RunParent = Message$1<"toolbus.run.v1.RunParent"> & {
  * Use `create(RunParentSchema)` to create a new message.
  */
 export const RunParentSchema: GenMessage<RunParent> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 8);
+  messageDesc(file_toolbus_run_v1_run, 9);
 
 /**
  * The point of another run from which a run goes on.
@@ -412,7 +486,7 @@ export type RunFork = Message$1<"toolbus.run.v1.RunFork"> & {
  * Use `create(RunForkSchema)` to create a new message.
  */
 export const RunForkSchema: GenMessage<RunFork> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 9);
+  messageDesc(file_toolbus_run_v1_run, 10);
 
 /**
  * A run as it stands.
@@ -552,7 +626,7 @@ export type Run = Message$1<"toolbus.run.v1.Run"> & {
  * Use `create(RunSchema)` to create a new message.
  */
 export const RunSchema: GenMessage<Run> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 10);
+  messageDesc(file_toolbus_run_v1_run, 11);
 
 /**
  * Text that the model wrote so far in a turn that is not committed. In a log, only what the attempt's earlier checkpoints lack.
@@ -601,7 +675,7 @@ export type TextCheckpoint = Message$1<"toolbus.run.v1.TextCheckpoint"> & {
  * Use `create(TextCheckpointSchema)` to create a new message.
  */
 export const TextCheckpointSchema: GenMessage<TextCheckpoint> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 11);
+  messageDesc(file_toolbus_run_v1_run, 12);
 
 /**
  * Where a run stands.

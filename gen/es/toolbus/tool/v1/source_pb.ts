@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/source.proto.
  */
 export const file_toolbus_tool_v1_source: GenFile = /*@__PURE__*/
-  fileDesc("Chx0b29sYnVzL3Rvb2wvdjEvc291cmNlLnByb3RvEg90b29sYnVzLnRvb2wudjEiXgoGU291cmNlEisKBG5hbWUYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEicKBmNvbmZpZxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiQQoMU291cmNlU3RhdHVzEg4KBnNvdXJjZRgBIAEoCRIRCglhdmFpbGFibGUYAiABKAgSDgoGcmVhc29uGAMgASgJYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_struct]);
+  fileDesc("Chx0b29sYnVzL3Rvb2wvdjEvc291cmNlLnByb3RvEg90b29sYnVzLnRvb2wudjEibgoGU291cmNlEisKBG5hbWUYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEicKBmNvbmZpZxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSDgoGb2ZfcnVuGAMgASgIIpEBCglSdW5Tb3VyY2USKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSLgoIcHJvdmlkZXIYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSJwoGY29uZmlnGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJBCgxTb3VyY2VTdGF0dXMSDgoGc291cmNlGAEgASgJEhEKCWF2YWlsYWJsZRgCIAEoCBIOCgZyZWFzb24YAyABKAliBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct]);
 
 /**
  * Where tools come from: one MCP server, one worker file, one third party's collection.
@@ -35,6 +35,14 @@ export type Source = Message<"toolbus.tool.v1.Source"> & {
    * @generated from field: google.protobuf.Struct config = 2;
    */
   config?: JsonObject | undefined;
+
+  /**
+   * A run brought it, and no operator wrote it: it belongs to the scope's run alone, and the provider holds it to what operators
+   * let runs bring.
+   *
+   * @generated from field: bool of_run = 3;
+   */
+  ofRun: boolean;
 };
 
 /**
@@ -43,6 +51,41 @@ export type Source = Message<"toolbus.tool.v1.Source"> & {
  */
 export const SourceSchema: GenMessage<Source> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_source, 0);
+
+/**
+ * A source that one run brings along, beside those of its agent. No other run sees it or its tools.
+ *
+ * @generated from message toolbus.tool.v1.RunSource
+ */
+export type RunSource = Message<"toolbus.tool.v1.RunSource"> & {
+  /**
+   * Name, the `server` of `@server/tool`; none that the agent's configuration has for a source of its own.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Name of the provider, one whose sources runs may bring (`Provider.takes_run_sources`).
+   *
+   * @generated from field: string provider = 2;
+   */
+  provider: string;
+
+  /**
+   * What the provider needs to reach it, in the provider's own form.
+   *
+   * @generated from field: google.protobuf.Struct config = 3;
+   */
+  config?: JsonObject | undefined;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.RunSource.
+ * Use `create(RunSourceSchema)` to create a new message.
+ */
+export const RunSourceSchema: GenMessage<RunSource> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_source, 1);
 
 /**
  * Whether a source can be used.
@@ -77,5 +120,5 @@ export type SourceStatus = Message<"toolbus.tool.v1.SourceStatus"> & {
  * Use `create(SourceStatusSchema)` to create a new message.
  */
 export const SourceStatusSchema: GenMessage<SourceStatus> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_source, 1);
+  messageDesc(file_toolbus_tool_v1_source, 2);
 

@@ -296,7 +296,9 @@ type McpServerStatus struct {
 	// The bridge that holds the connection.
 	Instance string `protobuf:"bytes,9,opt,name=instance,proto3" json:"instance,omitempty"`
 	// When this was found.
-	CheckTime     *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=check_time,json=checkTime,proto3" json:"check_time,omitempty"`
+	CheckTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=check_time,json=checkTime,proto3" json:"check_time,omitempty"`
+	// The run that brought the server; empty for one that an agent declares or that was applied.
+	RunId         string `protobuf:"bytes,11,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -401,6 +403,13 @@ func (x *McpServerStatus) GetCheckTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *McpServerStatus) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
 var File_toolbus_mcp_v1_mcp_server_proto protoreflect.FileDescriptor
 
 const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
@@ -427,7 +436,7 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf4\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8b\x03\n" +
 	"\x0fMcpServerStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
@@ -441,7 +450,8 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\binstance\x18\t \x01(\tR\binstance\x129\n" +
 	"\n" +
 	"check_time\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\tcheckTime*r\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\tcheckTime\x12\x15\n" +
+	"\x06run_id\x18\v \x01(\tR\x05runId*r\n" +
 	"\vHealthState\x12\x1c\n" +
 	"\x18HEALTH_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12HEALTH_STATE_GREEN\x10\x01\x12\x17\n" +

@@ -713,7 +713,9 @@ type CloseConnectionsRequest struct {
 	// The session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The agent.
-	Agent         string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	// Only those that this run brought; empty for all.
+	RunId         string `protobuf:"bytes,3,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -758,6 +760,13 @@ func (x *CloseConnectionsRequest) GetSessionId() string {
 func (x *CloseConnectionsRequest) GetAgent() string {
 	if x != nil {
 		return x.Agent
+	}
+	return ""
+}
+
+func (x *CloseConnectionsRequest) GetRunId() string {
+	if x != nil {
+		return x.RunId
 	}
 	return ""
 }
@@ -853,11 +862,12 @@ const file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"N\n" +
 	"\x13WatchHealthResponse\x127\n" +
-	"\x06status\x18\x01 \x01(\v2\x1f.toolbus.mcp.v1.McpServerStatusR\x06status\"\x8a\x01\n" +
+	"\x06status\x18\x01 \x01(\v2\x1f.toolbus.mcp.v1.McpServerStatusR\x06status\"\xbf\x01\n" +
 	"\x17CloseConnectionsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
-	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\"2\n" +
+	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x123\n" +
+	"\x06run_id\x18\x03 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\"2\n" +
 	"\x18CloseConnectionsResponse\x12\x16\n" +
 	"\x06closed\x18\x01 \x01(\rR\x06closed2\x94\x05\n" +
 	"\x10McpServerService\x12V\n" +

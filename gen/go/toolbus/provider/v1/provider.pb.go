@@ -32,9 +32,12 @@ type Provider struct {
 	// The service on the bus that serves the contract; empty when it is at a URL.
 	Service string `protobuf:"bytes,2,opt,name=service,proto3" json:"service,omitempty"`
 	// Where the contract is served; empty when it is on the bus.
-	Url           string `protobuf:"bytes,3,opt,name=url,proto3" json:"url,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Url string `protobuf:"bytes,3,opt,name=url,proto3" json:"url,omitempty"`
+	// Whether runs may bring sources for it. It then gets sources with `of_run`, which whoever starts a run has written, and must
+	// hold them to what may be reached from outside.
+	TakesRunSources bool `protobuf:"varint,4,opt,name=takes_run_sources,json=takesRunSources,proto3" json:"takes_run_sources,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Provider) Reset() {
@@ -88,15 +91,23 @@ func (x *Provider) GetUrl() string {
 	return ""
 }
 
+func (x *Provider) GetTakesRunSources() bool {
+	if x != nil {
+		return x.TakesRunSources
+	}
+	return false
+}
+
 var File_toolbus_provider_v1_provider_proto protoreflect.FileDescriptor
 
 const file_toolbus_provider_v1_provider_proto_rawDesc = "" +
 	"\n" +
-	"\"toolbus/provider/v1/provider.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\"h\n" +
+	"\"toolbus/provider/v1/provider.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\"\x94\x01\n" +
 	"\bProvider\x120\n" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12\x18\n" +
 	"\aservice\x18\x02 \x01(\tR\aservice\x12\x10\n" +
-	"\x03url\x18\x03 \x01(\tR\x03urlB\xc9\x01\n" +
+	"\x03url\x18\x03 \x01(\tR\x03url\x12*\n" +
+	"\x11takes_run_sources\x18\x04 \x01(\bR\x0ftakesRunSourcesB\xc9\x01\n" +
 	"\x17com.toolbus.provider.v1B\rProviderProtoP\x01Z1toolbus.dev/gen/go/toolbus/provider/v1;providerv1\xa2\x02\x03TPX\xaa\x02\x13Toolbus.Provider.V1\xca\x02\x13Toolbus\\Provider\\V1\xe2\x02\x1fToolbus\\Provider\\V1\\GPBMetadata\xea\x02\x15Toolbus::Provider::V1b\x06proto3"
 
 var (

@@ -625,10 +625,10 @@ func (*ExecuteToolResponse_Log) isExecuteToolResponse_Event() {}
 
 func (*ExecuteToolResponse_Result) isExecuteToolResponse_Event() {}
 
-// The scope is over: its session was closed, or was given another agent.
+// The scope is over: its session was closed, or was given another agent, or its run ended.
 type ReleaseScopeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The scope; its revision and run say nothing.
+	// The scope; with a run, only what is open for that run alone. Its revision says nothing.
 	Scope         *Scope `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

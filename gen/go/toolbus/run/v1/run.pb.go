@@ -675,6 +675,107 @@ func (*ToolChoice_Mode) isToolChoice_Choice() {}
 
 func (*ToolChoice_ForcedTool) isToolChoice_Choice() {}
 
+// An MCP server that a run brings along. Whoever reads the run's events reads all of it, headers too.
+type RunMcpServer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name, the `server` of `@server/tool`: none that the agent has for a source of its own.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Where it listens: `http://` or `https://`, at an address outside unless operators allow it (TOOLBUS_MCP_RUN_ALLOW); other
+	// transports only where they let runs bring servers of all kinds (TOOLBUS_MCP_RUN_SERVERS). Empty for a command.
+	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
+	// HTTP headers. They name no secrets of the suite: `${secret:…}` is refused.
+	Headers map[string]string `protobuf:"bytes,3,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Names of the tools that are offered; empty offers all.
+	AllowedTools []string `protobuf:"bytes,4,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
+	// Program to start, only where operators let runs bring servers of all kinds; empty for a URL.
+	Command string `protobuf:"bytes,5,opt,name=command,proto3" json:"command,omitempty"`
+	// Its arguments.
+	Args []string `protobuf:"bytes,6,rep,name=args,proto3" json:"args,omitempty"`
+	// Its environment. It names no secrets of the suite.
+	Env           map[string]string `protobuf:"bytes,7,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunMcpServer) Reset() {
+	*x = RunMcpServer{}
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunMcpServer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunMcpServer) ProtoMessage() {}
+
+func (x *RunMcpServer) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunMcpServer.ProtoReflect.Descriptor instead.
+func (*RunMcpServer) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RunMcpServer) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RunMcpServer) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *RunMcpServer) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *RunMcpServer) GetAllowedTools() []string {
+	if x != nil {
+		return x.AllowedTools
+	}
+	return nil
+}
+
+func (x *RunMcpServer) GetCommand() string {
+	if x != nil {
+		return x.Command
+	}
+	return ""
+}
+
+func (x *RunMcpServer) GetArgs() []string {
+	if x != nil {
+		return x.Args
+	}
+	return nil
+}
+
+func (x *RunMcpServer) GetEnv() map[string]string {
+	if x != nil {
+		return x.Env
+	}
+	return nil
+}
+
 // Options of one run; they narrow those of the agent.
 type RunOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -692,14 +793,19 @@ type RunOptions struct {
 	// Limits; they apply where they are lower than the agent's.
 	Limits *v11.Limits `protobuf:"bytes,6,opt,name=limits,proto3" json:"limits,omitempty"`
 	// Instructions for this run, in place of the agent's; empty keeps the agent's.
-	Instructions  string `protobuf:"bytes,7,opt,name=instructions,proto3" json:"instructions,omitempty"`
+	Instructions string `protobuf:"bytes,7,opt,name=instructions,proto3" json:"instructions,omitempty"`
+	// MCP servers for this run alone. The model sees their tools as those of `@name/…`; they need not be in the agent's `use`, and are
+	// narrowed by its `allowed` and by `allowed_tools`. No other run, and no tool that calls tools, reaches them. Their connections
+	// are this run's: they end with it, and one that nobody uses for TOOLBUS_MCP_IDLE_TIMEOUT, as while the run is parked, is closed and
+	// opened anew when it is needed. A server that cannot be reached hides no other tool.
+	McpServers    []*RunMcpServer `protobuf:"bytes,8,rep,name=mcp_servers,json=mcpServers,proto3" json:"mcp_servers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunOptions) Reset() {
 	*x = RunOptions{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[6]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +817,7 @@ func (x *RunOptions) String() string {
 func (*RunOptions) ProtoMessage() {}
 
 func (x *RunOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[6]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +830,7 @@ func (x *RunOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunOptions.ProtoReflect.Descriptor instead.
 func (*RunOptions) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RunOptions) GetToolChoice() *ToolChoice {
@@ -776,6 +882,13 @@ func (x *RunOptions) GetInstructions() string {
 	return ""
 }
 
+func (x *RunOptions) GetMcpServers() []*RunMcpServer {
+	if x != nil {
+		return x.McpServers
+	}
+	return nil
+}
+
 // Tokens that a model used.
 type Usage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -791,7 +904,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[7]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -803,7 +916,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[7]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -816,7 +929,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Usage) GetInputTokens() uint64 {
@@ -855,7 +968,7 @@ type RunParent struct {
 
 func (x *RunParent) Reset() {
 	*x = RunParent{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[8]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -867,7 +980,7 @@ func (x *RunParent) String() string {
 func (*RunParent) ProtoMessage() {}
 
 func (x *RunParent) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[8]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -880,7 +993,7 @@ func (x *RunParent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunParent.ProtoReflect.Descriptor instead.
 func (*RunParent) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RunParent) GetRunId() string {
@@ -917,7 +1030,7 @@ type RunFork struct {
 
 func (x *RunFork) Reset() {
 	*x = RunFork{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[9]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -929,7 +1042,7 @@ func (x *RunFork) String() string {
 func (*RunFork) ProtoMessage() {}
 
 func (x *RunFork) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[9]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -942,7 +1055,7 @@ func (x *RunFork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunFork.ProtoReflect.Descriptor instead.
 func (*RunFork) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RunFork) GetRunId() string {
@@ -1004,7 +1117,7 @@ type Run struct {
 
 func (x *Run) Reset() {
 	*x = Run{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[10]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1016,7 +1129,7 @@ func (x *Run) String() string {
 func (*Run) ProtoMessage() {}
 
 func (x *Run) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[10]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1029,7 +1142,7 @@ func (x *Run) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Run.ProtoReflect.Descriptor instead.
 func (*Run) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{10}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Run) GetId() string {
@@ -1177,7 +1290,7 @@ type TextCheckpoint struct {
 
 func (x *TextCheckpoint) Reset() {
 	*x = TextCheckpoint{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[11]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1189,7 +1302,7 @@ func (x *TextCheckpoint) String() string {
 func (*TextCheckpoint) ProtoMessage() {}
 
 func (x *TextCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[11]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1202,7 +1315,7 @@ func (x *TextCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextCheckpoint.ProtoReflect.Descriptor instead.
 func (*TextCheckpoint) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{11}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TextCheckpoint) GetTurn() uint32 {
@@ -1276,7 +1389,21 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\vforced_tool\x18\x02 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x04H\x00R\n" +
 	"forcedToolB\b\n" +
-	"\x06choice\"\x9c\x03\n" +
+	"\x06choice\"\xd6\x03\n" +
+	"\fRunMcpServer\x121\n" +
+	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x1a\n" +
+	"\x03url\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x03url\x12M\n" +
+	"\aheaders\x18\x03 \x03(\v2).toolbus.run.v1.RunMcpServer.HeadersEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\aheaders\x12.\n" +
+	"\rallowed_tools\x18\x04 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\fallowedTools\x12\"\n" +
+	"\acommand\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\acommand\x12\x1d\n" +
+	"\x04args\x18\x06 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\x04args\x12A\n" +
+	"\x03env\x18\a \x03(\v2%.toolbus.run.v1.RunMcpServer.EnvEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x03env\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a6\n" +
+	"\bEnvEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe5\x03\n" +
 	"\n" +
 	"RunOptions\x12;\n" +
 	"\vtool_choice\x18\x01 \x01(\v2\x1a.toolbus.run.v1.ToolChoiceR\n" +
@@ -1286,7 +1413,9 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x04mode\x18\x04 \x01(\x0e2\x17.toolbus.run.v1.RunModeB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x123\n" +
 	"\x13parallel_tool_calls\x18\x05 \x01(\bH\x00R\x11parallelToolCalls\x88\x01\x01\x120\n" +
 	"\x06limits\x18\x06 \x01(\v2\x18.toolbus.agent.v1.LimitsR\x06limits\x12\"\n" +
-	"\finstructions\x18\a \x01(\tR\finstructionsB\x16\n" +
+	"\finstructions\x18\a \x01(\tR\finstructions\x12G\n" +
+	"\vmcp_servers\x18\b \x03(\v2\x1c.toolbus.run.v1.RunMcpServerB\b\xbaH\x05\x92\x01\x02\x10\x10R\n" +
+	"mcpServersB\x16\n" +
 	"\x14_parallel_tool_calls\"c\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x04R\vinputTokens\x12#\n" +
@@ -1364,7 +1493,7 @@ func file_toolbus_run_v1_run_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_run_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(RunState)(0),                 // 0: toolbus.run.v1.RunState
 	(RunMode)(0),                  // 1: toolbus.run.v1.RunMode
@@ -1375,42 +1504,48 @@ var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(*Reasoning)(nil),             // 6: toolbus.run.v1.Reasoning
 	(*Item)(nil),                  // 7: toolbus.run.v1.Item
 	(*ToolChoice)(nil),            // 8: toolbus.run.v1.ToolChoice
-	(*RunOptions)(nil),            // 9: toolbus.run.v1.RunOptions
-	(*Usage)(nil),                 // 10: toolbus.run.v1.Usage
-	(*RunParent)(nil),             // 11: toolbus.run.v1.RunParent
-	(*RunFork)(nil),               // 12: toolbus.run.v1.RunFork
-	(*Run)(nil),                   // 13: toolbus.run.v1.Run
-	(*TextCheckpoint)(nil),        // 14: toolbus.run.v1.TextCheckpoint
-	(*v1.ToolResult)(nil),         // 15: toolbus.tool.v1.ToolResult
-	(*v1.Tool)(nil),               // 16: toolbus.tool.v1.Tool
-	(*v11.Limits)(nil),            // 17: toolbus.agent.v1.Limits
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(*RunMcpServer)(nil),          // 9: toolbus.run.v1.RunMcpServer
+	(*RunOptions)(nil),            // 10: toolbus.run.v1.RunOptions
+	(*Usage)(nil),                 // 11: toolbus.run.v1.Usage
+	(*RunParent)(nil),             // 12: toolbus.run.v1.RunParent
+	(*RunFork)(nil),               // 13: toolbus.run.v1.RunFork
+	(*Run)(nil),                   // 14: toolbus.run.v1.Run
+	(*TextCheckpoint)(nil),        // 15: toolbus.run.v1.TextCheckpoint
+	nil,                           // 16: toolbus.run.v1.RunMcpServer.HeadersEntry
+	nil,                           // 17: toolbus.run.v1.RunMcpServer.EnvEntry
+	(*v1.ToolResult)(nil),         // 18: toolbus.tool.v1.ToolResult
+	(*v1.Tool)(nil),               // 19: toolbus.tool.v1.Tool
+	(*v11.Limits)(nil),            // 20: toolbus.agent.v1.Limits
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
 }
 var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	2,  // 0: toolbus.run.v1.Message.role:type_name -> toolbus.run.v1.Role
-	15, // 1: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
+	18, // 1: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
 	3,  // 2: toolbus.run.v1.Item.message:type_name -> toolbus.run.v1.Message
 	4,  // 3: toolbus.run.v1.Item.function_call:type_name -> toolbus.run.v1.FunctionCall
 	5,  // 4: toolbus.run.v1.Item.function_call_output:type_name -> toolbus.run.v1.FunctionCallOutput
 	6,  // 5: toolbus.run.v1.Item.reasoning:type_name -> toolbus.run.v1.Reasoning
-	8,  // 6: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
-	16, // 7: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.tool.v1.Tool
-	1,  // 8: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
-	17, // 9: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
-	0,  // 10: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
-	7,  // 11: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
-	4,  // 12: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
-	10, // 13: toolbus.run.v1.Run.usage:type_name -> toolbus.run.v1.Usage
-	18, // 14: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
-	18, // 15: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
-	11, // 16: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
-	12, // 17: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
-	14, // 18: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	16, // 6: toolbus.run.v1.RunMcpServer.headers:type_name -> toolbus.run.v1.RunMcpServer.HeadersEntry
+	17, // 7: toolbus.run.v1.RunMcpServer.env:type_name -> toolbus.run.v1.RunMcpServer.EnvEntry
+	8,  // 8: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
+	19, // 9: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.tool.v1.Tool
+	1,  // 10: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
+	20, // 11: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
+	9,  // 12: toolbus.run.v1.RunOptions.mcp_servers:type_name -> toolbus.run.v1.RunMcpServer
+	0,  // 13: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
+	7,  // 14: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
+	4,  // 15: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
+	11, // 16: toolbus.run.v1.Run.usage:type_name -> toolbus.run.v1.Usage
+	21, // 17: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
+	21, // 18: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
+	12, // 19: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
+	13, // 20: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
+	15, // 21: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_proto_init() }
@@ -1428,14 +1563,14 @@ func file_toolbus_run_v1_run_proto_init() {
 		(*ToolChoice_Mode)(nil),
 		(*ToolChoice_ForcedTool)(nil),
 	}
-	file_toolbus_run_v1_run_proto_msgTypes[6].OneofWrappers = []any{}
+	file_toolbus_run_v1_run_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_run_v1_run_proto_rawDesc), len(file_toolbus_run_v1_run_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   12,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

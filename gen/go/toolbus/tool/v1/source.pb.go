@@ -31,7 +31,10 @@ type Source struct {
 	// Name within the agent, the `server` of `@server/tool`.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What the provider needs to reach it, in the provider's own form.
-	Config        *structpb.Struct `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	Config *structpb.Struct `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	// A run brought it, and no operator wrote it: it belongs to the scope's run alone, and the provider holds it to what operators
+	// let runs bring.
+	OfRun         bool `protobuf:"varint,3,opt,name=of_run,json=ofRun,proto3" json:"of_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -80,6 +83,77 @@ func (x *Source) GetConfig() *structpb.Struct {
 	return nil
 }
 
+func (x *Source) GetOfRun() bool {
+	if x != nil {
+		return x.OfRun
+	}
+	return false
+}
+
+// A source that one run brings along, beside those of its agent. No other run sees it or its tools.
+type RunSource struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name, the `server` of `@server/tool`; none that the agent's configuration has for a source of its own.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Name of the provider, one whose sources runs may bring (`Provider.takes_run_sources`).
+	Provider string `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`
+	// What the provider needs to reach it, in the provider's own form.
+	Config        *structpb.Struct `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunSource) Reset() {
+	*x = RunSource{}
+	mi := &file_toolbus_tool_v1_source_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunSource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunSource) ProtoMessage() {}
+
+func (x *RunSource) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_source_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunSource.ProtoReflect.Descriptor instead.
+func (*RunSource) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_source_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *RunSource) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RunSource) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *RunSource) GetConfig() *structpb.Struct {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
 // Whether a source can be used.
 type SourceStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -95,7 +169,7 @@ type SourceStatus struct {
 
 func (x *SourceStatus) Reset() {
 	*x = SourceStatus{}
-	mi := &file_toolbus_tool_v1_source_proto_msgTypes[1]
+	mi := &file_toolbus_tool_v1_source_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -107,7 +181,7 @@ func (x *SourceStatus) String() string {
 func (*SourceStatus) ProtoMessage() {}
 
 func (x *SourceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_source_proto_msgTypes[1]
+	mi := &file_toolbus_tool_v1_source_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -120,7 +194,7 @@ func (x *SourceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStatus.ProtoReflect.Descriptor instead.
 func (*SourceStatus) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_source_proto_rawDescGZIP(), []int{1}
+	return file_toolbus_tool_v1_source_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *SourceStatus) GetSource() string {
@@ -148,10 +222,15 @@ var File_toolbus_tool_v1_source_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_source_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolbus/tool/v1/source.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"l\n" +
+	"\x1ctoolbus/tool/v1/source.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x83\x01\n" +
 	"\x06Source\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12/\n" +
-	"\x06config\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06config\"\\\n" +
+	"\x06config\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06config\x12\x15\n" +
+	"\x06of_run\x18\x03 \x01(\bR\x05ofRun\"\xa9\x01\n" +
+	"\tRunSource\x121\n" +
+	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x128\n" +
+	"\bprovider\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\bprovider\x12/\n" +
+	"\x06config\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x06config\"\\\n" +
 	"\fSourceStatus\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x1c\n" +
 	"\tavailable\x18\x02 \x01(\bR\tavailable\x12\x16\n" +
@@ -170,19 +249,21 @@ func file_toolbus_tool_v1_source_proto_rawDescGZIP() []byte {
 	return file_toolbus_tool_v1_source_proto_rawDescData
 }
 
-var file_toolbus_tool_v1_source_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_toolbus_tool_v1_source_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_toolbus_tool_v1_source_proto_goTypes = []any{
 	(*Source)(nil),          // 0: toolbus.tool.v1.Source
-	(*SourceStatus)(nil),    // 1: toolbus.tool.v1.SourceStatus
-	(*structpb.Struct)(nil), // 2: google.protobuf.Struct
+	(*RunSource)(nil),       // 1: toolbus.tool.v1.RunSource
+	(*SourceStatus)(nil),    // 2: toolbus.tool.v1.SourceStatus
+	(*structpb.Struct)(nil), // 3: google.protobuf.Struct
 }
 var file_toolbus_tool_v1_source_proto_depIdxs = []int32{
-	2, // 0: toolbus.tool.v1.Source.config:type_name -> google.protobuf.Struct
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	3, // 0: toolbus.tool.v1.Source.config:type_name -> google.protobuf.Struct
+	3, // 1: toolbus.tool.v1.RunSource.config:type_name -> google.protobuf.Struct
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_source_proto_init() }
@@ -196,7 +277,7 @@ func file_toolbus_tool_v1_source_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_source_proto_rawDesc), len(file_toolbus_tool_v1_source_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

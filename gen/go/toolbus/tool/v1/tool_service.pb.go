@@ -138,7 +138,12 @@ type ListToolsRequest struct {
 	// At most so many; 0 means 100.
 	PageSize uint32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where to go on, from the previous answer.
-	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// The run for which they are listed, if it brings sources; empty for what every run of the session has.
+	RunId string `protobuf:"bytes,6,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// The sources that the run brings. Their tools count as if the agent's `use` named them: its `allowed` narrows them like all
+	// others. They need a session and a run.
+	RunSources    []*RunSource `protobuf:"bytes,7,rep,name=run_sources,json=runSources,proto3" json:"run_sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -206,6 +211,20 @@ func (x *ListToolsRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListToolsRequest) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *ListToolsRequest) GetRunSources() []*RunSource {
+	if x != nil {
+		return x.RunSources
+	}
+	return nil
 }
 
 // A page of the tools of a session.
@@ -334,7 +353,9 @@ type CallToolRequest struct {
 	// What the calling run leaves to this call; opaque. A provider that calls further tools on the behalf of a call hands on what it
 	// was given in ExecuteToolRequest.run_context, unchanged. It only narrows what the call may do; empty outside a run. Bytes
 	// that are no such context are refused (`invalid_argument`).
-	RunContext    []byte `protobuf:"bytes,9,opt,name=run_context,json=runContext,proto3" json:"run_context,omitempty"`
+	RunContext []byte `protobuf:"bytes,9,opt,name=run_context,json=runContext,proto3" json:"run_context,omitempty"`
+	// The sources that the run brings, as in ListToolsRequest.
+	RunSources    []*RunSource `protobuf:"bytes,10,rep,name=run_sources,json=runSources,proto3" json:"run_sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -428,6 +449,13 @@ func (x *CallToolRequest) GetDeadline() *timestamppb.Timestamp {
 func (x *CallToolRequest) GetRunContext() []byte {
 	if x != nil {
 		return x.RunContext
+	}
+	return nil
+}
+
+func (x *CallToolRequest) GetRunSources() []*RunSource {
+	if x != nil {
+		return x.RunSources
 	}
 	return nil
 }
@@ -832,7 +860,7 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x04tool\x18\x04 \x01(\v2\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1a\n" +
 	"\bcallable\x18\x05 \x01(\bR\bcallable\x12\x1c\n" +
 	"\tavailable\x18\x06 \x01(\bR\tavailable\x12\x16\n" +
-	"\x06reason\x18\a \x01(\tR\x06reason\"\x85\x02\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\"\x81\x03\n" +
 	"\x10ListToolsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x122\n" +
@@ -840,7 +868,10 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x14known_tools_revision\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x12knownToolsRevision\x12%\n" +
 	"\tpage_size\x18\x04 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x05 \x01(\tR\tpageToken\"\xa5\x02\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\x123\n" +
+	"\x06run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12E\n" +
+	"\vrun_sources\x18\a \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
+	"runSources\"\xa5\x02\n" +
 	"\x11ListToolsResponse\x120\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1a.toolbus.tool.v1.ModelToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12\x14\n" +
@@ -848,7 +879,7 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x0eagent_revision\x18\x04 \x01(\rR\ragentRevision\x12%\n" +
 	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x19\n" +
 	"\bis_known\x18\x06 \x01(\bR\aisKnown\x12&\n" +
-	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\xb2\x03\n" +
+	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\xf9\x03\n" +
 	"\x0fCallToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\x06callId\x12;\n" +
 	"\n" +
@@ -861,7 +892,10 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\rallowed_tools\x18\a \x03(\tR\fallowedTools\x126\n" +
 	"\bdeadline\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12*\n" +
 	"\vrun_context\x18\t \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80@R\n" +
-	"runContext\"\xfd\x01\n" +
+	"runContext\x12E\n" +
+	"\vrun_sources\x18\n" +
+	" \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
+	"runSources\"\xfd\x01\n" +
 	"\x10CallToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x125\n" +
@@ -922,32 +956,35 @@ var file_toolbus_tool_v1_tool_service_proto_goTypes = []any{
 	(*ExplainStep)(nil),           // 6: toolbus.tool.v1.ExplainStep
 	(*ExplainToolResponse)(nil),   // 7: toolbus.tool.v1.ExplainToolResponse
 	(*Tool)(nil),                  // 8: toolbus.tool.v1.Tool
-	(*SourceStatus)(nil),          // 9: toolbus.tool.v1.SourceStatus
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
-	(*ToolProgress)(nil),          // 11: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),               // 12: toolbus.tool.v1.ToolLog
-	(*ToolResult)(nil),            // 13: toolbus.tool.v1.ToolResult
+	(*RunSource)(nil),             // 9: toolbus.tool.v1.RunSource
+	(*SourceStatus)(nil),          // 10: toolbus.tool.v1.SourceStatus
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*ToolProgress)(nil),          // 12: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),               // 13: toolbus.tool.v1.ToolLog
+	(*ToolResult)(nil),            // 14: toolbus.tool.v1.ToolResult
 }
 var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	8,  // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
-	0,  // 1: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.ModelTool
-	9,  // 2: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
-	10, // 3: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
-	11, // 4: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	12, // 5: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	13, // 6: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
-	6,  // 7: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
-	1,  // 8: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	3,  // 9: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	5,  // 10: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
-	2,  // 11: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	4,  // 12: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	7,  // 13: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
-	11, // [11:14] is the sub-list for method output_type
-	8,  // [8:11] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	9,  // 1: toolbus.tool.v1.ListToolsRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
+	0,  // 2: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.ModelTool
+	10, // 3: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
+	11, // 4: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
+	9,  // 5: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
+	12, // 6: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	13, // 7: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	14, // 8: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
+	6,  // 9: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
+	1,  // 10: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	3,  // 11: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	5,  // 12: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
+	2,  // 13: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	4,  // 14: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	7,  // 15: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
+	13, // [13:16] is the sub-list for method output_type
+	10, // [10:13] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_service_proto_init() }

@@ -209,6 +209,7 @@ class McpServerStatus(_message.Message):
     PROTOCOL_VERSION_FIELD_NUMBER: _builtins.int
     INSTANCE_FIELD_NUMBER: _builtins.int
     CHECK_TIME_FIELD_NUMBER: _builtins.int
+    RUN_ID_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name."""
     session_id: _builtins.str
@@ -225,6 +226,8 @@ class McpServerStatus(_message.Message):
     """Revision of MCP that is spoken."""
     instance: _builtins.str
     """The bridge that holds the connection."""
+    run_id: _builtins.str
+    """The run that brought the server; empty for one that an agent declares or that was applied."""
     @_builtins.property
     def latency(self) -> _duration_pb2.Duration:
         """How long the last answer took; absent before the first."""
@@ -246,10 +249,11 @@ class McpServerStatus(_message.Message):
         protocol_version: _builtins.str = ...,
         instance: _builtins.str = ...,
         check_time: _timestamp_pb2.Timestamp | None = ...,
+        run_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["check_time", b"check_time", "latency", b"latency"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "check_time", b"check_time", "health", b"health", "instance", b"instance", "latency", b"latency", "name", b"name", "protocol_version", b"protocol_version", "reason", b"reason", "session_id", b"session_id", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "check_time", b"check_time", "health", b"health", "instance", b"instance", "latency", b"latency", "name", b"name", "protocol_version", b"protocol_version", "reason", b"reason", "run_id", b"run_id", "session_id", b"session_id", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

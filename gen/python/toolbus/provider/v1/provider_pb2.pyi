@@ -25,22 +25,28 @@ class Provider(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     SERVICE_FIELD_NUMBER: _builtins.int
     URL_FIELD_NUMBER: _builtins.int
+    TAKES_RUN_SOURCES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name."""
     service: _builtins.str
     """The service on the bus that serves the contract; empty when it is at a URL."""
     url: _builtins.str
     """Where the contract is served; empty when it is on the bus."""
+    takes_run_sources: _builtins.bool
+    """Whether runs may bring sources for it. It then gets sources with `of_run`, which whoever starts a run has written, and must
+    hold them to what may be reached from outside.
+    """
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         service: _builtins.str = ...,
         url: _builtins.str = ...,
+        takes_run_sources: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "service", b"service", "url", b"url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "service", b"service", "takes_run_sources", b"takes_run_sources", "url", b"url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

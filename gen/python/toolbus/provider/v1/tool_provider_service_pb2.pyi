@@ -322,14 +322,14 @@ Global___ExecuteToolResponse: _TypeAlias = ExecuteToolResponse  # noqa: Y015
 
 @_typing.final
 class ReleaseScopeRequest(_message.Message):
-    """The scope is over: its session was closed, or was given another agent."""
+    """The scope is over: its session was closed, or was given another agent, or its run ended."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SCOPE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def scope(self) -> Global___Scope:
-        """The scope; its revision and run say nothing."""
+        """The scope; with a run, only what is open for that run alone. Its revision says nothing."""
 
     def __init__(
         self,

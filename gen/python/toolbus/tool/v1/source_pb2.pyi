@@ -25,8 +25,13 @@ class Source(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     CONFIG_FIELD_NUMBER: _builtins.int
+    OF_RUN_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name within the agent, the `server` of `@server/tool`."""
+    of_run: _builtins.bool
+    """A run brought it, and no operator wrote it: it belongs to the scope's run alone, and the provider holds it to what operators
+    let runs bring.
+    """
     @_builtins.property
     def config(self) -> _struct_pb2.Struct:
         """What the provider needs to reach it, in the provider's own form."""
@@ -36,14 +41,47 @@ class Source(_message.Message):
         *,
         name: _builtins.str = ...,
         config: _struct_pb2.Struct | None = ...,
+        of_run: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "name", b"name", "of_run", b"of_run"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Source: _TypeAlias = Source  # noqa: Y015
+
+@_typing.final
+class RunSource(_message.Message):
+    """A source that one run brings along, beside those of its agent. No other run sees it or its tools."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PROVIDER_FIELD_NUMBER: _builtins.int
+    CONFIG_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Name, the `server` of `@server/tool`; none that the agent's configuration has for a source of its own."""
+    provider: _builtins.str
+    """Name of the provider, one whose sources runs may bring (`Provider.takes_run_sources`)."""
+    @_builtins.property
+    def config(self) -> _struct_pb2.Struct:
+        """What the provider needs to reach it, in the provider's own form."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        provider: _builtins.str = ...,
+        config: _struct_pb2.Struct | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "name", b"name", "provider", b"provider"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunSource: _TypeAlias = RunSource  # noqa: Y015
 
 @_typing.final
 class SourceStatus(_message.Message):

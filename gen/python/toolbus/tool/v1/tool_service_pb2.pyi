@@ -82,6 +82,8 @@ class ListToolsRequest(_message.Message):
     KNOWN_TOOLS_REVISION_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    RUN_SOURCES_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session; empty lists what `agent` would have."""
     agent: _builtins.str
@@ -94,6 +96,14 @@ class ListToolsRequest(_message.Message):
     """At most so many; 0 means 100."""
     page_token: _builtins.str
     """Where to go on, from the previous answer."""
+    run_id: _builtins.str
+    """The run for which they are listed, if it brings sources; empty for what every run of the session has."""
+    @_builtins.property
+    def run_sources(self) -> _containers.RepeatedCompositeFieldContainer[_source_pb2.RunSource]:
+        """The sources that the run brings. Their tools count as if the agent's `use` named them: its `allowed` narrows them like all
+        others. They need a session and a run.
+        """
+
     def __init__(
         self,
         *,
@@ -102,10 +112,12 @@ class ListToolsRequest(_message.Message):
         known_tools_revision: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        run_id: _builtins.str = ...,
+        run_sources: _abc.Iterable[_source_pb2.RunSource] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "known_tools_revision", b"known_tools_revision", "page_size", b"page_size", "page_token", b"page_token", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "known_tools_revision", b"known_tools_revision", "page_size", b"page_size", "page_token", b"page_token", "run_id", b"run_id", "run_sources", b"run_sources", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -178,6 +190,7 @@ class CallToolRequest(_message.Message):
     ALLOWED_TOOLS_FIELD_NUMBER: _builtins.int
     DEADLINE_FIELD_NUMBER: _builtins.int
     RUN_CONTEXT_FIELD_NUMBER: _builtins.int
+    RUN_SOURCES_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id; a second call with the same id joins the first or is given its result, and is refused when it asks for
     something else. This holds for an hour at least after the first has ended, if it is recorded; calls of pure and idempotent
@@ -207,6 +220,10 @@ class CallToolRequest(_message.Message):
     def deadline(self) -> _timestamp_pb2.Timestamp:
         """When the caller's time is over; absent for the tool's own limit."""
 
+    @_builtins.property
+    def run_sources(self) -> _containers.RepeatedCompositeFieldContainer[_source_pb2.RunSource]:
+        """The sources that the run brings, as in ListToolsRequest."""
+
     def __init__(
         self,
         *,
@@ -219,10 +236,11 @@ class CallToolRequest(_message.Message):
         allowed_tools: _abc.Iterable[_builtins.str] | None = ...,
         deadline: _timestamp_pb2.Timestamp | None = ...,
         run_context: _builtins.bytes = ...,
+        run_sources: _abc.Iterable[_source_pb2.RunSource] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["deadline", b"deadline"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_revision", b"agent_revision", "allowed_tools", b"allowed_tools", "arguments_json", b"arguments_json", "call_id", b"call_id", "deadline", b"deadline", "name", b"name", "run_context", b"run_context", "run_id", b"run_id", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_revision", b"agent_revision", "allowed_tools", b"allowed_tools", "arguments_json", b"arguments_json", "call_id", b"call_id", "deadline", b"deadline", "name", b"name", "run_context", b"run_context", "run_id", b"run_id", "run_sources", b"run_sources", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

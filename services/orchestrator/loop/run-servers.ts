@@ -1,0 +1,35 @@
+import { create, type JsonObject, toJson } from "@bufbuild/protobuf";
+import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunSource, RunSourceSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
+import { faultOfRunServer, type RunServers } from "#runtime/config/run-servers.ts";
+
+/** Who has the connections of MCP servers. */
+const provider = "mcp";
+
+/** The MCP servers that a run brings, as its sources. */
+export function runSourcesOf(options: RunOptions | undefined): RunSource[] {
+  return (options?.mcpServers ?? []).map(({ $typeName, ...server }) => {
+    const config = toJson(McpServerSchema, create(McpServerSchema, server)) as JsonObject;
+    return create(RunSourceSchema, { name: server.name, provider, config });
+  });
+}
+
+/** What is wrong with the servers that a run brings, as far as it can be said before they are asked. */
+export function faultsOfRunServers(options: RunOptions | undefined, kind: RunServers): string[] {
+  const servers = options?.mcpServers ?? [];
+  return servers.flatMap((server, index) => {
+    const name = JSON.stringify(server.name);
+    const fault = faultOfRunServer(kind, server);
+    if (fault !== undefined) return [`the MCP server ${name} ${fault}`];
+    const isTwice = servers.findIndex((other) => other.name === server.name) !== index;
+    return isTwice ? [`two MCP servers of the run are called ${name}`] : [];
+  });
+}
+
+/** Whether a tool's name or reference means one of a server that the run brings, whose tools are known once it is asked. */
+export function isOfRunServer(name: string, options: RunOptions | undefined): boolean {
+  return (options?.mcpServers ?? []).some(
+    (server) => name.startsWith(`@${server.name}/`) || name.startsWith(`${server.name}__`),
+  );
+}
