@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import type { StoredProvider } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
-import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { type StoredTool, StoredToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { CallToolRequestSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
@@ -13,6 +13,7 @@ import { type AdmissionDesk, createAdmission } from "../../services/tool-router/
 import { Catalogue } from "../../services/tool-router/catalogue/catalogue.ts";
 import { Shelf } from "../../services/tool-router/catalogue/shelf.ts";
 import { Contexts } from "../../services/tool-router/contexts.ts";
+import { sessionRecord } from "../../services/tool-router/session-record.ts";
 import { Sessions } from "../../services/tool-router/sessions.ts";
 import { SessionNews } from "../../services/tool-router/switching/session-news.ts";
 import { createMemoryDocuments } from "../../services/tool-router/testing/memory-documents.ts";
@@ -97,7 +98,7 @@ async function openAdmission({ tools, agents }: DecideSize): Promise<AdmissionDe
 }
 
 function sessionFrom(agent: number) {
-  return create(SessionSchema, {
+  return sessionRecord({
     id: sessionOf(agent),
     agent: agentOf(agent),
     principal: "local",

@@ -1,7 +1,6 @@
-import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { differencesOf, isSameArguments } from "./call-identity.ts";
+import { callRecord } from "./call-record.ts";
 import { recordedArguments } from "./record-size.ts";
 
 test("the same arguments are the same in any spelling, and empty ones are an empty object", () => {
@@ -25,7 +24,7 @@ test("large arguments are told apart by their record, which does not hold them",
 
 test("what differs is named", () => {
   const facts = { sessionId: "s", runId: "r", agent: "a", tool: "t", argumentsJson: "{}" };
-  const record = (more: Partial<typeof facts>) => create(ToolCallSchema, { ...facts, ...more });
+  const record = (more: Partial<typeof facts>) => callRecord({ ...facts, ...more });
   expect(differencesOf(record({}), record({}))).toEqual([]);
   const other = { sessionId: "s2", runId: "r2", agent: "b", tool: "u", argumentsJson: '{"x":1}' };
   expect(differencesOf(record({}), record(other))).toEqual(["session", "run", "agent", "tool", "arguments"]);

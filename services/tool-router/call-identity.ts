@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import type { CallRecord } from "./call-record.ts";
 
 /*
  * One id is one call: what comes under it again joins the first call or is given its result, and so has to ask for the same.
@@ -16,7 +16,7 @@ export interface CallIdentity {
   readonly argumentsJson: string;
 }
 
-type Recorded = Pick<ToolCall, "sessionId" | "runId" | "agent" | "tool" | "argumentsJson">;
+type Recorded = Pick<CallRecord, "sessionId" | "runId" | "agent" | "tool" | "argumentsJson">;
 
 /** In what two calls that came under one id differ; empty when they are the same. Arguments as they are recorded. */
 export function differencesOf(one: Recorded, other: Recorded): string[] {

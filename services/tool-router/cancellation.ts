@@ -1,12 +1,12 @@
-import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { ToolCallState as State, type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { CancelToolCallRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { type Asker, isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type Answer, canceled, failure } from "./answer.ts";
 import type { Audit } from "./audit.ts";
+import { type CallRecord, callRecord } from "./call-record.ts";
 import { isExternal, isOpen } from "./duty.ts";
 import { auditedFacts } from "./keeper.ts";
 import type { CallStore } from "./record.ts";
@@ -46,7 +46,7 @@ export function createCancellation({ store, running, offers, audit, clock }: Can
     const createdAt = timestampFromMs(clock.now());
     const facts = { callId, principal: by, canceledBy: [by], canceled: true };
     const tombstone = { ...facts, state: State.RESOLVED, result, createTime: createdAt };
-    return store.create(create(ToolCallSchema, tombstone));
+    return store.create(callRecord(tombstone));
   }
 
   /** Gives what stands of it, and whether this is what ended it. */
@@ -83,26 +83,26 @@ export function createCancellation({ store, running, offers, audit, clock }: Can
 }
 
 /** C1: what stands for a call that was canceled before it began. */
-export function isTombstone({ canceled: isCanceled, tool }: ToolCall): boolean {
+export function isTombstone({ canceled: isCanceled, tool }: CallRecord): boolean {
   return isCanceled && tool === "";
 }
 
 /** C5: whether the call of a principal was canceled by it. */
-export function isBuriedFor(record: ToolCall, principal: string): boolean {
+export function isBuriedFor(record: CallRecord, principal: string): boolean {
   return isTombstone(record) && cancelersOf(record).some((by) => isOwner(principal, by || undefined));
 }
 
 /** Whether it was canceled by one of the suite's own services, and so whoever it belongs to. */
-export function isBuriedForAll(record: ToolCall): boolean {
+export function isBuriedForAll(record: CallRecord): boolean {
   return isTombstone(record) && cancelersOf(record).includes("");
 }
 
-function joined(tombstone: ToolCall, by: string): ToolCall | undefined {
+function joined(tombstone: CallRecord, by: string): CallRecord | undefined {
   const standing = cancelersOf(tombstone);
   if (standing.includes(by) || standing.includes("")) return undefined;
   return { ...tombstone, canceledBy: [...standing, by], result: failure("the call was canceled") };
 }
 
-function cancelersOf({ canceledBy, principal }: ToolCall): readonly string[] {
+function cancelersOf({ canceledBy, principal }: CallRecord): readonly string[] {
   return canceledBy.length > 0 ? canceledBy : [principal];
 }

@@ -1,15 +1,14 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { ToolCallState as State, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { success } from "./answer.ts";
+import { type CallRecordInit, callRecord } from "./call-record.ts";
 import { decideDuty, handedLookAt, nextLookAt } from "./duty.ts";
 
 const { EXTERNAL, SPACE } = ExecutionType;
 const now = 1_000_000;
-const record = (more: MessageInitShape<typeof ToolCallSchema>) =>
-  create(ToolCallSchema, { callId: "c", createTime: timestampFromMs(now), ...more });
+const record = (more: CallRecordInit) => callRecord({ callId: "c", createTime: timestampFromMs(now), ...more });
 
 const waitsUntil = timestampFromMs(now + 30_000);
 const expiresAt = timestampFromMs(now + 90_000);

@@ -1,6 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { ToolCallState as State, type ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { CallRecord } from "./call-record.ts";
 
 /**
  * What has to be done about a record that was written, by whichever router is there when it is time: nothing, tell that it
@@ -20,7 +21,7 @@ const LONGEST_LOOK_MS = 60_000;
  * `before` is what the written record replaces, with its duty: nobody knows by then whether the call was offered, or whether
  * the watcher that took it still lives.
  */
-export function decideDuty(record: ToolCall, before: ToolCall | undefined, now: number): Duty {
+export function decideDuty(record: CallRecord, before: CallRecord | undefined, now: number): Duty {
   if (isOpen(record)) {
     const isAsBefore = before?.state === record.state && before.taken === record.taken;
     const next = isExternal(record) && !isAsBefore ? now + FIRST_LOOK_MS : dueAt(record);
@@ -31,7 +32,7 @@ export function decideDuty(record: ToolCall, before: ToolCall | undefined, now: 
 }
 
 /** When an open call is to be looked at again, after a look that changed nothing; undefined when it can rest. */
-export function nextLookAt(record: ToolCall, now: number): number | undefined {
+export function nextLookAt(record: CallRecord, now: number): number | undefined {
   const due = dueAt(record);
   if (!record.taken) return due;
   const ageMs = now - (record.createTime === undefined ? now : timestampMs(record.createTime));
@@ -40,29 +41,29 @@ export function nextLookAt(record: ToolCall, now: number): number | undefined {
 }
 
 /** When a call that a watcher has and has not taken is to be looked at again: the router that holds the watcher may die. */
-export function handedLookAt(record: ToolCall, now: number): number {
+export function handedLookAt(record: CallRecord, now: number): number {
   return Math.min(dueAt(record) ?? Number.POSITIVE_INFINITY, now + HANDED_LOOK_MS);
 }
 
-export function isOpen({ state }: ToolCall): boolean {
+export function isOpen({ state }: CallRecord): boolean {
   return state === State.WAITING || state === State.PENDING;
 }
 
 /** Whether services watch for it; the others are answered by people. */
-export function isExternal({ executionType }: ToolCall): boolean {
+export function isExternal({ executionType }: CallRecord): boolean {
   return executionType === ExecutionType.EXTERNAL;
 }
 
-export function hasExpired({ expireTime: expiresAt }: ToolCall, now: number): boolean {
+export function hasExpired({ expireTime: expiresAt }: CallRecord, now: number): boolean {
   return expiresAt !== undefined && timestampMs(expiresAt) <= now;
 }
 
 /** Whether its caller's time is over and nobody said so. */
-export function isForsaken({ state, waitExpireTime: waitsUntil }: ToolCall, now: number): boolean {
+export function isForsaken({ state, waitExpireTime: waitsUntil }: CallRecord, now: number): boolean {
   return state === State.WAITING && waitsUntil !== undefined && timestampMs(waitsUntil) + BACKSTOP_MS <= now;
 }
 
-function dueAt({ state, waitExpireTime: waitsUntil, expireTime: expiresAt }: ToolCall): number | undefined {
+function dueAt({ state, waitExpireTime: waitsUntil, expireTime: expiresAt }: CallRecord): number | undefined {
   const ends = [];
   if (state === State.WAITING && waitsUntil !== undefined) ends.push(timestampMs(waitsUntil) + BACKSTOP_MS);
   if (expiresAt !== undefined) ends.push(timestampMs(expiresAt));

@@ -1,14 +1,15 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { ToolCallState as State, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { CancelToolCallRequestSchema } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { success } from "./answer.ts";
+import { type CallRecordInit, callRecord } from "./call-record.ts";
 import { createCancellation } from "./cancellation.ts";
 import { createKeeper } from "./keeper.ts";
 import { createMemoryCalls } from "./testing/memory-calls.ts";
@@ -46,10 +47,10 @@ function open() {
     running,
     keeper: createKeeper({ store, messages, offers, lostWatchers, audit, clock }),
     cancel: (callId: string) => cancel(create(CancelToolCallRequestSchema, { callId }), undefined),
-    put(more: MessageInitShape<typeof ToolCallSchema>) {
+    put(more: CallRecordInit) {
       const facts = { callId: "c", tool: "weigh", executionType: ExecutionType.EXTERNAL, state: State.WAITING };
       const createdAt = timestampFromMs(clock.now());
-      records.set("c", create(ToolCallSchema, { ...facts, createTime: createdAt, ...more }));
+      records.set("c", callRecord({ ...facts, createTime: createdAt, ...more }));
     },
     at: (ms: number) => timestampFromMs(clock.now() + ms),
   };

@@ -1,9 +1,10 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { ToolCallState as State, type ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { failure } from "./answer.ts";
 import type { Audit } from "./audit.ts";
+import type { CallRecord } from "./call-record.ts";
 import { handedLookAt, hasExpired, isExternal, isForsaken, isOpen, nextLookAt } from "./duty.ts";
 import type { Messages } from "./messages.ts";
 import type { CallStore } from "./record.ts";
@@ -27,14 +28,14 @@ export interface KeeperParts {
 
 export function createKeeper({ store, messages, offers, lostWatchers, audit, clock }: KeeperParts): Keeper {
   /** TOOL-9 and TOOL-10: what was resolved is told to who waits, to its space and to the inbox. */
-  async function tell(record: ToolCall): Promise<undefined> {
+  async function tell(record: CallRecord): Promise<undefined> {
     store.announce(record.callId);
     if (record.result === undefined) return;
     await messages.tellResult(record, record.result);
     if (record.resolvedLate) await messages.deliver(record, record.result);
   }
 
-  async function lookAtOpen(record: ToolCall, signal: AbortSignal): Promise<number | undefined> {
+  async function lookAtOpen(record: CallRecord, signal: AbortSignal): Promise<number | undefined> {
     const now = clock.now();
     if (hasExpired(record, now)) return void (await expire(record));
     if (isForsaken(record, now)) return void (await endWait(store, record.callId, audit));
@@ -47,7 +48,7 @@ export function createKeeper({ store, messages, offers, lostWatchers, audit, clo
   }
 
   /** W1, W4: its router may have died before it handed it to somebody, and so may the one to which it was handed. */
-  async function offerUnlessHeld(record: ToolCall, signal: AbortSignal): Promise<"held" | "offered"> {
+  async function offerUnlessHeld(record: CallRecord, signal: AbortSignal): Promise<"held" | "offered"> {
     if (await offers.stands(record)) return "offered";
     if (await store.isHeld(record.callId, signal)) return "held";
     await offers.offer(record, "again");
@@ -55,7 +56,7 @@ export function createKeeper({ store, messages, offers, lostWatchers, audit, clo
   }
 
   /** TOOL-5: at `expires_at` the call takes no results any more. */
-  async function expire({ callId }: ToolCall): Promise<void> {
+  async function expire({ callId }: CallRecord): Promise<void> {
     const updated = await store.update(callId, (record) => {
       if (!isOpen(record) || !hasExpired(record, clock.now())) return undefined;
       const result = failure(`Tool call ${callId} expired before it was answered`);
@@ -78,7 +79,7 @@ export function createKeeper({ store, messages, offers, lostWatchers, audit, clo
 }
 
 /** TOOL-4: nobody waits in line any more. Gives what stands. */
-export async function endWait(store: CallStore, callId: string, audit: Audit): Promise<ToolCall | undefined> {
+export async function endWait(store: CallStore, callId: string, audit: Audit): Promise<CallRecord | undefined> {
   const updated = await store.update(callId, (record) =>
     record.state === State.WAITING ? { ...record, state: State.PENDING } : undefined,
   );
@@ -89,7 +90,7 @@ export async function endWait(store: CallStore, callId: string, audit: Audit): P
   return updated?.record;
 }
 
-export function auditedFacts(record: ToolCall): MessageInitShape<typeof AuditEventSchema> {
+export function auditedFacts(record: CallRecord): MessageInitShape<typeof AuditEventSchema> {
   const { agent, sessionId, runId, callId, tool } = record;
   return { agent, sessionId, runId, callId, tool };
 }

@@ -1,6 +1,6 @@
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
-import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { type Asker, isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
+import type { CallRecord } from "./call-record.ts";
 import { isExternal } from "./duty.ts";
 
 /*
@@ -51,16 +51,16 @@ export function createOwnership(
 }
 
 /** O2 */
-export function isShownTo({ principal, taken, watcherPrincipal }: ToolCall, asker: Asker): boolean {
+export function isShownTo({ principal, taken, watcherPrincipal }: CallRecord, asker: Asker): boolean {
   return isOwner(principal, asker) || (taken && watcherPrincipal === asker);
 }
 
 /** O2 */
-export function requireShown(record: ToolCall, asker: Asker): void {
+export function requireShown(record: CallRecord, asker: Asker): void {
   if (!isShownTo(record, asker)) requireOwner(record, asker);
 }
 
 /** O3 */
-export function requireAnswerable(record: ToolCall, asker: Asker): void {
+export function requireAnswerable(record: CallRecord, asker: Asker): void {
   if (!isExternal(record)) requireOwner(record, asker);
 }

@@ -1,17 +1,17 @@
-import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { type Session, SessionSchema, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
+import { SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import type { Stored } from "./documents.ts";
 import { RecentSessions } from "./recent-sessions.ts";
+import { type SessionRecord, sessionRecord } from "./session-record.ts";
 import { createMemoryDocuments } from "./testing/memory-documents.ts";
 
 async function open() {
   const clock = createManualClock(1_000_000);
-  const written: Stored<Session>[] = [];
-  const stored = createMemoryDocuments<Session>((one) => void written.push(one));
+  const written: Stored<SessionRecord>[] = [];
+  const stored = createMemoryDocuments<SessionRecord>((one) => void written.push(one));
   const recent = new RecentSessions(clock);
-  await stored.create("s", create(SessionSchema, { id: "s", agent: "red", state: State.ACTIVE }));
+  await stored.create("s", sessionRecord({ id: "s", agent: "red", state: State.ACTIVE }));
   /** Another router does it, and its news has not come yet. */
   const drainElsewhere = () => stored.update("s", (session) => session && { ...session, state: State.DRAINING });
   return { clock, written, stored, recent, documents: recent.remembering(stored), drainElsewhere };

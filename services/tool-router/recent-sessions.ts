@@ -1,6 +1,7 @@
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Documents, Stored } from "./documents.ts";
+import type { SessionRecord } from "./session-record.ts";
 
 /*
  * What was read of sessions a moment ago, so that not every call reads its session.
@@ -36,12 +37,12 @@ export class RecentSessions {
   }
 
   /** M2 */
-  hear({ key, value, revision }: Stored<Session>): void {
+  hear({ key, value, revision }: Stored<SessionRecord>): void {
     this.#put(key, { session: value, revision, readAtMs: Number.NEGATIVE_INFINITY });
   }
 
   /** The same documents, remembered as they are read. */
-  remembering(documents: Documents<Session>): Documents<Session> {
+  remembering(documents: Documents<SessionRecord>): Documents<SessionRecord> {
     return {
       ...documents,
       read: async (key) => {

@@ -1,11 +1,11 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { ToolCallState as State, type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { type Answer, outcomeUnknown } from "./answer.ts";
 import { type CallIdentity, differencesOf, isSameArguments, refuseForeign } from "./call-identity.ts";
+import { type CallRecord, type CallRecordInit, callRecord } from "./call-record.ts";
 import { isBuriedFor, isBuriedForAll, isTombstone } from "./cancellation.ts";
 import type { Stored } from "./documents.ts";
 import type { Deadline } from "./execute/deadline.ts";
@@ -28,13 +28,13 @@ import type { Waiters } from "./waiters.ts";
 
 /** The bucket of recorded calls. `update` writes what `decide` gives, again if somebody else wrote; undefined keeps. */
 export interface CallStore {
-  read(callId: string): Promise<ToolCall | undefined>;
+  read(callId: string): Promise<CallRecord | undefined>;
   /** What the news said last, as good as a reading for who listens to them: what is open may have moved on. */
-  glance(callId: string): Promise<ToolCall | undefined>;
-  create(record: ToolCall): Promise<boolean>;
-  update(callId: string, decide: (record: ToolCall) => ToolCall | undefined): Promise<Updated | undefined>;
+  glance(callId: string): Promise<CallRecord | undefined>;
+  create(record: CallRecord): Promise<boolean>;
+  update(callId: string, decide: (record: CallRecord) => CallRecord | undefined): Promise<Updated | undefined>;
   /** All records, or those of a session, which was created at that time. */
-  list(signal: AbortSignal, session?: { id: string; createdAtMs: number }): AsyncIterable<Stored<ToolCall>>;
+  list(signal: AbortSignal, session?: { id: string; createdAtMs: number }): AsyncIterable<Stored<CallRecord>>;
   /** Tells all routers that a call's record has changed. */
   announce(callId: string): void;
   /** Whether a router executes the call: whoever only waits for it does not count. */
@@ -43,19 +43,19 @@ export interface CallStore {
 
 export interface Updated {
   /** What stands, and whether it was written by this update. */
-  readonly record: ToolCall;
+  readonly record: CallRecord;
   readonly hasChanged: boolean;
-  readonly before: ToolCall;
+  readonly before: CallRecord;
 }
 
 export type Begun =
   | { kind: "unrecorded" }
   | { kind: "begun" }
   /** Somebody outside is to answer it; made by this call or an earlier one of the same id. */
-  | { kind: "open"; record: ToolCall; isMine: boolean }
+  | { kind: "open"; record: CallRecord; isMine: boolean }
   | { kind: "resolved"; answer: Answer };
 
-export type CallFacts = Omit<MessageInitShape<typeof ToolCallSchema>, "$typeName" | "state" | "createTime">;
+export type CallFacts = Omit<CallRecordInit, "$typeName" | "state" | "createTime">;
 
 /** How long a router waits for news between two looks at whether the holder of a call still lives. */
 const HOLDER_CHECK_MS = 1_000;
@@ -81,7 +81,7 @@ export class Records {
   ): Promise<Begun> {
     const state = firstState(entry);
     if (state === undefined) return { kind: "unrecorded" };
-    const record = create(ToolCallSchema, { ...facts, state, createTime: timestampFromMs(now) });
+    const record = callRecord({ ...facts, state, createTime: timestampFromMs(now) });
     if (await this.#create(record)) {
       return state === State.STARTED ? { kind: "begun" } : { kind: "open", record, isMine: true };
     }
@@ -118,7 +118,7 @@ export class Records {
   }
 
   /** R3: said before the record stands, taken back when somebody else's does. */
-  async #create(record: ToolCall): Promise<boolean> {
+  async #create(record: CallRecord): Promise<boolean> {
     if (record.state === State.STARTED) this.#executing.add(record.callId);
     const isCreated = (await this.#store.create(record)) || (await this.#replace(record));
     if (!isCreated) this.#executing.delete(record.callId);
@@ -126,7 +126,7 @@ export class Records {
   }
 
   /** What a stranger canceled under the id of a call is nothing to the call. */
-  async #replace(record: ToolCall): Promise<boolean> {
+  async #replace(record: CallRecord): Promise<boolean> {
     const updated = await this.#store.update(record.callId, (standing) =>
       isTombstone(standing) && !isBuriedFor(standing, record.principal) ? record : undefined,
     );
@@ -135,7 +135,7 @@ export class Records {
   }
 
   /** What a call has of the record that stood there before its own. */
-  async #join(standing: ToolCall, record: ToolCall, signal: AbortSignal): Promise<Begun> {
+  async #join(standing: CallRecord, record: CallRecord, signal: AbortSignal): Promise<Begun> {
     const { callId, state, result } = standing;
     if (isBuriedFor(standing, record.principal) && result) return { kind: "resolved", answer: result };
     const differences = differencesOf(standing, record);
@@ -191,7 +191,7 @@ function firstState({ executor, tool, effect }: ToolEntry): State | undefined {
 }
 
 /** By what is known of a call before its name is resolved: its tool by the name that was used. */
-function isCallOf(record: ToolCall, call: CallIdentity): boolean {
+function isCallOf(record: CallRecord, call: CallIdentity): boolean {
   const isNamed = record.calledAs === call.name || record.tool === call.name || record.calledAs === "";
   const isOfRun = record.sessionId === call.sessionId && record.runId === call.runId;
   return isOfRun && isNamed && isSameArguments(record.argumentsJson, recordedArguments(call.argumentsJson));

@@ -1,8 +1,8 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ToolCallState as State, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openTestBus, type TestBus } from "../../test/harness/bus.ts";
+import { type CallRecordInit, callRecord } from "./call-record.ts";
 import { KEPT_MS, sweepCalls } from "./retention.ts";
 import { createCallRoom } from "./subscriptions/call-room.ts";
 import { openCallStore } from "./subscriptions/call-store.ts";
@@ -27,9 +27,9 @@ function sweepAfter(ms: number): Promise<number> {
   return sweepCalls({ room: createCallRoom(bus), clock, keptMs: KEPT_MS, onFault }, signal);
 }
 
-function recordOf(callId: string, more: MessageInitShape<typeof ToolCallSchema> = {}) {
+function recordOf(callId: string, more: CallRecordInit = {}) {
   const facts = { callId, state: State.RESOLVED, tool: "t", argumentsJson: JSON.stringify("x".repeat(kib)) };
-  return create(ToolCallSchema, { ...facts, ...more });
+  return callRecord({ ...facts, ...more });
 }
 
 test("TOOL-4 when room gets short, the calls that ended longest ago leave; open ones and young ones never do", async () => {

@@ -1,6 +1,7 @@
-import { ToolCallState as State, type ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import type { CallRecord } from "./call-record.ts";
 
 /*
  * The bucket of calls refuses when it is full, and with it every call that is recorded. So what has ended leaves before its age
@@ -22,7 +23,7 @@ export interface CallRoom {
 }
 
 export interface WrittenRecord {
-  readonly record: ToolCall;
+  readonly record: CallRecord;
   readonly revision: number;
   readonly writtenMs: number;
 }
@@ -78,6 +79,6 @@ function shortage(filled: number): string {
   return `toolbus_calls is filled to ${percent} % with calls that are open or ended within the hour: when it is full, calls are refused`;
 }
 
-function hasEnded({ state }: ToolCall): boolean {
+function hasEnded({ state }: CallRecord): boolean {
   return state === State.RESOLVED || state === State.EXPIRED;
 }

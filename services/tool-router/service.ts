@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { SessionSchema } from "#gen/toolbus/session/v1/session_pb.ts";
 import { createAddressGuard } from "#runtime/address/address-guard.ts";
 import { auditSequenceSince, followAudit, openAuditTrail, readAuditBackwards } from "#runtime/audit/trail.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
@@ -29,6 +28,7 @@ import { RecentSessions } from "./recent-sessions.ts";
 import { Records } from "./record.ts";
 import { createResults } from "./results.ts";
 import { createRoutes, type Routes } from "./routes.ts";
+import { decodeSession, encodeSession } from "./session-record.ts";
 import { Sessions } from "./sessions.ts";
 import { createSubmissions } from "./submissions.ts";
 import { openCatalogue } from "./subscriptions/catalogue.ts";
@@ -126,7 +126,11 @@ function storedSessions(bus: Bus) {
   const news = new SessionNews();
   const recent = new RecentSessions(clock);
   news.mind((told) => recent.hear(told));
-  const place = { bucket: "toolbus_sessions", prefix: "", schema: SessionSchema } as const;
+  const place = {
+    bucket: "toolbus_sessions",
+    prefix: "",
+    codec: { encode: encodeSession, decode: decodeSession },
+  } as const;
   return { news, recent, documents: recent.remembering(createDocuments(bus, place)) };
 }
 

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Session, SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
 import { type PageRequest, pageOf } from "#runtime/rpc/page.ts";
@@ -9,6 +8,7 @@ import type { Clock } from "#runtime/time/clock.ts";
 import type { Catalogue } from "./catalogue/catalogue.ts";
 import type { Documents, Stored } from "./documents.ts";
 import type { RecentSessions } from "./recent-sessions.ts";
+import { type SessionRecord, sessionRecord } from "./session-record.ts";
 import {
   isSettled,
   isSwitching,
@@ -20,7 +20,7 @@ import {
 import type { SessionNews } from "./switching/session-news.ts";
 
 export interface SessionParts {
-  documents: Documents<Session>;
+  documents: Documents<SessionRecord>;
   catalogue: Catalogue;
   clock: Clock;
   news: SessionNews;
@@ -46,7 +46,7 @@ export class Sessions {
     this.#parts = parts;
   }
 
-  get documents(): Documents<Session> {
+  get documents(): Documents<SessionRecord> {
     return this.#parts.documents;
   }
 
@@ -58,7 +58,7 @@ export class Sessions {
     const { agent, principal } = request;
     const id = request.sessionId || randomUUID();
     const createdAt = timestampFromMs(clock.now());
-    const session = create(SessionSchema, { id, agent, principal, createTime: createdAt, state: SessionState.ACTIVE });
+    const session = sessionRecord({ id, agent, principal, createTime: createdAt, state: SessionState.ACTIVE });
     if ((await documents.create(id, session)) !== undefined) return this.told(session);
     const standing = await this.#stored(id);
     const isSame = standing.agent === agent && standing.principal === principal;
@@ -120,11 +120,11 @@ export class Sessions {
   /** By id; from outside only the asker's own. */
   async list(request: PageRequest & { asker: Asker }, signal: AbortSignal) {
     const { asker } = request;
-    const shown: Stored<Session>[] = [];
+    const shown: Stored<SessionRecord>[] = [];
     for await (const entry of this.#parts.documents.list(signal)) {
       if (isOwner(entry.value.principal, asker)) shown.push(entry);
     }
-    const listed = { elements: shown, placeOf: ({ key }: Stored<Session>) => key };
+    const listed = { elements: shown, placeOf: ({ key }: Stored<SessionRecord>) => key };
     const { items, nextPageToken } = pageOf(["sessions", asker ?? ""], listed, request);
     return { sessions: items.map(({ value }) => this.told(value)), nextPageToken };
   }

@@ -1,4 +1,4 @@
-import { ToolCallState as State, type ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { SubmitToolResultRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, isOwner } from "#runtime/failure/session-owner.ts";
@@ -6,6 +6,7 @@ import type { Validator } from "#runtime/schema/validator.ts";
 import { isRepetition, type Submission, submissionFrom, wonBy } from "#runtime/submission/submission.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type Answer, type Answers, failure, successJson } from "./answer.ts";
+import type { CallRecord } from "./call-record.ts";
 import { isTombstone } from "./cancellation.ts";
 import { hasExpired, isExternal, isOpen } from "./duty.ts";
 import { requireAnswerable } from "./ownership.ts";
@@ -17,7 +18,7 @@ export interface Submissions {
    * TOOL-7: exactly one submission wins, and is told so however often it is repeated; the others are told why theirs did not. A call is answered on behalf of the principal
    * that calls, or of the one whose watcher has taken it; while nobody has, of one that watches for calls of its tool.
    */
-  submit(request: SubmitToolResultRequest, by: Submitter): Promise<ToolCall>;
+  submit(request: SubmitToolResultRequest, by: Submitter): Promise<CallRecord>;
 }
 
 export interface Submitter {
@@ -37,7 +38,7 @@ export interface SubmissionParts {
 export function createSubmissions(parts: SubmissionParts): Submissions {
   const { store, validator, clock, answers, presence } = parts;
 
-  function answerFrom({ outcome }: Submission, record: ToolCall): Answer {
+  function answerFrom({ outcome }: Submission, record: CallRecord): Answer {
     if (outcome.case === "error") return failure(outcome.value);
     const validation = validator.parseResult(record.outputSchemaJson, outcome.value);
     if (validation.kind === "invalid") {
@@ -48,13 +49,13 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
     return successJson(outcome.value);
   }
 
-  async function requireWatcher(record: ToolCall, { asker, principal, signal }: Submitter): Promise<void> {
+  async function requireWatcher(record: CallRecord, { asker, principal, signal }: Submitter): Promise<void> {
     if (!isUntaken(record) || isOwner(record.principal, asker)) return;
     if (!(await presence.isWatchedBy(principal, record.tool, signal))) refuseUntaken(record);
   }
 
   /** The call itself may have come to the place of its tombstone meanwhile. */
-  async function find(callId: string): Promise<ToolCall> {
+  async function find(callId: string): Promise<CallRecord> {
     const told = await store.glance(callId);
     const found = told && isTombstone(told) ? await store.read(callId) : told;
     return found ?? refuseUnknown(callId);
@@ -103,34 +104,34 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
 }
 
 /** Whether the call has its result by this very submission, of somebody who may be told so. */
-function hasWon(record: ToolCall, submission: Submission, { asker, principal }: Submitter): boolean {
+function hasWon(record: CallRecord, submission: Submission, { asker, principal }: Submitter): boolean {
   const { callId, submissionId, submissionSha256: sha256, watcherPrincipal } = record;
   const mayKnow = !isExternal(record) || isOwner(record.principal, asker) || principal === watcherPrincipal;
   return mayKnow && isRepetition({ submissionId, sha256 }, submission, callId);
 }
 
 /** Whether services may answer it that watch for it, since none has taken it. */
-function isUntaken(record: ToolCall): boolean {
+function isUntaken(record: CallRecord): boolean {
   return isExternal(record) && !record.taken;
 }
 
-function isStranger({ taken, watcherPrincipal, principal: owner }: ToolCall, principal: string): boolean {
+function isStranger({ taken, watcherPrincipal, principal: owner }: CallRecord, principal: string): boolean {
   return taken && principal !== watcherPrincipal && principal !== owner;
 }
 
-function refuseStranger({ callId }: ToolCall): never {
+function refuseStranger({ callId }: CallRecord): never {
   return refuse("permission_denied", `call ${callId} has been taken by a watcher of somebody else`, {
     reason: "CALL_TAKEN",
     metadata: { call_id: callId },
   });
 }
 
-function refuseUntaken({ callId, tool }: ToolCall): never {
+function refuseUntaken({ callId, tool }: CallRecord): never {
   const message = `call ${callId} was not taken: acknowledge its delivery first, or answer while you watch for calls of ${tool}`;
   return refuse("permission_denied", message, { reason: "CALL_NOT_TAKEN", metadata: { call_id: callId } });
 }
 
-export function refuseUnlessOpen(record: ToolCall, now: number): void {
+export function refuseUnlessOpen(record: CallRecord, now: number): void {
   const { callId, state } = record;
   const metadata = { call_id: callId };
   if (state === State.RESOLVED) {

@@ -1,10 +1,10 @@
-import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { ToolCallState as State, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
+import { callRecord } from "../call-record.ts";
 import { createMemoryCalls } from "../testing/memory-calls.ts";
 import { MemoryOffers } from "../testing/memory-watching.ts";
 import { createWaiters } from "../waiters.ts";
@@ -29,7 +29,7 @@ function open() {
     state: State.WAITING,
     createTime: createdAt,
   };
-  const record = create(ToolCallSchema, facts);
+  const record = callRecord(facts);
   records.set("c", record);
   const deadline = { at: clock.now() + 1_500, timeoutMs: 1_500 };
   const answered = outside.execute({ record, isMine: true }, false, deadline, new AbortController().signal);

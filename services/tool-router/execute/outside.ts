@@ -1,10 +1,11 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { ToolCallState as State, type ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { type Answer, failure, success } from "../answer.ts";
 import type { Audit } from "../audit.ts";
+import type { CallRecord } from "../call-record.ts";
 import { isExternal } from "../duty.ts";
 import { endWait } from "../keeper.ts";
 import type { Begun, CallStore } from "../record.ts";
@@ -98,7 +99,7 @@ export class Outside {
   }
 
   /** TOOL-6: a service that is down is said to be down, as long as nobody has taken the call. */
-  #followAbsence(record: ToolCall, onFault: (error: unknown) => void): () => void {
+  #followAbsence(record: CallRecord, onFault: (error: unknown) => void): () => void {
     if (!isExternal(record)) return () => {};
     const text = `Tool "${record.tool}" has no watcher: no service that executes it was there within ${ABSENCE_GRACE_MS}ms`;
     const dismiss = () => this.#dismiss(record, State.WAITING, failure(text));
@@ -106,7 +107,7 @@ export class Outside {
   }
 
   /** Ends a call that nobody has taken, while its caller still hears of it. */
-  async #dismiss(record: ToolCall, state: State, result: Answer): Promise<void> {
+  async #dismiss(record: CallRecord, state: State, result: Answer): Promise<void> {
     const { store, offers } = this.#parts;
     const updated = await store.update(record.callId, (standing) =>
       standing.state === state && !standing.taken ? { ...standing, state: State.RESOLVED, result } : undefined,

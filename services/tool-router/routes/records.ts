@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
-import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallService, type WatchNotice } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import type { CallRecord } from "../call-record.ts";
 import type { Cancellation } from "../cancellation.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Stored } from "../documents.ts";
@@ -89,13 +89,13 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
       const { sessionId, states } = request;
       const asker = askerOf(context);
       await ownership.requireSession(sessionId, asker);
-      const isShown = ({ value }: Stored<ToolCall>) =>
+      const isShown = ({ value }: Stored<CallRecord>) =>
         value.tool !== "" && // a cancellation of a call that never came
         isShownTo(value, asker) &&
         (sessionId === "" || value.sessionId === sessionId) &&
         (states.length === 0 || states.includes(value.state));
       const list = ["calls", asker ?? "", sessionId, states.toSorted()];
-      const elements: Stored<ToolCall>[] = [];
+      const elements: Stored<CallRecord>[] = [];
       for await (const entry of store.list(context.signal, await createdAt(sessionId))) {
         if (isShown(entry)) elements.push(entry);
       }

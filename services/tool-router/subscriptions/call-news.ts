@@ -1,8 +1,7 @@
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { Msg } from "@nats-io/transport-node";
-import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { PlainHeaders } from "#runtime/bus/plain-headers.ts";
+import { type CallRecord, decodeCall, encodeCall } from "../call-record.ts";
 import { watcherOf } from "../watch/delivery-id.ts";
 import type { RecentCall } from "./recent-calls.ts";
 
@@ -16,7 +15,7 @@ export interface CallNews {
   readonly callId: string;
   readonly watcher: string;
   /** What stands; it has to be read where this is undefined. */
-  readonly stands: { readonly revision: number; readonly record: () => ToolCall } | undefined;
+  readonly stands: { readonly revision: number; readonly record: () => CallRecord } | undefined;
 }
 
 /** News of calls, told to all routers at once. `onNews` of undefined says that some was lost. */
@@ -40,7 +39,7 @@ export async function openCallNews(bus: Bus, onNews: (news: CallNews | undefined
       fields.set(CALL, callId);
       if (stands) fields.set(REVISION, String(stands.revision));
       if (stands?.record.taken) fields.set(WATCHER, watcherOf(stands.record.deliveryId));
-      const payload = stands ? toBinary(ToolCallSchema, stands.record) : undefined;
+      const payload = stands ? encodeCall(stands.record) : undefined;
       connection.publish(CHANGED, payload, { headers: fields });
     },
     [Symbol.dispose]() {
@@ -53,7 +52,7 @@ export async function openCallNews(bus: Bus, onNews: (news: CallNews | undefined
 function newsFrom({ headers: fields, data }: Msg): CallNews[] {
   if (fields === undefined) return new TextDecoder().decode(data).split(" ").map(unread);
   const revision = Number(fields.get(REVISION) || 0);
-  const stands = revision > 0 ? { revision, record: () => fromBinary(ToolCallSchema, data) } : undefined;
+  const stands = revision > 0 ? { revision, record: () => decodeCall(data) } : undefined;
   return [{ callId: fields.get(CALL), watcher: fields.get(WATCHER), stands }];
 }
 

@@ -1,5 +1,3 @@
-import { fromBinary } from "@bufbuild/protobuf";
-import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { removeKey } from "#runtime/bus/key-value.ts";
@@ -7,6 +5,7 @@ import { persist } from "#runtime/bus/link.ts";
 import { readSubject } from "#runtime/bus/read.ts";
 import { readRecord } from "#runtime/bus/record.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { decodeCall } from "../call-record.ts";
 import type { CallRoom } from "../retention.ts";
 
 const bucket = "toolbus_calls";
@@ -30,7 +29,7 @@ export function createCallRoom(bus: Bus): CallRoom {
     async *records(signal) {
       for await (const message of readSubject(bus, `$KV.${bucket}.>`, { signal })) {
         const { data, sequence, time } = message;
-        const record = data.length > 0 && readRecord(bus, message, () => fromBinary(ToolCallSchema, data));
+        const record = data.length > 0 && readRecord(bus, message, () => decodeCall(data));
         if (record) yield { record, revision: sequence, writtenMs: time.getTime() };
       }
     },

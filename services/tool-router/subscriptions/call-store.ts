@@ -1,6 +1,6 @@
-import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { CallRecord } from "../call-record.ts";
 import type { CallStore } from "../record.ts";
 import type { Waiters } from "../waiters.ts";
 import { openCallHolders } from "./call-holders.ts";
@@ -17,7 +17,7 @@ export interface CallBus {
   /** Something was written that is due at once. */
   onDue?: () => void;
   /** Told what stands of such a call; undefined when news may have been missed. */
-  onNews?: (record: ToolCall | undefined) => void;
+  onNews?: (record: CallRecord | undefined) => void;
   onFault?: (fault: string) => void;
 }
 
@@ -25,7 +25,7 @@ export interface OpenCallStore extends CallStore, Disposable {
   /** What this router knows of a call without asking. */
   known(callId: string): RecentCall | undefined;
   /** This router has to do with a call; what stands of it was told by who wrote it. */
-  learn(record: ToolCall, revision: number): void;
+  learn(record: CallRecord, revision: number): void;
   /** Tells that calls have changed, whatever this router knows of them: who waits for one reads it. */
   tellAgain(callIds: readonly string[]): void;
 }

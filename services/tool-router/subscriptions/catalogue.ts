@@ -9,7 +9,7 @@ import { Catalogue } from "../catalogue/catalogue.ts";
 import type { ServerCheck } from "../catalogue/check-server.ts";
 import { CatalogueEditor } from "../catalogue/editor.ts";
 import { Shelf } from "../catalogue/shelf.ts";
-import { createDocuments, openFollowing } from "./documents.ts";
+import { codecOf, createDocuments, openFollowing } from "./documents.ts";
 
 export interface CatalogueNeeds {
   /** Providers beside those of the suite, by configuration. */
@@ -36,9 +36,9 @@ const OWN_PROVIDERS = {
   agents: "orchestrator",
 };
 
-const AGENTS = { bucket: "toolbus_agents", prefix: "", schema: StoredAgentSchema } as const;
-const TOOLS = { bucket: "toolbus_tools", prefix: "tool.", schema: StoredToolSchema } as const;
-const PROVIDERS = { bucket: "toolbus_tools", prefix: "provider.", schema: StoredProviderSchema } as const;
+const AGENTS = { bucket: "toolbus_agents", prefix: "", codec: codecOf(StoredAgentSchema) } as const;
+const TOOLS = { bucket: "toolbus_tools", prefix: "tool.", codec: codecOf(StoredToolSchema) } as const;
+const PROVIDERS = { bucket: "toolbus_tools", prefix: "provider.", codec: codecOf(StoredProviderSchema) } as const;
 
 /** The catalogue, which follows its buckets for as long as it is open. */
 export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<OpenCatalogue> {

@@ -15,22 +15,32 @@ import { jointReading } from "./joint-reading.ts";
  * Where messages of one kind lie: a bucket, and what their keys begin with there. Values are binary, so
  * that what a newer release has written of one stays in it when it is written again here.
  */
-export interface Place<D extends DescMessage> {
+export interface Place<T> {
   bucket: BucketName;
   prefix: string;
-  schema: D;
+  codec: Codec<T>;
 }
 
-export function createDocuments<D extends DescMessage>(bus: Bus, place: Place<D>): Documents<MessageShape<D>> {
-  const { bucket, prefix, schema } = place;
-  type T = MessageShape<D>;
+export interface Codec<T> {
+  encode(value: T): Uint8Array;
+  /** Throws for bytes that are none. */
+  decode(bytes: Uint8Array): T;
+}
+
+/** Of what is stored as the message that it is. */
+export function codecOf<D extends DescMessage>(schema: D): Codec<MessageShape<D>> {
+  return { encode: (value) => toBinary(schema, value), decode: (bytes) => fromBinary(schema, bytes) };
+}
+
+export function createDocuments<T>(bus: Bus, place: Place<T>): Documents<T> {
+  const { bucket, prefix, codec } = place;
   return {
     async read(key) {
       const entry = await readKey(bus, bucket, prefix + key);
       return entry && { key, value: valueAt(place, entry), revision: entry.revision };
     },
     async create(key, value) {
-      const created = await createKey(bus, { bucket, key: prefix + key, value: toBinary(schema, value) });
+      const created = await createKey(bus, { bucket, key: prefix + key, value: codec.encode(value) });
       return created.kind === "set" ? created.revision : undefined;
     },
     async update(key, decide) {
@@ -38,7 +48,7 @@ export function createDocuments<D extends DescMessage>(bus: Bus, place: Place<D>
         const before: T | undefined = entry && valueAt(place, entry);
         const after = decide(before, entry?.revision ?? 0);
         if (after === undefined) return { keep: true as const, result: { before, value: before, hasChanged: false } };
-        return { set: toBinary(schema, after), result: { before, value: after, hasChanged: true } };
+        return { set: codec.encode(after), result: { before, value: after, hasChanged: true } };
       });
       return { ...result, revision };
     },
@@ -81,7 +91,7 @@ export interface Following extends AsyncDisposable {
 export async function openFollowing(
   bus: Bus,
   bucket: BucketName,
-  shelves: { shelf: Shelf<unknown>; place: Place<DescMessage> }[],
+  shelves: { shelf: Shelf<unknown>; place: Place<unknown> }[],
   onFault: (fault: string) => void,
 ): Promise<Following> {
   const closing = new AbortController();
@@ -97,7 +107,7 @@ export async function openFollowing(
     }
   }
 
-  function readOrTell(place: Place<DescMessage>, message: StoredMessage) {
+  function readOrTell(place: Place<unknown>, message: StoredMessage) {
     const read = readRecord(bus, message, () => entryFrom(place, message) ?? otherKind);
     return read === otherKind ? undefined : read;
   }
@@ -118,17 +128,17 @@ export async function openFollowing(
 }
 
 /** Undefined for a key of another kind; a value of undefined is a removal. */
-function entryFrom<D extends DescMessage>({ bucket, prefix, schema }: Place<D>, message: StoredMessage) {
+function entryFrom<T>({ bucket, prefix, codec }: Place<T>, message: StoredMessage) {
   const key = message.subject.slice(`$KV.${bucket}.`.length);
   if (!key.startsWith(prefix)) return undefined;
   const isRemoval = message.data.length === 0;
-  return { key: key.slice(prefix.length), value: isRemoval ? undefined : fromBinary(schema, message.data) };
+  return { key: key.slice(prefix.length), value: isRemoval ? undefined : codec.decode(message.data) };
 }
 
 /** The value of a key that somebody asked for: it is not passed over, nor written over, when it cannot be read. */
-function valueAt<D extends DescMessage>({ bucket, schema }: Place<D>, { key, value }: KvEntry): MessageShape<D> {
+function valueAt<T>({ bucket, codec }: Place<T>, { key, value }: KvEntry): T {
   try {
-    return fromBinary(schema, value);
+    return codec.decode(value);
   } catch (cause) {
     return refuse("data_loss", `what is stored as ${key} in ${bucket} cannot be read`, {
       reason: "RECORD_LOST",

@@ -1,9 +1,8 @@
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { createInbox, type Msg, type Subscription } from "@nats-io/transport-node";
-import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { readRecord } from "#runtime/bus/record.ts";
+import { type CallRecord, decodeCall, encodeCall } from "../call-record.ts";
 import { FIRST_LOOK_MS } from "../duty.ts";
 import { tokenFrom } from "./subject-token.ts";
 
@@ -25,7 +24,7 @@ const REVISION_BYTES = 8;
 
 export interface Handings extends Disposable {
   /** Whether it could be sent. */
-  hand(record: ToolCall, revision: number): boolean;
+  hand(record: CallRecord, revision: number): boolean;
   /** Calls of the tool may come here. */
   open(tool: string): void;
   close(tool: string): void;
@@ -33,7 +32,7 @@ export interface Handings extends Disposable {
 
 export interface HandingsOptions {
   /** Gives whether a watcher here has it. A revision of 0 is not known. */
-  onHanded(record: ToolCall, revision: number): boolean;
+  onHanded(record: CallRecord, revision: number): boolean;
   /** Nobody has taken a call that was handed from here. */
   onRefused(callId: string): void;
 }
@@ -53,7 +52,7 @@ export function openHandings(bus: Bus, { onHanded, onRefused }: HandingsOptions)
     if (data.length < REVISION_BYTES) return void message.respond();
     const revision = new DataView(data.buffer, data.byteOffset).getFloat64(0);
     const place = { subject: message.subject, sequence: 0 };
-    const record = readRecord(bus, place, () => fromBinary(ToolCallSchema, data.subarray(REVISION_BYTES)));
+    const record = readRecord(bus, place, () => decodeCall(data.subarray(REVISION_BYTES)));
     if (record === undefined || !canBeHanded(record) || !onHanded(record, revision)) message.respond();
   }
 
@@ -89,16 +88,16 @@ function subjectOf(tool: string): string {
 }
 
 /** G2 */
-export function canBeHanded(record: ToolCall): boolean {
+export function canBeHanded(record: CallRecord): boolean {
   return leftMs(record) > 0;
 }
 
-function leftMs({ createTime: createdAt }: ToolCall): number {
+function leftMs({ createTime: createdAt }: CallRecord): number {
   return createdAt === undefined ? 0 : timestampMs(createdAt) + FIRST_LOOK_MS - Date.now();
 }
 
-function encoded(record: ToolCall, revision: number): Uint8Array {
-  const body = toBinary(ToolCallSchema, record);
+function encoded(record: CallRecord, revision: number): Uint8Array {
+  const body = encodeCall(record);
   const bytes = new Uint8Array(REVISION_BYTES + body.length);
   new DataView(bytes.buffer).setFloat64(0, revision);
   bytes.set(body, REVISION_BYTES);

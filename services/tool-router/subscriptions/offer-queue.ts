@@ -1,11 +1,10 @@
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { Msg } from "@nats-io/transport-node";
-import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { appendFenced, lastOf } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { persist } from "#runtime/bus/link.ts";
 import { readRecord } from "#runtime/bus/record.ts";
+import { type CallRecord, decodeCall, encodeCall } from "../call-record.ts";
 import type { Offer, Offers } from "../watch/watching.ts";
 import { type DeliveryInfo, deliveryInfoFrom } from "./delivery-info.ts";
 import { openPulls } from "./pulls.ts";
@@ -52,7 +51,7 @@ export function openOfferQueue(bus: Bus, { onOffer, onFault }: OfferQueueOptions
 
   function receive({ subject, reply = "", data, headers }: Msg): void {
     const info = deliveryInfoFrom(reply, stream);
-    const record = readRecord(bus, { subject, sequence: 0 }, () => fromBinary(ToolCallSchema, data));
+    const record = readRecord(bus, { subject, sequence: 0 }, () => decodeCall(data));
     if (record === undefined) return void bus.connection.publish(reply, "+TERM"); // no router can offer it
     if (info.pending > 0) waiting.set(record.tool, performance.now() + WAITING_MS);
     else waiting.delete(record.tool);
@@ -73,7 +72,7 @@ export function openOfferQueue(bus: Bus, { onOffer, onFault }: OfferQueueOptions
       await appendFenced(bus, {
         subject: subjectOf(record),
         expectedLastSequence: 0, // Q1: a conflict says that it stands
-        payload: toBinary(ToolCallSchema, record),
+        payload: encodeCall(record),
         ...(standing === "again" && { headers: { [AGAIN]: "1" } }), // Q4
       });
     },
@@ -128,6 +127,6 @@ function queueOf(tool: string) {
   return { consumer: `tool_${token}`, filter: `toolbus.offer.${token}.*`, description: tool.slice(0, 1_024) };
 }
 
-function subjectOf({ tool, callId }: ToolCall): string {
+function subjectOf({ tool, callId }: CallRecord): string {
   return `toolbus.offer.${tokenFrom(tool)}.${callId}`;
 }

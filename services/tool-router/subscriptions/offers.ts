@@ -1,6 +1,6 @@
-import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { CallRecord } from "../call-record.ts";
 import { isOpen } from "../duty.ts";
 import type { Offer, Offers } from "../watch/watching.ts";
 import { canBeHanded, openHandings } from "./handings.ts";
@@ -11,7 +11,7 @@ export interface OffersOptions extends OfferQueueOptions {
   onHanded(offer: Offer, revision: number): boolean;
   revisionOf(callId: string): number;
   /** What stands of a call, as far as this router has heard. */
-  glance(callId: string): Promise<ToolCall | undefined>;
+  glance(callId: string): Promise<CallRecord | undefined>;
 }
 
 /** Both ways by which calls come to routers that hold a watcher: straight (handings.ts), and by the queue (offer-queue.ts). */

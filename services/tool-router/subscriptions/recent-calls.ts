@@ -1,7 +1,7 @@
-import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import type { CallRecord } from "../call-record.ts";
 
 export interface RecentCall {
-  record: ToolCall;
+  record: CallRecord;
   revision: number;
 }
 
@@ -27,7 +27,7 @@ export class RecentCalls {
     return (this.#calls.get(callId)?.revision ?? 0) >= revision;
   }
 
-  put(record: ToolCall, revision: number): void {
+  put(record: CallRecord, revision: number): void {
     const { callId } = record;
     if (this.isKnown(callId, revision)) return;
     this.#calls.delete(callId); // the youngest stands last

@@ -1,10 +1,9 @@
-import { fromBinary } from "@bufbuild/protobuf";
-import { type Session, SessionSchema } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
 import { readRecord } from "#runtime/bus/record.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Stored } from "../documents.ts";
+import { decodeSession, type SessionRecord } from "../session-record.ts";
 import { isSettled } from "../switching/failures.ts";
 import type { SessionNews } from "../switching/session-news.ts";
 
@@ -36,7 +35,7 @@ export async function openSessionNews(
 
   let hasLooked = false;
   async function look(): Promise<void> {
-    const standing = new Map<string, Stored<Session>>();
+    const standing = new Map<string, Stored<SessionRecord>>();
     for await (const message of readSubject(bus, ALL, { signal })) {
       const stored = message.sequence > last ? undefined : storedFrom(bus, message);
       if (stored === undefined) continue;
@@ -60,9 +59,9 @@ export async function openSessionNews(
   };
 }
 
-function storedFrom(bus: Bus, message: StoredMessage): Stored<Session> | undefined {
+function storedFrom(bus: Bus, message: StoredMessage): Stored<SessionRecord> | undefined {
   if (message.data.length === 0) return undefined; // a removal
   const key = message.subject.slice(`$KV.${BUCKET}.`.length);
-  const value = readRecord(bus, message, () => fromBinary(SessionSchema, message.data));
+  const value = readRecord(bus, message, () => decodeSession(message.data));
   return value && { key, value, revision: message.sequence };
 }

@@ -1,8 +1,8 @@
-import { toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { type AppendOutcome, appendFenced, lastOf } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { type CallRecord, decodeCall, encodeCall } from "../call-record.ts";
 import type { Documents, Part } from "../documents.ts";
 import { decideDuty } from "../duty.ts";
 import type { CallStore, Updated } from "../record.ts";
@@ -10,7 +10,7 @@ import { dutyHeader } from "./call-duties.ts";
 import { createDocuments } from "./documents.ts";
 import { type RecentCall, RecentCalls } from "./recent-calls.ts";
 
-const PLACE = { bucket: "toolbus_calls", prefix: "", schema: ToolCallSchema } as const;
+const PLACE = { bucket: "toolbus_calls", prefix: "", codec: { encode: encodeCall, decode: decodeCall } } as const;
 
 const subjectOf = (callId: string) => `$KV.${PLACE.bucket}.${callId}`;
 
@@ -34,7 +34,7 @@ function bytesOfSession(id: string): Uint8Array {
 export class StoredCalls implements Pick<CallStore, "read" | "glance" | "create" | "update" | "list"> {
   readonly recent = new RecentCalls();
   readonly #bus: Bus;
-  readonly #documents: Documents<ToolCall>;
+  readonly #documents: Documents<CallRecord>;
   readonly #onDue: () => void;
 
   /** `onDue` is told that something was written that is due at once. */
@@ -44,19 +44,19 @@ export class StoredCalls implements Pick<CallStore, "read" | "glance" | "create"
     this.#onDue = onDue;
   }
 
-  async read(callId: string): Promise<ToolCall | undefined> {
+  async read(callId: string): Promise<CallRecord | undefined> {
     return (await this.#readFresh(callId))?.record;
   }
 
-  async glance(callId: string): Promise<ToolCall | undefined> {
+  async glance(callId: string): Promise<CallRecord | undefined> {
     return this.recent.get(callId)?.record ?? this.read(callId);
   }
 
-  async create(record: ToolCall): Promise<boolean> {
+  async create(record: CallRecord): Promise<boolean> {
     return (await this.#write(record, undefined)).kind === "appended" || this.#createAnew(record);
   }
 
-  async update(callId: string, decide: (record: ToolCall) => ToolCall | undefined): Promise<Updated | undefined> {
+  async update(callId: string, decide: (record: CallRecord) => CallRecord | undefined): Promise<Updated | undefined> {
     for (let guess = this.recent.get(callId); ; guess = undefined) {
       const before = guess ?? (await this.#readFresh(callId));
       if (before === undefined) return undefined;
@@ -73,7 +73,7 @@ export class StoredCalls implements Pick<CallStore, "read" | "glance" | "create"
   }
 
   /** This is what stands of a call, or did. */
-  keep(record: ToolCall, revision: number, written?: Uint8Array): void {
+  keep(record: CallRecord, revision: number, written?: Uint8Array): void {
     const bytes = written?.length ?? record.argumentsJson.length + (record.result?.outputJson.length ?? 0);
     if (bytes <= MAX_TOLD_BYTES) this.recent.put(record, revision);
     else this.recent.forget(record.callId);
@@ -88,18 +88,18 @@ export class StoredCalls implements Pick<CallStore, "read" | "glance" | "create"
   }
 
   /** A record that has left leaves a marker for a while, which is no record. */
-  async #createAnew(record: ToolCall): Promise<boolean> {
+  async #createAnew(record: CallRecord): Promise<boolean> {
     const standing = await lastOf(this.#bus, subjectOf(record.callId));
     if (standing === null || standing.data.length > 0) return false;
     return (await this.#write(record, undefined, standing.seq)).kind === "appended";
   }
 
   async #write(
-    record: ToolCall,
+    record: CallRecord,
     before: RecentCall | undefined,
     expectedLastSequence = before?.revision ?? 0,
   ): Promise<AppendOutcome> {
-    const bytes = toBinary(ToolCallSchema, record);
+    const bytes = encodeCall(record);
     const now = Date.now();
     const duty = decideDuty(record, before?.record, now);
     const outcome = await appendFenced(this.#bus, {

@@ -1,7 +1,7 @@
-import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import { openBackground } from "#runtime/lifecycle/background.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Stored } from "../documents.ts";
+import type { SessionRecord } from "../session-record.ts";
 import { isSettled } from "./failures.ts";
 import type { SessionNews } from "./session-news.ts";
 import type { Switching } from "./switching.ts";
@@ -17,7 +17,7 @@ const LOOK_MS = 500;
 
 /** Minds the sessions that are on their way: one whose router is gone is taken over here (S5 of steps.ts). */
 export function openCustody({ news, switching, fleet, clock }: CustodyParts): AsyncDisposable {
-  const underWay = new Map<string, Stored<Session>>();
+  const underWay = new Map<string, Stored<SessionRecord>>();
   news.mind((told) => {
     if (isSettled(told.value)) underWay.delete(told.key);
     else underWay.set(told.key, told);

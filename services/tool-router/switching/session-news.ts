@@ -1,8 +1,8 @@
-import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Stored } from "../documents.ts";
+import type { SessionRecord } from "../session-record.ts";
 
-export type News = Stored<Session>;
+export type News = Stored<SessionRecord>;
 
 /** News of one session, each once and in order. */
 export interface NewsReader extends Disposable {

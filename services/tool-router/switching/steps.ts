@@ -6,6 +6,7 @@ import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../audit.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Documents, Stored } from "../documents.ts";
+import type { SessionRecord } from "../session-record.ts";
 import { refuseAgent } from "../sessions.ts";
 import { AGENT_SWITCHED, SESSION_CLOSED } from "./failures.ts";
 
@@ -30,7 +31,7 @@ import { AGENT_SWITCHED, SESSION_CLOSED } from "./failures.ts";
  */
 
 export interface StepParts {
-  documents: Documents<Session>;
+  documents: Documents<SessionRecord>;
   catalogue: Catalogue;
   fleet: { allLeft(sessionId: string, revision: number, limit: { ms: number; signal: AbortSignal }): Promise<boolean> };
   /** Closes what providers keep open for the scope of a session and agent; gives what was closed, in words. */
@@ -59,7 +60,7 @@ export class SwitchSteps {
   }
 
   /** What stands after the step; undefined when somebody else goes on. */
-  async take({ value: session, revision }: Stored<Session>): Promise<Stored<Session> | undefined> {
+  async take({ value: session, revision }: Stored<SessionRecord>): Promise<Stored<SessionRecord> | undefined> {
     switch (session.state) {
       case State.DRAINING:
         return this.#drain(session, revision);
@@ -71,7 +72,7 @@ export class SwitchSteps {
   }
 
   /** S1 */
-  async advance(from: Session, to: Partial<Session>): Promise<Stored<Session> | undefined> {
+  async advance(from: SessionRecord, to: Partial<SessionRecord>): Promise<Stored<SessionRecord> | undefined> {
     const { value, hasChanged, revision } = await this.#parts.documents.update(from.id, (standing) =>
       standing?.state === from.state && standing.holder === from.holder ? changed(standing, to) : undefined,
     );
@@ -92,7 +93,7 @@ export class SwitchSteps {
     return refuse("failed_precondition", message, { reason: "AGENT_INVALID", metadata: { agent: name } });
   }
 
-  async #drain(session: Session, revision: number): Promise<Stored<Session> | undefined> {
+  async #drain(session: SessionRecord, revision: number): Promise<Stored<SessionRecord> | undefined> {
     const { fleet, clock, catalogue, logger, signal } = this.#parts;
     const { id: sessionId, nextAgent, drainExpireTime: drainUntil } = session;
     const leftMs = (drainUntil === undefined ? 0 : timestampMs(drainUntil) - clock.now()) + LEAVING_GRACE_MS; // S3
@@ -107,7 +108,7 @@ export class SwitchSteps {
       : this.#takeBack(session, faults);
   }
 
-  #takeBack(session: Session, faults: string[]): Promise<Stored<Session> | undefined> {
+  #takeBack(session: SessionRecord, faults: string[]): Promise<Stored<SessionRecord> | undefined> {
     const { audit, logger } = this.#parts;
     const { id: sessionId, nextAgent } = session;
     const message = `the switch to agent ${JSON.stringify(nextAgent)} is taken back: ${faults.join("; ")}`;
@@ -116,7 +117,7 @@ export class SwitchSteps {
     return this.advance(session, { state: State.ACTIVE, ...SETTLED });
   }
 
-  async #tearDown(session: Session): Promise<Stored<Session> | undefined> {
+  async #tearDown(session: SessionRecord): Promise<Stored<SessionRecord> | undefined> {
     const { release, audit, catalogue, cancelRuns } = this.#parts;
     const { id: sessionId, agent, nextAgent, nextCarry: carry } = session;
     const message = await release(session);
@@ -131,7 +132,7 @@ export class SwitchSteps {
     return this.advance(session, { state: State.CLOSED, ...SETTLED });
   }
 
-  async #build(session: Session): Promise<Stored<Session> | undefined> {
+  async #build(session: SessionRecord): Promise<Stored<SessionRecord> | undefined> {
     const { build, cancelRuns, audit } = this.#parts;
     const { id: sessionId, agent } = session;
     const [message] = await Promise.all([
@@ -145,7 +146,7 @@ export class SwitchSteps {
   }
 }
 
-function changed(session: Session, to: Partial<Session>): Session {
+function changed(session: SessionRecord, to: Partial<SessionRecord>): SessionRecord {
   const { drainExpireTime: drainUntil, ...rest } = { ...session, ...to };
   const isDraining = rest.state === State.DRAINING && drainUntil !== undefined;
   return { ...rest, ...(isDraining && { drainExpireTime: drainUntil }) }; // no `create`: it would leave out what it does not know

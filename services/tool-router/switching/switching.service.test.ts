@@ -21,7 +21,7 @@ describe("switching a session's agent, on the bus", () => {
     const watch = suite.watch(sessionId);
     await until(() => watch.states.length === 1);
     const { session } = await sessions.switchAgent({ sessionId, agent: "blue" });
-    expect(session).toMatchObject({ agent: "blue", state: State.ACTIVE, nextAgent: "", holder: "" });
+    expect(session).toMatchObject({ agent: "blue", state: State.ACTIVE, nextAgent: "" });
     await until(() => watch.states.at(-1)?.agent === "blue" && watch.states.at(-1)?.state === State.ACTIVE);
     expect(watch.states.map(({ state, agent }) => [state, agent])).toEqual([
       [State.ACTIVE, "red"],

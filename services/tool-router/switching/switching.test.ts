@@ -1,10 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { type Session, SessionSchema, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
+import { SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
+import { type SessionRecord, sessionRecord } from "../session-record.ts";
 import { Sessions } from "../sessions.ts";
 import { createMemoryDocuments } from "../testing/memory-documents.ts";
 import { SessionNews } from "./session-news.ts";
@@ -13,8 +14,8 @@ import { Switching } from "./switching.ts";
 /** Routers on one store; a test says how long each waits for the others to leave, and sees what each did. */
 async function openRouters() {
   const news = new SessionNews();
-  const states: Session[] = [];
-  const documents = createMemoryDocuments<Session>((stored) => {
+  const states: SessionRecord[] = [];
+  const documents = createMemoryDocuments<SessionRecord>((stored) => {
     states.push(stored.value);
     news.tell(stored);
   });
@@ -32,7 +33,7 @@ async function openRouters() {
   const sessions = new Sessions({ documents, catalogue, clock, news });
   const did: string[] = [];
   const stopping = new AbortController();
-  await documents.create("s", create(SessionSchema, { id: "s", agent: "red", state: State.ACTIVE }));
+  await documents.create("s", sessionRecord({ id: "s", agent: "red", state: State.ACTIVE }));
   const router = (self: string, allLeft: () => Promise<boolean> = async () => true) =>
     new Switching({
       ...{ sessions, news, catalogue, self, drainMs: 5_000, clock, fleet: { allLeft } },

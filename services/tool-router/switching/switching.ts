@@ -1,6 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Carry, type Session, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { Stored } from "../documents.ts";
+import type { SessionRecord } from "../session-record.ts";
 import type { Sessions } from "../sessions.ts";
 import { isSettled, refuseClosed, refuseMissing, refuseOutdated, refuseSwitching } from "./failures.ts";
 import type { SessionNews } from "./session-news.ts";
@@ -64,7 +65,7 @@ export class Switching {
   }
 
   /** S5. Does nothing if it has been done. */
-  async adopt({ key, value }: Stored<Session>): Promise<void> {
+  async adopt({ key, value }: Stored<SessionRecord>): Promise<void> {
     const { self, sessions, logger } = this.#parts;
     if (isSettled(value) || this.#driving.has(key)) return;
     const isOwn = value.holder === self;
@@ -132,7 +133,7 @@ export class Switching {
   }
 
   /** The session at its end; undefined when somebody else goes on with it. */
-  #drive(standing: Stored<Session>): Promise<Session | undefined> {
+  #drive(standing: Stored<SessionRecord>): Promise<Session | undefined> {
     const { key: sessionId } = standing;
     const driven = (this.#driving.get(sessionId) ?? Promise.resolve())
       .then(() => this.#takeSteps(standing))
@@ -147,8 +148,8 @@ export class Switching {
     return driven;
   }
 
-  async #takeSteps(standing: Stored<Session>): Promise<Session | undefined> {
-    let next: Stored<Session> | undefined = standing;
+  async #takeSteps(standing: Stored<SessionRecord>): Promise<Session | undefined> {
+    let next: Stored<SessionRecord> | undefined = standing;
     while (next !== undefined && !isSettled(next.value) && !this.#parts.signal.aborted) {
       next = await this.#steps.take(next);
     }

@@ -1,10 +1,9 @@
-import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Carry, type Session, SessionSchema, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
+import { Carry, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import { compareAndSet, readKey } from "#runtime/bus/key-value.ts";
 import { until } from "#runtime/time/until.ts";
-import { sessionFromStored, storedSession } from "../testing/stored.ts";
+import { decodeSession, encodeSession, type SessionRecord } from "../session-record.ts";
 import { openSwitcher, type Switcher } from "../testing/switcher.ts";
 
 describe("a switch whose router was killed, on the bus", () => {
@@ -15,24 +14,24 @@ describe("a switch whose router was killed, on the bus", () => {
   afterAll(() => suite[Symbol.asyncDispose]());
 
   /** Leaves a session as a router leaves it that is killed after it has written this. */
-  async function leftIn(state: State, more: Partial<Session>): Promise<string> {
+  async function leftIn(state: State, more: Partial<SessionRecord>): Promise<string> {
     const sessionId = await suite.openSession("red");
     await suite.clients.call({ sessionId, name: "mine" });
     const entry = (await readKey(suite.bus, "toolbus_sessions", sessionId))!;
-    const session = sessionFromStored(entry.value);
+    const session = decodeSession(entry.value);
     const drainUntil = timestampFromMs(Date.now());
-    const left = create(SessionSchema, {
+    const left = {
       ...session,
       state,
       holder: "killed-router",
       drainExpireTime: drainUntil,
       ...more,
-    });
+    };
     const { kind } = await compareAndSet(suite.bus, {
       bucket: "toolbus_sessions",
       key: sessionId,
       revision: entry.revision,
-      value: storedSession(left),
+      value: encodeSession(left),
     });
     expect(kind).toBe("set");
     return sessionId;
@@ -49,7 +48,7 @@ describe("a switch whose router was killed, on the bus", () => {
       const waiting = suite.clients.call({ sessionId, name: "mine" }); // a session never hangs: who comes meanwhile is served
       expect((await waiting).output).toMatchObject({ agent: "blue" });
       const { session } = await suite.clients.sessions.getSession({ sessionId });
-      expect(session).toMatchObject({ agent: "blue", state: State.ACTIVE, holder: "", nextAgent: "" });
+      expect(session).toMatchObject({ agent: "blue", state: State.ACTIVE, nextAgent: "" });
       expect(session).toMatchObject({ switches: 1, carry: Carry.NOTHING, nextCarry: Carry.UNSPECIFIED });
       const isReleased = suite.mcp.released.some((scope) => scope.sessionId === sessionId && scope.agent === "red");
       expect(isReleased).toBe(state !== State.BUILDING);
@@ -76,9 +75,9 @@ describe("a switch whose router was killed, on the bus", () => {
     const sessionId = await suite.openSession("red");
     for (const router of suite.routers) await router[Symbol.asyncDispose]();
     const entry = (await readKey(suite.bus, "toolbus_sessions", sessionId))!;
-    const session = sessionFromStored(entry.value);
-    const left = create(SessionSchema, { ...session, state: State.TEARING_DOWN, holder: "killed", nextAgent: "blue" });
-    const value = storedSession(left);
+    const session = decodeSession(entry.value);
+    const left = { ...session, state: State.TEARING_DOWN, holder: "killed", nextAgent: "blue" };
+    const value = encodeSession(left);
     await compareAndSet(suite.bus, { bucket: "toolbus_sessions", key: sessionId, revision: entry.revision, value });
     suite.use(await suite.startRouter("c"));
     await suite.reaches(sessionId, State.ACTIVE);

@@ -1,10 +1,10 @@
-import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import type { CallRecord } from "../call-record.ts";
 import type { CallStore } from "../record.ts";
 import type { Waiters } from "../waiters.ts";
 
 /** The recorded calls in memory, with the same promises as the bucket: each update is one step. */
 export function createMemoryCalls(waiters: Waiters, heldElsewhere: ReadonlySet<string> = new Set()) {
-  const records = new Map<string, ToolCall>();
+  const records = new Map<string, CallRecord>();
   const store: CallStore = {
     read: async (callId) => records.get(callId),
     glance: async (callId) => records.get(callId),

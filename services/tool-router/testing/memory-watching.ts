@@ -1,9 +1,9 @@
-import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import type { CallRecord } from "../call-record.ts";
 import type { Offer, Offers, Presence, WatcherFacts } from "../watch/watching.ts";
 
 /** The queues in memory, with the same promises as those of the bus: a call stands once, and is in one pair of hands. */
 export class MemoryOffers implements Offers {
-  readonly standing = new Map<string, ToolCall>();
+  readonly standing = new Map<string, CallRecord>();
   /** What was handed out and has neither been settled nor handed on. */
   readonly inHands = new Set<string>();
   readonly demands = new Map<string, number>();
@@ -14,21 +14,21 @@ export class MemoryOffers implements Offers {
   /** Whether calls are taken straight; else they are offered. */
   onHand: (offer: Offer) => boolean = () => false;
 
-  hand(record: ToolCall): boolean {
+  hand(record: CallRecord): boolean {
     return this.onHand({ record, isOld: false, settle: () => {}, handOn: () => void this.offer(record, "again") });
   }
 
-  async stands({ callId }: ToolCall): Promise<boolean> {
+  async stands({ callId }: CallRecord): Promise<boolean> {
     return this.standing.has(callId);
   }
 
-  async offer(record: ToolCall, standing: "first" | "again"): Promise<void> {
+  async offer(record: CallRecord, standing: "first" | "again"): Promise<void> {
     if (standing === "again") this.#times.set(record.callId, 1);
     if (!this.standing.has(record.callId)) this.standing.set(record.callId, record);
     this.#handOut();
   }
 
-  async withdraw({ callId }: ToolCall): Promise<void> {
+  async withdraw({ callId }: CallRecord): Promise<void> {
     this.standing.delete(callId);
   }
 

@@ -1,21 +1,10 @@
-import { fromBinary, fromJson, type JsonValue, toBinary } from "@bufbuild/protobuf";
-import { type Session, SessionSchema } from "#gen/toolbus/session/v1/session_pb.ts";
-import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { fromJson, type JsonValue } from "@bufbuild/protobuf";
+import { StoredToolCallSchema } from "#gen/toolbus/internal/tool/v1/tool_call_pb.ts";
+import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { callRecord, encodeCall } from "../call-record.ts";
 
-/** The record of a call as it is stored, for tests that leave what a router left. */
-export function storedCall(record: JsonValue | ToolCall): Uint8Array {
-  const isMessage = typeof record === "object" && record !== null && "$typeName" in record;
-  return toBinary(ToolCallSchema, isMessage ? (record as ToolCall) : fromJson(ToolCallSchema, record as JsonValue));
-}
-
-export function callFromStored(bytes: Uint8Array): ToolCall {
-  return fromBinary(ToolCallSchema, bytes);
-}
-
-export function storedSession(session: Session): Uint8Array {
-  return toBinary(SessionSchema, session);
-}
-
-export function sessionFromStored(bytes: Uint8Array): Session {
-  return fromBinary(SessionSchema, bytes);
+/** The record of a call as it is stored, for tests that leave what a router left; `inside` is what only routers know. */
+export function storedCall(call: JsonValue, inside: JsonValue = {}): Uint8Array {
+  const { $typeName: _, ...fields } = fromJson(StoredToolCallSchema, inside);
+  return encodeCall(callRecord({ ...fields, ...fromJson(ToolCallSchema, call) }));
 }

@@ -1,7 +1,7 @@
-import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { AcknowledgeToolCallRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import type { CallRecord } from "../call-record.ts";
 import { isOpen } from "../duty.ts";
 import type { CallStore } from "../record.ts";
 import { refuseUnknown, refuseUnlessOpen } from "../submissions.ts";
@@ -9,7 +9,7 @@ import { isDeliveryOf } from "./delivery-id.ts";
 
 export interface Acknowledgements {
   /** TOOL-6: the call is this watcher's; of two who hold it, one is told that it is too late. Again is the same as once. */
-  acknowledge(request: AcknowledgeToolCallRequest, principal: string): Promise<ToolCall>;
+  acknowledge(request: AcknowledgeToolCallRequest, principal: string): Promise<CallRecord>;
 }
 
 export function createAcknowledgements(store: CallStore, clock: Clock): Acknowledgements {

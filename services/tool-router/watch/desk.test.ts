@@ -1,10 +1,10 @@
-import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { ToolCallState as State, type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { success } from "../answer.ts";
+import { type CallRecord, callRecord } from "../call-record.ts";
 import { createMemoryCalls } from "../testing/memory-calls.ts";
 import { MemoryOffers, MemoryPresence } from "../testing/memory-watching.ts";
 import { createWaiters } from "../waiters.ts";
@@ -17,7 +17,7 @@ function open(isHanded = false, acknowledgeMs = 60_000) {
   const offers = new MemoryOffers();
   const presence = new MemoryPresence();
   const left: string[] = [];
-  const onLeft = (taken: ToolCall[]) => left.push(...taken.map(({ callId }) => callId));
+  const onLeft = (taken: CallRecord[]) => left.push(...taken.map(({ callId }) => callId));
   const desk = new Desk({ offers, presence, store: calls.store, onLeft, acknowledgeMs });
   offers.onOffer = (offer) => desk.receive(offer);
   if (isHanded) offers.onHand = (offer) => desk.take(offer);
@@ -30,7 +30,7 @@ function open(isHanded = false, acknowledgeMs = 60_000) {
     left,
     async call(callId: string, tool = "weigh"): Promise<void> {
       const executionType = ExecutionType.EXTERNAL;
-      const record = create(ToolCallSchema, { callId, tool, state: State.WAITING, executionType });
+      const record = callRecord({ callId, tool, state: State.WAITING, executionType });
       await calls.store.create(record);
       if (!offers.hand(record)) await offers.offer(record, "first");
     },
@@ -42,7 +42,7 @@ function open(isHanded = false, acknowledgeMs = 60_000) {
         ),
       );
     },
-    async resolve(callId: string, more: Partial<ToolCall> = {}): Promise<void> {
+    async resolve(callId: string, more: Partial<CallRecord> = {}): Promise<void> {
       const updated = await calls.store.update(callId, (record) => ({
         ...record,
         state: State.RESOLVED,
@@ -219,7 +219,7 @@ describe("who is handed a call", () => {
   test("W6 a call that ended between its reading and its handing over does not keep its room", async () => {
     const parts = open();
     const holder = parts.watch("holder", 1);
-    const record = create(ToolCallSchema, { callId: "raced", tool: "weigh", state: State.WAITING });
+    const record = callRecord({ callId: "raced", tool: "weigh", state: State.WAITING });
     await parts.store.create(record);
     const { read } = parts.store;
     parts.store.read = async (callId) => {

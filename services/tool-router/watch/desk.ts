@@ -1,6 +1,7 @@
-import { ToolCallState as State, type ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { startTimer } from "#runtime/time/timer.ts";
+import type { CallRecord } from "../call-record.ts";
 import { isOpen } from "../duty.ts";
 import type { CallStore } from "../record.ts";
 import { createDeliveryId, watcherOf } from "./delivery-id.ts";
@@ -46,7 +47,7 @@ export interface DeskParts {
   presence: Presence;
   store: Pick<CallStore, "read">;
   /** A watcher left that had taken these calls. */
-  onLeft: (taken: ToolCall[]) => void;
+  onLeft: (taken: CallRecord[]) => void;
   /** How long a watcher may have a call that it neither acknowledges nor answers. */
   acknowledgeMs: number;
 }
@@ -122,7 +123,7 @@ export class Desk {
     await this.#lookAgain(callId); // nobody here has heard what it became in between
   }
 
-  #assign(offer: Offer, record: ToolCall): void {
+  #assign(offer: Offer, record: CallRecord): void {
     const { callId, tool } = record;
     const watcher = this.#nextFor(tool);
     if (watcher === undefined) {
@@ -151,14 +152,14 @@ export class Desk {
   }
 
   /** What stands of a call that this desk has to do with: with who has it, or with who has taken it. */
-  hear(record: ToolCall): void {
+  hear(record: CallRecord): void {
     const holder = this.#held.get(record.callId);
     const token = watcherOf(record.deliveryId);
     const taker = holder?.token === token ? holder : this.#ofToken(token);
     for (const watcher of new Set([holder, taker])) if (watcher) this.#tell(watcher, record);
   }
 
-  #tell(watcher: Watcher, record: ToolCall): void {
+  #tell(watcher: Watcher, record: CallRecord): void {
     const { callId, deliveryId } = record;
     const isOver = !isOpen(record);
     if (!isOver && !record.taken) return;

@@ -1,9 +1,10 @@
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { ToolCallState as State, type ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { outcomeUnknown } from "../answer.ts";
 import type { Audit } from "../audit.ts";
+import type { CallRecord } from "../call-record.ts";
 import { isOpen } from "../duty.ts";
 import type { CallStore } from "../record.ts";
 import { watcherOf } from "./delivery-id.ts";
@@ -25,11 +26,11 @@ export interface LostWatchers {
    * Looks whether the watcher that took the call is still there, with the time to come back. If not, the call is handed on
    * when it may be repeated; else nobody knows what came of it, and that is its result (TOOL-6, LOOP-14).
    */
-  check(taken: ToolCall, signal: AbortSignal): Promise<"watcher lives" | "decided">;
+  check(taken: CallRecord, signal: AbortSignal): Promise<"watcher lives" | "decided">;
 }
 
 export function createLostWatchers({ store, offers, presence, audit, clock }: LostWatcherParts): LostWatchers {
-  async function decide(taken: ToolCall): Promise<void> {
+  async function decide(taken: CallRecord): Promise<void> {
     const updated = await store.update(taken.callId, (record) => {
       const isSame = isOpen(record) && record.taken && record.deliveryId === taken.deliveryId;
       return isSame ? afterLossOf(record) : undefined;
@@ -55,7 +56,7 @@ export function createLostWatchers({ store, offers, presence, audit, clock }: Lo
   };
 }
 
-function afterLossOf(record: ToolCall): ToolCall {
+function afterLossOf(record: CallRecord): CallRecord {
   const mayRepeat = record.effect === Effect.PURE || record.effect === Effect.IDEMPOTENT;
   if (mayRepeat) return { ...record, taken: false, deliveryId: "", watcherPrincipal: "" };
   const result = outcomeUnknown("the service that had taken the call was lost during it");

@@ -1,16 +1,16 @@
-import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import type { CallRecord } from "../call-record.ts";
 import type { Offer } from "./watching.ts";
 
 /** What a watcher is told: a call to execute, or that one of its calls needs no result any more. */
 export interface Handed {
-  readonly call: ToolCall;
+  readonly call: CallRecord;
   readonly deliveryId: string;
   readonly withdrawn: boolean;
 }
 
 export interface Delivery {
   readonly id: string;
-  readonly record: ToolCall;
+  readonly record: CallRecord;
   offer: Offer;
   /** Stops the timer of its acknowledgement. */
   readonly stopTimer: () => void;
@@ -24,7 +24,7 @@ export class Watcher {
   /** By call; neither acknowledged nor resolved. They are this watcher's only until its stream ends. */
   readonly delivered = new Map<string, Delivery>();
   /** By call; acknowledged, and not resolved. */
-  readonly taken = new Map<string, ToolCall>();
+  readonly taken = new Map<string, CallRecord>();
   /** It let a call lapse, and has acknowledged or answered none since. */
   isSuspect = false;
   readonly #unread: Handed[] = [];

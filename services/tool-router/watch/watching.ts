@@ -1,4 +1,4 @@
-import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import type { CallRecord } from "../call-record.ts";
 
 /** Who watches is known by interest, whichever router holds the watcher. Errors mean that it cannot be told at the moment. */
 export interface Presence {
@@ -28,16 +28,16 @@ export interface Offers {
    * Hands a call that was just recorded straight to a router that has a watcher with room for it. When nobody takes it, it is
    * offered instead, soon, or by the duty of its record; false when it cannot be handed, and has to be offered at once.
    */
-  hand(record: ToolCall): boolean;
+  hand(record: CallRecord): boolean;
   /**
    * The call stands in its tool's queue when this resolves; once, however often it is offered. One that may have been in other
    * hands before is read by whoever gets it.
    */
-  offer(record: ToolCall, standing: "first" | "again"): Promise<void>;
+  offer(record: CallRecord, standing: "first" | "again"): Promise<void>;
   /** Whether it stands in its tool's queue, also while a router has it from there. */
-  stands(record: ToolCall): Promise<boolean>;
+  stands(record: CallRecord): Promise<boolean>;
   /** Takes it out of the queue. */
-  withdraw(record: ToolCall): Promise<void>;
+  withdraw(record: CallRecord): Promise<void>;
   /** This router takes so many calls of the tool at the moment; they come to whoever opened the queues. */
   demand(tool: string, count: number): void;
   /** Nobody here watches the tool any more. */
@@ -46,7 +46,7 @@ export interface Offers {
 
 /** A call in this router's hands until it says what became of it. */
 export interface Offer {
-  readonly record: ToolCall;
+  readonly record: CallRecord;
   /** Whether it stood there a while, or was in other hands before: then the record may have moved on. */
   readonly isOld: boolean;
   /** The call needs no further offer. */

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/session/v1/session.proto.
  */
 export const file_toolbus_session_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("CiB0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbi5wcm90bxISdG9vbGJ1cy5zZXNzaW9uLnYxIvcCCgdTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWFnZW50GAIgASgJEhYKDmFnZW50X3JldmlzaW9uGAMgASgNEi8KBXN0YXRlGAQgASgOMiAudG9vbGJ1cy5zZXNzaW9uLnYxLlNlc3Npb25TdGF0ZRIRCglwcmluY2lwYWwYBSABKAkSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCm5leHRfYWdlbnQYByABKAkSNQoRZHJhaW5fZXhwaXJlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBmhvbGRlchgJIAEoCRIQCghzd2l0Y2hlcxgKIAEoDRIoCgVjYXJyeRgLIAEoDjIZLnRvb2xidXMuc2Vzc2lvbi52MS5DYXJyeRItCgpuZXh0X2NhcnJ5GAwgASgOMhkudG9vbGJ1cy5zZXNzaW9uLnYxLkNhcnJ5KrkBCgxTZXNzaW9uU3RhdGUSHQoZU0VTU0lPTl9TVEFURV9VTlNQRUNJRklFRBAAEhgKFFNFU1NJT05fU1RBVEVfQUNUSVZFEAESGgoWU0VTU0lPTl9TVEFURV9EUkFJTklORxACEh4KGlNFU1NJT05fU1RBVEVfVEVBUklOR19ET1dOEAMSGgoWU0VTU0lPTl9TVEFURV9CVUlMRElORxAEEhgKFFNFU1NJT05fU1RBVEVfQ0xPU0VEEAUqRQoFQ2FycnkSFQoRQ0FSUllfVU5TUEVDSUZJRUQQABISCg5DQVJSWV9NRVNTQUdFUxABEhEKDUNBUlJZX05PVEhJTkcQAmIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("CiB0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbi5wcm90bxISdG9vbGJ1cy5zZXNzaW9uLnYxIucCCgdTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWFnZW50GAIgASgJEhYKDmFnZW50X3JldmlzaW9uGAMgASgNEi8KBXN0YXRlGAQgASgOMiAudG9vbGJ1cy5zZXNzaW9uLnYxLlNlc3Npb25TdGF0ZRIRCglwcmluY2lwYWwYBSABKAkSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCm5leHRfYWdlbnQYByABKAkSNQoRZHJhaW5fZXhwaXJlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHN3aXRjaGVzGAkgASgNEigKBWNhcnJ5GAsgASgOMhkudG9vbGJ1cy5zZXNzaW9uLnYxLkNhcnJ5Ei0KCm5leHRfY2FycnkYDCABKA4yGS50b29sYnVzLnNlc3Npb24udjEuQ2FycnkquQEKDFNlc3Npb25TdGF0ZRIdChlTRVNTSU9OX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUU0VTU0lPTl9TVEFURV9BQ1RJVkUQARIaChZTRVNTSU9OX1NUQVRFX0RSQUlOSU5HEAISHgoaU0VTU0lPTl9TVEFURV9URUFSSU5HX0RPV04QAxIaChZTRVNTSU9OX1NUQVRFX0JVSUxESU5HEAQSGAoUU0VTU0lPTl9TVEFURV9DTE9TRUQQBSpFCgVDYXJyeRIVChFDQVJSWV9VTlNQRUNJRklFRBAAEhIKDkNBUlJZX01FU1NBR0VTEAESEQoNQ0FSUllfTk9USElORxACYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * One conversation with one active agent.
@@ -79,16 +79,9 @@ export type Session = Message<"toolbus.session.v1.Session"> & {
   drainExpireTime?: Timestamp | undefined;
 
   /**
-   * The router that takes the session through a switch or its closing; empty without one.
-   *
-   * @generated from field: string holder = 9;
-   */
-  holder: string;
-
-  /**
    * How many switches it has had.
    *
-   * @generated from field: uint32 switches = 10;
+   * @generated from field: uint32 switches = 9;
    */
   switches: number;
 

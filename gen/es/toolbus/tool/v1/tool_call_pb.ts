@@ -16,10 +16,11 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool_call.proto.
  */
 export const file_toolbus_tool_v1_tool_call: GenFile = /*@__PURE__*/
-  fileDesc("Ch90b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEg90b29sYnVzLnRvb2wudjEi4AUKCFRvb2xDYWxsEg8KB2NhbGxfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIOCgZydW5faWQYAyABKAkSDQoFYWdlbnQYBCABKAkSDAoEdG9vbBgFIAEoCRIWCg5hcmd1bWVudHNfanNvbhgGIAEoCRItCgVzdGF0ZRgHIAEoDjIeLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbFN0YXRlEisKBnJlc3VsdBgIIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0Ei8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc3BhY2VfaWQYCyABKAkSEgoKbWVzc2FnZV9pZBgMIAEoCRINCgV0YWtlbhgNIAEoCBI2Cg5leGVjdXRpb25fdHlwZRgOIAEoDjIeLnRvb2xidXMudG9vbC52MS5FeGVjdXRpb25UeXBlEhoKEm91dHB1dF9zY2hlbWFfanNvbhgPIAEoCRIVCg1yZXNvbHZlZF9sYXRlGBAgASgIEhEKCXByaW5jaXBhbBgRIAEoCRInCgZlZmZlY3QYEiABKA4yFy50b29sYnVzLnRvb2wudjEuRWZmZWN0EjQKEHdhaXRfZXhwaXJlX3RpbWUYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2RlbGl2ZXJ5X2lkGBQgASgJEhkKEXdhdGNoZXJfcHJpbmNpcGFsGBUgASgJEhAKCGNhbmNlbGVkGBYgASgIEhEKCWNhbGxlZF9hcxgXIAEoCRITCgtjYW5jZWxlZF9ieRgYIAMoCRIVCg1zdWJtaXNzaW9uX2lkGBkgASgJEhkKEXN1Ym1pc3Npb25fc2hhMjU2GBogASgMKsIBCg1Ub29sQ2FsbFN0YXRlEh8KG1RPT0xfQ0FMTF9TVEFURV9VTlNQRUNJRklFRBAAEhsKF1RPT0xfQ0FMTF9TVEFURV9TVEFSVEVEEAESGwoXVE9PTF9DQUxMX1NUQVRFX1dBSVRJTkcQAhIbChdUT09MX0NBTExfU1RBVEVfUEVORElORxADEhwKGFRPT0xfQ0FMTF9TVEFURV9SRVNPTFZFRBAEEhsKF1RPT0xfQ0FMTF9TVEFURV9FWFBJUkVEEAViBnByb3RvMw", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
+  fileDesc("Ch90b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEg90b29sYnVzLnRvb2wudjEioAQKCFRvb2xDYWxsEg8KB2NhbGxfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIOCgZydW5faWQYAyABKAkSDQoFYWdlbnQYBCABKAkSDAoEdG9vbBgFIAEoCRIWCg5hcmd1bWVudHNfanNvbhgGIAEoCRItCgVzdGF0ZRgHIAEoDjIeLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbFN0YXRlEisKBnJlc3VsdBgIIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0Ei8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc3BhY2VfaWQYCyABKAkSEgoKbWVzc2FnZV9pZBgMIAEoCRINCgV0YWtlbhgNIAEoCBI2Cg5leGVjdXRpb25fdHlwZRgOIAEoDjIeLnRvb2xidXMudG9vbC52MS5FeGVjdXRpb25UeXBlEhoKEm91dHB1dF9zY2hlbWFfanNvbhgPIAEoCRIVCg1yZXNvbHZlZF9sYXRlGBAgASgIEhEKCXByaW5jaXBhbBgRIAEoCRInCgZlZmZlY3QYEiABKA4yFy50b29sYnVzLnRvb2wudjEuRWZmZWN0EhAKCGNhbmNlbGVkGBMgASgIKsIBCg1Ub29sQ2FsbFN0YXRlEh8KG1RPT0xfQ0FMTF9TVEFURV9VTlNQRUNJRklFRBAAEhsKF1RPT0xfQ0FMTF9TVEFURV9TVEFSVEVEEAESGwoXVE9PTF9DQUxMX1NUQVRFX1dBSVRJTkcQAhIbChdUT09MX0NBTExfU1RBVEVfUEVORElORxADEhwKGFRPT0xfQ0FMTF9TVEFURV9SRVNPTFZFRBAEEhsKF1RPT0xfQ0FMTF9TVEFURV9FWFBJUkVEEAViBnByb3RvMw", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
 
 /**
- * A call as it is recorded.
+ * A call as it is recorded. Who has taken it and answers it, under which delivery and submission, is between the router and that
+ * watcher, and is no part of it: `taken` and `state` say whether somebody has it, and whether its caller still waits.
  *
  * @generated from message toolbus.tool.v1.ToolCall
  */
@@ -151,61 +152,11 @@ export type ToolCall = Message<"toolbus.tool.v1.ToolCall"> & {
   effect: Effect;
 
   /**
-   * Until when its caller waits in line; absent when nobody does.
-   *
-   * @generated from field: google.protobuf.Timestamp wait_expire_time = 19;
-   */
-  waitExpireTime?: Timestamp | undefined;
-
-  /**
-   * The delivery by which a watcher has taken it; empty if none has.
-   *
-   * @generated from field: string delivery_id = 20;
-   */
-  deliveryId: string;
-
-  /**
-   * The authenticated principal of the watcher that has taken it, or has answered it untaken.
-   *
-   * @generated from field: string watcher_principal = 21;
-   */
-  watcherPrincipal: string;
-
-  /**
    * Whether it was canceled.
    *
-   * @generated from field: bool canceled = 22;
+   * @generated from field: bool canceled = 19;
    */
   canceled: boolean;
-
-  /**
-   * The name by which it was called.
-   *
-   * @generated from field: string called_as = 23;
-   */
-  calledAs: string;
-
-  /**
-   * Of a call that was canceled before it began: who did so, empty for one of the suite's own services. It holds for calls
-   * that are theirs.
-   *
-   * @generated from field: repeated string canceled_by = 24;
-   */
-  canceledBy: string[];
-
-  /**
-   * Of a call that somebody outside answered, the id of the submission that won; empty if it had none.
-   *
-   * @generated from field: string submission_id = 25;
-   */
-  submissionId: string;
-
-  /**
-   * SHA-256 of what that submission said, to tell its repetition from another one under its id; empty without an id.
-   *
-   * @generated from field: bytes submission_sha256 = 26;
-   */
-  submissionSha256: Uint8Array;
 };
 
 /**

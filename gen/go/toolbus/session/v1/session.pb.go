@@ -164,10 +164,8 @@ type Session struct {
 	NextAgent string `protobuf:"bytes,7,opt,name=next_agent,json=nextAgent,proto3" json:"next_agent,omitempty"`
 	// Until when calls in flight may go on while the session drains.
 	DrainExpireTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=drain_expire_time,json=drainExpireTime,proto3" json:"drain_expire_time,omitempty"`
-	// The router that takes the session through a switch or its closing; empty without one.
-	Holder string `protobuf:"bytes,9,opt,name=holder,proto3" json:"holder,omitempty"`
 	// How many switches it has had.
-	Switches uint32 `protobuf:"varint,10,opt,name=switches,proto3" json:"switches,omitempty"`
+	Switches uint32 `protobuf:"varint,9,opt,name=switches,proto3" json:"switches,omitempty"`
 	// What of the conversation before the latest switch the active agent is shown; unspecified before the first one.
 	Carry Carry `protobuf:"varint,11,opt,name=carry,proto3,enum=toolbus.session.v1.Carry" json:"carry,omitempty"`
 	// What the agent will be shown that a switch under way makes the active one; unspecified without a switch.
@@ -262,13 +260,6 @@ func (x *Session) GetDrainExpireTime() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *Session) GetHolder() string {
-	if x != nil {
-		return x.Holder
-	}
-	return ""
-}
-
 func (x *Session) GetSwitches() uint32 {
 	if x != nil {
 		return x.Switches
@@ -294,7 +285,7 @@ var File_toolbus_session_v1_session_proto protoreflect.FileDescriptor
 
 const file_toolbus_session_v1_session_proto_rawDesc = "" +
 	"\n" +
-	" toolbus/session/v1/session.proto\x12\x12toolbus.session.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xef\x03\n" +
+	" toolbus/session/v1/session.proto\x12\x12toolbus.session.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd7\x03\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12%\n" +
@@ -305,10 +296,8 @@ const file_toolbus_session_v1_session_proto_rawDesc = "" +
 	"createTime\x12\x1d\n" +
 	"\n" +
 	"next_agent\x18\a \x01(\tR\tnextAgent\x12F\n" +
-	"\x11drain_expire_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x0fdrainExpireTime\x12\x16\n" +
-	"\x06holder\x18\t \x01(\tR\x06holder\x12\x1a\n" +
-	"\bswitches\x18\n" +
-	" \x01(\rR\bswitches\x12/\n" +
+	"\x11drain_expire_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x0fdrainExpireTime\x12\x1a\n" +
+	"\bswitches\x18\t \x01(\rR\bswitches\x12/\n" +
 	"\x05carry\x18\v \x01(\x0e2\x19.toolbus.session.v1.CarryR\x05carry\x128\n" +
 	"\n" +
 	"next_carry\x18\f \x01(\x0e2\x19.toolbus.session.v1.CarryR\tnextCarry*\xb9\x01\n" +

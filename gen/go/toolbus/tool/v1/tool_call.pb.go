@@ -89,7 +89,8 @@ func (ToolCallState) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_call_proto_rawDescGZIP(), []int{0}
 }
 
-// A call as it is recorded.
+// A call as it is recorded. Who has taken it and answers it, under which delivery and submission, is between the router and that
+// watcher, and is no part of it: `taken` and `state` say whether somebody has it, and whether its caller still waits.
 type ToolCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call.
@@ -128,25 +129,10 @@ type ToolCall struct {
 	Principal string `protobuf:"bytes,17,opt,name=principal,proto3" json:"principal,omitempty"`
 	// What a repeated execution may do.
 	Effect Effect `protobuf:"varint,18,opt,name=effect,proto3,enum=toolbus.tool.v1.Effect" json:"effect,omitempty"`
-	// Until when its caller waits in line; absent when nobody does.
-	WaitExpireTime *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=wait_expire_time,json=waitExpireTime,proto3" json:"wait_expire_time,omitempty"`
-	// The delivery by which a watcher has taken it; empty if none has.
-	DeliveryId string `protobuf:"bytes,20,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
-	// The authenticated principal of the watcher that has taken it, or has answered it untaken.
-	WatcherPrincipal string `protobuf:"bytes,21,opt,name=watcher_principal,json=watcherPrincipal,proto3" json:"watcher_principal,omitempty"`
 	// Whether it was canceled.
-	Canceled bool `protobuf:"varint,22,opt,name=canceled,proto3" json:"canceled,omitempty"`
-	// The name by which it was called.
-	CalledAs string `protobuf:"bytes,23,opt,name=called_as,json=calledAs,proto3" json:"called_as,omitempty"`
-	// Of a call that was canceled before it began: who did so, empty for one of the suite's own services. It holds for calls
-	// that are theirs.
-	CanceledBy []string `protobuf:"bytes,24,rep,name=canceled_by,json=canceledBy,proto3" json:"canceled_by,omitempty"`
-	// Of a call that somebody outside answered, the id of the submission that won; empty if it had none.
-	SubmissionId string `protobuf:"bytes,25,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
-	// SHA-256 of what that submission said, to tell its repetition from another one under its id; empty without an id.
-	SubmissionSha256 []byte `protobuf:"bytes,26,opt,name=submission_sha256,json=submissionSha256,proto3" json:"submission_sha256,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	Canceled      bool `protobuf:"varint,19,opt,name=canceled,proto3" json:"canceled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ToolCall) Reset() {
@@ -305,27 +291,6 @@ func (x *ToolCall) GetEffect() Effect {
 	return Effect_EFFECT_UNSPECIFIED
 }
 
-func (x *ToolCall) GetWaitExpireTime() *timestamppb.Timestamp {
-	if x != nil {
-		return x.WaitExpireTime
-	}
-	return nil
-}
-
-func (x *ToolCall) GetDeliveryId() string {
-	if x != nil {
-		return x.DeliveryId
-	}
-	return ""
-}
-
-func (x *ToolCall) GetWatcherPrincipal() string {
-	if x != nil {
-		return x.WatcherPrincipal
-	}
-	return ""
-}
-
 func (x *ToolCall) GetCanceled() bool {
 	if x != nil {
 		return x.Canceled
@@ -333,39 +298,11 @@ func (x *ToolCall) GetCanceled() bool {
 	return false
 }
 
-func (x *ToolCall) GetCalledAs() string {
-	if x != nil {
-		return x.CalledAs
-	}
-	return ""
-}
-
-func (x *ToolCall) GetCanceledBy() []string {
-	if x != nil {
-		return x.CanceledBy
-	}
-	return nil
-}
-
-func (x *ToolCall) GetSubmissionId() string {
-	if x != nil {
-		return x.SubmissionId
-	}
-	return ""
-}
-
-func (x *ToolCall) GetSubmissionSha256() []byte {
-	if x != nil {
-		return x.SubmissionSha256
-	}
-	return nil
-}
-
 var File_toolbus_tool_v1_tool_call_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
 	"\n" +
-	"\x1ftoolbus/tool/v1/tool_call.proto\x12\x0ftoolbus.tool.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x88\b\n" +
+	"\x1ftoolbus/tool/v1/tool_call.proto\x12\x0ftoolbus.tool.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xe4\x05\n" +
 	"\bToolCall\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x1d\n" +
 	"\n" +
@@ -389,17 +326,8 @@ const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
 	"\x12output_schema_json\x18\x0f \x01(\tR\x10outputSchemaJson\x12#\n" +
 	"\rresolved_late\x18\x10 \x01(\bR\fresolvedLate\x12\x1c\n" +
 	"\tprincipal\x18\x11 \x01(\tR\tprincipal\x12/\n" +
-	"\x06effect\x18\x12 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect\x12D\n" +
-	"\x10wait_expire_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\x0ewaitExpireTime\x12\x1f\n" +
-	"\vdelivery_id\x18\x14 \x01(\tR\n" +
-	"deliveryId\x12+\n" +
-	"\x11watcher_principal\x18\x15 \x01(\tR\x10watcherPrincipal\x12\x1a\n" +
-	"\bcanceled\x18\x16 \x01(\bR\bcanceled\x12\x1b\n" +
-	"\tcalled_as\x18\x17 \x01(\tR\bcalledAs\x12\x1f\n" +
-	"\vcanceled_by\x18\x18 \x03(\tR\n" +
-	"canceledBy\x12#\n" +
-	"\rsubmission_id\x18\x19 \x01(\tR\fsubmissionId\x12+\n" +
-	"\x11submission_sha256\x18\x1a \x01(\fR\x10submissionSha256*\xc2\x01\n" +
+	"\x06effect\x18\x12 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect\x12\x1a\n" +
+	"\bcanceled\x18\x13 \x01(\bR\bcanceled*\xc2\x01\n" +
 	"\rToolCallState\x12\x1f\n" +
 	"\x1bTOOL_CALL_STATE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17TOOL_CALL_STATE_STARTED\x10\x01\x12\x1b\n" +
@@ -438,12 +366,11 @@ var file_toolbus_tool_v1_tool_call_proto_depIdxs = []int32{
 	3, // 3: toolbus.tool.v1.ToolCall.expire_time:type_name -> google.protobuf.Timestamp
 	4, // 4: toolbus.tool.v1.ToolCall.execution_type:type_name -> toolbus.tool.v1.ExecutionType
 	5, // 5: toolbus.tool.v1.ToolCall.effect:type_name -> toolbus.tool.v1.Effect
-	3, // 6: toolbus.tool.v1.ToolCall.wait_expire_time:type_name -> google.protobuf.Timestamp
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_call_proto_init() }

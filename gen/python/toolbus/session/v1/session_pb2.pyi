@@ -100,7 +100,6 @@ class Session(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     NEXT_AGENT_FIELD_NUMBER: _builtins.int
     DRAIN_EXPIRE_TIME_FIELD_NUMBER: _builtins.int
-    HOLDER_FIELD_NUMBER: _builtins.int
     SWITCHES_FIELD_NUMBER: _builtins.int
     CARRY_FIELD_NUMBER: _builtins.int
     NEXT_CARRY_FIELD_NUMBER: _builtins.int
@@ -116,8 +115,6 @@ class Session(_message.Message):
     """The authenticated principal that opened it and owns it."""
     next_agent: _builtins.str
     """The agent that a switch under way makes the active one; empty in a session that is being closed, and without a switch."""
-    holder: _builtins.str
-    """The router that takes the session through a switch or its closing; empty without one."""
     switches: _builtins.int
     """How many switches it has had."""
     carry: Global___Carry.ValueType
@@ -143,14 +140,13 @@ class Session(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         next_agent: _builtins.str = ...,
         drain_expire_time: _timestamp_pb2.Timestamp | None = ...,
-        holder: _builtins.str = ...,
         switches: _builtins.int = ...,
         carry: Global___Carry.ValueType = ...,
         next_carry: Global___Carry.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "drain_expire_time", b"drain_expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "carry", b"carry", "create_time", b"create_time", "drain_expire_time", b"drain_expire_time", "holder", b"holder", "id", b"id", "next_agent", b"next_agent", "next_carry", b"next_carry", "principal", b"principal", "state", b"state", "switches", b"switches"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "carry", b"carry", "create_time", b"create_time", "drain_expire_time", b"drain_expire_time", "id", b"id", "next_agent", b"next_agent", "next_carry", b"next_carry", "principal", b"principal", "state", b"state", "switches", b"switches"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

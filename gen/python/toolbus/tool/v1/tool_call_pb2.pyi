@@ -3,11 +3,9 @@
 isort:skip_file
 Recorded calls."""
 
-from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
-from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 import builtins as _builtins
@@ -59,7 +57,9 @@ Global___ToolCallState: _TypeAlias = ToolCallState  # noqa: Y015
 
 @_typing.final
 class ToolCall(_message.Message):
-    """A call as it is recorded."""
+    """A call as it is recorded. Who has taken it and answers it, under which delivery and submission, is between the router and that
+    watcher, and is no part of it: `taken` and `state` say whether somebody has it, and whether its caller still waits.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -81,14 +81,7 @@ class ToolCall(_message.Message):
     RESOLVED_LATE_FIELD_NUMBER: _builtins.int
     PRINCIPAL_FIELD_NUMBER: _builtins.int
     EFFECT_FIELD_NUMBER: _builtins.int
-    WAIT_EXPIRE_TIME_FIELD_NUMBER: _builtins.int
-    DELIVERY_ID_FIELD_NUMBER: _builtins.int
-    WATCHER_PRINCIPAL_FIELD_NUMBER: _builtins.int
     CANCELED_FIELD_NUMBER: _builtins.int
-    CALLED_AS_FIELD_NUMBER: _builtins.int
-    CANCELED_BY_FIELD_NUMBER: _builtins.int
-    SUBMISSION_ID_FIELD_NUMBER: _builtins.int
-    SUBMISSION_SHA256_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call."""
     session_id: _builtins.str
@@ -119,18 +112,8 @@ class ToolCall(_message.Message):
     """The authenticated principal on whose behalf it is made."""
     effect: _tool_pb2.Effect.ValueType
     """What a repeated execution may do."""
-    delivery_id: _builtins.str
-    """The delivery by which a watcher has taken it; empty if none has."""
-    watcher_principal: _builtins.str
-    """The authenticated principal of the watcher that has taken it, or has answered it untaken."""
     canceled: _builtins.bool
     """Whether it was canceled."""
-    called_as: _builtins.str
-    """The name by which it was called."""
-    submission_id: _builtins.str
-    """Of a call that somebody outside answered, the id of the submission that won; empty if it had none."""
-    submission_sha256: _builtins.bytes
-    """SHA-256 of what that submission said, to tell its repetition from another one under its id; empty without an id."""
     @_builtins.property
     def result(self) -> _tool_pb2.ToolResult:
         """The result, once there is one."""
@@ -142,16 +125,6 @@ class ToolCall(_message.Message):
     @_builtins.property
     def expire_time(self) -> _timestamp_pb2.Timestamp:
         """When results are refused; absent means never."""
-
-    @_builtins.property
-    def wait_expire_time(self) -> _timestamp_pb2.Timestamp:
-        """Until when its caller waits in line; absent when nobody does."""
-
-    @_builtins.property
-    def canceled_by(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Of a call that was canceled before it began: who did so, empty for one of the suite's own services. It holds for calls
-        that are theirs.
-        """
 
     def __init__(
         self,
@@ -174,18 +147,11 @@ class ToolCall(_message.Message):
         resolved_late: _builtins.bool = ...,
         principal: _builtins.str = ...,
         effect: _tool_pb2.Effect.ValueType = ...,
-        wait_expire_time: _timestamp_pb2.Timestamp | None = ...,
-        delivery_id: _builtins.str = ...,
-        watcher_principal: _builtins.str = ...,
         canceled: _builtins.bool = ...,
-        called_as: _builtins.str = ...,
-        canceled_by: _abc.Iterable[_builtins.str] | None = ...,
-        submission_id: _builtins.str = ...,
-        submission_sha256: _builtins.bytes = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "result", b"result", "wait_expire_time", b"wait_expire_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "result", b"result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "call_id", b"call_id", "called_as", b"called_as", "canceled", b"canceled", "canceled_by", b"canceled_by", "create_time", b"create_time", "delivery_id", b"delivery_id", "effect", b"effect", "execution_type", b"execution_type", "expire_time", b"expire_time", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "submission_id", b"submission_id", "submission_sha256", b"submission_sha256", "taken", b"taken", "tool", b"tool", "wait_expire_time", b"wait_expire_time", "watcher_principal", b"watcher_principal"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "call_id", b"call_id", "canceled", b"canceled", "create_time", b"create_time", "effect", b"effect", "execution_type", b"execution_type", "expire_time", b"expire_time", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "taken", b"taken", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,34 @@
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { type StoredToolCall, StoredToolCallSchema } from "#gen/toolbus/internal/tool/v1/tool_call_pb.ts";
+import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+
+type Fields = Omit<StoredToolCall, "$typeName" | "$unknown" | "call">;
+
+/** A recorded call with what only routers know of it. It is a `ToolCall`, as which clients are told of it. */
+export type CallRecord = ToolCall & Fields & { readonly beside?: StoredToolCall["$unknown"] };
+
+export type CallRecordInit = Partial<Fields> & MessageInitShape<typeof ToolCallSchema>;
+
+export function callRecord(init: CallRecordInit): CallRecord {
+  return { ...fieldsOf(create(StoredToolCallSchema, fieldsOf(init))), ...create(ToolCallSchema, init) };
+}
+
+export function encodeCall(record: CallRecord): Uint8Array {
+  const stored = create(StoredToolCallSchema, fieldsOf(record));
+  stored.call = record;
+  if (record.beside !== undefined) stored.$unknown = record.beside;
+  return toBinary(StoredToolCallSchema, stored);
+}
+
+/** Throws for bytes that are no record of a call. */
+export function decodeCall(bytes: Uint8Array): CallRecord {
+  const stored = fromBinary(StoredToolCallSchema, bytes);
+  if (stored.call === undefined) throw new TypeError("it holds no call");
+  return { ...fieldsOf(stored), ...stored.call, ...(stored.$unknown && { beside: stored.$unknown }) };
+}
+
+function fieldsOf<F extends Partial<Fields>>(record: F): Pick<F, keyof Fields> {
+  const { waitExpireTime, deliveryId, watcherPrincipal, calledAs, canceledBy, submissionId, submissionSha256 } = record;
+  const told = { waitExpireTime, deliveryId, watcherPrincipal, calledAs, canceledBy, submissionId, submissionSha256 };
+  return Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined)) as Pick<F, keyof Fields>;
+}
