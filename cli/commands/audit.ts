@@ -5,6 +5,7 @@ import { type AuditEvent, AuditEventSchema, type AuditKind } from "#gen/toolbus/
 import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { auditKindFrom, auditKindNames, textOfAuditEvent } from "../audit-printer.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
+import { printLog } from "../log-watch.ts";
 import { printLine, printMessage } from "../print.ts";
 
 interface Options {
@@ -46,9 +47,8 @@ async function audit(options: Options, command: Command): Promise<void> {
     if (!options.follow || event.sequence <= head) print(event);
   }
   if (!options.follow) return;
-  for await (const { event } of connection.client(AuditService).watchAudit({ filter, fromSequence: head + 1n })) {
-    if (event !== undefined) print(event);
-  }
+  const open = (place: object) => connection.client(AuditService).watchAudit({ filter, ...place });
+  await printLog({ from: head + 1n, open, print });
 }
 
 function filterFrom({ agent = "", session = "", run = "", tool = "", service = "", kind = [], since }: Options) {

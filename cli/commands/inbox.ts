@@ -5,12 +5,13 @@ import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import {
   InboxService,
   ListInboxResponseSchema,
+  type WatchInboxResponse,
   WatchInboxResponseSchema,
 } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
 import { allPages } from "#runtime/rpc/all-pages.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
+import { printLog } from "../log-watch.ts";
 import { colors, printLine, printMessage } from "../print.ts";
-import { resumedStream } from "../resumed-stream.ts";
 
 interface InboxOptions {
   agent?: string;
@@ -38,11 +39,9 @@ async function showInbox(sessionId: string, options: InboxOptions, command: Comm
     if (global.json) return printMessage(ListInboxResponseSchema, create(ListInboxResponseSchema, { events }));
     return events.forEach(printEvent);
   }
-  const open = (fromSequence: bigint) => inbox.watchInbox({ sessionId, agent, fromSequence });
-  for await (const response of resumedStream(0n, open, ({ event }) => (event?.sequence ?? 0n) + 1n)) {
-    if (global.json) printMessage(WatchInboxResponseSchema, response);
-    else if (response.event !== undefined) printEvent(response.event);
-  }
+  const open = (place: object) => inbox.watchInbox({ sessionId, agent, ...place });
+  const printJson = global.json && ((answer: WatchInboxResponse) => printMessage(WatchInboxResponseSchema, answer));
+  await printLog({ from: 0n, open, print: printEvent, printJson });
 }
 
 async function activeAgent(connection: Connection, sessionId: string): Promise<string> {

@@ -1,17 +1,19 @@
 import { create } from "@bufbuild/protobuf";
 import { type Command, InvalidArgumentError } from "commander";
+import type { SpaceEvent } from "#gen/toolbus/space/v1/space_pb.ts";
 import {
   GetSpaceResponseSchema,
   ListMessagesResponseSchema,
   ListSpacesResponseSchema,
   SendMessageResponseSchema,
   SpaceService,
+  type WatchSpaceResponse,
   WatchSpaceResponseSchema,
 } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { allPages } from "#runtime/rpc/all-pages.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
+import { printLog } from "../log-watch.ts";
 import { colors, oneLine, printLine, printMessage, printTable } from "../print.ts";
-import { resumedStream } from "../resumed-stream.ts";
 import { textOfMessage, textOfSpaceEvent } from "../space-printer.ts";
 
 export function addSpacesCommand(program: Command): void {
@@ -86,12 +88,9 @@ async function sendMessage(spaceId: string, text: string, options: { as: string 
 export async function watchSpace(spaceId: string, _options: object, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
   const spaces = openConnection(global).client(SpaceService);
-  const open = (fromSequence: bigint) => spaces.watchSpace({ spaceId, fromSequence });
-  for await (const response of resumedStream(1n, open, ({ nextSequence }) => nextSequence)) {
-    if (response.event === undefined) continue;
-    if (global.json) printMessage(WatchSpaceResponseSchema, response);
-    else printLine(textOfSpaceEvent(response.event));
-  }
+  const open = (place: object) => spaces.watchSpace({ spaceId, ...place });
+  const printJson = global.json && ((answer: WatchSpaceResponse) => printMessage(WatchSpaceResponseSchema, answer));
+  await printLog({ from: 0n, open, print: (event: SpaceEvent) => printLine(textOfSpaceEvent(event)), printJson });
 }
 
 function wholeNumber(text: string): number {

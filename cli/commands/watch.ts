@@ -1,7 +1,13 @@
 import type { Command } from "commander";
-import { AuditService, WatchAuditResponseSchema } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
+import type { AuditEvent } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import {
+  AuditService,
+  type WatchAuditResponse,
+  WatchAuditResponseSchema,
+} from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { textOfAuditEvent } from "../audit-printer.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
+import { printLog } from "../log-watch.ts";
 import { printLine, printMessage } from "../print.ts";
 import { showToEnd } from "../show-to-end.ts";
 import { watchSpace } from "./spaces.ts";
@@ -30,8 +36,8 @@ export async function watchRun(id: string, _options: object, command: Command): 
 async function watchAudit(options: { agent?: string; session?: string }, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
   const filter = { agent: options.agent ?? "", sessionId: options.session ?? "" };
-  for await (const response of openConnection(global).client(AuditService).watchAudit({ filter })) {
-    if (global.json) printMessage(WatchAuditResponseSchema, response);
-    else if (response.event !== undefined) printLine(textOfAuditEvent(response.event));
-  }
+  const audit = openConnection(global).client(AuditService);
+  const open = (place: object) => audit.watchAudit({ filter, ...place });
+  const printJson = global.json && ((answer: WatchAuditResponse) => printMessage(WatchAuditResponseSchema, answer));
+  await printLog({ open, print: (event: AuditEvent) => printLine(textOfAuditEvent(event)), printJson });
 }

@@ -3,14 +3,16 @@ import { expect, test } from "vitest";
 import { type AuditEvent, AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { openTestBus } from "../../test/harness/bus.ts";
 import { until } from "../time/until.ts";
-import { auditSequenceSince, followAudit, openAuditTrail, readAuditBackwards } from "./trail.ts";
+import { auditSequenceSince, type FollowAudit, followAudit, openAuditTrail, readAuditBackwards } from "./trail.ts";
+
+type Told = AsyncIterable<{ case: "event"; value: AuditEvent }>;
 
 test("ORCH-11 what is recorded can be followed live, and read backwards, with its place in the trail", async () => {
   await using bus = await openTestBus();
   const stop = new AbortController();
   const followed: string[] = [];
   const following = (async () => {
-    for await (const event of followAudit(bus, 1, stop.signal)) {
+    for await (const { value: event } of followAudit(bus, { from: 0n, signal: stop.signal }) as Told) {
       followed.push(`${event.sequence} ${event.service} ${event.message}`);
       if (followed.length === 3) stop.abort();
     }
@@ -66,8 +68,8 @@ test("ORCH-11 what is recorded within a moment is one message, in the order of i
   }
   expect(pages).toEqual(Array.from({ length: 1_202 }, (_, n) => `${1_201 - n}`));
   const from = await auditSequenceSince(bus, new Date(0), signal);
-  for await (const { message } of followAudit(bus, from + 3, signal)) {
-    expect(message).toBe("3");
+  for await (const { value } of followAudit(bus, { from: BigInt(from + 3), signal }) as Told) {
+    expect(value.message).toBe("3");
     break;
   }
 });
@@ -82,6 +84,45 @@ test("an event that cannot be stored in time is told, and hinders nobody", async
   expect(lost).toEqual(["nowhere to go"]);
 });
 
+test("ORCH-11 a watch of the trail begins now, with all, or in the middle, and is told what is kept no longer", async () => {
+  await using bus = await openTestBus();
+  const record = async (...messages: string[]) => {
+    await using trail = openAuditTrail(bus, "tool-router");
+    for (const message of messages) trail.record({ kind: AuditKind.PERMITTED, message });
+  };
+  /** The first so many updates; `once` is done when the first has come. */
+  const told = async (options: Omit<FollowAudit, "signal">, count: number, once?: () => unknown) => {
+    const seen: string[] = [];
+    for await (const update of followAudit(bus, { ...options, signal: new AbortController().signal })) {
+      if (update.case === "event") seen.push(`${update.value.sequence} ${update.value.message}`);
+      if (update.case === "start") seen.push(`start ${update.value.nextSequence}`);
+      if (update.case === "gap") seen.push(`gap ${update.value.firstSequence}-${update.value.lastSequence}`);
+      if (seen.length === 1) await once?.();
+      if (seen.length === count) break;
+    }
+    return seen;
+  };
+  await record("a", "b");
+  await record("c");
+  await record("d", "e");
+  const all = ["1000 a", "1001 b", "2000 c", "3000 d", "3001 e"];
+  for (const [index, from] of [0n, 1_001n, 2_000n, 3_000n, 3_001n].entries()) {
+    expect(await told({ from }, 5 - index)).toEqual(all.slice(index));
+  }
+  expect(await told({ from: undefined }, 2, () => record("f"))).toEqual(["start 4000", "4000 f"]);
+  await bus.manager.streams.purge("TOOLBUS_AUDIT", { seq: 3 });
+  expect(await told({ from: 0n }, 2)).toEqual(["gap 1000-2999", "3000 d"]);
+  expect(await told({ from: 1_001n }, 2)).toEqual(["gap 1001-2999", "3000 d"]);
+  expect(await told({ from: 3_001n }, 2)).toEqual(["3001 e", "4000 f"]);
+  const sinceEver = await auditSequenceSince(bus, new Date(0), new AbortController().signal);
+  expect(await told({ from: 0n, notBefore: sinceEver }, 2)).toEqual(["gap 1000-2999", "3000 d"]); // E3
+  await expect(told({ from: 5_001n }, 1)).rejects.toMatchObject({
+    code: "out_of_range",
+    reason: "SEQUENCE_NOT_REACHED",
+    message: "the audit trail has no event 5001: the next one is 5000",
+  });
+});
+
 test("ORCH-11 records that cannot be read, and texts that no wire takes, end no reading of the trail", async () => {
   await using bus = await openTestBus();
   const newer = '{"kind":"AUDIT_KIND_OF_LATER","message":"newer","ofLater":{"a":1}}';
@@ -94,7 +135,7 @@ test("ORCH-11 records that cannot be read, and texts that no wire takes, end no 
   }
   const stop = new AbortController();
   const followed: AuditEvent[] = [];
-  for await (const event of followAudit(bus, 1, stop.signal)) {
+  for await (const { value: event } of followAudit(bus, { from: 0n, signal: stop.signal }) as Told) {
     followed.push(event);
     if (followed.length === 3) stop.abort();
   }

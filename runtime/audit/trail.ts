@@ -11,8 +11,11 @@ import { nuid } from "@nats-io/nats-core";
 import { type AuditEvent, AuditEventSchema, AuditKindSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { appendOnce, firstSince } from "../bus/append.ts";
 import type { Bus } from "../bus/bus.ts";
-import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "../bus/read.ts";
+import { boundsOf, followLog } from "../bus/follow-log.ts";
+import { lastSequenceOf, readSubject, type StoredMessage } from "../bus/read.ts";
 import { readRecord } from "../bus/record.ts";
+import { requireReached } from "../failure/sequence.ts";
+import { gapUpdate, type LogUpdate, startUpdate } from "../rpc/log-update.ts";
 
 /*
  * Decisions are many and small, so a message of the stream holds those of one service and kind that fell within a moment, a line
@@ -20,6 +23,7 @@ import { readRecord } from "../bus/record.ts";
  *
  * E1  Messages are sent in the order of what was recorded: another kind begins another message.
  * E2  An event's place in the trail, its `sequence`, is that of its message and its line in it.
+ * E3  A trail whose first event comes after a time does not reach back to it: what was removed may have come after it too.
  */
 
 /** Puts decisions on the audit trail. Disposing waits until what was recorded is stored. */
@@ -105,12 +109,31 @@ function isFull({ lines, bytes }: Batch): boolean {
   return lines.length >= MOST_LINES || bytes >= FULL_BYTES;
 }
 
-/** Events from a place on, and then as they come; 0 for those from now on. Ends quietly when the signal aborts. */
-export async function* followAudit(bus: Bus, fromSequence: number, signal: AbortSignal): AsyncGenerator<AuditEvent> {
-  const isNow = fromSequence === 0;
-  const first = isNow ? (await lastSequenceOf(bus, ALL_EVENTS, signal)) + 1 : Math.max(1, messageOf(fromSequence));
-  for await (const message of followSubject(bus, ALL_EVENTS, { fromSequence: first, signal })) {
-    for (const event of eventsFromMessage(bus, message)) if (event.sequence >= fromSequence) yield event;
+export interface FollowAudit {
+  /** The first place that is wanted; 0 for all, absent for those from now on. */
+  from: bigint | undefined;
+  /** The place of the first event at or after a time (`auditSequenceSince`): what is before it is passed over. */
+  notBefore?: number;
+  signal: AbortSignal;
+}
+
+/** What stands from a place on, and then what comes. Ends quietly when the signal aborts. */
+export async function* followAudit(bus: Bus, options: FollowAudit): AsyncGenerator<LogUpdate<AuditEvent>> {
+  const { from: asked, notBefore = 0, signal } = options;
+  const bounds = await boundsOf(bus, ALL_EVENTS, signal);
+  const next = placeOf(bounds.next);
+  requireReached("the audit trail", asked ?? 0n, BigInt(next));
+  const first = Math.max(Number(asked ?? next), notBefore > placeOf(bounds.first) ? notBefore : 0); // E3
+  if (asked === undefined) yield startUpdate(BigInt(next));
+  const log = { kind: "dense", from: messageOf(first), signal, ...bounds } as const;
+  for await (const step of followLog(bus, ALL_EVENTS, log)) {
+    if (step.kind === "gap") {
+      yield gapUpdate(BigInt(Math.max(first, placeOf(step.first))), BigInt(placeOf(step.last + 1) - 1)); // E2
+      continue;
+    }
+    for (const event of eventsFromMessage(bus, step.message)) {
+      if (event.sequence >= first) yield { case: "event", value: event };
+    }
   }
 }
 

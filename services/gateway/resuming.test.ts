@@ -115,15 +115,18 @@ test("LOOP-10 R5 a watch that nobody takes up again is given up with what it bro
 });
 
 test("BUS-4 R2 the watch of a space goes on behind its last event, and tells once where it began", async () => {
-  const begun = create(WatchSpaceResponseSchema, { nextSequence: 5n });
-  const at = (nextSequence: bigint) => create(WatchSpaceResponseSchema, { event: {}, nextSequence });
-  const again = create(WatchSpaceResponseSchema, { nextSequence: 6n });
+  const answer = (update: object) => create(WatchSpaceResponseSchema, { update: update as never });
+  const begun = answer({ case: "start", value: { nextSequence: 5n } });
+  const at = (sequence: bigint) => answer({ case: "event", value: { sequence } });
+  const gap = answer({ case: "gap", value: { firstSequence: 6n, lastSequence: 8n } });
   const service = createService(
     { messages: [begun], failure: broken() },
-    { messages: [begun, at(6n)], failure: broken() },
-    { messages: [again, at(6n), at(7n)] },
+    { messages: [at(5n)], failure: broken() },
+    { messages: [at(5n), gap], failure: broken() },
+    { messages: [at(9n)] },
   );
   const place = placeOf(SpaceService.method.watchSpace, create(WatchSpaceRequestSchema, { spaceId: "s" })) as Place;
-  expect(await Array.fromAsync(resuming({ place, open: service.open, signal }))).toEqual([begun, at(6n), at(7n)]);
-  expect(service.asked.map((request) => (request as WatchSpaceRequest).fromSequence)).toEqual([0n, 5n, 6n]);
+  expect(await Array.fromAsync(resuming({ place, open: service.open, signal }))).toEqual([begun, at(5n), gap, at(9n)]);
+  const asked = service.asked.map((request) => (request as WatchSpaceRequest).fromSequence);
+  expect(asked).toEqual([undefined, 5n, 6n, 9n]);
 });

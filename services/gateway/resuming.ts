@@ -12,6 +12,11 @@
  */
 
 import { clone, create, type DescMessage, type DescMethod, isMessage, type MessageShape } from "@bufbuild/protobuf";
+import {
+  AuditService,
+  WatchAuditRequestSchema,
+  type WatchAuditResponse,
+} from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import {
   type DeltaCursor,
@@ -23,16 +28,33 @@ import {
   WatchRunResponseSchema,
 } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import {
+  InboxService,
+  WatchInboxRequestSchema,
+  type WatchInboxResponse,
+} from "#gen/toolbus/space/v1/inbox_service_pb.ts";
+import {
   SpaceService,
-  type WatchSpaceRequest,
   WatchSpaceRequestSchema,
-  WatchSpaceResponseSchema,
+  type WatchSpaceResponse,
 } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { isUnavailable } from "#runtime/failure/connect.ts";
+import { placeAfterUpdate } from "#runtime/rpc/log-update.ts";
 import { deliveryOf } from "#runtime/rpc/nats/delivery.ts";
 import { type Resumable, resumed } from "#runtime/rpc/resumed.ts";
 
 type Message = MessageShape<DescMessage>;
+
+type LogRequestSchema =
+  | typeof WatchAuditRequestSchema
+  | typeof WatchInboxRequestSchema
+  | typeof WatchSpaceRequestSchema;
+type LogResponse = WatchAuditResponse | WatchInboxResponse | WatchSpaceResponse;
+
+const LOG_WATCHES = new Map<DescMethod, LogRequestSchema>([
+  [AuditService.method.watchAudit, WatchAuditRequestSchema],
+  [InboxService.method.watchInbox, WatchInboxRequestSchema],
+  [SpaceService.method.watchSpace, WatchSpaceRequestSchema],
+]);
 
 /** Where a client of a stream stands. */
 export interface Place {
@@ -65,9 +87,8 @@ export async function* resuming({ place, open, patienceMs = 60_000, ...ends }: R
 /** The place of a stream's client; undefined when the stream cannot be resumed. */
 export function placeOf(method: DescMethod, request: Message): Place | undefined {
   if (method === RunService.method.watchRun && isMessage(request, WatchRunRequestSchema)) return placeInRun(request);
-  if (method === SpaceService.method.watchSpace && isMessage(request, WatchSpaceRequestSchema))
-    return placeInSpace(request);
-  return undefined;
+  const schema = LOG_WATCHES.get(method);
+  return schema && placeInLog(schema, request as MessageShape<LogRequestSchema>);
 }
 
 function placeInRun(request: WatchRunRequest): Place {
@@ -104,17 +125,17 @@ function cursorAt({ turn, attempt }: { turn: number; attempt: number }, n: numbe
   return create(DeltaCursorSchema, { turn, attempt, n });
 }
 
-/** The first answer tells where the watch begins: once is enough. */
-function placeInSpace(request: WatchSpaceRequest): Place {
-  const next = clone(WatchSpaceRequestSchema, request);
-  let hasBegun = false;
+/** Every watch of a log takes `from_sequence` and tells its updates alike. */
+function placeInLog(schema: LogRequestSchema, request: MessageShape<LogRequestSchema>): Place {
+  const next = clone(schema, request);
   return {
-    request: () => clone(WatchSpaceRequestSchema, next),
+    request: () => clone(schema, next),
     passes(message) {
-      if (!isMessage(message, WatchSpaceResponseSchema)) return true;
-      const isRepeated = hasBegun && (message.event === undefined || message.nextSequence <= next.fromSequence);
-      hasBegun = true;
-      if (!isRepeated) next.fromSequence = message.nextSequence;
+      const { update } = message as LogResponse;
+      const place = placeAfterUpdate(update, undefined);
+      if (place === undefined) return true;
+      const isRepeated = next.fromSequence !== undefined && place <= next.fromSequence;
+      if (!isRepeated) next.fromSequence = place;
       return !isRepeated;
     },
   };

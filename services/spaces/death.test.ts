@@ -46,14 +46,16 @@ describe("instances that are killed", () => {
       await persist(() => clients.spaces.enterSpace({ sessionId: `rough-${agent}`, spaceId, agent }));
     }
     const seen: string[] = [];
-    let next = 1n;
+    let next = 0n;
     const watching = new AbortController();
     const watch = async () => {
       while (!watching.signal.aborted) {
         try {
           for await (const answer of clients.spaces.watchSpace({ spaceId, fromSequence: next }, watching)) {
-            next = answer.nextSequence;
-            if (answer.event?.event.case === "messagePosted") seen.push(answer.event.event.value.id);
+            if (answer.update.case !== "event") throw new Error(`told ${answer.update.case}`);
+            const { sequence, event } = answer.update.value;
+            next = sequence + 1n;
+            if (event.case === "messagePosted") seen.push(event.value.id);
           }
         } catch {
           // its instance died: the next one goes on from there
@@ -151,7 +153,8 @@ describe("instances that are killed", () => {
     await Promise.all([Promise.all(ids.map(tell)), killOne()]);
     const kindsByCall = new Map<string, string[]>(ids.map((id) => [`tool:${id}`, []]));
     let count = 0;
-    for await (const { event } of clients.spaces.watchSpace({ spaceId, fromSequence: 1n })) {
+    for await (const { update } of clients.spaces.watchSpace({ spaceId, fromSequence: 0n })) {
+      const event = update.case === "event" ? update.value : undefined;
       if (event?.event.case?.startsWith("tool") && "id" in event.event.value) {
         kindsByCall.get(event.event.value.id)?.push(event.event.case);
         if (++count === ids.length * states.length) break;

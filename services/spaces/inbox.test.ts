@@ -41,7 +41,7 @@ function createMortalStore() {
       events = events.filter(({ sequence }) => sequence !== removed.sequence);
     },
     async *follow() {
-      yield* events;
+      for (const value of events) yield { case: "event", value };
     },
     async mark(_, eventId) {
       const standing = marks.get(eventId) ?? "none";

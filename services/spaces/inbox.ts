@@ -2,6 +2,7 @@ import { clone } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import type { LogUpdate } from "#runtime/rpc/log-update.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { textOfEvent } from "./inbox-text.ts";
 import { isSameOwner, type Owner } from "./owner.ts";
@@ -15,12 +16,14 @@ export interface InboxStore {
   /** Appends behind that position; false when somebody else wrote there. */
   append(event: InboxEvent, after: number): Promise<boolean>;
   remove(event: InboxEvent): Promise<void>;
-  /** What waits from a sequence on and what comes, until the signal aborts. */
-  follow(sessionId: string, fromSequence: bigint, signal: AbortSignal): AsyncIterable<InboxEvent>;
+  /** What waits from a sequence on and what comes, or what comes, until the signal aborts. */
+  follow(sessionId: string, fromSequence: bigint | undefined, signal: AbortSignal): Followed;
   /** Marks an event as waiting unless it has a mark, and gives the mark that it had. */
   mark(owner: Owner, eventId: string): Promise<Mark>;
   markSeen(owner: Owner, eventId: string): Promise<void>;
 }
+
+type Followed = AsyncIterable<LogUpdate<InboxEvent>>;
 
 export interface InboxEnd {
   readonly count: number;
@@ -34,7 +37,7 @@ export interface Inbox {
   deliver(event: InboxEvent): Promise<{ duplicate: boolean }>;
   list(owner: Owner): Promise<InboxEvent[]>;
   acknowledge(owner: Owner, eventIds: readonly string[]): Promise<void>;
-  follow(owner: Owner, fromSequence: bigint, signal: AbortSignal): AsyncIterable<InboxEvent>;
+  follow(owner: Owner, fromSequence: bigint | undefined, signal: AbortSignal): Followed;
 }
 
 export interface InboxParts {
@@ -109,8 +112,9 @@ export function createInbox({ store, clock, wake }: InboxParts): Inbox {
       }
     },
     async *follow(owner, fromSequence, signal) {
-      for await (const event of store.follow(owner.sessionId, fromSequence, signal)) {
-        if (isSameOwner(event, owner)) yield asRead(event);
+      for await (const update of store.follow(owner.sessionId, fromSequence, signal)) {
+        if (update.case !== "event") yield update;
+        else if (isSameOwner(update.value, owner)) yield { case: "event", value: asRead(update.value) };
       }
     },
   };

@@ -32,8 +32,14 @@ test("TOOL-9 an inbox with records that cannot be read is read and followed past
     await bus.jetstream.publish("toolbus.inbox.s", data);
   expect((await inbox.read("s", 0)).map(({ eventId }) => eventId)).toEqual(["one", "two"]);
   const stop = new AbortController();
-  const followed = await take(inbox.follow("s", 0n, stop.signal), 2, stop);
-  expect(followed.map(({ eventId, sequence }) => `${eventId} ${sequence}`)).toEqual(["one 2", "two 4"]);
+  const followed = await take(inbox.follow("s", 0n, stop.signal), 4, stop);
+  const gapAt = (sequence: bigint) => ({ case: "gap", value: { firstSequence: sequence, lastSequence: sequence } });
+  expect(followed).toMatchObject([
+    gapAt(1n),
+    { case: "event", value: { eventId: "one", sequence: 2n } },
+    gapAt(3n),
+    { case: "event", value: { eventId: "two", sequence: 4n } },
+  ]);
 });
 
 test("TOOL-13 a space's log with events that this release does not know is read, followed and written behind them", async () => {
@@ -48,10 +54,10 @@ test("TOOL-13 a space's log with events that this release does not know is read,
   expect([...(await log.read("x")).membersById.keys()]).toEqual(["ada"]);
   const stop = new AbortController();
   const followed = await take(log.follow("x", 1n, stop.signal), 3, stop);
-  expect(followed.map(({ event, sequence }) => `${event.case} ${sequence}`)).toEqual([
-    "undefined 1",
-    "undefined 2",
-    "memberJoined 3",
+  expect(followed).toMatchObject([
+    { case: "event", value: { sequence: 1n, event: { case: undefined } } },
+    { case: "event", value: { sequence: 2n, event: { case: undefined } } },
+    { case: "event", value: { sequence: 3n, event: { case: "memberJoined" } } },
   ]);
 });
 

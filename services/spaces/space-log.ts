@@ -1,4 +1,5 @@
 import type { SpaceEvent } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { LogUpdate } from "#runtime/rpc/log-update.ts";
 import type { SpaceState } from "./space-state.ts";
 
 /** The logs of all spaces; the fold of a log is the state of its space. */
@@ -7,10 +8,8 @@ export interface SpaceLog {
   read(spaceId: string): Promise<SpaceState>;
   /** Appends behind that event, and gives the event with its sequence; undefined when somebody else wrote there. */
   append(spaceId: string, after: bigint, event: SpaceEvent): Promise<SpaceEvent | undefined>;
-  /** Where what happens from now on begins. */
-  next(spaceId: string): Promise<bigint>;
-  /** What happens from a sequence on, until the signal aborts. */
-  follow(spaceId: string, fromSequence: bigint, signal: AbortSignal): AsyncIterable<SpaceEvent>;
+  /** What happens from a sequence on, or from now on, until the signal aborts. */
+  follow(spaceId: string, fromSequence: bigint | undefined, signal: AbortSignal): AsyncIterable<LogUpdate<SpaceEvent>>;
 }
 
 export type LogDecision<R> = { append: SpaceEvent } | { keep: R };

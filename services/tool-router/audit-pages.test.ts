@@ -3,6 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { type AuditEvent, AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { AuditFilterSchema } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
+import type { LogUpdate } from "#runtime/rpc/log-update.ts";
 import { type AuditReader, readPage, watchFrom } from "./audit-pages.ts";
 
 const { signal } = new AbortController();
@@ -21,13 +22,15 @@ function trailOf(count: number): AuditReader & { read: () => number } {
     async *backwards(before) {
       for (let sequence = before > 0 ? before - 1 : count; sequence > 0; sequence--) yield eventAt(sequence);
     },
-    async *follow(from) {
-      for (let sequence = from > 0 ? from : count + 1; sequence <= count; sequence++) yield eventAt(sequence);
+    async *follow({ from = BigInt(count + 1), notBefore = 0 }) {
+      for (let sequence = Math.max(Number(from), notBefore, 1); sequence <= count; sequence++)
+        yield { case: "event", value: eventAt(sequence) };
     },
     sequenceSince: async (time) => Math.ceil(time.getTime() / 1_000),
   };
 }
 
+const sequenceOf = (update: LogUpdate<AuditEvent>) => update.case === "event" && update.value.sequence;
 const filterOf = (init: Parameters<typeof create<typeof AuditFilterSchema>>[1]) => create(AuditFilterSchema, init);
 
 async function allPages(trail: AuditReader, filter: ReturnType<typeof filterOf>, pageSize: number) {
@@ -54,8 +57,10 @@ test("ORCH-11 events since a time, and no look at those before it", async () => 
   const filter = filterOf({ startTime: timestampFromMs(9_990_000), agent: "odd" });
   expect((await allPages(trail, filter, 100)).sequences).toEqual([9_999, 9_997, 9_995, 9_993, 9_991]);
   expect(trail.read()).toBeLessThan(20);
-  const watched = await Array.fromAsync(watchFrom(trail, { filter, fromSequence: 9_996 }, signal));
-  expect(watched.map(({ sequence }) => Number(sequence))).toEqual([9_997, 9_999]);
+  const watched = await Array.fromAsync(watchFrom(trail, { filter, fromSequence: 9_996n }, signal));
+  expect(watched.map(sequenceOf)).toEqual([9_997n, 9_999n]);
+  const sinceThen = await Array.fromAsync(watchFrom(trail, { filter, fromSequence: undefined }, signal));
+  expect(sinceThen.map(sequenceOf)).toEqual([9_991n, 9_993n, 9_995n, 9_997n, 9_999n]);
 });
 
 test("a page that finds nothing in a long trail is empty, soon, and tells where to go on", async () => {
@@ -71,6 +76,6 @@ test("ORCH-11 who may not read all is given its own, a page after a look at so m
   const mayRead = async ({ sequence }: AuditEvent) => sequence % 1_500n === 0n;
   const page = await readPage(trailOf(4_000), { filter, pageSize: 10, beforeSequence: 0, mayRead }, signal);
   expect(page).toMatchObject({ events: [{ sequence: 3_000n }], nextBefore: 2_001 });
-  const watched = await Array.fromAsync(watchFrom(trailOf(4_000), { filter, fromSequence: 1, mayRead }, signal));
-  expect(watched.map(({ sequence }) => sequence)).toEqual([1_500n, 3_000n]);
+  const watched = await Array.fromAsync(watchFrom(trailOf(4_000), { filter, fromSequence: 0n, mayRead }, signal));
+  expect(watched.map(sequenceOf)).toEqual([1_500n, 3_000n]);
 });

@@ -1,10 +1,12 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { AuditEvent } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { AuditFilter } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
+import type { FollowAudit } from "#runtime/audit/trail.ts";
+import type { LogUpdate } from "#runtime/rpc/log-update.ts";
 
 /** The audit trail, read. */
 export interface AuditReader {
-  follow(fromSequence: number, signal: AbortSignal): AsyncIterable<AuditEvent>;
+  follow(options: FollowAudit): AsyncIterable<LogUpdate<AuditEvent>>;
   backwards(beforeSequence: number, signal: AbortSignal): AsyncIterable<AuditEvent>;
   /** The sequence of the first event that was stored at a time or after it. */
   sequenceSince(time: Date, signal: AbortSignal): Promise<number>;
@@ -51,15 +53,19 @@ export async function readPage(audit: AuditReader, request: PageRequest, signal:
   return { events, nextBefore: 0 };
 }
 
-/** Events from a sequence on, but none from before the filter's time; 0 without a time is from now on. */
+export type WatchRequest = Pick<PageRequest, "filter" | "mayRead"> & { fromSequence: bigint | undefined };
+
+/** Events from a sequence on, but none from before the filter's time, with which a watch begins that names no sequence. */
 export async function* watchFrom(
   audit: AuditReader,
-  { filter, fromSequence, mayRead }: Pick<PageRequest, "filter" | "mayRead"> & { fromSequence: number },
+  { filter, fromSequence, mayRead }: WatchRequest,
   signal: AbortSignal,
-): AsyncGenerator<AuditEvent> {
-  const from = Math.max(fromSequence, await firstWanted(audit, filter, signal));
-  for await (const event of audit.follow(from, signal)) {
-    if (isWanted(event, filter) && (!mayRead || (await mayRead(event)))) yield event;
+): AsyncGenerator<LogUpdate<AuditEvent>> {
+  const notBefore = await firstWanted(audit, filter, signal);
+  const from = fromSequence ?? (filter?.startTime && 0n);
+  for await (const update of audit.follow({ from, notBefore, signal })) {
+    if (update.case !== "event") yield update;
+    else if (isWanted(update.value, filter) && (!mayRead || (await mayRead(update.value)))) yield update;
   }
 }
 

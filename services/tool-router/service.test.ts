@@ -186,8 +186,8 @@ describe("the tool router on the bus", () => {
     const watch = (async () => {
       const filter = { sessionId, kinds: [AuditKind.PERMITTED, AuditKind.BLOCKED] };
       const options = { signal: watching.signal };
-      for await (const { event } of suite.clients.audit.watchAudit({ filter, fromSequence: 1n }, options)) {
-        watched.push(event!.tool);
+      for await (const { update } of suite.clients.audit.watchAudit({ filter, fromSequence: 0n }, options)) {
+        if (update.case === "event") watched.push(update.value.tool);
       }
     })().catch(() => {}); // ended by the test
     await suite.clients.call({ sessionId, name: "echo" });

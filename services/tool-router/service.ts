@@ -188,7 +188,7 @@ function openFiles(config: Config, { catalogue, editor, audit, logger }: FilesPa
 
 function auditReader(bus: Bus): Routes["audit"] {
   return {
-    follow: (from, ends) => followAudit(bus, from, ends),
+    follow: (options) => followAudit(bus, options),
     backwards: (before, ends) => readAuditBackwards(bus, before, ends),
     sequenceSince: (time, ends) => auditSequenceSince(bus, time, ends),
   };

@@ -35,7 +35,9 @@ describe("what happens, as it happens", () => {
     expect(await run.ended).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("I was told yes.\n") });
     await until(() => space.written.stdout.includes("tool.done"), { what: "the answer in the space" });
     const kinds = await until(() => {
-      const seen = messagesIn(WatchSpaceResponseSchema, events.written.stdout).map(({ event }) => event?.event.case);
+      const seen = messagesIn(WatchSpaceResponseSchema, events.written.stdout).map(({ update }) =>
+        update.case === "event" ? update.value.event.case : undefined,
+      );
       return seen.includes("toolDone") && seen;
     });
     expect(kinds).toContain("toolRequiresAction");
@@ -78,7 +80,11 @@ describe("what happens, as it happens", () => {
     const decided = () => {
       const { stdout } = all.written;
       const whole = stdout.slice(0, stdout.lastIndexOf("\n"));
-      return whole === "" ? [] : messagesIn(WatchAuditResponseSchema, whole).map(({ event }) => event);
+      return whole === ""
+        ? []
+        : messagesIn(WatchAuditResponseSchema, whole).map(({ update }) =>
+            update.case === "event" ? update.value : undefined,
+          );
     };
     const isDecided = (agent: string, kind: AuditKind) =>
       decided().some((event) => event?.agent === agent && event.kind === kind);

@@ -42,7 +42,8 @@ async function start(agent: string, id: string) {
     /** The updates up to the one that is looked for. */
     async watch(isLast: (shown: Shown) => boolean): Promise<Shown[]> {
       const seen: Shown[] = [];
-      for await (const { event } of spaces.watchSpace({ spaceId: id, fromSequence: 1n })) {
+      for await (const { update } of spaces.watchSpace({ spaceId: id, fromSequence: 0n })) {
+        const event = update.case === "event" ? update.value : undefined;
         const value = event?.event.value;
         if (value?.$typeName !== "toolbus.space.v1.SpaceMessage" || value.content.case !== "tool") continue;
         const shown = { event: event?.event.case, tool: value.content.value };

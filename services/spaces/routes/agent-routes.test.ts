@@ -31,10 +31,10 @@ describe("what belongs to an agent: inbox, memory, built-in tools", () => {
   test("TOOL-9 a watch of an inbox gives what waits and then what comes", async () => {
     const owner = { sessionId: "inbox2", agent: "writer" };
     await clients.delivery.deliverEvent({ event: toolResult(owner, "tr:first") });
-    const stream = clients.inbox.watchInbox(owner);
+    const stream = clients.inbox.watchInbox({ ...owner, fromSequence: 0n });
     const ids: (string | undefined)[] = [];
-    for await (const { event } of stream) {
-      ids.push(event?.eventId);
+    for await (const { update } of stream) {
+      ids.push(update.case === "event" ? update.value.eventId : update.case);
       if (ids.length === 2) break;
       await clients.delivery.deliverEvent({ event: toolResult({ ...owner, agent: "another" }, "tr:foreign") });
       await clients.delivery.deliverEvent({ event: toolResult(owner, "tr:second") });

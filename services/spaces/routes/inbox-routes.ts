@@ -31,7 +31,7 @@ export function inboxRoutes({ inbox, sessions, stopping }: InboxParts): ServiceI
       const owner = await sessions.ownerFor(request, askerOf(context));
       using ending = openEnding(context.signal, stopping);
       const ends = ending.signal;
-      for await (const event of inbox.follow(owner, request.fromSequence, ends)) yield { event };
+      for await (const update of inbox.follow(owner, request.fromSequence, ends)) yield { update };
       if (stopping.aborted)
         refuse("unavailable", "this instance stops: watch again from the last sequence", {
           reason: "INSTANCE_STOPPING",

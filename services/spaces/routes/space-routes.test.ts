@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { WatchStart } from "#gen/toolbus/watch/v1/watch_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { clientsOn, collect, openTestSpaces, type TestSpaces } from "../testing/test-spaces.ts";
 
@@ -86,7 +87,7 @@ describe("spaces", () => {
   test("TOOL-13 a watch gives what stands from a sequence on and then what comes, and resumes without a gap", async () => {
     const spaceId = await room.openSpace("watched");
     await clients.spaces.sendMessage({ spaceId, text: "one" });
-    const first = await collect(clients.spaces.watchSpace({ spaceId, fromSequence: 1n }), 2, () =>
+    const first = await collect(clients.spaces.watchSpace({ spaceId, fromSequence: 0n }), 2, () =>
       clients.spaces.sendMessage({ spaceId, text: "two" }),
     );
     expect(first.map(({ event }) => event.case)).toEqual(["memberJoined", "messagePosted"]);
@@ -130,7 +131,7 @@ describe("spaces", () => {
     expect(messages.map(({ content }) => content.case)).toEqual(["text", "tool"]);
     const { message: late } = await record(ToolMessageState.RUNNING, { argumentsJson: "{" });
     expect(late?.content.value).toMatchObject({ state: ToolMessageState.COMPLETE, argumentsJson: "{}" });
-    const events = await collect(clients.spaces.watchSpace({ spaceId, fromSequence: 1n }), 7);
+    const events = await collect(clients.spaces.watchSpace({ spaceId, fromSequence: 0n }), 7);
     expect(events.map(({ event }) => event.case).filter((kind) => kind?.startsWith("tool"))).toEqual([
       "toolStarted",
       "toolRequiresAction",
@@ -142,7 +143,8 @@ describe("spaces", () => {
 
   test("TOOL-10 partial arguments of a call that runs are streamed, and its message says the last of them", async () => {
     const spaceId = await room.openSpace("partial", "doer");
-    const { nextSequence } = await firstOf(clients.spaces.watchSpace({ spaceId }));
+    const { update } = await firstOf(clients.spaces.watchSpace({ spaceId }));
+    const { nextSequence } = update.value as WatchStart;
     for (const argumentsJson of ['{"te', '{"text":"h', '{"text":"hi"}']) {
       await clients.toolMessages.recordToolMessage({
         ...{ spaceId, sessionId: "partial-doer", agent: "doer" },
@@ -159,9 +161,12 @@ describe("spaces", () => {
     const spaceId = await room.openSpace("quiet");
     await clients.spaces.sendMessage({ spaceId, text: "before" });
     const begun = await firstOf(clients.spaces.watchSpace({ spaceId }));
-    expect(begun.event).toBeUndefined();
+    expect(begun.update.case).toBe("start");
     await clients.spaces.sendMessage({ spaceId, text: "while nobody watched" });
-    const [event] = await collect(clients.spaces.watchSpace({ spaceId, fromSequence: begun.nextSequence }), 1);
+    const [event] = await collect(
+      clients.spaces.watchSpace({ spaceId, fromSequence: (begun.update.value as WatchStart).nextSequence }),
+      1,
+    );
     expect(event?.event.case === "messagePosted" && event.event.value.content.value).toMatchObject({
       text: "while nobody watched",
     });

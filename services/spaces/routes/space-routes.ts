@@ -78,9 +78,7 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
       await membership.space(spaceId);
       using ending = openEnding(context.signal, stopping);
       const ends = ending.signal;
-      const from = fromSequence || (await log.next(spaceId));
-      yield { nextSequence: from };
-      for await (const event of log.follow(spaceId, from, ends)) yield { event, nextSequence: event.sequence + 1n };
+      for await (const update of log.follow(spaceId, fromSequence, ends)) yield { update };
       if (stopping.aborted)
         refuse("unavailable", "this instance stops: watch again from the last sequence", {
           reason: "INSTANCE_STOPPING",

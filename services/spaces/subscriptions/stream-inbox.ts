@@ -6,7 +6,8 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { isPassing } from "#runtime/bus/jetstream-errors.ts";
 import { casUpdate } from "#runtime/bus/key-value.ts";
 import { persist } from "#runtime/bus/link.ts";
-import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
+import { followUpdates } from "#runtime/bus/log-updates.ts";
+import { lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
 import { readRecord } from "#runtime/bus/record.ts";
 import type { InboxStore, Mark } from "../inbox.ts";
 import { keyOf, type Owner } from "../owner.ts";
@@ -53,12 +54,12 @@ export function createStreamInbox(bus: Bus): InboxStore {
       const isThere = await manager.streams.getMessage(stream, { seq: position });
       if (isThere !== null) await manager.streams.deleteMessage(stream, position, false);
     },
-    async *follow(sessionId, fromSequence, signal) {
-      const from = { fromSequence: Math.max(Number(fromSequence), 1), signal };
-      for await (const message of followSubject(bus, subjectOfInbox(sessionId), from)) {
-        const event = eventFromStored(bus, message);
-        if (event !== undefined) yield event;
-      }
+    follow(sessionId, fromSequence, signal) {
+      const log = { name: `the inbox of session ${sessionId}`, kind: "consumed", fromSequence, signal } as const;
+      return followUpdates(bus, subjectOfInbox(sessionId), {
+        ...log,
+        eventFrom: (message) => eventFromStored(bus, message),
+      });
     },
     mark: (owner, eventId) =>
       casUpdate<Mark>(bus, markBucket, markKey(owner, eventId), (entry) => {

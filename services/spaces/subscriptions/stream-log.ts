@@ -2,7 +2,8 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type SpaceEvent, SpaceEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import { appendFenced } from "#runtime/bus/append.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
+import { followUpdates } from "#runtime/bus/log-updates.ts";
+import { readSubject, type StoredMessage } from "#runtime/bus/read.ts";
 import { readRecord } from "#runtime/bus/record.ts";
 import type { SpaceLog } from "../space-log.ts";
 import { emptySpace, eventAt, foldEvent, type SpaceState } from "../space-state.ts";
@@ -64,13 +65,12 @@ export function createStreamLog(bus: Bus): SpaceLog {
       });
       return outcome.kind === "appended" ? eventAt(event, BigInt(outcome.sequence)) : undefined;
     },
-    async next(spaceId) {
-      return BigInt(await lastSequenceOf(bus, subjectOfSpace(spaceId))) + 1n;
-    },
-    async *follow(spaceId, fromSequence, signal) {
-      const from = { fromSequence: Number(fromSequence), signal };
-      for await (const message of followSubject(bus, subjectOfSpace(spaceId), from))
-        yield eventFromStored(bus, message);
+    follow(spaceId, fromSequence, signal) {
+      const log = { name: `space ${spaceId}`, kind: "fenced", fromSequence, signal } as const;
+      return followUpdates(bus, subjectOfSpace(spaceId), {
+        ...log,
+        eventFrom: (message) => eventFromStored(bus, message),
+      });
     },
   };
 }

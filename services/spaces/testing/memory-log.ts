@@ -38,9 +38,8 @@ export function createMemoryLog(death: Death = immortal()) {
       writeOrDie(death, () => eventsBySpace.set(spaceId, [...events, stored]));
       return clone(SpaceEventSchema, stored);
     },
-    next: async (spaceId) => BigInt(eventsOf(spaceId).length + 1),
-    async *follow(spaceId, fromSequence) {
-      yield* eventsOf(spaceId).slice(Number(fromSequence) - 1);
+    async *follow(spaceId, fromSequence = BigInt(eventsOf(spaceId).length + 1)) {
+      for (const value of eventsOf(spaceId)) if (value.sequence >= fromSequence) yield { case: "event", value };
     },
   };
   return { log, eventsOf };

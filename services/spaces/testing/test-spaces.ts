@@ -9,7 +9,7 @@ import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_p
 import { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
 import { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
 import type { SpaceEvent } from "#gen/toolbus/space/v1/space_pb.ts";
-import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { SpaceService, type WatchSpaceResponse } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { SubmitToolResultResponseSchema, ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
@@ -65,15 +65,11 @@ export function toolResult(owner: { sessionId: string; agent: string }, eventId:
   });
 }
 
-export async function collect(
-  stream: AsyncIterable<{ event?: SpaceEvent | undefined }>,
-  count: number,
-  meanwhile?: () => unknown,
-) {
+export async function collect(stream: AsyncIterable<WatchSpaceResponse>, count: number, meanwhile?: () => unknown) {
   const events: SpaceEvent[] = [];
   await meanwhile?.();
-  for await (const { event } of stream) {
-    if (event) events.push(event);
+  for await (const { update } of stream) {
+    if (update.case === "event") events.push(update.value);
     if (events.length === count) break;
   }
   return events;

@@ -1,6 +1,7 @@
 import { toJsonString } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
 import { sizeOfPage } from "#runtime/rpc/page.ts";
 import { placeFromToken, tokenFromPlace } from "#runtime/rpc/page-token.ts";
@@ -30,8 +31,12 @@ export function routeAudit(router: ConnectRouter, { audit, ownership, operators,
     async *watchAudit({ filter, fromSequence }, context) {
       const mayRead = await rightOf(context, filter);
       using ending = openEnding(context.signal, stopping);
-      const watched = watchFrom(audit, { filter, fromSequence: Number(fromSequence), mayRead }, ending.signal);
-      for await (const event of watched) yield { event };
+      const watched = watchFrom(audit, { filter, fromSequence, mayRead }, ending.signal);
+      for await (const update of watched) yield { update };
+      if (stopping.aborted)
+        refuse("unavailable", "this instance stops: watch again from the last sequence", {
+          reason: "INSTANCE_STOPPING",
+        });
     },
     async listAuditEvents({ filter, pageSize, pageToken }, context) {
       const list = ["audit events", askerOf(context) ?? "", filter ? toJsonString(AuditFilterSchema, filter) : ""];

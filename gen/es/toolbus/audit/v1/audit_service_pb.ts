@@ -11,13 +11,15 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { AuditEvent, AuditKind } from "./audit_pb.ts";
 import { file_toolbus_audit_v1_audit } from "./audit_pb.ts";
+import type { WatchGap, WatchStart } from "../../watch/v1/watch_pb.ts";
+import { file_toolbus_watch_v1_watch } from "../../watch/v1/watch_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolbus/audit/v1/audit_service.proto.
  */
 export const file_toolbus_audit_v1_audit_service: GenFile = /*@__PURE__*/
-  fileDesc("CiR0b29sYnVzL2F1ZGl0L3YxL2F1ZGl0X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuYXVkaXQudjEiuwEKC0F1ZGl0RmlsdGVyEioKBWtpbmRzGAEgAygOMhsudG9vbGJ1cy5hdWRpdC52MS5BdWRpdEtpbmQSDQoFYWdlbnQYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIMCgR0b29sGAQgASgJEg8KB3NlcnZpY2UYBSABKAkSDgoGcnVuX2lkGAYgASgJEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlkKEVdhdGNoQXVkaXRSZXF1ZXN0Ei0KBmZpbHRlchgBIAEoCzIdLnRvb2xidXMuYXVkaXQudjEuQXVkaXRGaWx0ZXISFQoNZnJvbV9zZXF1ZW5jZRgCIAEoBCJBChJXYXRjaEF1ZGl0UmVzcG9uc2USKwoFZXZlbnQYASABKAsyHC50b29sYnVzLmF1ZGl0LnYxLkF1ZGl0RXZlbnQieAoWTGlzdEF1ZGl0RXZlbnRzUmVxdWVzdBItCgZmaWx0ZXIYASABKAsyHS50b29sYnVzLmF1ZGl0LnYxLkF1ZGl0RmlsdGVyEhsKCXBhZ2Vfc2l6ZRgCIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgDIAEoCSJgChdMaXN0QXVkaXRFdmVudHNSZXNwb25zZRIsCgZldmVudHMYASADKAsyHC50b29sYnVzLmF1ZGl0LnYxLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJMtEBCgxBdWRpdFNlcnZpY2USWQoKV2F0Y2hBdWRpdBIjLnRvb2xidXMuYXVkaXQudjEuV2F0Y2hBdWRpdFJlcXVlc3QaJC50b29sYnVzLmF1ZGl0LnYxLldhdGNoQXVkaXRSZXNwb25zZTABEmYKD0xpc3RBdWRpdEV2ZW50cxIoLnRvb2xidXMuYXVkaXQudjEuTGlzdEF1ZGl0RXZlbnRzUmVxdWVzdBopLnRvb2xidXMuYXVkaXQudjEuTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_audit_v1_audit]);
+  fileDesc("CiR0b29sYnVzL2F1ZGl0L3YxL2F1ZGl0X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuYXVkaXQudjEiuwEKC0F1ZGl0RmlsdGVyEioKBWtpbmRzGAEgAygOMhsudG9vbGJ1cy5hdWRpdC52MS5BdWRpdEtpbmQSDQoFYWdlbnQYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIMCgR0b29sGAQgASgJEg8KB3NlcnZpY2UYBSABKAkSDgoGcnVuX2lkGAYgASgJEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wInAKEVdhdGNoQXVkaXRSZXF1ZXN0Ei0KBmZpbHRlchgBIAEoCzIdLnRvb2xidXMuYXVkaXQudjEuQXVkaXRGaWx0ZXISGgoNZnJvbV9zZXF1ZW5jZRgCIAEoBEgAiAEBQhAKDl9mcm9tX3NlcXVlbmNlIqcBChJXYXRjaEF1ZGl0UmVzcG9uc2USLQoFZXZlbnQYASABKAsyHC50b29sYnVzLmF1ZGl0LnYxLkF1ZGl0RXZlbnRIABItCgVzdGFydBgCIAEoCzIcLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hTdGFydEgAEikKA2dhcBgDIAEoCzIaLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hHYXBIAEIICgZ1cGRhdGUieAoWTGlzdEF1ZGl0RXZlbnRzUmVxdWVzdBItCgZmaWx0ZXIYASABKAsyHS50b29sYnVzLmF1ZGl0LnYxLkF1ZGl0RmlsdGVyEhsKCXBhZ2Vfc2l6ZRgCIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgDIAEoCSJgChdMaXN0QXVkaXRFdmVudHNSZXNwb25zZRIsCgZldmVudHMYASADKAsyHC50b29sYnVzLmF1ZGl0LnYxLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJMtEBCgxBdWRpdFNlcnZpY2USWQoKV2F0Y2hBdWRpdBIjLnRvb2xidXMuYXVkaXQudjEuV2F0Y2hBdWRpdFJlcXVlc3QaJC50b29sYnVzLmF1ZGl0LnYxLldhdGNoQXVkaXRSZXNwb25zZTABEmYKD0xpc3RBdWRpdEV2ZW50cxIoLnRvb2xidXMuYXVkaXQudjEuTGlzdEF1ZGl0RXZlbnRzUmVxdWVzdBopLnRvb2xidXMuYXVkaXQudjEuTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_audit_v1_audit, file_toolbus_watch_v1_watch]);
 
 /**
  * Which events are wanted; empty fields match all.
@@ -96,11 +98,12 @@ export type WatchAuditRequest = Message<"toolbus.audit.v1.WatchAuditRequest"> & 
   filter?: AuditFilter | undefined;
 
   /**
-   * First event that is wanted; 0 for those from now on.
+   * First event that is wanted; 0 for all, absent for those from now on, or from the filter's `start_time` on. With both, the later
+   * counts. A sequence that no event has been given yet is refused, but for the next one.
    *
-   * @generated from field: uint64 from_sequence = 2;
+   * @generated from field: optional uint64 from_sequence = 2;
    */
-  fromSequence: bigint;
+  fromSequence?: bigint | undefined;
 };
 
 /**
@@ -111,17 +114,41 @@ export const WatchAuditRequestSchema: GenMessage<WatchAuditRequest> = /*@__PURE_
   messageDesc(file_toolbus_audit_v1_audit_service, 1);
 
 /**
- * One event.
+ * What is told of the trail.
  *
  * @generated from message toolbus.audit.v1.WatchAuditResponse
  */
 export type WatchAuditResponse = Message<"toolbus.audit.v1.WatchAuditResponse"> & {
   /**
-   * The event.
+   * What it is.
    *
-   * @generated from field: toolbus.audit.v1.AuditEvent event = 1;
+   * @generated from oneof toolbus.audit.v1.WatchAuditResponse.update
    */
-  event?: AuditEvent | undefined;
+  update: {
+    /**
+     * An event.
+     *
+     * @generated from field: toolbus.audit.v1.AuditEvent event = 1;
+     */
+    value: AuditEvent;
+    case: "event";
+  } | {
+    /**
+     * Where the watch begins.
+     *
+     * @generated from field: toolbus.watch.v1.WatchStart start = 2;
+     */
+    value: WatchStart;
+    case: "start";
+  } | {
+    /**
+     * Decisions that are kept no longer; whether the filter would have let them through, nobody can say.
+     *
+     * @generated from field: toolbus.watch.v1.WatchGap gap = 3;
+     */
+    value: WatchGap;
+    case: "gap";
+  } | { case: undefined; value?: undefined };
 };
 
 /**

@@ -9,13 +9,15 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { InboxEvent } from "./inbox_pb.ts";
 import { file_toolbus_space_v1_inbox } from "./inbox_pb.ts";
+import type { WatchGap, WatchStart } from "../../watch/v1/watch_pb.ts";
+import { file_toolbus_watch_v1_watch } from "../../watch/v1/watch_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolbus/space/v1/inbox_service.proto.
  */
 export const file_toolbus_space_v1_inbox_service: GenFile = /*@__PURE__*/
-  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL2luYm94X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEiogEKEExpc3RJbmJveFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIbCglwYWdlX3NpemUYAyABKA1CCLpIBSoDGOgHEhIKCnBhZ2VfdG9rZW4YBCABKAkiWgoRTGlzdEluYm94UmVzcG9uc2USLAoGZXZlbnRzGAEgAygLMhwudG9vbGJ1cy5zcGFjZS52MS5JbmJveEV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKJAQoRV2F0Y2hJbmJveFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIVCg1mcm9tX3NlcXVlbmNlGAMgASgEIkEKEldhdGNoSW5ib3hSZXNwb25zZRIrCgVldmVudBgBIAEoCzIcLnRvb2xidXMuc3BhY2UudjEuSW5ib3hFdmVudDK/AQoMSW5ib3hTZXJ2aWNlElQKCUxpc3RJbmJveBIiLnRvb2xidXMuc3BhY2UudjEuTGlzdEluYm94UmVxdWVzdBojLnRvb2xidXMuc3BhY2UudjEuTGlzdEluYm94UmVzcG9uc2USWQoKV2F0Y2hJbmJveBIjLnRvb2xidXMuc3BhY2UudjEuV2F0Y2hJbmJveFJlcXVlc3QaJC50b29sYnVzLnNwYWNlLnYxLldhdGNoSW5ib3hSZXNwb25zZTABYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_space_v1_inbox]);
+  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL2luYm94X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEiogEKEExpc3RJbmJveFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIbCglwYWdlX3NpemUYAyABKA1CCLpIBSoDGOgHEhIKCnBhZ2VfdG9rZW4YBCABKAkiWgoRTGlzdEluYm94UmVzcG9uc2USLAoGZXZlbnRzGAEgAygLMhwudG9vbGJ1cy5zcGFjZS52MS5JbmJveEV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKgAQoRV2F0Y2hJbmJveFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIaCg1mcm9tX3NlcXVlbmNlGAMgASgESACIAQFCEAoOX2Zyb21fc2VxdWVuY2UipwEKEldhdGNoSW5ib3hSZXNwb25zZRItCgVldmVudBgBIAEoCzIcLnRvb2xidXMuc3BhY2UudjEuSW5ib3hFdmVudEgAEi0KBXN0YXJ0GAIgASgLMhwudG9vbGJ1cy53YXRjaC52MS5XYXRjaFN0YXJ0SAASKQoDZ2FwGAMgASgLMhoudG9vbGJ1cy53YXRjaC52MS5XYXRjaEdhcEgAQggKBnVwZGF0ZTK/AQoMSW5ib3hTZXJ2aWNlElQKCUxpc3RJbmJveBIiLnRvb2xidXMuc3BhY2UudjEuTGlzdEluYm94UmVxdWVzdBojLnRvb2xidXMuc3BhY2UudjEuTGlzdEluYm94UmVzcG9uc2USWQoKV2F0Y2hJbmJveBIjLnRvb2xidXMuc3BhY2UudjEuV2F0Y2hJbmJveFJlcXVlc3QaJC50b29sYnVzLnNwYWNlLnYxLldhdGNoSW5ib3hSZXNwb25zZTABYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_space_v1_inbox, file_toolbus_watch_v1_watch]);
 
 /**
  * Asks for what waits.
@@ -108,11 +110,12 @@ export type WatchInboxRequest = Message<"toolbus.space.v1.WatchInboxRequest"> & 
   agent: string;
 
   /**
-   * First event that is wanted; 0 for all that wait.
+   * First event that is wanted; 0 for all that wait, absent for those from now on. A sequence that no event has been given yet is
+   * refused, but for the next one.
    *
-   * @generated from field: uint64 from_sequence = 3;
+   * @generated from field: optional uint64 from_sequence = 3;
    */
-  fromSequence: bigint;
+  fromSequence?: bigint | undefined;
 };
 
 /**
@@ -123,17 +126,43 @@ export const WatchInboxRequestSchema: GenMessage<WatchInboxRequest> = /*@__PURE_
   messageDesc(file_toolbus_space_v1_inbox_service, 2);
 
 /**
- * One event.
+ * What is told of an inbox.
  *
  * @generated from message toolbus.space.v1.WatchInboxResponse
  */
 export type WatchInboxResponse = Message<"toolbus.space.v1.WatchInboxResponse"> & {
   /**
-   * The event.
+   * What it is.
    *
-   * @generated from field: toolbus.space.v1.InboxEvent event = 1;
+   * @generated from oneof toolbus.space.v1.WatchInboxResponse.update
    */
-  event?: InboxEvent | undefined;
+  update: {
+    /**
+     * An event that waits.
+     *
+     * @generated from field: toolbus.space.v1.InboxEvent event = 1;
+     */
+    value: InboxEvent;
+    case: "event";
+  } | {
+    /**
+     * Where the watch begins.
+     *
+     * @generated from field: toolbus.watch.v1.WatchStart start = 2;
+     */
+    value: WatchStart;
+    case: "start";
+  } | {
+    /**
+     * What a watch that goes on has missed: none of these waits any more, for it was taken, or forgotten after 30 days. Sessions
+     * share one row of sequences, so that some of them, or all, may have been another session's. A watch from 0 is told
+     * of none of them, as what was taken is no part of what waits. What waits and cannot be read is told as a gap to all.
+     *
+     * @generated from field: toolbus.watch.v1.WatchGap gap = 3;
+     */
+    value: WatchGap;
+    case: "gap";
+  } | { case: undefined; value?: undefined };
 };
 
 /**
@@ -160,7 +189,7 @@ export const InboxService: GenService<{
     output: typeof ListInboxResponseSchema;
   },
   /**
-   * Follows an inbox.
+   * Follows an inbox: what waits, and what comes. That an event was taken is not told.
    *
    * @generated from rpc toolbus.space.v1.InboxService.WatchInbox
    */

@@ -15,6 +15,7 @@ import (
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
+	v1 "toolbus.dev/gen/go/toolbus/watch/v1"
 	unsafe "unsafe"
 )
 
@@ -130,8 +131,9 @@ type WatchAuditRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which events.
 	Filter *AuditFilter `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
-	// First event that is wanted; 0 for those from now on.
-	FromSequence  uint64 `protobuf:"varint,2,opt,name=from_sequence,json=fromSequence,proto3" json:"from_sequence,omitempty"`
+	// First event that is wanted; 0 for all, absent for those from now on, or from the filter's `start_time` on. With both, the later
+	// counts. A sequence that no event has been given yet is refused, but for the next one.
+	FromSequence  *uint64 `protobuf:"varint,2,opt,name=from_sequence,json=fromSequence,proto3,oneof" json:"from_sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -174,17 +176,23 @@ func (x *WatchAuditRequest) GetFilter() *AuditFilter {
 }
 
 func (x *WatchAuditRequest) GetFromSequence() uint64 {
-	if x != nil {
-		return x.FromSequence
+	if x != nil && x.FromSequence != nil {
+		return *x.FromSequence
 	}
 	return 0
 }
 
-// One event.
+// What is told of the trail.
 type WatchAuditResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The event.
-	Event         *AuditEvent `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
+	// What it is.
+	//
+	// Types that are valid to be assigned to Update:
+	//
+	//	*WatchAuditResponse_Event
+	//	*WatchAuditResponse_Start
+	//	*WatchAuditResponse_Gap
+	Update        isWatchAuditResponse_Update `protobuf_oneof:"update"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -219,12 +227,64 @@ func (*WatchAuditResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_audit_v1_audit_service_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *WatchAuditResponse) GetEvent() *AuditEvent {
+func (x *WatchAuditResponse) GetUpdate() isWatchAuditResponse_Update {
 	if x != nil {
-		return x.Event
+		return x.Update
 	}
 	return nil
 }
+
+func (x *WatchAuditResponse) GetEvent() *AuditEvent {
+	if x != nil {
+		if x, ok := x.Update.(*WatchAuditResponse_Event); ok {
+			return x.Event
+		}
+	}
+	return nil
+}
+
+func (x *WatchAuditResponse) GetStart() *v1.WatchStart {
+	if x != nil {
+		if x, ok := x.Update.(*WatchAuditResponse_Start); ok {
+			return x.Start
+		}
+	}
+	return nil
+}
+
+func (x *WatchAuditResponse) GetGap() *v1.WatchGap {
+	if x != nil {
+		if x, ok := x.Update.(*WatchAuditResponse_Gap); ok {
+			return x.Gap
+		}
+	}
+	return nil
+}
+
+type isWatchAuditResponse_Update interface {
+	isWatchAuditResponse_Update()
+}
+
+type WatchAuditResponse_Event struct {
+	// An event.
+	Event *AuditEvent `protobuf:"bytes,1,opt,name=event,proto3,oneof"`
+}
+
+type WatchAuditResponse_Start struct {
+	// Where the watch begins.
+	Start *v1.WatchStart `protobuf:"bytes,2,opt,name=start,proto3,oneof"`
+}
+
+type WatchAuditResponse_Gap struct {
+	// Decisions that are kept no longer; whether the filter would have let them through, nobody can say.
+	Gap *v1.WatchGap `protobuf:"bytes,3,opt,name=gap,proto3,oneof"`
+}
+
+func (*WatchAuditResponse_Event) isWatchAuditResponse_Update() {}
+
+func (*WatchAuditResponse_Start) isWatchAuditResponse_Update() {}
+
+func (*WatchAuditResponse_Gap) isWatchAuditResponse_Update() {}
 
 // Asks for past events.
 type ListAuditEventsRequest struct {
@@ -349,7 +409,7 @@ var File_toolbus_audit_v1_audit_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_audit_v1_audit_service_proto_rawDesc = "" +
 	"\n" +
-	"$toolbus/audit/v1/audit_service.proto\x12\x10toolbus.audit.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/audit/v1/audit.proto\"\xf5\x01\n" +
+	"$toolbus/audit/v1/audit_service.proto\x12\x10toolbus.audit.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/audit/v1/audit.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xf5\x01\n" +
 	"\vAuditFilter\x121\n" +
 	"\x05kinds\x18\x01 \x03(\x0e2\x1b.toolbus.audit.v1.AuditKindR\x05kinds\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x1d\n" +
@@ -359,12 +419,16 @@ const file_toolbus_audit_v1_audit_service_proto_rawDesc = "" +
 	"\aservice\x18\x05 \x01(\tR\aservice\x12\x15\n" +
 	"\x06run_id\x18\x06 \x01(\tR\x05runId\x129\n" +
 	"\n" +
-	"start_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\"o\n" +
+	"start_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\"\x86\x01\n" +
 	"\x11WatchAuditRequest\x125\n" +
-	"\x06filter\x18\x01 \x01(\v2\x1d.toolbus.audit.v1.AuditFilterR\x06filter\x12#\n" +
-	"\rfrom_sequence\x18\x02 \x01(\x04R\ffromSequence\"H\n" +
-	"\x12WatchAuditResponse\x122\n" +
-	"\x05event\x18\x01 \x01(\v2\x1c.toolbus.audit.v1.AuditEventR\x05event\"\x95\x01\n" +
+	"\x06filter\x18\x01 \x01(\v2\x1d.toolbus.audit.v1.AuditFilterR\x06filter\x12(\n" +
+	"\rfrom_sequence\x18\x02 \x01(\x04H\x00R\ffromSequence\x88\x01\x01B\x10\n" +
+	"\x0e_from_sequence\"\xba\x01\n" +
+	"\x12WatchAuditResponse\x124\n" +
+	"\x05event\x18\x01 \x01(\v2\x1c.toolbus.audit.v1.AuditEventH\x00R\x05event\x124\n" +
+	"\x05start\x18\x02 \x01(\v2\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n" +
+	"\x03gap\x18\x03 \x01(\v2\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\b\n" +
+	"\x06update\"\x95\x01\n" +
 	"\x16ListAuditEventsRequest\x125\n" +
 	"\x06filter\x18\x01 \x01(\v2\x1d.toolbus.audit.v1.AuditFilterR\x06filter\x12%\n" +
 	"\tpage_size\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
@@ -401,23 +465,27 @@ var file_toolbus_audit_v1_audit_service_proto_goTypes = []any{
 	(AuditKind)(0),                  // 5: toolbus.audit.v1.AuditKind
 	(*timestamppb.Timestamp)(nil),   // 6: google.protobuf.Timestamp
 	(*AuditEvent)(nil),              // 7: toolbus.audit.v1.AuditEvent
+	(*v1.WatchStart)(nil),           // 8: toolbus.watch.v1.WatchStart
+	(*v1.WatchGap)(nil),             // 9: toolbus.watch.v1.WatchGap
 }
 var file_toolbus_audit_v1_audit_service_proto_depIdxs = []int32{
-	5, // 0: toolbus.audit.v1.AuditFilter.kinds:type_name -> toolbus.audit.v1.AuditKind
-	6, // 1: toolbus.audit.v1.AuditFilter.start_time:type_name -> google.protobuf.Timestamp
-	0, // 2: toolbus.audit.v1.WatchAuditRequest.filter:type_name -> toolbus.audit.v1.AuditFilter
-	7, // 3: toolbus.audit.v1.WatchAuditResponse.event:type_name -> toolbus.audit.v1.AuditEvent
-	0, // 4: toolbus.audit.v1.ListAuditEventsRequest.filter:type_name -> toolbus.audit.v1.AuditFilter
-	7, // 5: toolbus.audit.v1.ListAuditEventsResponse.events:type_name -> toolbus.audit.v1.AuditEvent
-	1, // 6: toolbus.audit.v1.AuditService.WatchAudit:input_type -> toolbus.audit.v1.WatchAuditRequest
-	3, // 7: toolbus.audit.v1.AuditService.ListAuditEvents:input_type -> toolbus.audit.v1.ListAuditEventsRequest
-	2, // 8: toolbus.audit.v1.AuditService.WatchAudit:output_type -> toolbus.audit.v1.WatchAuditResponse
-	4, // 9: toolbus.audit.v1.AuditService.ListAuditEvents:output_type -> toolbus.audit.v1.ListAuditEventsResponse
-	8, // [8:10] is the sub-list for method output_type
-	6, // [6:8] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	5,  // 0: toolbus.audit.v1.AuditFilter.kinds:type_name -> toolbus.audit.v1.AuditKind
+	6,  // 1: toolbus.audit.v1.AuditFilter.start_time:type_name -> google.protobuf.Timestamp
+	0,  // 2: toolbus.audit.v1.WatchAuditRequest.filter:type_name -> toolbus.audit.v1.AuditFilter
+	7,  // 3: toolbus.audit.v1.WatchAuditResponse.event:type_name -> toolbus.audit.v1.AuditEvent
+	8,  // 4: toolbus.audit.v1.WatchAuditResponse.start:type_name -> toolbus.watch.v1.WatchStart
+	9,  // 5: toolbus.audit.v1.WatchAuditResponse.gap:type_name -> toolbus.watch.v1.WatchGap
+	0,  // 6: toolbus.audit.v1.ListAuditEventsRequest.filter:type_name -> toolbus.audit.v1.AuditFilter
+	7,  // 7: toolbus.audit.v1.ListAuditEventsResponse.events:type_name -> toolbus.audit.v1.AuditEvent
+	1,  // 8: toolbus.audit.v1.AuditService.WatchAudit:input_type -> toolbus.audit.v1.WatchAuditRequest
+	3,  // 9: toolbus.audit.v1.AuditService.ListAuditEvents:input_type -> toolbus.audit.v1.ListAuditEventsRequest
+	2,  // 10: toolbus.audit.v1.AuditService.WatchAudit:output_type -> toolbus.audit.v1.WatchAuditResponse
+	4,  // 11: toolbus.audit.v1.AuditService.ListAuditEvents:output_type -> toolbus.audit.v1.ListAuditEventsResponse
+	10, // [10:12] is the sub-list for method output_type
+	8,  // [8:10] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_audit_v1_audit_service_proto_init() }
@@ -426,6 +494,12 @@ func file_toolbus_audit_v1_audit_service_proto_init() {
 		return
 	}
 	file_toolbus_audit_v1_audit_proto_init()
+	file_toolbus_audit_v1_audit_service_proto_msgTypes[1].OneofWrappers = []any{}
+	file_toolbus_audit_v1_audit_service_proto_msgTypes[2].OneofWrappers = []any{
+		(*WatchAuditResponse_Event)(nil),
+		(*WatchAuditResponse_Start)(nil),
+		(*WatchAuditResponse_Gap)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -178,6 +178,8 @@ const (
 	Reason_REASON_WORKER_POOL_FULL Reason = 71
 	// The call comes from no agent or no session, which it needs. Call it from a session.
 	Reason_REASON_SCOPE_MISSING Reason = 72
+	// The log has not come that far: no event of that sequence has been told. The store was reset or restored; watch from 0.
+	Reason_REASON_SEQUENCE_NOT_REACHED Reason = 75
 )
 
 // Enum value maps for Reason.
@@ -258,6 +260,7 @@ var (
 		70: "REASON_WORKER_STOPPED",
 		71: "REASON_WORKER_POOL_FULL",
 		72: "REASON_SCOPE_MISSING",
+		75: "REASON_SEQUENCE_NOT_REACHED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -335,6 +338,7 @@ var (
 		"REASON_WORKER_STOPPED":         70,
 		"REASON_WORKER_POOL_FULL":       71,
 		"REASON_SCOPE_MISSING":          72,
+		"REASON_SEQUENCE_NOT_REACHED":   75,
 	}
 )
 
@@ -509,7 +513,7 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x0eFieldViolation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x17\n" +
-	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\xf4\x10\n" +
+	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\x95\x11\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x13\n" +
@@ -586,7 +590,8 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x15REASON_WORKER_CRASHED\x10E\x12\x19\n" +
 	"\x15REASON_WORKER_STOPPED\x10F\x12\x1b\n" +
 	"\x17REASON_WORKER_POOL_FULL\x10G\x12\x18\n" +
-	"\x14REASON_SCOPE_MISSING\x10HB\xb3\x01\n" +
+	"\x14REASON_SCOPE_MISSING\x10H\x12\x1f\n" +
+	"\x1bREASON_SEQUENCE_NOT_REACHED\x10KB\xb3\x01\n" +
 	"\x14com.toolbus.error.v1B\n" +
 	"ErrorProtoP\x01Z+toolbus.dev/gen/go/toolbus/error/v1;errorv1\xa2\x02\x03TEX\xaa\x02\x10Toolbus.Error.V1\xca\x02\x11Toolbus\\Error_\\V1\xe2\x02\x1dToolbus\\Error_\\V1\\GPBMetadata\xea\x02\x12Toolbus::Error::V1b\x06proto3"
 

@@ -14,6 +14,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
+	v1 "toolbus.dev/gen/go/toolbus/watch/v1"
 	unsafe "unsafe"
 )
 
@@ -159,8 +160,9 @@ type WatchInboxRequest struct {
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The agent.
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
-	// First event that is wanted; 0 for all that wait.
-	FromSequence  uint64 `protobuf:"varint,3,opt,name=from_sequence,json=fromSequence,proto3" json:"from_sequence,omitempty"`
+	// First event that is wanted; 0 for all that wait, absent for those from now on. A sequence that no event has been given yet is
+	// refused, but for the next one.
+	FromSequence  *uint64 `protobuf:"varint,3,opt,name=from_sequence,json=fromSequence,proto3,oneof" json:"from_sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -210,17 +212,23 @@ func (x *WatchInboxRequest) GetAgent() string {
 }
 
 func (x *WatchInboxRequest) GetFromSequence() uint64 {
-	if x != nil {
-		return x.FromSequence
+	if x != nil && x.FromSequence != nil {
+		return *x.FromSequence
 	}
 	return 0
 }
 
-// One event.
+// What is told of an inbox.
 type WatchInboxResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The event.
-	Event         *InboxEvent `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
+	// What it is.
+	//
+	// Types that are valid to be assigned to Update:
+	//
+	//	*WatchInboxResponse_Event
+	//	*WatchInboxResponse_Start
+	//	*WatchInboxResponse_Gap
+	Update        isWatchInboxResponse_Update `protobuf_oneof:"update"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -255,18 +263,72 @@ func (*WatchInboxResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_space_v1_inbox_service_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *WatchInboxResponse) GetEvent() *InboxEvent {
+func (x *WatchInboxResponse) GetUpdate() isWatchInboxResponse_Update {
 	if x != nil {
-		return x.Event
+		return x.Update
 	}
 	return nil
 }
+
+func (x *WatchInboxResponse) GetEvent() *InboxEvent {
+	if x != nil {
+		if x, ok := x.Update.(*WatchInboxResponse_Event); ok {
+			return x.Event
+		}
+	}
+	return nil
+}
+
+func (x *WatchInboxResponse) GetStart() *v1.WatchStart {
+	if x != nil {
+		if x, ok := x.Update.(*WatchInboxResponse_Start); ok {
+			return x.Start
+		}
+	}
+	return nil
+}
+
+func (x *WatchInboxResponse) GetGap() *v1.WatchGap {
+	if x != nil {
+		if x, ok := x.Update.(*WatchInboxResponse_Gap); ok {
+			return x.Gap
+		}
+	}
+	return nil
+}
+
+type isWatchInboxResponse_Update interface {
+	isWatchInboxResponse_Update()
+}
+
+type WatchInboxResponse_Event struct {
+	// An event that waits.
+	Event *InboxEvent `protobuf:"bytes,1,opt,name=event,proto3,oneof"`
+}
+
+type WatchInboxResponse_Start struct {
+	// Where the watch begins.
+	Start *v1.WatchStart `protobuf:"bytes,2,opt,name=start,proto3,oneof"`
+}
+
+type WatchInboxResponse_Gap struct {
+	// What a watch that goes on has missed: none of these waits any more, for it was taken, or forgotten after 30 days. Sessions
+	// share one row of sequences, so that some of them, or all, may have been another session's. A watch from 0 is told
+	// of none of them, as what was taken is no part of what waits. What waits and cannot be read is told as a gap to all.
+	Gap *v1.WatchGap `protobuf:"bytes,3,opt,name=gap,proto3,oneof"`
+}
+
+func (*WatchInboxResponse_Event) isWatchInboxResponse_Update() {}
+
+func (*WatchInboxResponse_Start) isWatchInboxResponse_Update() {}
+
+func (*WatchInboxResponse_Gap) isWatchInboxResponse_Update() {}
 
 var File_toolbus_space_v1_inbox_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_inbox_service_proto_rawDesc = "" +
 	"\n" +
-	"$toolbus/space/v1/inbox_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ctoolbus/space/v1/inbox.proto\"\xc9\x01\n" +
+	"$toolbus/space/v1/inbox_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ctoolbus/space/v1/inbox.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xc9\x01\n" +
 	"\x10ListInboxRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
@@ -276,14 +338,18 @@ const file_toolbus_space_v1_inbox_service_proto_rawDesc = "" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\"q\n" +
 	"\x11ListInboxResponse\x124\n" +
 	"\x06events\x18\x01 \x03(\v2\x1c.toolbus.space.v1.InboxEventR\x06events\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa9\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc0\x01\n" +
 	"\x11WatchInboxRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
-	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12#\n" +
-	"\rfrom_sequence\x18\x03 \x01(\x04R\ffromSequence\"H\n" +
-	"\x12WatchInboxResponse\x122\n" +
-	"\x05event\x18\x01 \x01(\v2\x1c.toolbus.space.v1.InboxEventR\x05event2\xbf\x01\n" +
+	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12(\n" +
+	"\rfrom_sequence\x18\x03 \x01(\x04H\x00R\ffromSequence\x88\x01\x01B\x10\n" +
+	"\x0e_from_sequence\"\xba\x01\n" +
+	"\x12WatchInboxResponse\x124\n" +
+	"\x05event\x18\x01 \x01(\v2\x1c.toolbus.space.v1.InboxEventH\x00R\x05event\x124\n" +
+	"\x05start\x18\x02 \x01(\v2\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n" +
+	"\x03gap\x18\x03 \x01(\v2\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\b\n" +
+	"\x06update2\xbf\x01\n" +
 	"\fInboxService\x12T\n" +
 	"\tListInbox\x12\".toolbus.space.v1.ListInboxRequest\x1a#.toolbus.space.v1.ListInboxResponse\x12Y\n" +
 	"\n" +
@@ -309,19 +375,23 @@ var file_toolbus_space_v1_inbox_service_proto_goTypes = []any{
 	(*WatchInboxRequest)(nil),  // 2: toolbus.space.v1.WatchInboxRequest
 	(*WatchInboxResponse)(nil), // 3: toolbus.space.v1.WatchInboxResponse
 	(*InboxEvent)(nil),         // 4: toolbus.space.v1.InboxEvent
+	(*v1.WatchStart)(nil),      // 5: toolbus.watch.v1.WatchStart
+	(*v1.WatchGap)(nil),        // 6: toolbus.watch.v1.WatchGap
 }
 var file_toolbus_space_v1_inbox_service_proto_depIdxs = []int32{
 	4, // 0: toolbus.space.v1.ListInboxResponse.events:type_name -> toolbus.space.v1.InboxEvent
 	4, // 1: toolbus.space.v1.WatchInboxResponse.event:type_name -> toolbus.space.v1.InboxEvent
-	0, // 2: toolbus.space.v1.InboxService.ListInbox:input_type -> toolbus.space.v1.ListInboxRequest
-	2, // 3: toolbus.space.v1.InboxService.WatchInbox:input_type -> toolbus.space.v1.WatchInboxRequest
-	1, // 4: toolbus.space.v1.InboxService.ListInbox:output_type -> toolbus.space.v1.ListInboxResponse
-	3, // 5: toolbus.space.v1.InboxService.WatchInbox:output_type -> toolbus.space.v1.WatchInboxResponse
-	4, // [4:6] is the sub-list for method output_type
-	2, // [2:4] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	5, // 2: toolbus.space.v1.WatchInboxResponse.start:type_name -> toolbus.watch.v1.WatchStart
+	6, // 3: toolbus.space.v1.WatchInboxResponse.gap:type_name -> toolbus.watch.v1.WatchGap
+	0, // 4: toolbus.space.v1.InboxService.ListInbox:input_type -> toolbus.space.v1.ListInboxRequest
+	2, // 5: toolbus.space.v1.InboxService.WatchInbox:input_type -> toolbus.space.v1.WatchInboxRequest
+	1, // 6: toolbus.space.v1.InboxService.ListInbox:output_type -> toolbus.space.v1.ListInboxResponse
+	3, // 7: toolbus.space.v1.InboxService.WatchInbox:output_type -> toolbus.space.v1.WatchInboxResponse
+	6, // [6:8] is the sub-list for method output_type
+	4, // [4:6] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_space_v1_inbox_service_proto_init() }
@@ -330,6 +400,12 @@ func file_toolbus_space_v1_inbox_service_proto_init() {
 		return
 	}
 	file_toolbus_space_v1_inbox_proto_init()
+	file_toolbus_space_v1_inbox_service_proto_msgTypes[2].OneofWrappers = []any{}
+	file_toolbus_space_v1_inbox_service_proto_msgTypes[3].OneofWrappers = []any{
+		(*WatchInboxResponse_Event)(nil),
+		(*WatchInboxResponse_Start)(nil),
+		(*WatchInboxResponse_Gap)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

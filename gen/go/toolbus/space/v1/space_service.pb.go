@@ -14,6 +14,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
+	v1 "toolbus.dev/gen/go/toolbus/watch/v1"
 	unsafe "unsafe"
 )
 
@@ -946,8 +947,9 @@ type WatchSpaceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The space.
 	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
-	// First event that is wanted; 0 for those from now on, 1 for all.
-	FromSequence  uint64 `protobuf:"varint,2,opt,name=from_sequence,json=fromSequence,proto3" json:"from_sequence,omitempty"`
+	// First event that is wanted; 0 for all, absent for those from now on. A sequence that no event has been given yet is refused, but
+	// for the next one.
+	FromSequence  *uint64 `protobuf:"varint,2,opt,name=from_sequence,json=fromSequence,proto3,oneof" json:"from_sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -990,19 +992,23 @@ func (x *WatchSpaceRequest) GetSpaceId() string {
 }
 
 func (x *WatchSpaceRequest) GetFromSequence() uint64 {
-	if x != nil {
-		return x.FromSequence
+	if x != nil && x.FromSequence != nil {
+		return *x.FromSequence
 	}
 	return 0
 }
 
-// One event, or, first of all, the place where the watch begins.
+// What is told of a space.
 type WatchSpaceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The event; absent in the first answer.
-	Event *SpaceEvent `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
-	// What a watch asks for that goes on after this answer.
-	NextSequence  uint64 `protobuf:"varint,2,opt,name=next_sequence,json=nextSequence,proto3" json:"next_sequence,omitempty"`
+	// What it is.
+	//
+	// Types that are valid to be assigned to Update:
+	//
+	//	*WatchSpaceResponse_Event
+	//	*WatchSpaceResponse_Start
+	//	*WatchSpaceResponse_Gap
+	Update        isWatchSpaceResponse_Update `protobuf_oneof:"update"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1037,19 +1043,64 @@ func (*WatchSpaceResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_space_v1_space_service_proto_rawDescGZIP(), []int{17}
 }
 
-func (x *WatchSpaceResponse) GetEvent() *SpaceEvent {
+func (x *WatchSpaceResponse) GetUpdate() isWatchSpaceResponse_Update {
 	if x != nil {
-		return x.Event
+		return x.Update
 	}
 	return nil
 }
 
-func (x *WatchSpaceResponse) GetNextSequence() uint64 {
+func (x *WatchSpaceResponse) GetEvent() *SpaceEvent {
 	if x != nil {
-		return x.NextSequence
+		if x, ok := x.Update.(*WatchSpaceResponse_Event); ok {
+			return x.Event
+		}
 	}
-	return 0
+	return nil
 }
+
+func (x *WatchSpaceResponse) GetStart() *v1.WatchStart {
+	if x != nil {
+		if x, ok := x.Update.(*WatchSpaceResponse_Start); ok {
+			return x.Start
+		}
+	}
+	return nil
+}
+
+func (x *WatchSpaceResponse) GetGap() *v1.WatchGap {
+	if x != nil {
+		if x, ok := x.Update.(*WatchSpaceResponse_Gap); ok {
+			return x.Gap
+		}
+	}
+	return nil
+}
+
+type isWatchSpaceResponse_Update interface {
+	isWatchSpaceResponse_Update()
+}
+
+type WatchSpaceResponse_Event struct {
+	// An event.
+	Event *SpaceEvent `protobuf:"bytes,1,opt,name=event,proto3,oneof"`
+}
+
+type WatchSpaceResponse_Start struct {
+	// Where the watch begins.
+	Start *v1.WatchStart `protobuf:"bytes,2,opt,name=start,proto3,oneof"`
+}
+
+type WatchSpaceResponse_Gap struct {
+	// Events that are kept no longer: a space keeps its latest 10,000.
+	Gap *v1.WatchGap `protobuf:"bytes,3,opt,name=gap,proto3,oneof"`
+}
+
+func (*WatchSpaceResponse_Event) isWatchSpaceResponse_Update() {}
+
+func (*WatchSpaceResponse_Start) isWatchSpaceResponse_Update() {}
+
+func (*WatchSpaceResponse_Gap) isWatchSpaceResponse_Update() {}
 
 // Answers a tool call that waits in a space.
 type AnswerToolCallRequest struct {
@@ -1217,7 +1268,7 @@ var File_toolbus_space_v1_space_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"\n" +
-	"$toolbus/space/v1/space_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ctoolbus/space/v1/space.proto\"m\n" +
+	"$toolbus/space/v1/space_service.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ctoolbus/space/v1/space.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"m\n" +
 	"\x12CreateSpaceRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\aspaceId\x12\x1e\n" +
 	"\x05title\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x05title\"D\n" +
@@ -1279,13 +1330,16 @@ const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"\bmessages\x18\x01 \x03(\v2\x1e.toolbus.space.v1.SpaceMessageR\bmessages\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1d\n" +
 	"\n" +
-	"total_size\x18\x03 \x01(\rR\ttotalSize\"q\n" +
+	"total_size\x18\x03 \x01(\rR\ttotalSize\"\x88\x01\n" +
 	"\x11WatchSpaceRequest\x127\n" +
-	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12#\n" +
-	"\rfrom_sequence\x18\x02 \x01(\x04R\ffromSequence\"m\n" +
-	"\x12WatchSpaceResponse\x122\n" +
-	"\x05event\x18\x01 \x01(\v2\x1c.toolbus.space.v1.SpaceEventR\x05event\x12#\n" +
-	"\rnext_sequence\x18\x02 \x01(\x04R\fnextSequence\"\x96\x02\n" +
+	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12(\n" +
+	"\rfrom_sequence\x18\x02 \x01(\x04H\x00R\ffromSequence\x88\x01\x01B\x10\n" +
+	"\x0e_from_sequence\"\xba\x01\n" +
+	"\x12WatchSpaceResponse\x124\n" +
+	"\x05event\x18\x01 \x01(\v2\x1c.toolbus.space.v1.SpaceEventH\x00R\x05event\x124\n" +
+	"\x05start\x18\x02 \x01(\v2\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n" +
+	"\x03gap\x18\x03 \x01(\v2\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\b\n" +
+	"\x06update\"\x96\x02\n" +
 	"\x15AnswerToolCallRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x126\n" +
 	"\acall_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12*\n" +
@@ -1350,6 +1404,8 @@ var file_toolbus_space_v1_space_service_proto_goTypes = []any{
 	(*Space)(nil),                  // 20: toolbus.space.v1.Space
 	(*SpaceMessage)(nil),           // 21: toolbus.space.v1.SpaceMessage
 	(*SpaceEvent)(nil),             // 22: toolbus.space.v1.SpaceEvent
+	(*v1.WatchStart)(nil),          // 23: toolbus.watch.v1.WatchStart
+	(*v1.WatchGap)(nil),            // 24: toolbus.watch.v1.WatchGap
 }
 var file_toolbus_space_v1_space_service_proto_depIdxs = []int32{
 	20, // 0: toolbus.space.v1.CreateSpaceResponse.space:type_name -> toolbus.space.v1.Space
@@ -1360,32 +1416,34 @@ var file_toolbus_space_v1_space_service_proto_depIdxs = []int32{
 	21, // 5: toolbus.space.v1.SendMessageResponse.message:type_name -> toolbus.space.v1.SpaceMessage
 	21, // 6: toolbus.space.v1.ListMessagesResponse.messages:type_name -> toolbus.space.v1.SpaceMessage
 	22, // 7: toolbus.space.v1.WatchSpaceResponse.event:type_name -> toolbus.space.v1.SpaceEvent
-	21, // 8: toolbus.space.v1.AnswerToolCallResponse.message:type_name -> toolbus.space.v1.SpaceMessage
-	0,  // 9: toolbus.space.v1.SpaceService.CreateSpace:input_type -> toolbus.space.v1.CreateSpaceRequest
-	2,  // 10: toolbus.space.v1.SpaceService.GetSpace:input_type -> toolbus.space.v1.GetSpaceRequest
-	4,  // 11: toolbus.space.v1.SpaceService.ListSpaces:input_type -> toolbus.space.v1.ListSpacesRequest
-	6,  // 12: toolbus.space.v1.SpaceService.EnterSpace:input_type -> toolbus.space.v1.EnterSpaceRequest
-	8,  // 13: toolbus.space.v1.SpaceService.LeaveSpace:input_type -> toolbus.space.v1.LeaveSpaceRequest
-	10, // 14: toolbus.space.v1.SpaceService.GetActiveSpace:input_type -> toolbus.space.v1.GetActiveSpaceRequest
-	12, // 15: toolbus.space.v1.SpaceService.SendMessage:input_type -> toolbus.space.v1.SendMessageRequest
-	14, // 16: toolbus.space.v1.SpaceService.ListMessages:input_type -> toolbus.space.v1.ListMessagesRequest
-	16, // 17: toolbus.space.v1.SpaceService.WatchSpace:input_type -> toolbus.space.v1.WatchSpaceRequest
-	18, // 18: toolbus.space.v1.SpaceService.AnswerToolCall:input_type -> toolbus.space.v1.AnswerToolCallRequest
-	1,  // 19: toolbus.space.v1.SpaceService.CreateSpace:output_type -> toolbus.space.v1.CreateSpaceResponse
-	3,  // 20: toolbus.space.v1.SpaceService.GetSpace:output_type -> toolbus.space.v1.GetSpaceResponse
-	5,  // 21: toolbus.space.v1.SpaceService.ListSpaces:output_type -> toolbus.space.v1.ListSpacesResponse
-	7,  // 22: toolbus.space.v1.SpaceService.EnterSpace:output_type -> toolbus.space.v1.EnterSpaceResponse
-	9,  // 23: toolbus.space.v1.SpaceService.LeaveSpace:output_type -> toolbus.space.v1.LeaveSpaceResponse
-	11, // 24: toolbus.space.v1.SpaceService.GetActiveSpace:output_type -> toolbus.space.v1.GetActiveSpaceResponse
-	13, // 25: toolbus.space.v1.SpaceService.SendMessage:output_type -> toolbus.space.v1.SendMessageResponse
-	15, // 26: toolbus.space.v1.SpaceService.ListMessages:output_type -> toolbus.space.v1.ListMessagesResponse
-	17, // 27: toolbus.space.v1.SpaceService.WatchSpace:output_type -> toolbus.space.v1.WatchSpaceResponse
-	19, // 28: toolbus.space.v1.SpaceService.AnswerToolCall:output_type -> toolbus.space.v1.AnswerToolCallResponse
-	19, // [19:29] is the sub-list for method output_type
-	9,  // [9:19] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	23, // 8: toolbus.space.v1.WatchSpaceResponse.start:type_name -> toolbus.watch.v1.WatchStart
+	24, // 9: toolbus.space.v1.WatchSpaceResponse.gap:type_name -> toolbus.watch.v1.WatchGap
+	21, // 10: toolbus.space.v1.AnswerToolCallResponse.message:type_name -> toolbus.space.v1.SpaceMessage
+	0,  // 11: toolbus.space.v1.SpaceService.CreateSpace:input_type -> toolbus.space.v1.CreateSpaceRequest
+	2,  // 12: toolbus.space.v1.SpaceService.GetSpace:input_type -> toolbus.space.v1.GetSpaceRequest
+	4,  // 13: toolbus.space.v1.SpaceService.ListSpaces:input_type -> toolbus.space.v1.ListSpacesRequest
+	6,  // 14: toolbus.space.v1.SpaceService.EnterSpace:input_type -> toolbus.space.v1.EnterSpaceRequest
+	8,  // 15: toolbus.space.v1.SpaceService.LeaveSpace:input_type -> toolbus.space.v1.LeaveSpaceRequest
+	10, // 16: toolbus.space.v1.SpaceService.GetActiveSpace:input_type -> toolbus.space.v1.GetActiveSpaceRequest
+	12, // 17: toolbus.space.v1.SpaceService.SendMessage:input_type -> toolbus.space.v1.SendMessageRequest
+	14, // 18: toolbus.space.v1.SpaceService.ListMessages:input_type -> toolbus.space.v1.ListMessagesRequest
+	16, // 19: toolbus.space.v1.SpaceService.WatchSpace:input_type -> toolbus.space.v1.WatchSpaceRequest
+	18, // 20: toolbus.space.v1.SpaceService.AnswerToolCall:input_type -> toolbus.space.v1.AnswerToolCallRequest
+	1,  // 21: toolbus.space.v1.SpaceService.CreateSpace:output_type -> toolbus.space.v1.CreateSpaceResponse
+	3,  // 22: toolbus.space.v1.SpaceService.GetSpace:output_type -> toolbus.space.v1.GetSpaceResponse
+	5,  // 23: toolbus.space.v1.SpaceService.ListSpaces:output_type -> toolbus.space.v1.ListSpacesResponse
+	7,  // 24: toolbus.space.v1.SpaceService.EnterSpace:output_type -> toolbus.space.v1.EnterSpaceResponse
+	9,  // 25: toolbus.space.v1.SpaceService.LeaveSpace:output_type -> toolbus.space.v1.LeaveSpaceResponse
+	11, // 26: toolbus.space.v1.SpaceService.GetActiveSpace:output_type -> toolbus.space.v1.GetActiveSpaceResponse
+	13, // 27: toolbus.space.v1.SpaceService.SendMessage:output_type -> toolbus.space.v1.SendMessageResponse
+	15, // 28: toolbus.space.v1.SpaceService.ListMessages:output_type -> toolbus.space.v1.ListMessagesResponse
+	17, // 29: toolbus.space.v1.SpaceService.WatchSpace:output_type -> toolbus.space.v1.WatchSpaceResponse
+	19, // 30: toolbus.space.v1.SpaceService.AnswerToolCall:output_type -> toolbus.space.v1.AnswerToolCallResponse
+	21, // [21:31] is the sub-list for method output_type
+	11, // [11:21] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_space_v1_space_service_proto_init() }
@@ -1394,6 +1452,12 @@ func file_toolbus_space_v1_space_service_proto_init() {
 		return
 	}
 	file_toolbus_space_v1_space_proto_init()
+	file_toolbus_space_v1_space_service_proto_msgTypes[16].OneofWrappers = []any{}
+	file_toolbus_space_v1_space_service_proto_msgTypes[17].OneofWrappers = []any{
+		(*WatchSpaceResponse_Event)(nil),
+		(*WatchSpaceResponse_Start)(nil),
+		(*WatchSpaceResponse_Gap)(nil),
+	}
 	file_toolbus_space_v1_space_service_proto_msgTypes[18].OneofWrappers = []any{
 		(*AnswerToolCallRequest_ResultJson)(nil),
 		(*AnswerToolCallRequest_Error)(nil),

@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from toolbus.audit.v1 import audit_pb2 as _audit_pb2
+from toolbus.watch.v1 import watch_pb2 as _watch_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -79,7 +80,9 @@ class WatchAuditRequest(_message.Message):
     FILTER_FIELD_NUMBER: _builtins.int
     FROM_SEQUENCE_FIELD_NUMBER: _builtins.int
     from_sequence: _builtins.int
-    """First event that is wanted; 0 for those from now on."""
+    """First event that is wanted; 0 for all, absent for those from now on, or from the filter's `start_time` on. With both, the later
+    counts. A sequence that no event has been given yet is refused, but for the next one.
+    """
     @_builtins.property
     def filter(self) -> Global___AuditFilter:
         """Which events."""
@@ -88,37 +91,53 @@ class WatchAuditRequest(_message.Message):
         self,
         *,
         filter: Global___AuditFilter | None = ...,
-        from_sequence: _builtins.int = ...,
+        from_sequence: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "filter", b"filter", "from_sequence", b"from_sequence"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "from_sequence", b"from_sequence"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "filter", b"filter", "from_sequence", b"from_sequence"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__from_sequence: _TypeAlias = _typing.Literal["from_sequence"]  # noqa: Y015
+    _WhichOneofArgType__from_sequence: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__from_sequence) -> _WhichOneofReturnType__from_sequence | None: ...
 
 Global___WatchAuditRequest: _TypeAlias = WatchAuditRequest  # noqa: Y015
 
 @_typing.final
 class WatchAuditResponse(_message.Message):
-    """One event."""
+    """What is told of the trail."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     EVENT_FIELD_NUMBER: _builtins.int
+    START_FIELD_NUMBER: _builtins.int
+    GAP_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def event(self) -> _audit_pb2.AuditEvent:
-        """The event."""
+        """An event."""
+
+    @_builtins.property
+    def start(self) -> _watch_pb2.WatchStart:
+        """Where the watch begins."""
+
+    @_builtins.property
+    def gap(self) -> _watch_pb2.WatchGap:
+        """Decisions that are kept no longer; whether the filter would have let them through, nobody can say."""
 
     def __init__(
         self,
         *,
         event: _audit_pb2.AuditEvent | None = ...,
+        start: _watch_pb2.WatchStart | None = ...,
+        gap: _watch_pb2.WatchGap | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "gap", b"gap", "start", b"start", "update", b"update"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "gap", b"gap", "start", b"start", "update", b"update"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["event", "start", "gap"]  # noqa: Y015
+    _WhichOneofArgType_update: _TypeAlias = _typing.Literal["update", b"update"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_update) -> _WhichOneofReturnType_update | None: ...
 
 Global___WatchAuditResponse: _TypeAlias = WatchAuditResponse  # noqa: Y015
 

@@ -177,6 +177,8 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """All workers are busy, and none got free in time; nothing was started. Repeat after a while."""
     REASON_SCOPE_MISSING: _Reason.ValueType  # 72
     """The call comes from no agent or no session, which it needs. Call it from a session."""
+    REASON_SEQUENCE_NOT_REACHED: _Reason.ValueType  # 75
+    """The log has not come that far: no event of that sequence has been told. The store was reset or restored; watch from 0."""
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """What happened. Each value says what the caller does next. Values are added, and never change their meaning."""
@@ -333,6 +335,8 @@ REASON_WORKER_POOL_FULL: Reason.ValueType  # 71
 """All workers are busy, and none got free in time; nothing was started. Repeat after a while."""
 REASON_SCOPE_MISSING: Reason.ValueType  # 72
 """The call comes from no agent or no session, which it needs. Call it from a session."""
+REASON_SEQUENCE_NOT_REACHED: Reason.ValueType  # 75
+"""The log has not come that far: no event of that sequence has been told. The store was reset or restored; watch from 0."""
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 
 @_typing.final

@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from toolbus.space.v1 import inbox_pb2 as _inbox_pb2
+from toolbus.watch.v1 import watch_pb2 as _watch_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -95,42 +96,63 @@ class WatchInboxRequest(_message.Message):
     agent: _builtins.str
     """The agent."""
     from_sequence: _builtins.int
-    """First event that is wanted; 0 for all that wait."""
+    """First event that is wanted; 0 for all that wait, absent for those from now on. A sequence that no event has been given yet is
+    refused, but for the next one.
+    """
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
         agent: _builtins.str = ...,
-        from_sequence: _builtins.int = ...,
+        from_sequence: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "from_sequence", b"from_sequence"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "from_sequence", b"from_sequence", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "agent", b"agent", "from_sequence", b"from_sequence", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__from_sequence: _TypeAlias = _typing.Literal["from_sequence"]  # noqa: Y015
+    _WhichOneofArgType__from_sequence: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__from_sequence) -> _WhichOneofReturnType__from_sequence | None: ...
 
 Global___WatchInboxRequest: _TypeAlias = WatchInboxRequest  # noqa: Y015
 
 @_typing.final
 class WatchInboxResponse(_message.Message):
-    """One event."""
+    """What is told of an inbox."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     EVENT_FIELD_NUMBER: _builtins.int
+    START_FIELD_NUMBER: _builtins.int
+    GAP_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def event(self) -> _inbox_pb2.InboxEvent:
-        """The event."""
+        """An event that waits."""
+
+    @_builtins.property
+    def start(self) -> _watch_pb2.WatchStart:
+        """Where the watch begins."""
+
+    @_builtins.property
+    def gap(self) -> _watch_pb2.WatchGap:
+        """What a watch that goes on has missed: none of these waits any more, for it was taken, or forgotten after 30 days. Sessions
+        share one row of sequences, so that some of them, or all, may have been another session's. A watch from 0 is told
+        of none of them, as what was taken is no part of what waits. What waits and cannot be read is told as a gap to all.
+        """
 
     def __init__(
         self,
         *,
         event: _inbox_pb2.InboxEvent | None = ...,
+        start: _watch_pb2.WatchStart | None = ...,
+        gap: _watch_pb2.WatchGap | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "gap", b"gap", "start", b"start", "update", b"update"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "gap", b"gap", "start", b"start", "update", b"update"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["event", "start", "gap"]  # noqa: Y015
+    _WhichOneofArgType_update: _TypeAlias = _typing.Literal["update", b"update"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_update) -> _WhichOneofReturnType_update | None: ...
 
 Global___WatchInboxResponse: _TypeAlias = WatchInboxResponse  # noqa: Y015

@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from toolbus.space.v1 import space_pb2 as _space_pb2
+from toolbus.watch.v1 import watch_pb2 as _watch_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -478,46 +479,60 @@ class WatchSpaceRequest(_message.Message):
     space_id: _builtins.str
     """The space."""
     from_sequence: _builtins.int
-    """First event that is wanted; 0 for those from now on, 1 for all."""
+    """First event that is wanted; 0 for all, absent for those from now on. A sequence that no event has been given yet is refused, but
+    for the next one.
+    """
     def __init__(
         self,
         *,
         space_id: _builtins.str = ...,
-        from_sequence: _builtins.int = ...,
+        from_sequence: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "from_sequence", b"from_sequence"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_sequence", b"from_sequence", "space_id", b"space_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "from_sequence", b"from_sequence", "space_id", b"space_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__from_sequence: _TypeAlias = _typing.Literal["from_sequence"]  # noqa: Y015
+    _WhichOneofArgType__from_sequence: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__from_sequence) -> _WhichOneofReturnType__from_sequence | None: ...
 
 Global___WatchSpaceRequest: _TypeAlias = WatchSpaceRequest  # noqa: Y015
 
 @_typing.final
 class WatchSpaceResponse(_message.Message):
-    """One event, or, first of all, the place where the watch begins."""
+    """What is told of a space."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     EVENT_FIELD_NUMBER: _builtins.int
-    NEXT_SEQUENCE_FIELD_NUMBER: _builtins.int
-    next_sequence: _builtins.int
-    """What a watch asks for that goes on after this answer."""
+    START_FIELD_NUMBER: _builtins.int
+    GAP_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def event(self) -> _space_pb2.SpaceEvent:
-        """The event; absent in the first answer."""
+        """An event."""
+
+    @_builtins.property
+    def start(self) -> _watch_pb2.WatchStart:
+        """Where the watch begins."""
+
+    @_builtins.property
+    def gap(self) -> _watch_pb2.WatchGap:
+        """Events that are kept no longer: a space keeps its latest 10,000."""
 
     def __init__(
         self,
         *,
         event: _space_pb2.SpaceEvent | None = ...,
-        next_sequence: _builtins.int = ...,
+        start: _watch_pb2.WatchStart | None = ...,
+        gap: _watch_pb2.WatchGap | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "gap", b"gap", "start", b"start", "update", b"update"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "next_sequence", b"next_sequence"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "gap", b"gap", "start", b"start", "update", b"update"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["event", "start", "gap"]  # noqa: Y015
+    _WhichOneofArgType_update: _TypeAlias = _typing.Literal["update", b"update"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_update) -> _WhichOneofReturnType_update | None: ...
 
 Global___WatchSpaceResponse: _TypeAlias = WatchSpaceResponse  # noqa: Y015
 
