@@ -20,7 +20,7 @@ const log: Body[] = [
 function follow({ staysWhileParked = false, breaks = false } = {}) {
   const transport = createRouterTransport(({ service }) =>
     service(RunService, {
-      async *watchRun({ fromSequence }) {
+      async *watchRun({ fromSequence = BigInt(log.length) }) {
         for (const [sequence, event] of log.entries()) {
           if (sequence < fromSequence) continue;
           yield { update: { case: "event" as const, value: { sequence, event } } };

@@ -1,6 +1,7 @@
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { connectError } from "#runtime/failure/connect.ts";
+import { placeAfterUpdate } from "#runtime/rpc/log-update.ts";
 import { resumed } from "#runtime/rpc/resumed.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Connection } from "./connection.ts";
@@ -23,7 +24,7 @@ export async function followRun(connection: Connection, runId: string, options: 
   const runs = connection.client(RunService);
   using leaving = openEnding(options.signal); // leaving a stream does not end it: the other side learns of it by the signal
   const { signal } = leaving;
-  let fromSequence = 0;
+  let fromSequence = 0n;
   let state: RunState = RunState.UNSPECIFIED;
   const hasEnded = () => state !== RunState.UNSPECIFIED;
 
@@ -40,8 +41,8 @@ export async function followRun(connection: Connection, runId: string, options: 
     for await (const response of resumed({ open, patienceMs, signal })) {
       printer.show(response);
       const { update } = response;
+      fromSequence = placeAfterUpdate(update, fromSequence);
       if (update.case !== "event") continue;
-      fromSequence = update.value.sequence + 1;
       if (update.value.event.case === "ended") state = update.value.event.value.state;
       if (update.value.event.case === "parked" && !staysWhileParked) return RunState.REQUIRES_ACTION;
     }

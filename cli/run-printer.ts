@@ -77,6 +77,8 @@ export function createRunPrinter(write: Write): RunPrinter {
       if (update.case === "delta") showDelta(update.value);
       if (update.case === "reset") showReset(update.value);
       if (update.case === "event") showEvent(update.value);
+      if (update.case === "gap")
+        line(colors.yellow(`events ${update.value.firstSequence} to ${update.value.lastSequence} are lost`));
     },
   };
 }

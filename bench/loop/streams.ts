@@ -66,7 +66,7 @@ async function speak(world: World, count: number): Promise<Trial> {
   async function watch(): Promise<void> {
     const { id } = await startRun(world, { ...plan, id: crypto.randomUUID() });
     let hasSpoken = false;
-    for await (const { update } of world.runs.watchRun({ runId: id, includeDeltas: true })) {
+    for await (const { update } of world.runs.watchRun({ runId: id, fromSequence: 0n, includeDeltas: true })) {
       if (update.case !== "delta" || update.value.delta.case !== "text") continue;
       if (!hasSpoken) {
         hasSpoken = true;

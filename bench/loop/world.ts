@@ -164,7 +164,7 @@ export async function startRun(world: Pick<World, "runs">, plan: Plan, more: obj
 /** Follows a run to its end; gives how many deltas came. */
 export async function followToEnd(world: Pick<World, "runs">, runId: string, includeDeltas: boolean): Promise<number> {
   let deltas = 0;
-  for await (const { update } of world.runs.watchRun({ runId, includeDeltas })) {
+  for await (const { update } of world.runs.watchRun({ runId, fromSequence: 0n, includeDeltas })) {
     if (update.case === "delta") deltas += 1;
   }
   return deltas;

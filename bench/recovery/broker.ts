@@ -48,7 +48,7 @@ function watchShown(world: World, runId: string): { shown: ReadonlyMap<number, n
   void (async () => {
     for (let hasEnded = false; !hasEnded; ) {
       try {
-        for await (const { update } of world.runs.watchRun({ runId, fromSequence: shown.size })) {
+        for await (const { update } of world.runs.watchRun({ runId, fromSequence: BigInt(shown.size) })) {
           if (update.case !== "event") continue;
           shown.set(update.value.sequence, Number(update.value.createTime?.nanos ?? 0));
           hasEnded = update.value.event.case === "ended";

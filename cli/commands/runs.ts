@@ -155,7 +155,7 @@ async function readLog(connection: Connection, runId: string, at?: number): Prom
   const events: RunEvent[] = [];
   const leaving = new AbortController();
   try {
-    for await (const { update } of runs.watchRun({ runId }, { signal: leaving.signal })) {
+    for await (const { update } of runs.watchRun({ runId, fromSequence: 0n }, { signal: leaving.signal })) {
       if (update.case !== "event") continue;
       if (update.value.sequence <= last) events.push(update.value);
       if (update.value.sequence >= last) break;

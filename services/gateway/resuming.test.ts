@@ -43,8 +43,13 @@ function createService(...parts: { messages: Message[]; failure?: ConnectError }
 }
 
 const { signal } = new AbortController();
-const runPlace = (request: MessageInitShape<typeof WatchRunRequestSchema> = { runId: "r", includeDeltas: true }) =>
-  placeOf(RunService.method.watchRun, create(WatchRunRequestSchema, request)) as Place;
+const runPlace = (
+  request: MessageInitShape<typeof WatchRunRequestSchema> = {
+    runId: "r",
+    fromSequence: 0n,
+    includeDeltas: true,
+  },
+) => placeOf(RunService.method.watchRun, create(WatchRunRequestSchema, request)) as Place;
 
 test("LOOP-10 R1 R2 a watch that breaks goes on behind what was passed on, and passes on no event twice", async () => {
   const service = createService(
@@ -55,7 +60,7 @@ test("LOOP-10 R1 R2 a watch that breaks goes on behind what was passed on, and p
   );
   const passed = await Array.fromAsync(resuming({ place: runPlace(), open: service.open, signal }));
   expect(passed).toEqual([event(0), event(1), event(2)]);
-  expect(service.asked.map((request) => (request as WatchRunRequest).fromSequence)).toEqual([0, 2, 2, 3]);
+  expect(service.asked.map((request) => (request as WatchRunRequest).fromSequence)).toEqual([0n, 2n, 2n, 3n]);
 });
 
 test("LOOP-10 R3 it asks for the deltas behind those of the turn that is not committed, and for none once it is", async () => {
@@ -73,7 +78,7 @@ test("LOOP-10 R3 it asks for the deltas behind those of the turn that is not com
 });
 
 test("LOOP-10 R3 where the client stood at first is kept until something is passed on", async () => {
-  const request = { runId: "r", fromSequence: 7, includeDeltas: true, afterDelta: { turn: 3, attempt: 2, n: 9 } };
+  const request = { runId: "r", fromSequence: 7n, includeDeltas: true, afterDelta: { turn: 3, attempt: 2, n: 9 } };
   const service = createService({ messages: [], failure: broken() }, { messages: [] });
   await Array.fromAsync(resuming({ place: runPlace(request), open: service.open, signal }));
   expect(service.asked).toMatchObject([request, request]);

@@ -95,9 +95,12 @@ function placeInRun(request: WatchRunRequest): Place {
   const next = clone(WatchRunRequestSchema, request);
 
   function passes({ update }: WatchRunResponse): boolean {
+    const place = placeAfterUpdate(update, undefined);
+    if (place !== undefined) {
+      if (next.fromSequence !== undefined && place <= next.fromSequence) return false; // R2
+      next.fromSequence = place;
+    }
     if (update.case === "event") {
-      if (update.value.sequence < next.fromSequence) return false;
-      next.fromSequence = update.value.sequence + 1;
       const committed = update.value.event.case === "turnCommitted" ? update.value.event.value.turn : 0;
       if (next.afterDelta !== undefined && next.afterDelta.turn <= committed) delete next.afterDelta;
     } else if (update.case === "delta") {

@@ -37,7 +37,7 @@ describe("cancelling", () => {
   test("LOOP-15 in mid-text leaves what was shown in the record, and the session goes on from there", async () => {
     const run = await world.start({ agent: "teller" }, "tell");
     const shown: string[] = [];
-    for await (const { update } of world.runs.watchRun({ runId: run.id, includeDeltas: true })) {
+    for await (const { update } of world.runs.watchRun({ runId: run.id, fromSequence: 0n, includeDeltas: true })) {
       if (update.case === "reset") shown.splice(0, shown.length, update.value.text);
       if (update.case === "delta" && update.value.delta.case === "text") shown.push(update.value.delta.value);
       if (shown.length === 3) await world.runs.cancelRun({ runId: run.id });

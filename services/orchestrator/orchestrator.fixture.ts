@@ -169,7 +169,7 @@ export async function* followRun(
   let afterDelta: { turn: number; attempt: number; n: number } | undefined;
   for (;;) {
     try {
-      const request = { runId, fromSequence: next, includeDeltas, ...(afterDelta && { afterDelta }) };
+      const request = { runId, fromSequence: BigInt(next), includeDeltas, ...(afterDelta && { afterDelta }) };
       for await (const { update } of runs.watchRun(request)) {
         if (update.case === "event") next = update.value.sequence + 1;
         if (update.case === "delta") {

@@ -44,7 +44,7 @@ describe("BUS-3 clients that are not ours", () => {
     const input = [{ message: { role: "ROLE_USER", text: "hello buf" } }];
     const [accepted] = await bufCurl("toolbus.run.v1.RunService/CreateRun", { agent: "demo", input });
     const { run } = accepted as { run: { id: string } };
-    const updates = await bufCurl("toolbus.run.v1.RunService/WatchRun", { runId: run.id });
+    const updates = await bufCurl("toolbus.run.v1.RunService/WatchRun", { runId: run.id, fromSequence: "0" });
     expect(updates[0]).toMatchObject({ event: { accepted: {} } });
     expect(updates.at(-1)).toMatchObject({ event: { ended: { state: "RUN_STATE_COMPLETED" } } });
   });

@@ -69,7 +69,7 @@ async function run(agent: string, onProgress: (callId: string) => void = () => {
   const input = [{ item: { case: "message" as const, value: { role: Role.USER, text: "three words here" } } }];
   const { run: created } = await runs.createRun({ agent, input });
   const results = new Map<string, { output: string; isError: boolean }>();
-  for await (const { update } of runs.watchRun({ runId: created!.id, includeDeltas: true })) {
+  for await (const { update } of runs.watchRun({ runId: created!.id, fromSequence: 0n, includeDeltas: true })) {
     if (update.case === "delta" && update.value.delta.case === "progress") onProgress(update.value.delta.value.callId);
     if (update.case !== "event" || update.value.event.case !== "callFinished") continue;
     const { callId, result } = update.value.event.value;

@@ -123,7 +123,11 @@ describe("a cancelled run", () => {
     await apply("busy", { tools: { use: ["@odd/*"] }, sources: [odd] });
     const run = await start("busy", "x");
     const hasProgress = async () => {
-      for await (const { update } of clientOf(RunService).watchRun({ runId: run.id, includeDeltas: true })) {
+      for await (const { update } of clientOf(RunService).watchRun({
+        runId: run.id,
+        fromSequence: 0n,
+        includeDeltas: true,
+      })) {
         if (update.case === "delta" && update.value.delta.case === "progress") return true;
       }
       return false;

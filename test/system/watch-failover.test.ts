@@ -77,7 +77,11 @@ function transportsTo(baseUrl: string): Transport[] {
 function openWatch(transport: Transport, runId: string) {
   const watch = { updates: [] as WatchRunResponse[], turns: 0, error: undefined as unknown, ended: Promise.resolve() };
   const read = async () => {
-    for await (const response of createClient(RunService, transport).watchRun({ runId, includeDeltas: true })) {
+    for await (const response of createClient(RunService, transport).watchRun({
+      runId,
+      fromSequence: 0n,
+      includeDeltas: true,
+    })) {
       watch.updates.push(response);
       const { update } = response;
       if (update.case === "event" && update.value.event.case === "turnCommitted") watch.turns += 1;

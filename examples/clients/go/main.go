@@ -99,7 +99,7 @@ func watch(ctx context.Context, runs runv1connect.RunServiceClient, text string)
 	if err != nil {
 		return nil, err
 	}
-	request := &runv1.WatchRunRequest{RunId: created.Msg.GetRun().GetId()}
+	request := &runv1.WatchRunRequest{RunId: created.Msg.GetRun().GetId(), FromSequence: new(uint64)} // 0: all events
 	updates, err := runs.WatchRun(ctx, connect.NewRequest(request))
 	if err != nil {
 		return nil, err

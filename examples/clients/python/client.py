@@ -52,7 +52,8 @@ def main(text: str) -> int:
             runs.CreateRunRequest(agent="demo", input=[run_pb2.Item(message=message)]), metadata=metadata
         )
         ended = None
-        for update in service.WatchRun(runs.WatchRunRequest(run_id=created.run.id), metadata=metadata):
+        whole = runs.WatchRunRequest(run_id=created.run.id, from_sequence=0)
+        for update in service.WatchRun(whole, metadata=metadata):
             print(f"{update.event.sequence:3} {update.event.WhichOneof('event')}")
             if update.event.WhichOneof("event") == "ended":
                 ended = update.event.ended

@@ -9,18 +9,23 @@
  * V5  A log begins with whose it is: whoever is not the owner of the session is refused there, before anything is shown.
  * V6  What the log has of a turn that is not committed is shown to whoever lacks it; the deltas that follow join it, or the
  *     gap between the two is filled by the process that works on the run.
- * V7  A stream that ends well has shown the terminal event: who asks for what lies behind it is refused. To
- *     ask for what follows the last event is to have seen the end: nothing is left to show.
+ * V7  A stream that ends well has told all up to the terminal event from where it began. To ask for what follows the last event,
+ *     or for what comes from now on, of a run that has ended, is to want nothing that is left; what lies beyond the next event is
+ *     refused, whether or not the run goes on.
  * V8  Who was shown something of a turn in the middle of which the run ends is told, before the end, what the record has of it.
  * V9  What came live is shown as it came: it is one message for all watchers, and its bytes are known.
  * V10 Who does not read is told no deltas meanwhile: when it reads again, it is shown the events that came and the text so far.
+ * V11 What is missing in the log between two events, or before the first, is told as a gap before what follows it. Without its
+ *     first event a log does not say whose it is: then it is shown to services alone.
  */
 
 import { create } from "@bufbuild/protobuf";
 import type { TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { requireReached } from "#runtime/failure/sequence.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
+import { gapUpdate, startUpdate } from "#runtime/rpc/log-update.ts";
 import { notFound } from "./answers.ts";
 import {
   type DeltaCursor,
@@ -65,7 +70,8 @@ export interface WatchOptions {
 
 export interface WatchRequest {
   readonly runId: string;
-  readonly fromSequence: number;
+  /** Absent for what comes from now on. */
+  readonly fromSequence: bigint | undefined;
   readonly includeDeltas: boolean;
   readonly cursor: DeltaCursor | undefined;
   /** V5 */
@@ -92,7 +98,8 @@ export async function* watchRun(
       position = part.position;
       for (const record of part.records) for (const shown of view.event(record)) yield shown;
       if (position === 0) notFound(runId);
-      if (view.hasEnded) return refuseBehindEnd(request, view.nextSequence - 1); // V4, V7
+      yield* view.begin(); // V7
+      if (view.hasEnded) return; // V4
       yield* view.draft(); // V6
       ask();
     }
@@ -106,9 +113,9 @@ export async function* watchRun(
         if (mustRead || storedAt === undefined) break;
         for (const shown of view.event({ event: update.value, instance }, response)) yield shown;
         position = Math.max(position, storedAt);
-        if (view.hasEnded) return refuseBehindEnd(request, view.nextSequence - 1); // V4, V7
+        if (view.hasEnded) return; // V4
         yield* view.draft(); // V6
-      } else if (includeDeltas && update.case !== undefined) {
+      } else if (includeDeltas && (update.case === "delta" || update.case === "reset")) {
         const step = view.live(update, response);
         for (const shown of step.shown) yield shown;
         if (step.isGap) ask();
@@ -118,14 +125,15 @@ export async function* watchRun(
   }
 }
 
-/** V7 */
-function refuseBehindEnd({ runId, fromSequence }: WatchRequest, last: number): void {
-  if (fromSequence <= last + 1) return;
-  const text = `run ${runId} has no event ${fromSequence}: its last is ${last}, with which it ended`;
-  refuse("out_of_range", text, { reason: "RUN_EVENT_NOT_FOUND" });
+/** V11 */
+function requireBeginning(runId: string, asker: Asker): void {
+  if (asker === undefined) return;
+  refuse("data_loss", `the beginning of run ${runId} is lost, and with it whose it is`, { reason: "RECORD_LOST" });
 }
 
-function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }: WatchRequest) {
+function createView({ runId, fromSequence: asked, includeDeltas, cursor: startCursor, asker }: WatchRequest) {
+  let fromSequence = asked === undefined ? Number.POSITIVE_INFINITY : Number(asked);
+  let hasBegun = false;
   let nextSequence = 0;
   let committedTurns = 0;
   let cursor = startCursor;
@@ -136,13 +144,16 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }:
 
   function* take(step: Step, came?: WatchRunResponse): Generator<WatchRunResponse> {
     cursor = step.cursor;
-    for (const { kind, value } of step.shown) yield responseFrom(kind, value, came);
+    for (const { kind, value } of step.shown) yield responseFrom({ case: kind, value } as Shape, came);
   }
 
   /** V1: what was shown already is passed over. */
   function* event(record: WatchedRecord, came?: WatchRunResponse): Generator<WatchRunResponse> {
     const { event: stored, instance } = record;
     if (stored.sequence < nextSequence) return;
+    const missing = Math.max(nextSequence, fromSequence);
+    if (stored.sequence > 0 && nextSequence === 0) requireBeginning(runId, asker); // V11
+    if (stored.sequence > missing) yield responseFrom(gapUpdate(BigInt(missing), BigInt(stored.sequence - 1))); // V11
     nextSequence = stored.sequence + 1;
     const body = stored.event;
     if (body.case === "accepted") requireOwner(body.value, asker); // V5
@@ -161,7 +172,7 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }:
       if (includeDeltas && stored.sequence >= fromSequence) yield* take(step);
       else cursor = step.cursor;
     }
-    if (stored.sequence >= fromSequence) yield responseFrom("event", stored, came);
+    if (stored.sequence >= fromSequence) yield responseFrom({ case: "event", value: stored }, came);
   }
 
   function* showDraft(): Generator<WatchRunResponse> {
@@ -169,7 +180,18 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }:
       yield* take(stepFromSnapshot(cursor, resetFromDraft(draft), committedTurns));
   }
 
-  function live(update: Exclude<Shape, { case: "event" }>, came: WatchRunResponse | undefined) {
+  /** V7: once, when what stood at first has been taken in. */
+  function* begin(): Generator<WatchRunResponse> {
+    if (hasBegun) return;
+    hasBegun = true;
+    const next = BigInt(nextSequence);
+    requireReached(`run ${runId}`, asked ?? next, next);
+    if (asked !== undefined) return;
+    fromSequence = nextSequence;
+    yield responseFrom(startUpdate(next));
+  }
+
+  function live(update: Extract<Shape, { case: "delta" | "reset" }>, came: WatchRunResponse | undefined) {
     const step =
       update.case === "delta"
         ? stepFromDelta(cursor, update.value, committedTurns)
@@ -182,6 +204,7 @@ function createView({ fromSequence, includeDeltas, cursor: startCursor, asker }:
   }
 
   return {
+    begin,
     event,
     draft: showDraft,
     live,
@@ -202,9 +225,9 @@ type WatchedRecord = Pick<LogRecord, "event" | "instance">;
 type Shape = Exclude<WatchRunResponse["update"], { case: undefined }>;
 
 /** V9 */
-function responseFrom(kind: Shape["case"], value: Shape["value"], came?: WatchRunResponse): WatchRunResponse {
-  if (came?.update.value === value) return came;
-  return create(WatchRunResponseSchema, { update: { case: kind, value } as Shape });
+function responseFrom(update: Shape, came?: WatchRunResponse): WatchRunResponse {
+  if (came?.update.value === update.value) return came;
+  return create(WatchRunResponseSchema, { update });
 }
 
 function textOfTurn({ items }: TurnCommitted): string {

@@ -74,7 +74,7 @@ async function endsSoon(options: FollowOptions, runId: string): Promise<boolean>
 }
 
 async function* eventsOf(options: WatchOptions, runId: string, signal: AbortSignal): AsyncGenerator<RunEvent> {
-  const request = { runId, fromSequence: 0, includeDeltas: false, cursor: undefined, asker: undefined };
+  const request = { runId, fromSequence: 0n, includeDeltas: false, cursor: undefined, asker: undefined };
   for await (const { update } of watchRun(options, request, signal)) if (update.case === "event") yield update.value;
 }
 

@@ -33,7 +33,7 @@ async function openUnread() {
     counts.asked += 1;
   };
   const options = { log: { ...log, read }, live: createLiveUpdates(bus), askForSnapshot };
-  const request = { runId: "r", fromSequence: 0, includeDeltas: true, cursor: undefined, asker: undefined };
+  const request = { runId: "r", fromSequence: 0n, includeDeltas: true, cursor: undefined, asker: undefined };
   const watchers = Array.from({ length: watching }, () => watchRun(options, request, signal));
   for (const watcher of watchers) await watcher.next();
   return { tell, write, watchers, counts };

@@ -72,7 +72,7 @@ export class AgentModels {
   }
 
   async #ended(runId: string, signal: AbortSignal): Promise<Run | undefined> {
-    for await (const { update } of this.#runs.watchRun({ runId }, { signal })) {
+    for await (const { update } of this.#runs.watchRun({ runId, fromSequence: 0n }, { signal })) {
       if (update.case === "event" && update.value.event.case === "ended") break;
     }
     return (await this.#runs.getRun({ runId }, { signal })).run;

@@ -132,7 +132,7 @@ async function watchToEnd(
   const watchers = [
     watch({ ...common, name: "stays", fromSequence: 0, includeDeltas: true, leavesAfter: forever }),
     watch({ ...common, name: `leaves after ${leavesAfter}`, fromSequence: 0, includeDeltas: true, leavesAfter }),
-    watch({ ...common, name: "from the middle", fromSequence: 2, includeDeltas: false, leavesAfter: 2 }),
+    watch({ ...common, name: "behind the first", fromSequence: 1, includeDeltas: false, leavesAfter: 2 }),
   ];
   await Promise.race(watchers);
   clearTimeout(timer); // those who are still there get what stands, word by word

@@ -43,7 +43,7 @@ async function watchOnce(options: WatcherOptions, seen: Seen[]): Promise<boolean
   using ending = openEnding(signal, leaving.signal);
   const ends = ending.signal;
   const afterDelta = cursorOf(seen);
-  const fromSequence = nextSequence(options, seen);
+  const fromSequence = BigInt(nextSequence(options, seen));
   let count = 0;
   try {
     const request = { runId, fromSequence, includeDeltas, ...(afterDelta && { afterDelta }) };

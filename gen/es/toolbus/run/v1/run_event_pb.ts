@@ -543,7 +543,8 @@ export type RunEvent = Message<"toolbus.run.v1.RunEvent"> & {
   runId: string;
 
   /**
-   * Position in the run, contiguous from 0.
+   * Position in the run, contiguous from 0. It counts events of one run, of which none has four billion, so that 32 bits are
+   * enough wherever an event of a run is named, and JSON has it as a number. Watches take it as any log's sequence.
    *
    * @generated from field: uint32 sequence = 2;
    */

@@ -909,7 +909,8 @@ type RunEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The run.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// Position in the run, contiguous from 0.
+	// Position in the run, contiguous from 0. It counts events of one run, of which none has four billion, so that 32 bits are
+	// enough wherever an event of a run is named, and JSON has it as a number. Watches take it as any log's sequence.
 	Sequence uint32 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// When it was written.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`

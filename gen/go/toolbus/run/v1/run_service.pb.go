@@ -14,6 +14,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
+	v1 "toolbus.dev/gen/go/toolbus/watch/v1"
 	unsafe "unsafe"
 )
 
@@ -390,8 +391,9 @@ type WatchRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The run.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// First stored event that is wanted; 0 for all. `out_of_range` when the run has ended before the event in front of it.
-	FromSequence uint32 `protobuf:"varint,2,opt,name=from_sequence,json=fromSequence,proto3" json:"from_sequence,omitempty"`
+	// First stored event that is wanted; 0 for all, absent for those from now on. The one behind the last event may be asked for, also
+	// of a run that has ended: then the stream ends at once, as nothing is left to tell. What lies further on is refused.
+	FromSequence *uint64 `protobuf:"varint,2,opt,name=from_sequence,json=fromSequence,proto3,oneof" json:"from_sequence,omitempty"`
 	// Whether deltas between stored events are wanted.
 	IncludeDeltas bool `protobuf:"varint,3,opt,name=include_deltas,json=includeDeltas,proto3" json:"include_deltas,omitempty"`
 	// The last delta that was seen, to resume in mid-turn; absent for none.
@@ -437,9 +439,9 @@ func (x *WatchRunRequest) GetRunId() string {
 	return ""
 }
 
-func (x *WatchRunRequest) GetFromSequence() uint32 {
-	if x != nil {
-		return x.FromSequence
+func (x *WatchRunRequest) GetFromSequence() uint64 {
+	if x != nil && x.FromSequence != nil {
+		return *x.FromSequence
 	}
 	return 0
 }
@@ -532,6 +534,8 @@ type WatchRunResponse struct {
 	//	*WatchRunResponse_Event
 	//	*WatchRunResponse_Delta
 	//	*WatchRunResponse_Reset_
+	//	*WatchRunResponse_Start
+	//	*WatchRunResponse_Gap
 	Update        isWatchRunResponse_Update `protobuf_oneof:"update"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -601,6 +605,24 @@ func (x *WatchRunResponse) GetReset_() *RunReset {
 	return nil
 }
 
+func (x *WatchRunResponse) GetStart() *v1.WatchStart {
+	if x != nil {
+		if x, ok := x.Update.(*WatchRunResponse_Start); ok {
+			return x.Start
+		}
+	}
+	return nil
+}
+
+func (x *WatchRunResponse) GetGap() *v1.WatchGap {
+	if x != nil {
+		if x, ok := x.Update.(*WatchRunResponse_Gap); ok {
+			return x.Gap
+		}
+	}
+	return nil
+}
+
 type isWatchRunResponse_Update interface {
 	isWatchRunResponse_Update()
 }
@@ -620,11 +642,25 @@ type WatchRunResponse_Reset_ struct {
 	Reset_ *RunReset `protobuf:"bytes,3,opt,name=reset,proto3,oneof"`
 }
 
+type WatchRunResponse_Start struct {
+	// Where the watch begins.
+	Start *v1.WatchStart `protobuf:"bytes,4,opt,name=start,proto3,oneof"`
+}
+
+type WatchRunResponse_Gap struct {
+	// Stored events that are lost, or that nobody can read; a run's events are else removed all at once, and the run with them.
+	Gap *v1.WatchGap `protobuf:"bytes,5,opt,name=gap,proto3,oneof"`
+}
+
 func (*WatchRunResponse_Event) isWatchRunResponse_Update() {}
 
 func (*WatchRunResponse_Delta) isWatchRunResponse_Update() {}
 
 func (*WatchRunResponse_Reset_) isWatchRunResponse_Update() {}
+
+func (*WatchRunResponse_Start) isWatchRunResponse_Update() {}
+
+func (*WatchRunResponse_Gap) isWatchRunResponse_Update() {}
 
 // What came of a call that the client executes.
 type ToolOutput struct {
@@ -1063,7 +1099,7 @@ var File_toolbus_run_v1_run_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\n" +
-	" toolbus/run/v1/run_service.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18toolbus/run/v1/run.proto\x1a\x1etoolbus/run/v1/run_event.proto\"\xd5\x03\n" +
+	" toolbus/run/v1/run_service.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18toolbus/run/v1/run.proto\x1a\x1etoolbus/run/v1/run_event.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xd5\x03\n" +
 	"\x10CreateRunRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x122\n" +
@@ -1088,21 +1124,24 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\"c\n" +
 	"\x10ListRunsResponse\x12'\n" +
 	"\x04runs\x18\x01 \x03(\v2\x13.toolbus.run.v1.RunR\x04runs\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xd0\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xe7\x01\n" +
 	"\x0fWatchRunRequest\x123\n" +
-	"\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12#\n" +
-	"\rfrom_sequence\x18\x02 \x01(\rR\ffromSequence\x12%\n" +
+	"\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12(\n" +
+	"\rfrom_sequence\x18\x02 \x01(\x04H\x00R\ffromSequence\x88\x01\x01\x12%\n" +
 	"\x0einclude_deltas\x18\x03 \x01(\bR\rincludeDeltas\x12<\n" +
 	"\vafter_delta\x18\x04 \x01(\v2\x1b.toolbus.run.v1.DeltaCursorR\n" +
-	"afterDelta\"I\n" +
+	"afterDeltaB\x10\n" +
+	"\x0e_from_sequence\"I\n" +
 	"\vDeltaCursor\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\f\n" +
-	"\x01n\x18\x03 \x01(\rR\x01n\"\xb2\x01\n" +
+	"\x01n\x18\x03 \x01(\rR\x01n\"\x98\x02\n" +
 	"\x10WatchRunResponse\x120\n" +
 	"\x05event\x18\x01 \x01(\v2\x18.toolbus.run.v1.RunEventH\x00R\x05event\x120\n" +
 	"\x05delta\x18\x02 \x01(\v2\x18.toolbus.run.v1.RunDeltaH\x00R\x05delta\x120\n" +
-	"\x05reset\x18\x03 \x01(\v2\x18.toolbus.run.v1.RunResetH\x00R\x05resetB\b\n" +
+	"\x05reset\x18\x03 \x01(\v2\x18.toolbus.run.v1.RunResetH\x00R\x05reset\x124\n" +
+	"\x05start\x18\x04 \x01(\v2\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n" +
+	"\x03gap\x18\x05 \x01(\v2\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\b\n" +
 	"\x06update\"\xbf\x01\n" +
 	"\n" +
 	"ToolOutput\x12#\n" +
@@ -1179,6 +1218,8 @@ var file_toolbus_run_v1_run_service_proto_goTypes = []any{
 	(*RunEvent)(nil),              // 20: toolbus.run.v1.RunEvent
 	(*RunDelta)(nil),              // 21: toolbus.run.v1.RunDelta
 	(*RunReset)(nil),              // 22: toolbus.run.v1.RunReset
+	(*v1.WatchStart)(nil),         // 23: toolbus.watch.v1.WatchStart
+	(*v1.WatchGap)(nil),           // 24: toolbus.watch.v1.WatchGap
 }
 var file_toolbus_run_v1_run_service_proto_depIdxs = []int32{
 	16, // 0: toolbus.run.v1.CreateRunRequest.input:type_name -> toolbus.run.v1.Item
@@ -1191,30 +1232,32 @@ var file_toolbus_run_v1_run_service_proto_depIdxs = []int32{
 	20, // 7: toolbus.run.v1.WatchRunResponse.event:type_name -> toolbus.run.v1.RunEvent
 	21, // 8: toolbus.run.v1.WatchRunResponse.delta:type_name -> toolbus.run.v1.RunDelta
 	22, // 9: toolbus.run.v1.WatchRunResponse.reset:type_name -> toolbus.run.v1.RunReset
-	9,  // 10: toolbus.run.v1.SubmitOutputsRequest.outputs:type_name -> toolbus.run.v1.ToolOutput
-	18, // 11: toolbus.run.v1.SubmitOutputsResponse.run:type_name -> toolbus.run.v1.Run
-	18, // 12: toolbus.run.v1.CancelRunResponse.run:type_name -> toolbus.run.v1.Run
-	16, // 13: toolbus.run.v1.ForkRunRequest.input:type_name -> toolbus.run.v1.Item
-	18, // 14: toolbus.run.v1.ForkRunResponse.run:type_name -> toolbus.run.v1.Run
-	0,  // 15: toolbus.run.v1.RunService.CreateRun:input_type -> toolbus.run.v1.CreateRunRequest
-	2,  // 16: toolbus.run.v1.RunService.GetRun:input_type -> toolbus.run.v1.GetRunRequest
-	4,  // 17: toolbus.run.v1.RunService.ListRuns:input_type -> toolbus.run.v1.ListRunsRequest
-	6,  // 18: toolbus.run.v1.RunService.WatchRun:input_type -> toolbus.run.v1.WatchRunRequest
-	10, // 19: toolbus.run.v1.RunService.SubmitOutputs:input_type -> toolbus.run.v1.SubmitOutputsRequest
-	12, // 20: toolbus.run.v1.RunService.CancelRun:input_type -> toolbus.run.v1.CancelRunRequest
-	14, // 21: toolbus.run.v1.RunService.ForkRun:input_type -> toolbus.run.v1.ForkRunRequest
-	1,  // 22: toolbus.run.v1.RunService.CreateRun:output_type -> toolbus.run.v1.CreateRunResponse
-	3,  // 23: toolbus.run.v1.RunService.GetRun:output_type -> toolbus.run.v1.GetRunResponse
-	5,  // 24: toolbus.run.v1.RunService.ListRuns:output_type -> toolbus.run.v1.ListRunsResponse
-	8,  // 25: toolbus.run.v1.RunService.WatchRun:output_type -> toolbus.run.v1.WatchRunResponse
-	11, // 26: toolbus.run.v1.RunService.SubmitOutputs:output_type -> toolbus.run.v1.SubmitOutputsResponse
-	13, // 27: toolbus.run.v1.RunService.CancelRun:output_type -> toolbus.run.v1.CancelRunResponse
-	15, // 28: toolbus.run.v1.RunService.ForkRun:output_type -> toolbus.run.v1.ForkRunResponse
-	22, // [22:29] is the sub-list for method output_type
-	15, // [15:22] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	23, // 10: toolbus.run.v1.WatchRunResponse.start:type_name -> toolbus.watch.v1.WatchStart
+	24, // 11: toolbus.run.v1.WatchRunResponse.gap:type_name -> toolbus.watch.v1.WatchGap
+	9,  // 12: toolbus.run.v1.SubmitOutputsRequest.outputs:type_name -> toolbus.run.v1.ToolOutput
+	18, // 13: toolbus.run.v1.SubmitOutputsResponse.run:type_name -> toolbus.run.v1.Run
+	18, // 14: toolbus.run.v1.CancelRunResponse.run:type_name -> toolbus.run.v1.Run
+	16, // 15: toolbus.run.v1.ForkRunRequest.input:type_name -> toolbus.run.v1.Item
+	18, // 16: toolbus.run.v1.ForkRunResponse.run:type_name -> toolbus.run.v1.Run
+	0,  // 17: toolbus.run.v1.RunService.CreateRun:input_type -> toolbus.run.v1.CreateRunRequest
+	2,  // 18: toolbus.run.v1.RunService.GetRun:input_type -> toolbus.run.v1.GetRunRequest
+	4,  // 19: toolbus.run.v1.RunService.ListRuns:input_type -> toolbus.run.v1.ListRunsRequest
+	6,  // 20: toolbus.run.v1.RunService.WatchRun:input_type -> toolbus.run.v1.WatchRunRequest
+	10, // 21: toolbus.run.v1.RunService.SubmitOutputs:input_type -> toolbus.run.v1.SubmitOutputsRequest
+	12, // 22: toolbus.run.v1.RunService.CancelRun:input_type -> toolbus.run.v1.CancelRunRequest
+	14, // 23: toolbus.run.v1.RunService.ForkRun:input_type -> toolbus.run.v1.ForkRunRequest
+	1,  // 24: toolbus.run.v1.RunService.CreateRun:output_type -> toolbus.run.v1.CreateRunResponse
+	3,  // 25: toolbus.run.v1.RunService.GetRun:output_type -> toolbus.run.v1.GetRunResponse
+	5,  // 26: toolbus.run.v1.RunService.ListRuns:output_type -> toolbus.run.v1.ListRunsResponse
+	8,  // 27: toolbus.run.v1.RunService.WatchRun:output_type -> toolbus.run.v1.WatchRunResponse
+	11, // 28: toolbus.run.v1.RunService.SubmitOutputs:output_type -> toolbus.run.v1.SubmitOutputsResponse
+	13, // 29: toolbus.run.v1.RunService.CancelRun:output_type -> toolbus.run.v1.CancelRunResponse
+	15, // 30: toolbus.run.v1.RunService.ForkRun:output_type -> toolbus.run.v1.ForkRunResponse
+	24, // [24:31] is the sub-list for method output_type
+	17, // [17:24] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_service_proto_init() }
@@ -1224,10 +1267,13 @@ func file_toolbus_run_v1_run_service_proto_init() {
 	}
 	file_toolbus_run_v1_run_proto_init()
 	file_toolbus_run_v1_run_event_proto_init()
+	file_toolbus_run_v1_run_service_proto_msgTypes[6].OneofWrappers = []any{}
 	file_toolbus_run_v1_run_service_proto_msgTypes[8].OneofWrappers = []any{
 		(*WatchRunResponse_Event)(nil),
 		(*WatchRunResponse_Delta)(nil),
 		(*WatchRunResponse_Reset_)(nil),
+		(*WatchRunResponse_Start)(nil),
+		(*WatchRunResponse_Gap)(nil),
 	}
 	file_toolbus_run_v1_run_service_proto_msgTypes[9].OneofWrappers = []any{
 		(*ToolOutput_ResultJson)(nil),

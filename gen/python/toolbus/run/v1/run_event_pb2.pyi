@@ -486,7 +486,9 @@ class RunEvent(_message.Message):
     run_id: _builtins.str
     """The run."""
     sequence: _builtins.int
-    """Position in the run, contiguous from 0."""
+    """Position in the run, contiguous from 0. It counts events of one run, of which none has four billion, so that 32 bits are
+    enough wherever an event of a run is named, and JSON has it as a number. Watches take it as any log's sequence.
+    """
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was written."""

@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from toolbus.run.v1 import run_event_pb2 as _run_event_pb2
 from toolbus.run.v1 import run_pb2 as _run_pb2
+from toolbus.watch.v1 import watch_pb2 as _watch_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -219,7 +220,9 @@ class WatchRunRequest(_message.Message):
     run_id: _builtins.str
     """The run."""
     from_sequence: _builtins.int
-    """First stored event that is wanted; 0 for all. `out_of_range` when the run has ended before the event in front of it."""
+    """First stored event that is wanted; 0 for all, absent for those from now on. The one behind the last event may be asked for, also
+    of a run that has ended: then the stream ends at once, as nothing is left to tell. What lies further on is refused.
+    """
     include_deltas: _builtins.bool
     """Whether deltas between stored events are wanted."""
     @_builtins.property
@@ -230,15 +233,17 @@ class WatchRunRequest(_message.Message):
         self,
         *,
         run_id: _builtins.str = ...,
-        from_sequence: _builtins.int = ...,
+        from_sequence: _builtins.int | None = ...,
         include_deltas: _builtins.bool = ...,
         after_delta: Global___DeltaCursor | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["after_delta", b"after_delta"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "after_delta", b"after_delta", "from_sequence", b"from_sequence"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_delta", b"after_delta", "from_sequence", b"from_sequence", "include_deltas", b"include_deltas", "run_id", b"run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "after_delta", b"after_delta", "from_sequence", b"from_sequence", "include_deltas", b"include_deltas", "run_id", b"run_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__from_sequence: _TypeAlias = _typing.Literal["from_sequence"]  # noqa: Y015
+    _WhichOneofArgType__from_sequence: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__from_sequence) -> _WhichOneofReturnType__from_sequence | None: ...
 
 Global___WatchRunRequest: _TypeAlias = WatchRunRequest  # noqa: Y015
 
@@ -281,6 +286,8 @@ class WatchRunResponse(_message.Message):
     EVENT_FIELD_NUMBER: _builtins.int
     DELTA_FIELD_NUMBER: _builtins.int
     RESET_FIELD_NUMBER: _builtins.int
+    START_FIELD_NUMBER: _builtins.int
+    GAP_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def event(self) -> _run_event_pb2.RunEvent:
         """A stored event."""
@@ -293,18 +300,28 @@ class WatchRunResponse(_message.Message):
     def reset(self) -> _run_event_pb2.RunReset:
         """Text shown before is replaced."""
 
+    @_builtins.property
+    def start(self) -> _watch_pb2.WatchStart:
+        """Where the watch begins."""
+
+    @_builtins.property
+    def gap(self) -> _watch_pb2.WatchGap:
+        """Stored events that are lost, or that nobody can read; a run's events are else removed all at once, and the run with them."""
+
     def __init__(
         self,
         *,
         event: _run_event_pb2.RunEvent | None = ...,
         delta: _run_event_pb2.RunDelta | None = ...,
         reset: _run_event_pb2.RunReset | None = ...,
+        start: _watch_pb2.WatchStart | None = ...,
+        gap: _watch_pb2.WatchGap | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["delta", b"delta", "event", b"event", "reset", b"reset", "update", b"update"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["delta", b"delta", "event", b"event", "gap", b"gap", "reset", b"reset", "start", b"start", "update", b"update"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["delta", b"delta", "event", b"event", "reset", b"reset", "update", b"update"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["delta", b"delta", "event", b"event", "gap", b"gap", "reset", b"reset", "start", b"start", "update", b"update"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["event", "delta", "reset"]  # noqa: Y015
+    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["event", "delta", "reset", "start", "gap"]  # noqa: Y015
     _WhichOneofArgType_update: _TypeAlias = _typing.Literal["update", b"update"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_update) -> _WhichOneofReturnType_update | None: ...
 
