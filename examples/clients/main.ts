@@ -1,41 +1,39 @@
-// Runs the clients of other languages against a suite of their own: `npx node examples/clients/main.ts [python|go …]`.
+// Runs clients that are not the suite's own against a suite of their own: `npx node examples/clients/main.ts [python|go|grpcurl|browser …]`.
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
-import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { until } from "#runtime/time/until.ts";
+import { openConnection } from "../../cli/connection.ts";
 import { colors, printLine, printNote } from "../../cli/print.ts";
 import { openSuite } from "../../cli/suite/suite.ts";
-
-interface Client {
-  command: string;
-  args: string[];
-  directory: string;
-}
-
-const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
-
-const clients: Record<string, () => Promise<Client>> = {
-  python: async () => ({ command: await findUv(), args: ["run", "client.py"], directory: here("python") }),
-  go: async () => ({ command: "go", args: ["run", "."], directory: here("go") }),
-};
+import { freePort } from "../free-port.ts";
+import { clients, faultOf } from "./clients.ts";
 
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(clients);
-await using suite = await openSuite({ directory: ".toolbus/clients", port: 0, onProgress: printNote });
+const unknown = wanted.filter((key) => clients[key] === undefined);
+if (unknown.length > 0)
+  throw new Error(`no client ${unknown.join(", ")}; there are ${Object.keys(clients).join(", ")}`);
 
-for (const name of wanted) {
-  const client = await clients[name]?.();
-  if (client === undefined)
-    throw new Error(`there is no client "${name}"; there are ${Object.keys(clients).join(", ")}`);
-  printLine(colors.bold(`\n${name}`));
-  const exitCode = await run(client, suite.url);
-  if (exitCode !== 0) process.exitCode = 1;
-  printLine(exitCode === 0 ? colors.green(`${name} ended well`) : colors.red(`${name} ended with ${exitCode}`));
-}
+const pagePort = `${await freePort()}`;
+await using suite = await openSuite({
+  directory: ".toolbus/clients",
+  port: 0,
+  reset: true,
+  env: { TOOLBUS_CORS_ORIGINS: `http://127.0.0.1:${pagePort}` },
+  onProgress: printNote,
+});
+const tools = openConnection(suite).client(ToolService);
+const areAllThere = async () => (await tools.listTools({ agent: "demo" })).sources.every((source) => source.available);
+await until(areAllThere, { timeoutMs: 60_000, what: "the sources of the agent to be up" });
 
-async function run({ command, args, directory }: Client, url: string): Promise<number> {
-  const env = { ...process.env, TOOLBUS_URL: url };
-  const child: ChildProcess = spawn(command, args, { cwd: directory, env, stdio: ["ignore", "inherit", "inherit"] });
-  const [exitCode] = (await once(child, "exit")) as [number | null];
-  return exitCode ?? 1;
+const env = { ...process.env, TOOLBUS_URL: suite.url, TOOLBUS_PAGE_PORT: pagePort };
+
+for (const key of wanted) {
+  const client = clients[key];
+  if (client === undefined) continue; // refused above
+  printLine(colors.bold(`\n${key}: ${client.name}`));
+  const startedAt = performance.now();
+  const fault = await faultOf(client, env);
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  printLine(fault === undefined ? colors.green(`${key} ended well in ${seconds} s`) : colors.red(`${key} ${fault}`));
+  if (fault !== undefined) process.exitCode = 1;
 }

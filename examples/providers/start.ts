@@ -1,7 +1,7 @@
-import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { findUv } from "#runtime/bus/nats-server/find-uv.ts";
 import { type ChildProcess, openChildProcess, textFromExit } from "#runtime/lifecycle/child-process.ts";
+import { freePort } from "../free-port.ts";
 
 export type ProviderName = "python" | "go" | "typescript";
 
@@ -35,13 +35,4 @@ export async function startProvider(
   const child = await openChildProcess({ ...(await commands[name]()), cwd: here(name) });
   for await (const line of child.lines()) if (line.startsWith("ready")) return child;
   throw new Error(`the ${name} provider ${textFromExit(await child.exited)}`);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new TypeError("a TCP server has a port");
-  return address.port;
 }

@@ -26,7 +26,7 @@ const declaration =
 /** `def test_…(self):` of a unittest, and its class. */
 const pythonDeclaration = /^(?:class (\w+)\(|\s+(?:async )?def (test_\w+)\()/gm;
 
-/** The checks of `npm run check`, which run as the tests do. */
+/** The checks of `npm run check` and the clients of `examples/clients`, which CI runs as it does the tests. */
 const checkDeclaration = /\bname: "([^"]+)"/g;
 
 export function declaredTests(file: TestFile): DeclaredTest[] {
@@ -64,7 +64,7 @@ function declaredChecks({ path, text }: TestFile): DeclaredTest[] {
   }));
 }
 
-/** A test that neither expects anything nor waits for a condition cannot fail; a check's `run` tells its faults. */
+/** A test that neither expects anything nor waits for a condition cannot fail; what is run as a whole tells its faults. */
 export function looksAtSomething({ body }: DeclaredTest): boolean {
   return /\bawait\b|expect|assert|^run$/.test(body);
 }

@@ -27,7 +27,7 @@ export const checks: readonly Check[] = [
   {
     name: "TypeScript compiles (tsc)",
     mend: "mend the types that it names",
-    run: (root) => faultsOfCommand("tsc", ["-p", "."], { cwd: root }),
+    run: typeFaults,
   },
   {
     name: "code is linted and formatted (biome)",
@@ -76,6 +76,13 @@ export const checks: readonly Check[] = [
   { name: "Go is formatted (gofmt)", mend: "gofmt -w the files that it names", run: goFormatFaults },
   { name: "Go compiles, generated stubs included (go vet)", mend: "mend the lines that it names", run: goFaults },
 ];
+
+/** Of everything that runs in Node, and of what runs in a browser. */
+async function typeFaults(root: string): Promise<readonly string[]> {
+  const projects = [".", "examples/clients/browser"];
+  const faults = projects.map((project) => faultsOfCommand("tsc", ["-p", project], { cwd: root }));
+  return (await Promise.all(faults)).flat();
+}
 
 async function contractLintFaults(root: string): Promise<readonly string[]> {
   await fetchProtovalidate(root);

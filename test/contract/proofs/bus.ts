@@ -18,6 +18,7 @@ const pairs = testsOf("test/system/pairs.test.ts");
 const gateway = testsOf("services/gateway/gateway.test.ts");
 const http = testsOf("runtime/rpc/http/peers.test.ts");
 const clients = testsOf("test/system/clients.test.ts");
+const clientsOfCi = testsOf("examples/clients/clients.ts");
 const restarts = testsOf("test/system/restarts.test.ts");
 const busTests = testsOf("runtime/bus/bus.test.ts");
 const up = testsOf("test/system/up.test.ts");
@@ -107,9 +108,14 @@ export const bus: Proofs = {
       "buf curl by reflection, a Python gRPC client by generated stubs",
       clients("buf curl lists tools, calls one", "a Python gRPC client lists tools"),
     ),
-    open(
-      "a Go client and a browser's by generated stubs",
-      "The Go client is an example that CI runs; no test names it, and none runs a browser.",
+    shown("a Go client by generated stubs", clientsOfCi("a Go client lists tools, calls one")),
+    shown(
+      "grpcurl by reflection alone, which learns nothing internal",
+      clientsOfCi("grpcurl lists services, calls a tool"),
+    ),
+    shown(
+      "a page in Chromium by generated stubs, with Connect and gRPC-Web, from another origin",
+      clientsOfCi("a page in Chromium lists tools, calls one"),
     ),
   ],
   "BUS-4": [
