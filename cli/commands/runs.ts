@@ -11,6 +11,7 @@ import {
   RunService,
   SubmitOutputsResponseSchema,
 } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { textOfAmount } from "#runtime/money/money.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
 import { UsageFault } from "../fault.ts";
 import { colors, nameOfValue, oneLine, printLine, printMessage, printNote, printTable } from "../print.ts";
@@ -97,8 +98,8 @@ async function showRun(runId: string, _options: object, command: Command): Promi
 }
 
 function linesOfRun(run: Run): string[] {
-  const { inputTokens = 0n, outputTokens = 0n, cost = 0 } = run.usage ?? {};
-  const spent = `${inputTokens} tokens in, ${outputTokens} out${cost > 0 ? `, cost ${cost.toPrecision(3)}` : ""}`;
+  const { inputTokens = 0n, outputTokens = 0n, cost } = run.usage ?? {};
+  const spent = `${inputTokens} tokens in, ${outputTokens} out${cost ? `, ${textOfAmount(cost)}` : ""}`;
   return [
     `${colors.bold(run.id)} of ${run.agent} in session ${run.sessionId}`,
     endingText(run),

@@ -1,3 +1,4 @@
+import { textOfAmount } from "#runtime/money/money.ts";
 import { colors, oneLine } from "../print.ts";
 import type { Replay, ReplayedCall, Step } from "./replay.ts";
 
@@ -25,8 +26,8 @@ function linesOfStep(step: Step, cut: Cut): string[] {
   }
   const { turn, attempt, model, usage, thoughts, text, calls } = step;
   const again = attempt > 1 ? `, attempt ${attempt}` : "";
-  const cost = usage.cost > 0 ? `, cost ${usage.cost.toPrecision(3)}` : "";
-  const tokens = `${usage.inputTokens} tokens in, ${usage.outputTokens} out${cost}`;
+  const cost = usage.cost && { ...usage.cost, micros: BigInt(usage.cost.micros) };
+  const tokens = `${usage.inputTokens} tokens in, ${usage.outputTokens} out${cost ? `, ${textOfAmount(cost)}` : ""}`;
   return [
     `${head} ${colors.bold(`turn ${turn}`)} ${colors.dim(`${model}${again}, ${tokens}`)}`,
     ...thoughts.map((thought) => `${indent}${colors.dim(cut(thought))}`),

@@ -35,7 +35,7 @@ const events = [
       attempt: 2,
       model: "m",
       items: [message(Role.ASSISTANT, "I look."), call("a"), call("b")],
-      usage: { inputTokens: 9n, outputTokens: 3n, cost: 0.5 },
+      usage: { inputTokens: 9n, outputTokens: 3n, cost: { currencyCode: "USD", micros: 12_300n } },
     },
   }),
   eventAt(4, 150, {
@@ -65,7 +65,7 @@ test("a log is folded to turns, each with its calls and the first of their resul
   ]);
   expect(replay.steps[2]).toMatchObject({
     text: "I look.",
-    usage: { inputTokens: 9, outputTokens: 3, cost: 0.5 },
+    usage: { inputTokens: 9, outputTokens: 3, cost: { currencyCode: "USD", micros: 12_300 } },
     calls: [
       { callId: "a", result: { output: "4", isError: false, sequence: 6, afterMs: 100 } },
       { callId: "b", result: { output: '{"error":"no"}', isError: true, sequence: 4, afterMs: 50 } },
@@ -82,7 +82,7 @@ test("a reader sees each turn with its place in the log, claims, news and the en
     "   0    +0.00s given go on please",
     "   1    +0.01s claimed by a process",
     "   2    +0.01s from the inbox: news",
-    "   3    +0.10s turn 1 m, attempt 2, 9 tokens in, 3 out, cost 0.500",
+    "   3    +0.10s turn 1 m, attempt 2, 9 tokens in, 3 out, 0.0123 USD",
     "               I look.",
     '               → double {"value":2} a',
     "               ✓ 4 event 6, 100 ms",

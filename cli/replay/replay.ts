@@ -30,7 +30,7 @@ export type Step = { readonly sequence: number; readonly atMs: number } & (
       readonly thoughts: readonly string[];
       readonly text: string;
       readonly calls: readonly ReplayedCall[];
-      readonly usage: { inputTokens: number; outputTokens: number; cost: number };
+      readonly usage: { inputTokens: number; outputTokens: number; cost?: { currencyCode: string; micros: number } };
     }
   | { readonly kind: "note"; readonly text: string }
   | { readonly kind: "end"; readonly status: string; readonly reason: string; readonly error: string }
@@ -105,9 +105,13 @@ function stepFromEvent({ sequence, event }: RunEvent, atMs: number, openCalls: O
       const { turn, attempt, model, finishReason, items, usage } = event.value;
       const calls = callsOf(items);
       for (const call of calls) openCalls.set(call.callId, { call, sinceMs: atMs });
-      const { inputTokens = 0n, outputTokens = 0n, cost = 0 } = usage ?? {};
+      const { inputTokens = 0n, outputTokens = 0n, cost } = usage ?? {};
       const said = { thoughts: textsOf(items, "reasoning"), text: textsOf(items, "message").join(""), calls };
-      const used = { inputTokens: Number(inputTokens), outputTokens: Number(outputTokens), cost };
+      const used = {
+        inputTokens: Number(inputTokens),
+        outputTokens: Number(outputTokens),
+        ...(cost && { cost: { currencyCode: cost.currencyCode, micros: Number(cost.micros) } }),
+      };
       return { sequence, atMs, kind: "turn", turn, attempt, model, finishReason, ...said, usage: used };
     }
     case "ended": {

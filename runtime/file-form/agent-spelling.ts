@@ -46,6 +46,19 @@ export const agentSpelling: Spelling = {
       sources: { field: "sources", schema: (own) => own },
     },
   },
+  "toolbus.agent.v1.Limits": {
+    fields: {
+      maxCost: {
+        field: "maxCost",
+        schema: (own) => ({
+          ...own,
+          type: "object",
+          properties: { micros: { type: ["integer", "string"], minimum: 1, pattern: "[1-9]" } },
+          required: ["micros"],
+        }),
+      },
+    },
+  },
   "toolbus.mcp.v1.HealthCheck": {
     fields: {
       interval: { field: "interval", schema: positive },

@@ -1,4 +1,11 @@
-import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
+import {
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  type JsonObject,
+  type JsonValue,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import { isObject } from "../schema/json-object.ts";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -24,7 +31,7 @@ export interface MessageSpelling {
   readonly schema?: JsonSchema;
 }
 
-/** By the full name of the message. Whatever is not said here is written as the contract's JSON, by two rules for all files. */
+/** By the full name of the message. Whatever is not said here is written as the contract's JSON, by three rules for all files. */
 export type Spelling = Readonly<Record<string, MessageSpelling>>;
 
 const duration = "google.protobuf.Duration";
@@ -44,7 +51,23 @@ export function isDuration(field: DescField): boolean {
   return messageOf(field)?.typeName === duration;
 }
 
-/** Second rule: a value of an enum is written in lower case and without the enum's name. */
+/**
+ * Second rule: an integer of 64 bits is a number as long as that is exact (up to 2^53 - 1), or its digits as text, as many as any
+ * such integer can have. None of files is negative.
+ */
+export const LONG: JsonSchema = {
+  type: ["integer", "string"],
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
+  pattern: "^[0-9]{1,18}$",
+};
+
+/** Whether a value of the field, or each item of it, is an integer of 64 bits. */
+export function isLong({ scalar }: DescField): boolean {
+  return scalar !== undefined && [ScalarType.INT64, ScalarType.UINT64].includes(scalar);
+}
+
+/** Third rule: a value of an enum is written in lower case and without the enum's name. */
 export function namesOf(type: DescEnum): string[] {
   return type.values.filter(({ number }) => number !== 0).map(({ name }) => shortName(type, name));
 }

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { usd } from "#runtime/money/dollars.fixture.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter } from "./loop/fake-router.fixture.ts";
 import { follow, openWorld, userItem, type World } from "./orchestrator.fixture.ts";
@@ -9,7 +10,7 @@ import { openProcess } from "./orchestrator-process.fixture.ts";
 
 /** Of the calls of `step`, those that were not let go on yet; each answers once, and what it used is told with it. */
 const waiting = new Map<string, () => void>();
-const used = { inputTokens: 300n, outputTokens: 100n, cost: 0.25 };
+const used = { inputTokens: 300n, outputTokens: 100n, cost: usd(0.25) };
 const router = createFakeRouter([
   {
     name: "step",

@@ -1,5 +1,8 @@
+import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
+import { usd } from "#runtime/money/dollars.fixture.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
 import { createAnswers, failure, successJson } from "./answer.ts";
 import { tool } from "./testing/tools.ts";
@@ -69,7 +72,7 @@ describe("answers", () => {
   });
 
   test("LOOP-12 LOOP-17 what was used on a call's behalf was used, whatever becomes of its answer", async () => {
-    const usage = { $typeName: "toolbus.tool.v1.ModelUsage" as const, inputTokens: 3n, outputTokens: 4n, cost: 0.5 };
+    const usage = create(UsageSchema, { inputTokens: 3n, outputTokens: 4n, cost: usd(0.5) });
     const texts = [JSON.stringify("x".repeat(2_000)), "no JSON", '{"ok":1}'];
     for (const [outputJson, isError] of texts.flatMap((text) => [[text, false] as const, [text, true] as const])) {
       const answer = await answers.finish(web(), { ...failure(""), outputJson, isError, usage, calls: 2 }, "s");

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { usd } from "#runtime/money/dollars.fixture.ts";
 import { decodeRunContext, encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { until } from "#runtime/time/until.ts";
 import { openReader, type Reader, readFile } from "./testing/reader.ts";
@@ -27,7 +28,7 @@ describe("what a run leaves to its calls, on the bus", () => {
     ["LOOP-1", "turns", { bounds: { turn: 3, maxTurns: 2 } }, "the run's turns (max_turns) are used up"],
     ["LOOP-1", "calls", { bounds: { call: 3, maxToolCalls: 2 } }, used],
     ["LOOP-12", "tokens", { bounds: { tokensLeft: 0n } }, "the run's tokens (max_tokens) are used up"],
-    ["LOOP-12", "cost", { bounds: { costLeft: 0 } }, "what the run may cost (max_cost) is used up"],
+    ["LOOP-12", "cost", { bounds: { costLeft: usd(0) } }, "what the run may cost (max_cost) is used up"],
     ["LOOP-2", "mode", { bounds: { toolChoice: "none" } }, 'tool_choice is "none"'],
     ["LOOP-2", "forced", { bounds: { forcedTool: "echo" } }, 'tool_choice forces "echo"'],
     ["LOOP-1", "time", { deadline: timestampFromMs(1_000) }, "the time of its run is over (deadline)"],
@@ -65,7 +66,7 @@ describe("what a run leaves to its calls, on the bus", () => {
 
   test("LOOP-3 LOOP-12 a provider is told what the run leaves to the call, and allows, so that it can hand it on", async () => {
     const sessionId = await suite.openSession();
-    const bounds = { turn: 2, maxTurns: 5, call: 4, maxToolCalls: 9, tokensLeft: 70n, costLeft: 0.5 };
+    const bounds = { turn: 2, maxTurns: 5, call: 4, maxToolCalls: 9, tokensLeft: 70n, costLeft: usd(0.5) };
     const request = { sessionId, runId: "run_told", name: "read", argumentsJson: '{"path":"a"}' };
     await suite.clients.call({ ...request, bounds, allowedTools: ["read"] });
     const [told] = suite.mcp.calls.filter(({ scope }) => scope?.runId === "run_told");
@@ -75,7 +76,7 @@ describe("what a run leaves to its calls, on the bus", () => {
 
   test("ORCH-2 what a call says of its run widens nothing", async () => {
     const sessionId = await suite.openSession();
-    const bounds = { turn: 1, maxTurns: 99, call: 1, maxToolCalls: 99, tokensLeft: 1_000_000n, costLeft: 99 };
+    const bounds = { turn: 1, maxTurns: 99, call: 1, maxToolCalls: 99, tokensLeft: 1_000_000n, costLeft: usd(99) };
     const answer = await suite.clients.call({ sessionId, name: "@files/remove_file", bounds });
     expect(answer).toMatchObject({ isError: true, output: { error: expect.stringContaining("not in tools.allowed") } });
   });

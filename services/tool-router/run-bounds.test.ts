@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { type RunBoundsSchema, RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { CallToolRequestSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { usd } from "#runtime/money/dollars.fixture.ts";
 import { decideByRun, decideByTally } from "./run-bounds.ts";
 import { createRunTally } from "./run-tally.ts";
 import { agent, catalogueOf, tool } from "./testing/tools.ts";
@@ -45,7 +46,7 @@ describe("what a run leaves to its calls", () => {
     ["LOOP-1 turns", { turn: 4, maxTurns: 3 }, /max_turns/],
     ["LOOP-1 calls", { call: 6, maxToolCalls: 5 }, /max_tool_calls/],
     ["LOOP-12 tokens", { tokensLeft: 0n }, /max_tokens/],
-    ["LOOP-12 cost", { costLeft: 0 }, /max_cost/],
+    ["LOOP-12 cost", { costLeft: usd(0) }, /max_cost/],
     ["LOOP-2 the mode none", { toolChoice: "none" }, /tool_choice is "none"/],
     ["LOOP-2 a forced tool", { forcedTool: "send" }, /tool_choice forces "send"/],
     ["LOOP-2 a forced tool that is no tool of the router", { forcedTool: "ask" }, /tool_choice forces "ask"/],
@@ -60,7 +61,7 @@ describe("what a run leaves to its calls", () => {
       call: 5,
       maxToolCalls: 5,
       tokensLeft: 1n,
-      costLeft: 0.01,
+      costLeft: usd(0.01),
       forcedTool: "see",
     };
     expect(ruleFor(bounds)).toBeUndefined();

@@ -81,7 +81,7 @@ function ruleOfLimits(
   if (call > lowest(bounds.maxToolCalls, limits?.maxToolCalls)) return CALLS_USED_UP;
   if (recovering && entry.effect !== Effect.AT_MOST_ONCE) return undefined; // B3
   if (tokensLeft === 0n) return "the run's tokens (max_tokens) are used up";
-  return costLeft !== undefined && costLeft <= 0 ? "what the run may cost (max_cost) is used up" : undefined;
+  return costLeft !== undefined && costLeft.micros <= 0n ? "what the run may cost (max_cost) is used up" : undefined;
 }
 
 /** 0 and absent are no limit. */

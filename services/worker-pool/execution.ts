@@ -11,7 +11,7 @@ import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import type { Builtins } from "./builtins/builtins.ts";
 import { isToolFileName } from "./files/tool-file.ts";
 import type { HostedModules } from "./hosted/hosted-modules.ts";
-import { nothingUsed } from "./hosted/run-share.ts";
+import { nothingUsed, toldUse } from "./hosted/run-share.ts";
 import type { LogHub } from "./logs/log-hub.ts";
 import type { LogLine, WrittenLine } from "./logs/log-line.ts";
 import { startCallTime } from "./pool/call-time.ts";
@@ -78,7 +78,8 @@ export function createExecution(parts: ExecutionParts): Execute {
     const run = { scope, bounds, allowedTools, used };
     const call = { tool, callId, ...run, argumentsJson, configJson, secretsJson, signal: time.signal, listener };
     try {
-      return { ...(await hosted.call(file, { ...call, deadlineMs: Date.now() + timeoutMs })), used };
+      const answer = await hosted.call(file, { ...call, deadlineMs: Date.now() + timeoutMs });
+      return { ...answer, used: toldUse({ bounds }, used) };
     } finally {
       time.end();
     }

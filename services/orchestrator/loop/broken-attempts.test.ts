@@ -4,6 +4,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { ModelSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { usd, usdPrice } from "#runtime/money/dollars.fixture.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeModel } from "../model/fake-model.fixture.ts";
@@ -14,7 +15,7 @@ import { createModelRow } from "./models.ts";
 type Run = Awaited<ReturnType<typeof openRun>>;
 type Said = (n: number) => LanguageModelV4StreamPart;
 
-const config = { provider: "fake", model: "m", price: { inputPerMillion: 1, outputPerMillion: 1_000 } };
+const config = { provider: "fake", model: "m", price: usdPrice(1, 1_000) };
 const reset = Object.assign(new Error("reset"), { code: "ECONNRESET" });
 const text: Said = () => ({ type: "text-delta", id: "t", delta: "word".repeat(1_024) });
 
@@ -117,7 +118,7 @@ describe("what an attempt used that broke off", () => {
       const { usage } = await run.view();
       expect(Number(usage?.outputTokens)).toBe(8 * 1_024);
       expect(Number(usage?.inputTokens)).toBeGreaterThan(10);
-      expect(usage?.cost).toBeGreaterThan(8);
+      expect(usage?.cost?.micros).toBeGreaterThan(usd(8).micros);
     }
   });
 

@@ -1,17 +1,18 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { RunBoundsSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import { amountLeft, shareOfAmount } from "#runtime/money/money.ts";
 import type { FoldedRun } from "../run/fold.ts";
 import type { Spent } from "../run/spent.ts";
 import type { RunLimits } from "./limits.ts";
 
 type Budget = Pick<RunLimits, "maxTokens" | "maxCost">;
 
-/** What is left of a run's tokens and of what it may cost; infinite where nothing limits it. */
+/** What is left of a run's tokens, infinite where nothing limits it, and of what it may cost, undefined where nothing does. */
 export function leftOf({ inputTokens, outputTokens, cost }: Spent, { maxTokens, maxCost }: Budget) {
   return {
     tokens: Math.max(0, maxTokens - Number(inputTokens + outputTokens)),
-    cost: Math.max(0, maxCost - cost),
+    cost: maxCost && amountLeft(maxCost, cost),
   };
 }
 
@@ -19,7 +20,7 @@ export function leftOf({ inputTokens, outputTokens, cost }: Spent, { maxTokens, 
 export function faultOfBudget(spent: Spent, budget: Budget): string | undefined {
   const left = leftOf(spent, budget);
   if (left.tokens <= 0) return "the run's tokens (max_tokens) are used up";
-  return left.cost <= 0 ? "what the run may cost (max_cost) is used up" : undefined;
+  return left.cost?.micros === 0n ? "what the run may cost (max_cost) is used up" : undefined;
 }
 
 /**
@@ -37,7 +38,7 @@ export function boundsOfCall(
   const { accepted, turns, atTurn, spent, callCount } = state;
   const { maxTurns, maxToolCalls } = limits;
   const whole = leftOf(spent, limits);
-  const left = { tokens: whole.tokens / (sharers ?? 1), cost: whole.cost / (sharers ?? 1) };
+  const tokens = whole.tokens / (sharers ?? 1);
   const number = atTurn.callsBefore + index + 1;
   const ownCalls = sharers && Math.floor(Math.max(0, maxToolCalls - callCount) / sharers);
   return {
@@ -46,8 +47,8 @@ export function boundsOfCall(
     call: ownCalls !== undefined && Number.isFinite(ownCalls) ? Math.max(number, maxToolCalls - ownCalls) : number,
     ...(Number.isFinite(maxToolCalls) && { maxToolCalls }),
     ...choiceOfTurn(accepted.options, turns.length),
-    ...(Number.isFinite(left.tokens) && { tokensLeft: BigInt(Math.floor(left.tokens)) }),
-    ...(Number.isFinite(left.cost) && { costLeft: left.cost }),
+    ...(Number.isFinite(tokens) && { tokensLeft: BigInt(Math.floor(tokens)) }),
+    ...(whole.cost && { costLeft: shareOfAmount(whole.cost, sharers ?? 1) }),
   };
 }
 

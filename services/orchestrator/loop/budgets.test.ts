@@ -4,18 +4,19 @@ import { durationFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { usd, usdPrice } from "#runtime/money/dollars.fixture.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createFakeModel } from "../model/fake-model.fixture.ts";
 import { openJournal } from "../run/journal.ts";
 import type { FakeTool } from "./fake-router.fixture.ts";
 import { double, openRun, tools } from "./loop-run.fixture.ts";
 
-const usage = { inputTokens: 600n, outputTokens: 400n, cost: 0.25 };
+const usage = { inputTokens: 600n, outputTokens: 400n, cost: usd(0.25) };
 const expensive: FakeTool = {
   name: "expensive",
   answer: () => create(ToolResultSchema, { outputJson: "1", usage }),
 };
-const agent = { model: { provider: "fake", model: "m", price: { inputPerMillion: 1_000, outputPerMillion: 10_000 } } };
+const agent = { model: { provider: "fake", model: "m", price: usdPrice(1_000, 10_000) } };
 
 /** Calls the same tool in every turn; each costs 0.01 + 0.05. */
 const createCaller = (name: string) =>
@@ -23,10 +24,10 @@ const createCaller = (name: string) =>
 
 describe("budgets", () => {
   test("LOOP-1 LOOP-12 max_cost ends the run as soon as the log shows that it is used up", async () => {
-    const run = await openRun({ turns: [], model: createCaller("double"), agent, limits: { maxCost: 0.15 } });
+    const run = await openRun({ turns: [], model: createCaller("double"), agent, limits: { maxCost: usd(0.15) } });
     await run.work();
     expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_cost", turns: 3 });
-    expect((await run.view()).usage?.cost).toBeCloseTo(0.18);
+    expect((await run.view()).usage?.cost).toMatchObject(usd(0.18));
   });
 
   test("LOOP-12 max_tokens counts what was read and written, and what calls used on the run's behalf", async () => {
@@ -57,7 +58,7 @@ describe("budgets", () => {
     const byTokens = await openRun({ turns: [], model, limits: { maxTokens: 100n } });
     await byTokens.work();
     expect(await byTokens.view()).toMatchObject({ reason: "max_tokens" });
-    const byCost = await openRun({ turns: [], model, agent, limits: { maxCost: 0.15 } });
+    const byCost = await openRun({ turns: [], model, agent, limits: { maxCost: usd(0.15) } });
     await byCost.work();
     expect(await byCost.view()).toMatchObject({ reason: "max_cost" });
   });
@@ -67,10 +68,37 @@ describe("budgets", () => {
       turns: [],
       model: createCaller("expensive"),
       tools: [expensive],
-      limits: { maxCost: 0.4 },
+      limits: { maxCost: usd(0.4) },
     });
     await run.work();
     expect(await run.view()).toMatchObject({ reason: "max_cost", turns: 2 });
+  });
+
+  test("LOOP-12 a cost of calls in another currency uses max_cost up: nobody can tell what is left of it", async () => {
+    const foreign = { ...usage, cost: { currencyCode: "EUR", micros: 1n } };
+    const setting = { name: "expensive", answer: () => create(ToolResultSchema, { outputJson: "1", usage: foreign }) };
+    const open = (limits: object) =>
+      openRun({ turns: [{ calls: [{ name: "expensive" }] }, { text: "done" }], agent, tools: [setting], limits });
+    const limited = await open({ maxCost: usd(100) });
+    await limited.work();
+    expect(await limited.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_cost", turns: 1 });
+    const free = await open({});
+    await free.work();
+    expect(await free.view()).toMatchObject({ state: RunState.COMPLETED, turns: 2 });
+    expect((await free.view()).usage?.cost, "two currencies have no sum").toBeUndefined();
+  });
+
+  test("LOOP-12 what is free costs 0, and what has no price has no cost", async () => {
+    const costOf = async (model: object) => {
+      const run = await openRun({
+        turns: [{ text: "done" }],
+        agent: { model: { provider: "fake", model: "m", ...model } },
+      });
+      await run.work();
+      return (await run.view()).usage?.cost;
+    };
+    expect(await costOf({ price: usdPrice(0, 0) })).toMatchObject(usd(0));
+    expect(await costOf({})).toBeUndefined();
   });
 
   test("LOOP-12 LOOP-13 a budget survives a crash at each event: never more than the calls in flight is spent over it", async () => {

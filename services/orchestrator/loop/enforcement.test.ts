@@ -8,7 +8,11 @@ import type { FakeTool } from "./fake-router.fixture.ts";
 import { double, openRun, tools } from "./loop-run.fixture.ts";
 
 const error = (text: string) => JSON.stringify({ error: text });
-const usage = (tokens: number) => ({ inputTokens: BigInt(tokens), outputTokens: 0n, cost: 0 });
+const usage = (tokens: number) => ({
+  inputTokens: BigInt(tokens),
+  outputTokens: 0n,
+  cost: { currencyCode: "USD", micros: 0n },
+});
 const tool = (name: string, result: Partial<Pick<ToolResult, "calls">> & { tokens?: number }): FakeTool => ({
   name,
   answer: () => {

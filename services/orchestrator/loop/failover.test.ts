@@ -3,6 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { type Model, ModelSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { usd, usdPrice } from "#runtime/money/dollars.fixture.ts";
 import { createFakeModel, type FakeModel } from "../model/fake-model.fixture.ts";
 import { openRun } from "./loop-run.fixture.ts";
 import { createModelRow } from "./models.ts";
@@ -19,7 +20,7 @@ function apiError(statusCode: number, headers: Record<string, string> = {}): API
 }
 
 const config = (price = 0): Model =>
-  create(ModelSchema, { provider: "fake", model: "m", price: { inputPerMillion: price, outputPerMillion: price } });
+  create(ModelSchema, { provider: "fake", model: "m", price: usdPrice(price, price) });
 
 const failing = (error: Error) =>
   createFakeModel("first", () => {
@@ -52,7 +53,7 @@ describe("a second model", () => {
       { model: "second", attempt: 3 },
       { model: "second", attempt: 1 },
     ]);
-    expect((await run.view()).usage?.cost).toBeCloseTo((2 * 15 * 100) / 1_000_000);
+    expect((await run.view()).usage?.cost).toMatchObject(usd((2 * 15 * 100) / 1_000_000));
   });
 
   test("LOOP-11 is asked at once for what no retry mends, and for a wait that is too long", async () => {

@@ -1,6 +1,7 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { usd, usdPrice } from "#runtime/money/dollars.fixture.ts";
 import { createFakeModel } from "../model/fake-model.fixture.ts";
 import type { FakeTool } from "./fake-router.fixture.ts";
 import { double, openRun } from "./loop-run.fixture.ts";
@@ -79,7 +80,7 @@ describe("limits of a run, and what its model may and must call", () => {
 
   test("LOOP-2 LOOP-12 an answer that does not obey is no part of the run, but was paid for: its usage counts", async () => {
     const options = { toolChoice: { choice: { case: "mode" as const, value: "required" } } };
-    const price = { inputPerMillion: 1_000, outputPerMillion: 10_000 };
+    const price = usdPrice(1_000, 10_000);
     const setting = { turns: [], options, agent: { model: { provider: "fake", model: "m", price } } };
     const stubborn = () => createFakeModel("m", () => ({ text: "I will not" })); // 10 tokens read and 5 written an answer
     const run = await openRun({ ...setting, model: stubborn() });
@@ -90,7 +91,7 @@ describe("limits of a run, and what its model may and must call", () => {
       { turn: 1, attempt: 2 },
     ]);
     expect(await run.view()).toMatchObject({ reason: "tool_choice_unmet", turns: 0, usage: { inputTokens: 20n } });
-    expect((await run.view()).usage?.cost).toBeCloseTo(0.12);
+    expect((await run.view()).usage?.cost).toMatchObject(usd(0.12));
     const short = await openRun({ ...setting, model: stubborn(), limits: { maxTokens: 15n } });
     expect(await short.work()).toBe("ended");
     expect(await short.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_tokens", turns: 0 });

@@ -1,9 +1,28 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { createValidator } from "@bufbuild/protovalidate";
 import { expect, test } from "vitest";
 import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { usd } from "#runtime/money/dollars.fixture.ts";
 import { limitsFrom } from "./limits.ts";
 
 const limits = (given: MessageInitShape<typeof LimitsSchema>) => create(LimitsSchema, given);
+
+test("LOOP-12 a max_cost of 0 is refused at the doors: whoever wants no limit leaves it out", () => {
+  const violationsOf = (maxCost: ReturnType<typeof usd>) =>
+    createValidator()
+      .validate(LimitsSchema, limits({ maxCost }))
+      .violations?.map(({ message }) => message) ?? [];
+  expect(violationsOf(usd(0))).toEqual(["is more than 0; leave it out for no limit"]);
+  expect(violationsOf({ ...usd(1), currencyCode: "usd" })).toHaveLength(1);
+  expect(violationsOf(usd(0.000001))).toEqual([]);
+});
+
+test("LOOP-12 of the costs of agent and run the lower one holds", () => {
+  const maxCost = (agent: object, run: object) => limitsFrom(limits(agent), limits(run)).maxCost;
+  expect(maxCost({ maxCost: usd(2) }, { maxCost: usd(0.5) })).toMatchObject(usd(0.5));
+  expect(maxCost({ maxCost: usd(2) }, { maxCost: usd(5) })).toMatchObject(usd(2));
+  expect(maxCost({}, { maxCost: usd(5) })).toMatchObject(usd(5));
+});
 
 test("LOOP-12 of agent and run the lower limit holds, and what neither says is the default", () => {
   const agent = limits({ maxTurns: 5, maxToolCalls: 20, maxTokens: 1_000n });
@@ -13,7 +32,7 @@ test("LOOP-12 of agent and run the lower limit holds, and what neither says is t
     maxToolCalls: 3,
     maxTokens: 1_000,
     maxParallelCalls: 2,
-    maxCost: Number.POSITIVE_INFINITY,
+    maxCost: undefined,
   });
   expect(limitsFrom(undefined, undefined)).toMatchObject({ maxTurns: 10, maxParallelCalls: 8, modelStallMs: 60_000 });
 });

@@ -1,4 +1,6 @@
 import type { Agent, Limits } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { type Amount, lowerAmount, textOfAmount } from "#runtime/money/money.ts";
+import { currencyMismatches } from "#runtime/money/one-currency.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 
 /** The limits of one run. */
@@ -8,8 +10,8 @@ export interface RunLimits {
   readonly maxParallelCalls: number;
   readonly deadlineMs: number;
   readonly maxTokens: number;
-  /** In the currency of the models' prices. */
-  readonly maxCost: number;
+  /** In the currency of the models' prices; undefined for any amount. */
+  readonly maxCost: Amount | undefined;
   readonly modelStallMs: number;
   readonly modelRetries: number;
   /** How deep agents may call agents below this run. */
@@ -20,7 +22,7 @@ export interface RunLimits {
 export function limitsFrom(agent: Limits | undefined, run: Limits | undefined): RunLimits {
   type NumberLimit = Exclude<
     keyof RunLimits,
-    "deadlineMs" | "maxTokens" | "modelStallMs" | "modelRetries" | "maxDepth"
+    "deadlineMs" | "maxTokens" | "maxCost" | "modelStallMs" | "modelRetries" | "maxDepth"
   >;
   const lower = (name: NumberLimit, otherwise: number) => lowest([agent?.[name], run?.[name]], otherwise);
   return {
@@ -29,21 +31,39 @@ export function limitsFrom(agent: Limits | undefined, run: Limits | undefined): 
     maxParallelCalls: lower("maxParallelCalls", 8),
     deadlineMs: lowest([agent?.timeout, run?.timeout].map(msFromDuration), Number.POSITIVE_INFINITY),
     maxTokens: lowest([agent?.maxTokens, run?.maxTokens].map(Number), Number.POSITIVE_INFINITY),
-    maxCost: lower("maxCost", Number.POSITIVE_INFINITY),
+    maxCost: lowerAmount(agent?.maxCost, run?.maxCost),
     modelStallMs: lowest([agent?.modelStallTimeout, run?.modelStallTimeout].map(msFromDuration), 60_000),
     modelRetries: run?.modelRetries ?? agent?.modelRetries ?? 4,
     maxDepth: Math.min(agent?.maxDepth ?? 3, run?.maxDepth ?? Number.POSITIVE_INFINITY),
   };
 }
 
-/** LOOP-12: a budget that nothing counts towards would be none. What is free has a price, too: that of 0. */
-export function faultOfPrices({ maxCost }: Pick<RunLimits, "maxCost">, agent: Agent): string | undefined {
-  if (!Number.isFinite(maxCost)) return undefined;
+/** Why a run's cost cannot be held against its limits. */
+export interface CostFault {
+  readonly kind: "unpriced" | "currency";
+  readonly text: string;
+}
+
+/**
+ * LOOP-12: a budget that nothing counts towards would be none. What is free has a price, too: that of 0. `limits` are those that the
+ * run brings along, whose path is told with `at`.
+ */
+export function faultOfCost(agent: Agent, limits: Pick<Limits, "maxCost"> | undefined, at = ""): CostFault | undefined {
+  const maxCost = limits?.maxCost ?? agent.limits?.maxCost;
+  const path = `${at}max_cost`;
+  const own = limits?.maxCost && { path, currencyCode: limits.maxCost.currencyCode };
+  const [mismatch] = currencyMismatches(agent, ...(own ? [own] : []));
+  if (mismatch !== undefined) {
+    const { other, agents } = mismatch;
+    const whose = `${agents.path} of agent ${agent.name} is in ${agents.currencyCode}`;
+    return { kind: "currency", text: `${other.path} is in ${other.currencyCode}, but ${whose}` };
+  }
   const { name, model, fallbackModel } = agent;
   const unpriced = [model, fallbackModel].find((config) => config !== undefined && config.price === undefined);
-  if (unpriced === undefined) return undefined;
+  if (maxCost === undefined || unpriced === undefined) return undefined;
   const which = `the model "${unpriced.model}" of agent ${name}`;
-  return `max_cost is ${maxCost}, but ${which} has no price: no cost would ever reach it`;
+  const text = `${path} is ${textOfAmount(maxCost)}, but ${which} has no price: no cost would ever reach it`;
+  return { kind: "unpriced", text };
 }
 
 function lowest(limits: (number | undefined)[], otherwise: number): number {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { usdPrice } from "#runtime/money/dollars.fixture.ts";
 import { until } from "#runtime/time/until.ts";
 import { Superseded } from "../run/claim.ts";
 import { openRun } from "./loop-run.fixture.ts";
@@ -6,7 +7,7 @@ import { openRun } from "./loop-run.fixture.ts";
 type Run = Awaited<ReturnType<typeof openRun>>;
 
 const text = "once upon a time there was a run that told a long story to whoever listened to it ".repeat(4).trim();
-const model = { provider: "fake", model: "m", price: { inputPerMillion: 1, outputPerMillion: 1_000 } };
+const model = { provider: "fake", model: "m", price: usdPrice(1, 1_000) };
 const open = (limits = {}) =>
   openRun({ turns: [{ text, deltaDelayMs: 10 }], agent: { model }, limits, context: { checkpointMs: 40 } });
 
@@ -34,9 +35,9 @@ describe("LOOP-12 LOOP-13 what a model has used when its process is killed", () 
     expect(await Promise.all(late)).toEqual([expect.any(Superseded)]);
     const dropped = droppedOf(run);
     expect(dropped).toMatchObject([{ turn: 1, attempt: 1, brokeOff: true }]);
-    const { inputTokens = 0n, outputTokens = 0n, cost = 0 } = dropped[0]?.usage ?? {};
+    const { inputTokens = 0n, outputTokens = 0n, cost } = dropped[0]?.usage ?? {};
     expect(Number(outputTokens)).toBeGreaterThanOrEqual(Math.ceil(said / 4));
-    expect([inputTokens > 0n, cost > 0]).toEqual([true, true]);
+    expect([inputTokens > 0n, (cost?.micros ?? 0n) > 0n]).toEqual([true, true]);
     expect(sinceClaim(run).slice(0, 2)).toEqual(["claimed", "answerDropped"]);
     const { usage } = await run.view();
     expect(usage!.outputTokens).toBeGreaterThan(outputTokens);

@@ -1,6 +1,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import type { Usage } from "#gen/toolbus/run/v1/run_pb.ts";
+import { costOfTokens } from "#runtime/money/money.ts";
+import type { TokensUsed } from "../model/usage.ts";
 
 /** A model and what its agent says of it. */
 export interface AgentModel {
@@ -40,12 +41,12 @@ export function createModelRow(first: AgentModel, ...others: readonly AgentModel
   };
 }
 
-/** What was used, with what it costs at the model's price. */
-export function pricedUsage(
-  { price }: Model,
-  { inputTokens, outputTokens }: Pick<Usage, "inputTokens" | "outputTokens">,
-): Pick<Usage, "inputTokens" | "outputTokens" | "cost"> {
-  const { inputPerMillion = 0, outputPerMillion = 0 } = price ?? {};
-  const cost = (Number(inputTokens) * inputPerMillion + Number(outputTokens) * outputPerMillion) / 1_000_000;
-  return { inputTokens, outputTokens, cost };
+/** What one request used, with what it costs at the model's price. */
+export function pricedUsage({ price }: Model, { inputTokens, outputTokens }: TokensUsed) {
+  if (price === undefined) return { inputTokens, outputTokens };
+  const micros = costOfTokens([
+    { count: inputTokens, microsPerMillion: price.inputMicrosPerMillionTokens },
+    { count: outputTokens, microsPerMillion: price.outputMicrosPerMillionTokens },
+  ]);
+  return { inputTokens, outputTokens, cost: { currencyCode: price.currencyCode, micros } };
 }

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { ExecutionType, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { usd } from "#runtime/money/dollars.fixture.ts";
 import { createFakeModel } from "../model/fake-model.fixture.ts";
 import { callsLeft, childLimits, faultOfCaller } from "../sub-agents/child-limits.ts";
 import type { FakeTool, SeenCall } from "./fake-router.fixture.ts";
@@ -10,12 +11,12 @@ import { limitsFrom } from "./limits.ts";
 import { openRun } from "./loop-run.fixture.ts";
 
 const answerTokens = 60n;
-const answerCost = 0.25;
+const answerMicros = usd(0.25).micros;
 const children = 8;
 
 /** A called agent that never has enough: it answers and calls until its own limits end it, which is looked at between answers. */
 function createGreedy(executionType: ExecutionType) {
-  const used = { tokens: 0n, cost: 0, calls: 0 };
+  const used = { tokens: 0n, micros: 0n, calls: 0 };
   const greedy: FakeTool = {
     name: "agent_greedy",
     tool: { executionType },
@@ -26,15 +27,16 @@ function createGreedy(executionType: ExecutionType) {
       const limits = create(LimitsSchema, childLimits(undefined, caller, Number.POSITIVE_INFINITY));
       const isOver = (answers: number) =>
         (limits.maxTokens > 0n && answerTokens * BigInt(answers) >= limits.maxTokens) ||
-        (limits.maxCost > 0 && answerCost * answers >= limits.maxCost);
+        (limits.maxCost !== undefined && answerMicros * BigInt(answers) >= limits.maxCost.micros);
       let answers = 1;
       while (!isOver(answers) && answers < 100) answers += 1;
       const calls = Math.min(callsLeft(caller), 100);
+      const cost = { currencyCode: "USD", micros: answerMicros * BigInt(answers) };
       used.tokens += answerTokens * BigInt(answers);
-      used.cost += answerCost * answers;
+      used.micros += cost.micros;
       used.calls += calls;
       await new Promise(setImmediate);
-      const usage = { inputTokens: answerTokens * BigInt(answers), outputTokens: 0n, cost: answerCost * answers };
+      const usage = { inputTokens: answerTokens * BigInt(answers), outputTokens: 0n, cost };
       return create(ToolResultSchema, { outputJson: "1", calls, usage });
     },
   };
@@ -57,7 +59,7 @@ describe("calls of one turn that can spend", () => {
     ["hosted modules", ExecutionType.HOSTED],
   ])("LOOP-12 LOOP-17 have a share each of what is left, and none of them the whole: %s", async (_, executionType) => {
     const { greedy } = createGreedy(executionType);
-    const limits = { maxTokens: 1_500n, maxCost: 100, maxToolCalls: 26, maxTurns: 1 };
+    const limits = { maxTokens: 1_500n, maxCost: usd(100), maxToolCalls: 26, maxTurns: 1 };
     const run = await openRun({ turns: [], model: createCaller(2), tools: [greedy, plainTool], limits });
     await run.work();
     const bounds = run.router.requests.map((request) => ({ name: request.name, ...request.bounds! }));
@@ -66,7 +68,7 @@ describe("calls of one turn that can spend", () => {
     expect(left).toBeGreaterThan(0);
     for (const { tokensLeft, costLeft, call, maxToolCalls } of first) {
       expect(Number(tokensLeft)).toBeLessThanOrEqual(Math.ceil(1_500 / children));
-      expect(costLeft).toBeLessThanOrEqual(100 / children);
+      expect(costLeft?.micros).toBeLessThanOrEqual(usd(100 / children).micros);
       expect(maxToolCalls - call).toBe(2); // 10 of 26 are the model's
     }
   });
@@ -83,7 +85,7 @@ describe("calls of one turn that can spend", () => {
     await fc.assert(
       fc.asyncProperty(scenario, async ({ plain, dies, maxTokens, maxCost, ...more }) => {
         const { greedy, used } = createGreedy(ExecutionType.CUSTOM);
-        const limits = { maxTokens: BigInt(maxTokens), maxCost, maxTurns: 3, ...more };
+        const limits = { maxTokens: BigInt(maxTokens), maxCost: usd(maxCost), maxTurns: 3, ...more };
         const run = await openRun({ turns: [], model: createCaller(plain), tools: [greedy, plainTool], limits });
         const { append } = run.log;
         let written = 0;
@@ -96,7 +98,7 @@ describe("calls of one turn that can spend", () => {
         const { turns } = await run.view();
         expect(run.router.executed.length + used.calls).toBeLessThanOrEqual(more.maxToolCalls);
         expect(Number(used.tokens)).toBeLessThan(maxTokens + turns * tokensOfTurn + children * Number(answerTokens));
-        expect(used.cost).toBeLessThan(maxCost + children * answerCost);
+        expect(used.micros).toBeLessThan(usd(maxCost).micros + BigInt(children) * answerMicros);
       }),
       { numRuns: 80 },
     );

@@ -3,6 +3,7 @@
  */
 
 import { RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { amountLeft } from "#runtime/money/money.ts";
 import { needsNews } from "../inbox/read-news.ts";
 import { endOfCancelled } from "../run/cancellation.ts";
 import { type FoldedRun, openCallCount, openCalls } from "../run/fold.ts";
@@ -79,7 +80,7 @@ export const tokensUsedUp: StopCondition = (state, { maxTokens }) => {
 };
 
 export const costUsedUp: StopCondition = (state, { maxCost }) =>
-  openCallCount(state) === 0 && state.spent.cost >= maxCost
+  openCallCount(state) === 0 && maxCost !== undefined && amountLeft(maxCost, state.spent.cost).micros === 0n
     ? { state: RunState.INCOMPLETE, reason: "max_cost" }
     : undefined;
 

@@ -6,7 +6,7 @@ import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.t
 import type { RunServers } from "#runtime/config/run-servers.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Asker, requireOwner } from "#runtime/failure/session-owner.ts";
-import { faultOfPrices } from "../loop/limits.ts";
+import { faultOfCost } from "../loop/limits.ts";
 import { faultsOfRunServers } from "../loop/run-servers.ts";
 import type { ToolRouter } from "../loop/tool-router.ts";
 import { createToolTable, faultsOfOptions } from "../loop/tool-table.ts";
@@ -51,7 +51,7 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   refuseEmptyInput(input);
   refuseUnfitInput(input);
   const session = await openSession(options, request, by);
-  await refuseUnpriced(options.agents, session, request.options, by);
+  await refuseUncounted(options.agents, session, request.options, by);
   await refuseUnknownTools(options.router, session, request.options, by);
   const standing = standingOf(session);
   await refuseUnfitServers(options, standing.agent, request.options, by);
@@ -107,22 +107,33 @@ function sessionOf({ sessionId, agent, idempotencyKey }: CreateRunRequest, princ
 }
 
 /** LOOP-12: told before the run is there; of the agent's own limit its run tells. */
-async function refuseUnpriced(
+async function refuseUncounted(
   agents: Agents,
   { agent, nextAgent }: Session,
   options: RunOptions | undefined,
   by: Creator,
 ): Promise<void> {
-  const { maxCost = 0 } = options?.limits ?? {};
-  if (maxCost <= 0) return;
-  const fault = faultOfPrices({ maxCost }, await agents.getAgent(nextAgent || agent, by));
+  const limits = options?.limits;
+  if (limits?.maxCost === undefined) return;
+  const fault = faultOfCost(await agents.getAgent(nextAgent || agent, by), limits, "options.limits.");
   if (fault === undefined) return;
-  const mend = "give it one in the agent's configuration (0 for what is free), or leave max_cost out";
-  refuse("failed_precondition", `options.limits.${fault}; ${mend}`, {
-    reason: "MODEL_PRICE_MISSING",
+  const { reason, mend } = refusalOfFault[fault.kind];
+  refuse("failed_precondition", `${fault.text}; ${mend}`, {
+    reason,
     metadata: { field: "options.limits.max_cost" },
   });
 }
+
+const refusalOfFault = {
+  unpriced: {
+    reason: "MODEL_PRICE_MISSING",
+    mend: "give it one in the agent's configuration (0 for what is free), or leave max_cost out",
+  },
+  currency: {
+    reason: "CURRENCY_MISMATCH",
+    mend: "the prices and limits of an agent and of its runs are in one currency",
+  },
+} as const;
 
 /** LOOP-2, LOOP-3: refused before the model is called. */
 async function refuseUnknownTools(

@@ -8,10 +8,12 @@ import {
   type Run,
   RunSchema,
   RunState,
-  UsageSchema,
 } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Tool, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type Usage, UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
+import { type Amount, toldAmount } from "#runtime/money/money.ts";
 import { type FoldedRun, openCallCount, openCalls, type Turn } from "./fold.ts";
+import type { Spent } from "./spent.ts";
 
 /** The run as its clients see it. */
 export function runFromState(state: FoldedRun): Run {
@@ -28,7 +30,7 @@ export function runFromState(state: FoldedRun): Run {
     items: itemsFromState(state),
     requiredCalls: requiredCalls(state),
     turns: turns.length,
-    usage: create(UsageSchema, spent),
+    usage: usageFromSpent(spent),
     createTime: timestampFromMs(state.acceptedAtMs),
     ...(phase.kind === "ended" && { endTime: timestampFromMs(phase.atMs) }),
     lastSequence: eventCount - 1,
@@ -37,6 +39,12 @@ export function runFromState(state: FoldedRun): Run {
     ...(accepted.parent && { parent: accepted.parent }),
     ...(accepted.fork && { fork: accepted.fork }),
   });
+}
+
+/** What was spent as others are told; to a run that called, amounts that have no sum are `maxCost`, all that it allowed. */
+export function usageFromSpent({ inputTokens, outputTokens, cost }: Spent, maxCost?: Amount): Usage {
+  const told = toldAmount(cost, maxCost);
+  return create(UsageSchema, { inputTokens, outputTokens, ...(told && { cost: told }) });
 }
 
 /** A parked run whose outputs are all there asks for nothing: it waits for a process. */

@@ -11,7 +11,7 @@ import type { News } from "../inbox/take-news.ts";
 import type { LoopContext } from "../loop/context.ts";
 import type { DeltaWriter } from "../loop/deltas.ts";
 import { endDraftsOfRun } from "../loop/drafts.ts";
-import { faultOfPrices, limitsFrom } from "../loop/limits.ts";
+import { faultOfCost, limitsFrom } from "../loop/limits.ts";
 import { type LoopOutcome, runLoop } from "../loop/loop.ts";
 import { type AgentModel, createModelRow, type ModelRow } from "../loop/models.ts";
 import { patiently } from "../loop/patiently.ts";
@@ -72,6 +72,8 @@ export async function turnLoop(
   }
 }
 
+const reasonOfFault = { unpriced: "price_missing", currency: "currency_mismatch" } as const;
+
 async function openContext(
   options: TurnLoopOptions,
   run: ClaimedRun,
@@ -90,8 +92,8 @@ async function openContext(
     newsOfRun(options, run, before, signal),
   ]);
   const limits = limitsFrom(agent.limits, accepted.options?.limits);
-  const unpriced = faultOfPrices(limits, agent);
-  if (unpriced !== undefined) throw new RunFailed("price_missing", unpriced);
+  const fault = faultOfCost(agent, accepted.options?.limits);
+  if (fault !== undefined) throw new RunFailed(reasonOfFault[fault.kind], fault.text);
   return {
     agent,
     models: modelsOfAgent(options, agent),

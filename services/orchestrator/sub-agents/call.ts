@@ -17,9 +17,10 @@ import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_eve
 import { ItemSchema, Role, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { MoneySchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
-import { limitsFrom } from "../loop/limits.ts";
+import { faultOfCost, limitsFrom } from "../loop/limits.ts";
 import { errorResult } from "../loop/refusal.ts";
 import { type AcceptanceOptions, acceptRun, findAccepted } from "../run/acceptance.ts";
 import { routerCallId } from "../run/call-id.ts";
@@ -64,7 +65,7 @@ export async function startSubAgent(
     refuse("not_found", `agent ${agent.name} may call no ${tool}`, { reason: "TOOL_NOT_FOUND" });
   const limits = limitsFrom(agent.limits, parent?.accepted.options?.limits);
   const caller = { limits, state: parent, bounds: decodeRunContext(request.runContext).bounds };
-  const fault = faultOfCaller(caller);
+  const fault = faultOfCaller(caller) ?? (await faultOfCalled(options, offered, caller, by));
   if (fault !== undefined)
     return { kind: "refused", result: errorResult(`agent "${offered.agent}" cannot be called: ${fault}`) };
   const session = await options.sessions.createSession(offered.agent, { ...by, sessionId }).catch((error: unknown) => {
@@ -74,6 +75,22 @@ export async function startSubAgent(
   if (session === undefined) return { kind: "refused", result: errorResult(`there is no agent "${offered.agent}"`) };
   const state = await acceptRun(options, acceptedOf(request, { session, offered, caller, nowMs: options.clock.now() }));
   return { kind: "run", runId: state.runId };
+}
+
+/** LOOP-12: told before the run is there why nobody could hold it to what is left. */
+async function faultOfCalled(
+  { agents }: SubAgentOptions,
+  { agent, limits }: SubAgent,
+  caller: Caller,
+  by: { signal: AbortSignal; principal: string },
+): Promise<string | undefined> {
+  const { maxCost } = childLimits(limits, caller, Number.POSITIVE_INFINITY);
+  if (maxCost === undefined) return undefined;
+  const called = await agents.getAgent(agent, by).catch((error: unknown) => {
+    if (error instanceof Failure && error.code === "not_found") return undefined; // its session cannot be opened
+    throw error;
+  });
+  return called && faultOfCost(called, { maxCost: create(MoneySchema, maxCost) })?.text;
 }
 
 function acceptedOf(

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunBoundsSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { usd } from "#runtime/money/dollars.fixture.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { limitsFrom } from "../loop/limits.ts";
 import { type FoldedRun, foldLog } from "../run/fold.ts";
@@ -13,8 +14,8 @@ import type { EventBody } from "../run/journal.ts";
 import { recordsOf } from "../run/memory-log.fixture.ts";
 import { callsLeft, childLimits, faultOfCaller } from "./child-limits.ts";
 
-function spending(tokens: bigint, cost: number): FoldedRun {
-  const usage = { inputTokens: tokens, outputTokens: 0n, cost };
+function spending(tokens: bigint, dollars: number): FoldedRun {
+  const usage = { inputTokens: tokens, outputTokens: 0n, cost: usd(dollars) };
   const events: EventBody[] = [
     { case: "accepted", value: {} },
     { case: "turnCommitted", value: { turn: 1, usage } },
@@ -26,11 +27,11 @@ const parentLimits = (limits: object) => limitsFrom(create(LimitsSchema, limits)
 
 describe("the limits of a called agent's run", () => {
   test("LOOP-17 are its own, inside what is left to the run that calls", () => {
-    const limits = parentLimits({ maxTokens: 1_000n, maxCost: 2, maxToolCalls: 5 });
-    const offered = create(LimitsSchema, { maxTokens: 5_000n, maxCost: 0.5, maxTurns: 3 });
+    const limits = parentLimits({ maxTokens: 1_000n, maxCost: usd(2), maxToolCalls: 5 });
+    const offered = create(LimitsSchema, { maxTokens: 5_000n, maxCost: usd(0.5), maxTurns: 3 });
     expect(childLimits(offered, { limits, state: spending(400n, 1) }, 30_000)).toMatchObject({
       maxTokens: 600n,
-      maxCost: 0.5,
+      maxCost: usd(0.5),
       maxTurns: 3,
       maxToolCalls: 5,
       timeout: durationFromMs(30_000),
@@ -38,7 +39,7 @@ describe("the limits of a called agent's run", () => {
   });
 
   test("LOOP-17 LOOP-12 are none to begin with once the run that calls has nothing left, by its log or by what its call says", () => {
-    const limits = parentLimits({ maxTokens: 1_000n, maxCost: 2 });
+    const limits = parentLimits({ maxTokens: 1_000n, maxCost: usd(2) });
     const bounds = (left: MessageInitShape<typeof RunBoundsSchema>) => create(RunBoundsSchema, left);
     expect(faultOfCaller({ limits, state: spending(999n, 1.9) })).toBeUndefined();
     expect(faultOfCaller({ limits, state: spending(1_000n, 0) })).toMatch(/max_tokens/);
@@ -48,10 +49,10 @@ describe("the limits of a called agent's run", () => {
   });
 
   test("LOOP-17 LOOP-12 are inside what the call itself says is left, too", () => {
-    const limits = parentLimits({ maxTokens: 1_000n, maxCost: 2, maxToolCalls: 9 });
-    const bounds = create(RunBoundsSchema, { call: 7, maxToolCalls: 9, tokensLeft: 70n, costLeft: 0.5 });
+    const limits = parentLimits({ maxTokens: 1_000n, maxCost: usd(2), maxToolCalls: 9 });
+    const bounds = create(RunBoundsSchema, { call: 7, maxToolCalls: 9, tokensLeft: 70n, costLeft: usd(0.5) });
     const given = childLimits(undefined, { limits, state: spending(400n, 1), bounds }, 30_000);
-    expect(given).toMatchObject({ maxTokens: 70n, maxCost: 0.5, maxToolCalls: 2 });
+    expect(given).toMatchObject({ maxTokens: 70n, maxCost: usd(0.5), maxToolCalls: 2 });
     expect(callsLeft({ limits, state: undefined, bounds: create(RunBoundsSchema, { call: 9, maxToolCalls: 9 }) })).toBe(
       0,
     );
@@ -66,11 +67,15 @@ describe("the limits of a called agent's run", () => {
 
   test("LOOP-17 are never above what is left, and never none where there is a limit", () => {
     const amount = fc.integer({ min: 0, max: 10_000 });
+    const inMicros = (micros: number) => ({ currencyCode: "USD", micros: BigInt(micros) });
     fc.assert(
       fc.property(amount, amount, amount, amount, (budget, own, spent, timeLeftMs) => {
-        const limits = parentLimits({ maxTokens: BigInt(budget + 1) });
+        const limits = parentLimits({ maxTokens: BigInt(budget + 1), maxCost: inMicros(budget + 1) });
         const offered = create(LimitsSchema, { maxTokens: BigInt(own), timeout: durationFromMs(own) });
-        const given = childLimits(offered, { limits, state: spending(BigInt(spent), 0) }, timeLeftMs);
+        const given = childLimits(offered, { limits, state: spending(BigInt(spent), spent / 1_000_000) }, timeLeftMs);
+        const micros = Number(given.maxCost?.micros);
+        expect(micros).toBeGreaterThanOrEqual(1);
+        expect(micros).toBeLessThanOrEqual(Math.max(1, budget + 1 - spent));
         expect(Number(given.maxTokens)).toBeGreaterThanOrEqual(1);
         expect(Number(given.maxTokens)).toBeLessThanOrEqual(Math.max(1, budget + 1 - spent));
         const timeoutMs = msFromDuration(given.timeout as Duration | undefined);

@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Limits, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { RunBounds } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
+import { lowerAmount } from "#runtime/money/money.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { faultOfBudget, leftOf } from "../loop/budget.ts";
 import type { RunLimits } from "../loop/limits.ts";
@@ -19,7 +20,7 @@ export interface Caller {
 /** Why a called agent cannot begin at all. */
 export function faultOfCaller({ limits, state, bounds }: Caller): string | undefined {
   if (limits.maxDepth < 1) return "agents may not call each other any deeper (max_depth)";
-  const isToldSo = bounds?.tokensLeft === 0n || bounds?.costLeft === 0;
+  const isToldSo = bounds?.tokensLeft === 0n || bounds?.costLeft?.micros === 0n;
   return faultOfBudget(state?.spent ?? unspent, limits) ?? (isToldSo ? "the run's budget is used up" : undefined);
 }
 
@@ -43,7 +44,7 @@ export function childLimits(
   const toldTokens = bounds?.tokensLeft === undefined ? left.tokens : Number(bounds.tokensLeft);
   const maxTokens = lower(Number(offered?.maxTokens ?? 0n), Math.min(left.tokens, toldTokens));
   const maxToolCalls = lower(offered?.maxToolCalls, callsLeft(caller));
-  const maxCost = lower(offered?.maxCost, Math.min(left.cost, bounds?.costLeft ?? left.cost));
+  const maxCost = lowerAmount(lowerAmount(left.cost, bounds?.costLeft), offered?.maxCost);
   const deadlineMs = lower(msFromDuration(offered?.timeout), timeLeftMs);
   return {
     maxTurns: offered?.maxTurns ?? 0,
@@ -53,7 +54,7 @@ export function childLimits(
     maxDepth: Math.max(0, Math.min(limits.maxDepth - 1, offered?.maxDepth ?? Number.POSITIVE_INFINITY)),
     ...(Number.isFinite(maxTokens) && { maxTokens: BigInt(Math.max(1, Math.floor(maxTokens))) }),
     ...(Number.isFinite(maxToolCalls) && { maxToolCalls: Math.max(1, maxToolCalls) }),
-    ...(Number.isFinite(maxCost) && { maxCost: Math.max(Number.MIN_VALUE, maxCost) }),
+    ...(maxCost && { maxCost: { currencyCode: maxCost.currencyCode, micros: maxCost.micros || 1n } }),
     ...(Number.isFinite(deadlineMs) && { timeout: durationFromMs(Math.max(1, Math.floor(deadlineMs))) }),
   };
 }

@@ -13,6 +13,7 @@ import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { errorResult } from "../loop/refusal.ts";
 import { openExisting } from "../run/answers.ts";
 import type { CancelOptions } from "../run/cancellation.ts";
+import { usageFromSpent } from "../run/view.ts";
 import { type WatchOptions, watchRun } from "../run/watch.ts";
 import { type SubAgentOptions, startSubAgent } from "./call.ts";
 import { cancelIfOpen } from "./cancel.ts";
@@ -79,9 +80,11 @@ async function* eventsOf(options: WatchOptions, runId: string, signal: AbortSign
 }
 
 async function resultOf(options: FollowOptions, runId: string, ended: RunEnded): Promise<ToolResult> {
-  const { spent: usage, callCount: calls = 0 } = (await openExisting(options, runId)).state ?? {};
+  const { state } = await openExisting(options, runId);
   const told = ended.state === RunState.COMPLETED ? success(ended.outputText) : errorResult(textOfEnd(ended));
-  return { ...told, calls, ...(usage && { usage: { $typeName: "toolbus.tool.v1.ModelUsage", ...usage } }) };
+  if (state === undefined) return told;
+  const { spent, callCount: calls, accepted } = state;
+  return { ...told, calls, usage: usageFromSpent(spent, accepted.options?.limits?.maxCost) };
 }
 
 function success(text: string): ToolResult {

@@ -1,4 +1,5 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { currencyMismatches } from "#runtime/money/one-currency.ts";
 import { BUILT_IN_NAMES, createNameMatcher, type NameMatcher, parseReference } from "../names.ts";
 import { createPolicy, followAlias } from "../policy.ts";
 
@@ -68,15 +69,20 @@ function faultsOfReferences(agent: Agent): string[] {
   );
 }
 
-/** LOOP-12: a budget that nothing counts towards would fail each run. */
-function faultsOfPrices({ limits, model, fallbackModel }: Agent): string[] {
-  if ((limits?.maxCost ?? 0) <= 0) return [];
-  const models = Object.entries({ model, fallbackModel });
-  return models.flatMap(([path, config]) =>
+/** LOOP-12: a budget that nothing counts towards, or that nobody can hold a price against, would fail each run. */
+function faultsOfPrices(agent: Agent): string[] {
+  const { limits, model, fallbackModel } = agent;
+  const mismatches = currencyMismatches(agent).map(
+    ({ other, agents }) =>
+      `${other.path}.currencyCode: is ${other.currencyCode}, but ${agents.path} is in ${agents.currencyCode}: an agent has one currency`,
+  );
+  if (limits?.maxCost === undefined) return mismatches;
+  const unpriced = Object.entries({ model, fallbackModel }).flatMap(([path, config]) =>
     config === undefined || config.price !== undefined
       ? []
       : [`${path}.price: limits.maxCost wants one, 0 for what is free`],
   );
+  return [...mismatches, ...unpriced];
 }
 
 /** Why an entry of `tools.use` names nothing that the catalogue or the agent's sources could have; undefined when it does. */

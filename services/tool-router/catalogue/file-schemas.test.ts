@@ -33,6 +33,7 @@ describe("the published schemas of files", () => {
   });
 
   const agent = (more: object) => ["agents", { name: "a", ...more }] as const;
+  const priced = (price: object) => agent({ model: { provider: "scripted", model: "m", price } });
   const tool = (more: object) => ["tools", { name: "t", executionType: "external", ...more }] as const;
   const server = (more: object) => agent({ mcp: { servers: [{ name: "s", command: "x", ...more }] } });
 
@@ -46,7 +47,21 @@ describe("the published schemas of files", () => {
     agent({ limits: { maxTurns: -1 } }),
     agent({ limits: { maxTurns: 100_001 } }),
     agent({ limits: { maxTurns: "10" } }),
-    agent({ limits: { maxCost: -1 } }),
+    agent({ limits: { maxCost: 2.5 } }),
+    agent({ limits: { maxCost: { currencyCode: "USD", micros: -1 } } }),
+    agent({ limits: { maxCost: { currencyCode: "USD", micros: 0.5 } } }),
+    agent({ limits: { maxCost: { currencyCode: "USD", micros: "2.5" } } }),
+    agent({ limits: { maxCost: { currencyCode: "dollars", micros: 1 } } }),
+    agent({ limits: { maxCost: { currencyCode: "USD", micros: 2 ** 53 } } }),
+    agent({ limits: { maxTokens: "99999999999999999999" } }),
+    agent({ limits: { maxCost: { micros: 1 } } }),
+    agent({ limits: { maxCost: { currencyCode: "USD" } } }),
+    agent({ limits: { maxCost: { currencyCode: "USD", micros: 0 } } }),
+    agent({ limits: { maxCost: { currencyCode: "USD", micros: "00" } } }),
+    priced({ currencyCode: "usd" }),
+    priced({ inputMicrosPerMillionTokens: 1 }),
+    priced({ currencyCode: "USD", outputMicrosPerMillionTokens: -1 }),
+    priced({ currencyCode: "USD", inputPerMillion: 3 }),
     agent({ tools: { use: "all" } }),
     agent({ tools: { use: [1] } }),
     agent({ wakeOnInbox: "yes" }),
@@ -93,7 +108,11 @@ describe("the published schemas of files", () => {
   });
 
   test.each([
-    agent({ $schema: "../gen/jsonschema/agent.schema.json", limits: { maxCost: 0.5, modelRetries: 0 } }),
+    agent({ $schema: "../gen/jsonschema/agent.schema.json", limits: { maxTokens: 9, modelRetries: 0 } }),
+    agent({ limits: { maxCost: { currencyCode: "USD", micros: 500_000 }, maxTokens: "1000000" } }),
+    agent({ limits: { maxCost: { currencyCode: "EUR", micros: "999999999999999999" } } }),
+    priced({ currencyCode: "USD", inputMicrosPerMillionTokens: 3_000_000, outputMicrosPerMillionTokens: "15000000" }),
+    priced({ currencyCode: "USD" }),
     server({ env: { A: "b" }, share: "global" }),
     tool({ $schema: "x", executionType: "acme:thing", outputSchema: false, timeout: 1, effect: "pure" }),
     tool({ builtinPolicy: { allowedPaths: ["/data"], timeout: 100 } }),

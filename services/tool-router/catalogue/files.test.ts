@@ -8,6 +8,7 @@ import {
   SubAgentSchema,
 } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { usd, usdPrice } from "#runtime/money/dollars.fixture.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
 import { agent, tool } from "../testing/tools.ts";
 import { parseAgentFile } from "./agent-file.ts";
@@ -253,12 +254,25 @@ describe("agents", () => {
   });
 
   test("LOOP-12 a budget in money wants a price of each model", () => {
-    const [model, price] = [create(ModelSchema, { model: "m" }), { inputPerMillion: 0 }];
-    const limits = create(LimitsSchema, { maxCost: 2 });
+    const [model, price] = [create(ModelSchema, { model: "m" }), usdPrice(0, 0)];
+    const limits = create(LimitsSchema, { maxCost: usd(2) });
     const faultsOf = (more: Partial<Agent>) => checkAgent({ ...agent({}), ...more }, check).faults;
     const fault = (path: string) => `${path}.price: limits.maxCost wants one, 0 for what is free`;
     expect(faultsOf({ limits, model, fallbackModel: model })).toEqual([fault("model"), fault("fallbackModel")]);
     expect(faultsOf({ limits, model: create(ModelSchema, { model: "m", price }) })).toEqual([]);
     expect(faultsOf({ model })).toEqual([]);
+  });
+
+  test("LOOP-12 prices and limits of an agent are in one currency", () => {
+    const modelIn = (currencyCode: string) => create(ModelSchema, { model: "m", price: { currencyCode } });
+    const limits = create(LimitsSchema, { maxCost: usd(2) });
+    const helper = create(SubAgentSchema, { agent: "helper", limits });
+    const faultsOf = (more: Partial<Agent>) => checkAgent({ ...agent({}), ...more }, check).faults;
+    const fault = (path: string) =>
+      `${path}.currencyCode: is USD, but model.price is in EUR: an agent has one currency`;
+    expect(faultsOf({ model: modelIn("EUR"), fallbackModel: modelIn("USD") })).toEqual([fault("fallbackModel.price")]);
+    expect(faultsOf({ model: modelIn("EUR"), limits })).toEqual([fault("limits.maxCost")]);
+    expect(faultsOf({ model: modelIn("EUR"), subAgents: [helper] })).toEqual([fault("subAgents[0].limits.maxCost")]);
+    expect(faultsOf({ model: modelIn("USD"), fallbackModel: modelIn("USD"), limits, subAgents: [helper] })).toEqual([]);
   });
 });

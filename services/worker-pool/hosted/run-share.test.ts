@@ -6,6 +6,7 @@ import { RunSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type CreateRunRequest, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { type CallToolRequest, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { usd } from "#runtime/money/dollars.fixture.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
@@ -30,7 +31,7 @@ export default {
 };
 `;
 
-const usage = { inputTokens: 30n, outputTokens: 10n, cost: 0.25 };
+const usage = { inputTokens: 30n, outputTokens: 10n, cost: usd(0.25) };
 const calls: CallToolRequest[] = [];
 const runs: CreateRunRequest[] = [];
 const ended = create(RunSchema, {
@@ -90,24 +91,24 @@ async function run(tool: string, times: number, more: object) {
 
 describe("what a hosted tool has done on its call's behalf", () => {
   test("LOOP-1 LOOP-3 LOOP-12 WORK-12 is called within what the run allows and leaves, each call with its number, and its sum is told", async () => {
-    const left = { ...bounds, tokensLeft: 100n, costLeft: 2 };
+    const left = { ...bounds, tokensLeft: 100n, costLeft: usd(2) };
     const { told } = await run("reads", 2, { bounds: left, allowedTools: ["look"] });
     const place = { turn: 2, maxTurns: 9, maxToolCalls: 7, toolChoice: "", forcedTool: "" };
     const allowedTools = [{ names: ["look"] }];
     expect(calls.map(({ runId }) => runId)).toEqual(["run_1", "run_1"]);
     expect(calls.map(({ runContext }) => decodeRunContext(runContext))).toMatchObject([
-      { allowedTools, bounds: { ...place, call: 6, tokensLeft: 100n, costLeft: 2 } },
-      { allowedTools, bounds: { ...place, call: 8, tokensLeft: 60n, costLeft: 1.75 } },
+      { allowedTools, bounds: { ...place, call: 6, tokensLeft: 100n, costLeft: usd(2) } },
+      { allowedTools, bounds: { ...place, call: 8, tokensLeft: 60n, costLeft: usd(1.75) } },
     ]);
-    expect(told).toMatchObject({ calls: 4, usage: { inputTokens: 60n, outputTokens: 20n, cost: 0.5 } });
+    expect(told).toMatchObject({ calls: 4, usage: { inputTokens: 60n, outputTokens: 20n, cost: usd(0.5) } });
   });
 
   test("LOOP-12 WORK-12 asks models within what is left, and none once nothing is", async () => {
-    const { value, told } = await run("thinks", 3, { bounds: { ...bounds, tokensLeft: 80n, costLeft: 9 } });
+    const { value, told } = await run("thinks", 3, { bounds: { ...bounds, tokensLeft: 80n, costLeft: usd(9) } });
     expect(value).toEqual(["a thought", "a thought", "the run's budget is used up: no model is asked"]);
     expect(runs.map(({ options }) => options?.limits)).toMatchObject([
-      { maxTokens: 80n, maxCost: 9 },
-      { maxTokens: 40n, maxCost: 8.75 },
+      { maxTokens: 80n, maxCost: usd(9) },
+      { maxTokens: 40n, maxCost: usd(8.75) },
     ]);
     expect(runs.every(({ options }) => (msFromDuration(options?.limits?.timeout) ?? 0) > 0)).toBe(true);
     expect(told).toMatchObject({ calls: 0, usage: { inputTokens: 60n, outputTokens: 20n } });
@@ -116,6 +117,7 @@ describe("what a hosted tool has done on its call's behalf", () => {
   test("LOOP-12 WORK-12 without limits of the run has none but the time of its call", async () => {
     runs.length = 0;
     await run("thinks", 1, {});
-    expect(runs[0]?.options?.limits).toMatchObject({ maxTokens: 0n, maxCost: 0 });
+    expect(runs[0]?.options?.limits).toMatchObject({ maxTokens: 0n });
+    expect(runs[0]?.options?.limits?.maxCost).toBeUndefined();
   });
 });

@@ -1,6 +1,7 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { RunContext } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
-import type { ModelUsage } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
+import { amountLeft, plusAmount, type Total, toldAmount } from "#runtime/money/money.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 
 /*
@@ -16,19 +17,27 @@ export interface Used {
   calls: number;
   inputTokens: bigint;
   outputTokens: bigint;
-  cost: number;
+  cost: Total;
 }
 
 export function nothingUsed(): Used {
-  return { calls: 0, inputTokens: 0n, outputTokens: 0n, cost: 0 };
+  return { calls: 0, inputTokens: 0n, outputTokens: 0n, cost: undefined };
 }
 
-export function addUsage(used: Used, usage: Omit<ModelUsage, "$typeName"> | undefined): void {
+export function addUsage(used: Used, usage: Omit<Usage, "$typeName"> | undefined): void {
   if (usage === undefined) return;
   used.inputTokens += usage.inputTokens;
   used.outputTokens += usage.outputTokens;
-  used.cost += usage.cost;
+  used.cost = plusAmount(used.cost, usage.cost);
 }
+
+/** What the call's result tells the run; amounts that have no sum are all that the run left to the call. */
+export function toldUse({ bounds }: Pick<RunShare, "bounds">, { cost, ...counts }: Used) {
+  const told = toldAmount(cost, bounds?.costLeft);
+  return { ...counts, ...(told && { cost: told }) };
+}
+
+export type ToldUse = ReturnType<typeof toldUse>;
 
 /** What the next step may use; without a bound of the run there is none. */
 export function leftAfter({ bounds }: RunShare, used: Used) {
@@ -36,7 +45,7 @@ export function leftAfter({ bounds }: RunShare, used: Used) {
   const tokens = used.inputTokens + used.outputTokens;
   return {
     ...(tokensLeft !== undefined && { tokensLeft: tokensLeft > tokens ? tokensLeft - tokens : 0n }),
-    ...(costLeft !== undefined && { costLeft: Math.max(0, costLeft - used.cost) }),
+    ...(costLeft !== undefined && { costLeft: amountLeft(costLeft, used.cost) }),
   };
 }
 
@@ -52,7 +61,7 @@ export function shareOfCall(share: RunShare, used: Used) {
 /** The limits of a run that a call starts; undefined when nothing is left that it could use. */
 export function limitsOfRun(share: RunShare, used: Used, deadlineMs: number) {
   const { tokensLeft, costLeft } = leftAfter(share, used);
-  if (tokensLeft === 0n || costLeft === 0) return undefined;
+  if (tokensLeft === 0n || costLeft?.micros === 0n) return undefined;
   return {
     timeout: durationFromMs(Math.max(1, Math.floor(deadlineMs - Date.now()))),
     ...(tokensLeft !== undefined && { maxTokens: tokensLeft }),

@@ -222,6 +222,9 @@ export const loopLimits: Proofs = {
         "max_tokens counts what was read and written",
         "a budget survives a crash at each event",
       ),
+      testsOf("runtime/money/money.test.ts")("is rounded up once a request"),
+      testsOf("services/tool-router/catalogue/files.test.ts")("prices and limits of an agent are in one currency"),
+      testsOf("services/orchestrator/session/unpriced.test.ts")("in another currency than the prices is refused"),
     ),
     open(
       "stop conditions are options of agent and run",

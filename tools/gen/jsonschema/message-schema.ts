@@ -1,6 +1,14 @@
 import { create, type DescField, type DescMessage, type Registry } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
-import { DURATION, isDuration, type JsonSchema, namesOf, type Spelling } from "#runtime/file-form/spelling.ts";
+import {
+  DURATION,
+  isDuration,
+  isLong,
+  type JsonSchema,
+  LONG,
+  namesOf,
+  type Spelling,
+} from "#runtime/file-form/spelling.ts";
 
 /** The generator's schema of a message's JSON. */
 export interface ContractSchema {
@@ -54,12 +62,18 @@ function waysToWrite(field: DescField, own: JsonSchema, spelling: Spelling): Pro
   return ways.map(([name, { schema }]) => [name, schema(own)]);
 }
 
-/** The two rules of all files: durations and enums. */
+/** The three rules of all files: durations, integers of 64 bits and enums. */
 function fieldSchema(field: DescField, contract: JsonSchema): JsonSchema {
   const { description, ...rest } = tidy(contract);
-  const ofItem = isDuration(field) ? DURATION : field.enum ? { type: "string", enum: namesOf(field.enum) } : undefined;
+  const ofItem = formOfItem(field);
   const schema = ofItem === undefined ? rest : withItems(field, rest, ofItem);
   return { ...(description !== undefined && { description }), ...schema };
+}
+
+function formOfItem(field: DescField): JsonSchema | undefined {
+  if (isDuration(field)) return DURATION;
+  if (isLong(field)) return LONG;
+  return field.enum && { type: "string", enum: namesOf(field.enum) };
 }
 
 function withItems(field: DescField, contract: JsonSchema, item: JsonSchema): JsonSchema {

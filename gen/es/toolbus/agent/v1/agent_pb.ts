@@ -9,13 +9,15 @@ import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
+import type { Money } from "../../tool/v1/usage_pb.ts";
+import { file_toolbus_tool_v1_usage } from "../../tool/v1/usage_pb.ts";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolbus/agent/v1/agent.proto.
  */
 export const file_toolbus_agent_v1_agent: GenFile = /*@__PURE__*/
-  fileDesc("Chx0b29sYnVzL2FnZW50L3YxL2FnZW50LnByb3RvEhB0b29sYnVzLmFnZW50LnYxIrwBCgVNb2RlbBIuCghwcm92aWRlchgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIZCgVtb2RlbBgCIAEoCUIKukgHcgUQARiABBIoCgdvcHRpb25zGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIWCg5jb250ZXh0X3dpbmRvdxgEIAEoDRImCgVwcmljZRgFIAEoCzIXLnRvb2xidXMuYWdlbnQudjEuUHJpY2UiYgoFUHJpY2USKwoRaW5wdXRfcGVyX21pbGxpb24YASABKAFCELpIDRILQAEpAAAAAAAAAAASLAoSb3V0cHV0X3Blcl9taWxsaW9uGAIgASgBQhC6SA0SC0ABKQAAAAAAAAAAIqYBCgdUb29sVXNlEhYKA3VzZRgBIAMoCUIJukgGkgEDEOgHEhoKB2FsbG93ZWQYAiADKAlCCbpIBpIBAxDoBxI3CgdhbGlhc2VzGAMgAygLMiYudG9vbGJ1cy5hZ2VudC52MS5Ub29sVXNlLkFsaWFzZXNFbnRyeRouCgxBbGlhc2VzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASK1AwoGTGltaXRzEhwKCW1heF90dXJucxgBIAEoDUIJukgGKgQYoI0GEhYKDm1heF90b29sX2NhbGxzGAIgASgNEiQKEm1heF9wYXJhbGxlbF9jYWxscxgDIAEoDUIIukgFKgMYgAISNAoHdGltZW91dBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECKgASEgoKbWF4X3Rva2VucxgFIAEoBBJAChNtb2RlbF9zdGFsbF90aW1lb3V0GAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgi6SAWqAQIqABIjCg1tb2RlbF9yZXRyaWVzGAcgASgNQge6SAQqAhhkSACIAQESIgoIbWF4X2Nvc3QYCCABKAFCELpIDRILQAEpAAAAAAAAAAASJgoObWF4X3NlbGZfd2FrZXMYCSABKA1CCbpIBioEGKCNBkgBiAEBEh8KCW1heF9kZXB0aBgKIAEoDUIHukgEKgIYIEgCiAEBQhAKDl9tb2RlbF9yZXRyaWVzQhEKD19tYXhfc2VsZl93YWtlc0IMCgpfbWF4X2RlcHRoIpMBCgtBZ2VudFNvdXJjZRIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIuCghwcm92aWRlchgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBInCgZjb25maWcYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0InYKCFN1YkFnZW50EisKBWFnZW50GAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhMKC2Rlc2NyaXB0aW9uGAIgASgJEigKBmxpbWl0cxgDIAEoCzIYLnRvb2xidXMuYWdlbnQudjEuTGltaXRzIsQDCgVBZ2VudBIqCgRuYW1lGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEh4KC2Rlc2NyaXB0aW9uGAIgASgJQgm6SAZyBBiAgAQSHwoMaW5zdHJ1Y3Rpb25zGAMgASgJQgm6SAZyBBiAgEASJgoFbW9kZWwYBCABKAsyFy50b29sYnVzLmFnZW50LnYxLk1vZGVsEi8KDmZhbGxiYWNrX21vZGVsGAUgASgLMhcudG9vbGJ1cy5hZ2VudC52MS5Nb2RlbBIoCgV0b29scxgGIAEoCzIZLnRvb2xidXMuYWdlbnQudjEuVG9vbFVzZRI5Cgdzb3VyY2VzGAcgAygLMh0udG9vbGJ1cy5hZ2VudC52MS5BZ2VudFNvdXJjZUIJukgGkgEDEIACEjgKCnN1Yl9hZ2VudHMYCCADKAsyGi50b29sYnVzLmFnZW50LnYxLlN1YkFnZW50Qgi6SAWSAQIQQBIoCgZsaW1pdHMYCSABKAsyGC50b29sYnVzLmFnZW50LnYxLkxpbWl0cxIaCg13YWtlX29uX2luYm94GAogASgISACIAQFCEAoOX3dha2Vfb25faW5ib3hiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct]);
+  fileDesc("Chx0b29sYnVzL2FnZW50L3YxL2FnZW50LnByb3RvEhB0b29sYnVzLmFnZW50LnYxIrwBCgVNb2RlbBIuCghwcm92aWRlchgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIZCgVtb2RlbBgCIAEoCUIKukgHcgUQARiABBIoCgdvcHRpb25zGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIWCg5jb250ZXh0X3dpbmRvdxgEIAEoDRImCgVwcmljZRgFIAEoCzIXLnRvb2xidXMuYWdlbnQudjEuUHJpY2UilgEKBVByaWNlEigKDWN1cnJlbmN5X2NvZGUYASABKAlCEbpIDnIMMgpeW0EtWl17M30kEjAKH2lucHV0X21pY3Jvc19wZXJfbWlsbGlvbl90b2tlbnMYAiABKANCB7pIBCICKAASMQogb3V0cHV0X21pY3Jvc19wZXJfbWlsbGlvbl90b2tlbnMYAyABKANCB7pIBCICKAAipgEKB1Rvb2xVc2USFgoDdXNlGAEgAygJQgm6SAaSAQMQ6AcSGgoHYWxsb3dlZBgCIAMoCUIJukgGkgEDEOgHEjcKB2FsaWFzZXMYAyADKAsyJi50b29sYnVzLmFnZW50LnYxLlRvb2xVc2UuQWxpYXNlc0VudHJ5Gi4KDEFsaWFzZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIpAECgZMaW1pdHMSHAoJbWF4X3R1cm5zGAEgASgNQgm6SAYqBBigjQYSFgoObWF4X3Rvb2xfY2FsbHMYAiABKA0SJAoSbWF4X3BhcmFsbGVsX2NhbGxzGAMgASgNQgi6SAUqAxiAAhI0Cgd0aW1lb3V0GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgi6SAWqAQIqABISCgptYXhfdG9rZW5zGAUgASgEEkAKE21vZGVsX3N0YWxsX3RpbWVvdXQYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CCLpIBaoBAioAEiMKDW1vZGVsX3JldHJpZXMYByABKA1CB7pIBCoCGGRIAIgBARJ9CghtYXhfY29zdBgIIAEoCzIWLnRvb2xidXMudG9vbC52MS5Nb25leUJTukhQugFNCg9saW1pdHMubWF4X2Nvc3QSKWlzIG1vcmUgdGhhbiAwOyBsZWF2ZSBpdCBvdXQgZm9yIG5vIGxpbWl0Gg90aGlzLm1pY3JvcyA+IDASJgoObWF4X3NlbGZfd2FrZXMYCSABKA1CCbpIBioEGKCNBkgBiAEBEh8KCW1heF9kZXB0aBgKIAEoDUIHukgEKgIYIEgCiAEBQhAKDl9tb2RlbF9yZXRyaWVzQhEKD19tYXhfc2VsZl93YWtlc0IMCgpfbWF4X2RlcHRoIpMBCgtBZ2VudFNvdXJjZRIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIuCghwcm92aWRlchgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBInCgZjb25maWcYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0InYKCFN1YkFnZW50EisKBWFnZW50GAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhMKC2Rlc2NyaXB0aW9uGAIgASgJEigKBmxpbWl0cxgDIAEoCzIYLnRvb2xidXMuYWdlbnQudjEuTGltaXRzIsQDCgVBZ2VudBIqCgRuYW1lGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEh4KC2Rlc2NyaXB0aW9uGAIgASgJQgm6SAZyBBiAgAQSHwoMaW5zdHJ1Y3Rpb25zGAMgASgJQgm6SAZyBBiAgEASJgoFbW9kZWwYBCABKAsyFy50b29sYnVzLmFnZW50LnYxLk1vZGVsEi8KDmZhbGxiYWNrX21vZGVsGAUgASgLMhcudG9vbGJ1cy5hZ2VudC52MS5Nb2RlbBIoCgV0b29scxgGIAEoCzIZLnRvb2xidXMuYWdlbnQudjEuVG9vbFVzZRI5Cgdzb3VyY2VzGAcgAygLMh0udG9vbGJ1cy5hZ2VudC52MS5BZ2VudFNvdXJjZUIJukgGkgEDEIACEjgKCnN1Yl9hZ2VudHMYCCADKAsyGi50b29sYnVzLmFnZW50LnYxLlN1YkFnZW50Qgi6SAWSAQIQQBIoCgZsaW1pdHMYCSABKAsyGC50b29sYnVzLmFnZW50LnYxLkxpbWl0cxIaCg13YWtlX29uX2luYm94GAogASgISACIAQFCEAoOX3dha2Vfb25faW5ib3hiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_toolbus_tool_v1_usage]);
 
 /**
  * Which model answers.
@@ -52,7 +54,7 @@ export type Model = Message<"toolbus.agent.v1.Model"> & {
   contextWindow: number;
 
   /**
-   * What its tokens cost; absent means nothing.
+   * What its tokens cost; absent means that nobody knows, so that no limit of cost can hold it.
    *
    * @generated from field: toolbus.agent.v1.Price price = 5;
    */
@@ -67,24 +69,31 @@ export const ModelSchema: GenMessage<Model> = /*@__PURE__*/
   messageDesc(file_toolbus_agent_v1_agent, 0);
 
 /**
- * What a model's tokens cost, in any one currency.
+ * What a model's tokens cost. All prices of an agent, and its limits of cost, are in one currency.
  *
  * @generated from message toolbus.agent.v1.Price
  */
 export type Price = Message<"toolbus.agent.v1.Price"> & {
   /**
-   * A million tokens read.
+   * The currency, as a code of ISO 4217 in upper case: `USD`, `EUR`.
    *
-   * @generated from field: double input_per_million = 1;
+   * @generated from field: string currency_code = 1;
    */
-  inputPerMillion: number;
+  currencyCode: string;
 
   /**
-   * A million tokens written.
+   * What a million tokens cost that the model reads, in millionths of the currency's unit; 0 means that they are free.
    *
-   * @generated from field: double output_per_million = 2;
+   * @generated from field: int64 input_micros_per_million_tokens = 2;
    */
-  outputPerMillion: number;
+  inputMicrosPerMillionTokens: bigint;
+
+  /**
+   * What a million tokens cost that the model writes, in millionths of the currency's unit; 0 means that they are free.
+   *
+   * @generated from field: int64 output_micros_per_million_tokens = 3;
+   */
+  outputMicrosPerMillionTokens: bigint;
 };
 
 /**
@@ -185,11 +194,12 @@ export type Limits = Message<"toolbus.agent.v1.Limits"> & {
   modelRetries?: number | undefined;
 
   /**
-   * What a run may cost, its sub-agents' runs included, in the currency of the models' prices; default unlimited.
+   * What a run may cost, its sub-agents' runs included; more than 0. Each model of the agent, and of the agents that it calls, has a
+   * price then, in the same currency. Default unlimited.
    *
-   * @generated from field: double max_cost = 8;
+   * @generated from field: toolbus.tool.v1.Money max_cost = 8;
    */
-  maxCost: number;
+  maxCost?: Money | undefined;
 
   /**
    * Runs in a row that news in the inbox may start by themselves, until a client or a person says something; default 10.

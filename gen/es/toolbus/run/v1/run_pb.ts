@@ -13,13 +13,15 @@ import type { Limits } from "../../agent/v1/agent_pb.ts";
 import { file_toolbus_agent_v1_agent } from "../../agent/v1/agent_pb.ts";
 import type { Tool, ToolResult } from "../../tool/v1/tool_pb.ts";
 import { file_toolbus_tool_v1_tool } from "../../tool/v1/tool_pb.ts";
+import type { Usage } from "../../tool/v1/usage_pb.ts";
+import { file_toolbus_tool_v1_usage } from "../../tool/v1/usage_pb.ts";
 import type { Message as Message$1, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolbus/run/v1/run.proto.
  */
 export const file_toolbus_run_v1_run: GenFile = /*@__PURE__*/
-  fileDesc("Chh0b29sYnVzL3J1bi92MS9ydW4ucHJvdG8SDnRvb2xidXMucnVuLnYxInkKB01lc3NhZ2USLAoEcm9sZRgBIAEoDjIULnRvb2xidXMucnVuLnYxLlJvbGVCCLpIBYIBAhABEgwKBHRleHQYAiABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgDIAEoCRISCgppbmNvbXBsZXRlGAQgASgIImUKDEZ1bmN0aW9uQ2FsbBIPCgdjYWxsX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSFgoOYXJndW1lbnRzX2pzb24YAyABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgEIAEoCSJeChJGdW5jdGlvbkNhbGxPdXRwdXQSGwoHY2FsbF9pZBgBIAEoCUIKukgHcgUQARiAARIrCgZyZXN1bHQYAiABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdCI5CglSZWFzb25pbmcSDAoEdGV4dBgBIAEoCRIeChZwcm92aWRlcl9tZXRhZGF0YV9qc29uGAIgASgJIuUBCgRJdGVtEioKB21lc3NhZ2UYASABKAsyFy50b29sYnVzLnJ1bi52MS5NZXNzYWdlSAASNQoNZnVuY3Rpb25fY2FsbBgCIAEoCzIcLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbEgAEkIKFGZ1bmN0aW9uX2NhbGxfb3V0cHV0GAMgASgLMiIudG9vbGJ1cy5ydW4udjEuRnVuY3Rpb25DYWxsT3V0cHV0SAASLgoJcmVhc29uaW5nGAQgASgLMhkudG9vbGJ1cy5ydW4udjEuUmVhc29uaW5nSABCBgoEaXRlbSJmCgpUb29sQ2hvaWNlEisKBG1vZGUYASABKAlCG7pIGHIWUgRhdXRvUghyZXF1aXJlZFIEbm9uZUgAEiEKC2ZvcmNlZF90b29sGAIgASgJQgq6SAdyBRABGIAESABCCAoGY2hvaWNlIogDCgxSdW5NY3BTZXJ2ZXISKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSFQoDdXJsGAIgASgJQgi6SAVyAxiAIBJECgdoZWFkZXJzGAMgAygLMikudG9vbGJ1cy5ydW4udjEuUnVuTWNwU2VydmVyLkhlYWRlcnNFbnRyeUIIukgFmgECEEASIAoNYWxsb3dlZF90b29scxgEIAMoCUIJukgGkgEDEOgHEhkKB2NvbW1hbmQYBSABKAlCCLpIBXIDGIAgEhcKBGFyZ3MYBiADKAlCCbpIBpIBAxCAAhI8CgNlbnYYByADKAsyJS50b29sYnVzLnJ1bi52MS5SdW5NY3BTZXJ2ZXIuRW52RW50cnlCCLpIBZoBAhBAGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEigQMKClJ1bk9wdGlvbnMSLwoLdG9vbF9jaG9pY2UYASABKAsyGi50b29sYnVzLnJ1bi52MS5Ub29sQ2hvaWNlEiAKDWFsbG93ZWRfdG9vbHMYAiADKAlCCbpIBpIBAxDoBxI4Cg5mdW5jdGlvbl90b29scxgDIAMoCzIVLnRvb2xidXMudG9vbC52MS5Ub29sQgm6SAaSAQMQ6AcSLwoEbW9kZRgEIAEoDjIXLnRvb2xidXMucnVuLnYxLlJ1bk1vZGVCCLpIBYIBAhABEiAKE3BhcmFsbGVsX3Rvb2xfY2FsbHMYBSABKAhIAIgBARIoCgZsaW1pdHMYBiABKAsyGC50b29sYnVzLmFnZW50LnYxLkxpbWl0cxIUCgxpbnN0cnVjdGlvbnMYByABKAkSOwoLbWNwX3NlcnZlcnMYCCADKAsyHC50b29sYnVzLnJ1bi52MS5SdW5NY3BTZXJ2ZXJCCLpIBZIBAhAQQhYKFF9wYXJhbGxlbF90b29sX2NhbGxzIkIKBVVzYWdlEhQKDGlucHV0X3Rva2VucxgBIAEoBBIVCg1vdXRwdXRfdG9rZW5zGAIgASgEEgwKBGNvc3QYAyABKAEiOwoJUnVuUGFyZW50Eg4KBnJ1bl9pZBgBIAEoCRIPCgdjYWxsX2lkGAIgASgJEg0KBWRlcHRoGAMgASgNIi4KB1J1bkZvcmsSDgoGcnVuX2lkGAEgASgJEhMKC2F0X3NlcXVlbmNlGAIgASgNIqwECgNSdW4SCgoCaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRINCgVhZ2VudBgDIAEoCRInCgVzdGF0ZRgEIAEoDjIYLnRvb2xidXMucnVuLnYxLlJ1blN0YXRlEg4KBnJlYXNvbhgFIAEoCRINCgVlcnJvchgGIAEoCRIjCgVpdGVtcxgHIAMoCzIULnRvb2xidXMucnVuLnYxLkl0ZW0SEwoLb3V0cHV0X3RleHQYCCABKAkSNAoOcmVxdWlyZWRfY2FsbHMYCSADKAsyHC50b29sYnVzLnJ1bi52MS5GdW5jdGlvbkNhbGwSDQoFdHVybnMYCiABKA0SJAoFdXNhZ2UYCyABKAsyFS50b29sYnVzLnJ1bi52MS5Vc2FnZRIvCgtjcmVhdGVfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhUKDWxhc3Rfc2VxdWVuY2UYDiABKA0SKQoGcGFyZW50GA8gASgLMhkudG9vbGJ1cy5ydW4udjEuUnVuUGFyZW50EiUKBGZvcmsYECABKAsyFy50b29sYnVzLnJ1bi52MS5SdW5Gb3JrEhIKCnNlbGZfd2FrZXMYESABKA0SLQoFZHJhZnQYEiABKAsyHi50b29sYnVzLnJ1bi52MS5UZXh0Q2hlY2twb2ludCJiCg5UZXh0Q2hlY2twb2ludBIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SDgoGZGVsdGFzGAMgASgNEgwKBHRleHQYBCABKAkSEwoLZmlyc3RfZGVsdGEYBSABKA0q1gEKCFJ1blN0YXRlEhkKFVJVTl9TVEFURV9VTlNQRUNJRklFRBAAEhQKEFJVTl9TVEFURV9RVUVVRUQQARIZChVSVU5fU1RBVEVfSU5fUFJPR1JFU1MQAhIdChlSVU5fU1RBVEVfUkVRVUlSRVNfQUNUSU9OEAMSFwoTUlVOX1NUQVRFX0NPTVBMRVRFRBAEEhgKFFJVTl9TVEFURV9JTkNPTVBMRVRFEAUSFAoQUlVOX1NUQVRFX0ZBSUxFRBAGEhYKElJVTl9TVEFURV9DQU5DRUxFRBAHKlMKB1J1bk1vZGUSGAoUUlVOX01PREVfVU5TUEVDSUZJRUQQABIUChBSVU5fTU9ERV9BR0VOVElDEAESGAoUUlVOX01PREVfU0lOR0xFX1RVUk4QAipQCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABINCglST0xFX1VTRVIQARISCg5ST0xFX0FTU0lTVEFOVBACEg8KC1JPTEVfU1lTVEVNEANiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_agent_v1_agent, file_toolbus_tool_v1_tool]);
+  fileDesc("Chh0b29sYnVzL3J1bi92MS9ydW4ucHJvdG8SDnRvb2xidXMucnVuLnYxInkKB01lc3NhZ2USLAoEcm9sZRgBIAEoDjIULnRvb2xidXMucnVuLnYxLlJvbGVCCLpIBYIBAhABEgwKBHRleHQYAiABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgDIAEoCRISCgppbmNvbXBsZXRlGAQgASgIImUKDEZ1bmN0aW9uQ2FsbBIPCgdjYWxsX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSFgoOYXJndW1lbnRzX2pzb24YAyABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgEIAEoCSJeChJGdW5jdGlvbkNhbGxPdXRwdXQSGwoHY2FsbF9pZBgBIAEoCUIKukgHcgUQARiAARIrCgZyZXN1bHQYAiABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdCI5CglSZWFzb25pbmcSDAoEdGV4dBgBIAEoCRIeChZwcm92aWRlcl9tZXRhZGF0YV9qc29uGAIgASgJIuUBCgRJdGVtEioKB21lc3NhZ2UYASABKAsyFy50b29sYnVzLnJ1bi52MS5NZXNzYWdlSAASNQoNZnVuY3Rpb25fY2FsbBgCIAEoCzIcLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbEgAEkIKFGZ1bmN0aW9uX2NhbGxfb3V0cHV0GAMgASgLMiIudG9vbGJ1cy5ydW4udjEuRnVuY3Rpb25DYWxsT3V0cHV0SAASLgoJcmVhc29uaW5nGAQgASgLMhkudG9vbGJ1cy5ydW4udjEuUmVhc29uaW5nSABCBgoEaXRlbSJmCgpUb29sQ2hvaWNlEisKBG1vZGUYASABKAlCG7pIGHIWUgRhdXRvUghyZXF1aXJlZFIEbm9uZUgAEiEKC2ZvcmNlZF90b29sGAIgASgJQgq6SAdyBRABGIAESABCCAoGY2hvaWNlIogDCgxSdW5NY3BTZXJ2ZXISKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSFQoDdXJsGAIgASgJQgi6SAVyAxiAIBJECgdoZWFkZXJzGAMgAygLMikudG9vbGJ1cy5ydW4udjEuUnVuTWNwU2VydmVyLkhlYWRlcnNFbnRyeUIIukgFmgECEEASIAoNYWxsb3dlZF90b29scxgEIAMoCUIJukgGkgEDEOgHEhkKB2NvbW1hbmQYBSABKAlCCLpIBXIDGIAgEhcKBGFyZ3MYBiADKAlCCbpIBpIBAxCAAhI8CgNlbnYYByADKAsyJS50b29sYnVzLnJ1bi52MS5SdW5NY3BTZXJ2ZXIuRW52RW50cnlCCLpIBZoBAhBAGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEigQMKClJ1bk9wdGlvbnMSLwoLdG9vbF9jaG9pY2UYASABKAsyGi50b29sYnVzLnJ1bi52MS5Ub29sQ2hvaWNlEiAKDWFsbG93ZWRfdG9vbHMYAiADKAlCCbpIBpIBAxDoBxI4Cg5mdW5jdGlvbl90b29scxgDIAMoCzIVLnRvb2xidXMudG9vbC52MS5Ub29sQgm6SAaSAQMQ6AcSLwoEbW9kZRgEIAEoDjIXLnRvb2xidXMucnVuLnYxLlJ1bk1vZGVCCLpIBYIBAhABEiAKE3BhcmFsbGVsX3Rvb2xfY2FsbHMYBSABKAhIAIgBARIoCgZsaW1pdHMYBiABKAsyGC50b29sYnVzLmFnZW50LnYxLkxpbWl0cxIUCgxpbnN0cnVjdGlvbnMYByABKAkSOwoLbWNwX3NlcnZlcnMYCCADKAsyHC50b29sYnVzLnJ1bi52MS5SdW5NY3BTZXJ2ZXJCCLpIBZIBAhAQQhYKFF9wYXJhbGxlbF90b29sX2NhbGxzIjsKCVJ1blBhcmVudBIOCgZydW5faWQYASABKAkSDwoHY2FsbF9pZBgCIAEoCRINCgVkZXB0aBgDIAEoDSIuCgdSdW5Gb3JrEg4KBnJ1bl9pZBgBIAEoCRITCgthdF9zZXF1ZW5jZRgCIAEoDSKtBAoDUnVuEgoKAmlkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDQoFYWdlbnQYAyABKAkSJwoFc3RhdGUYBCABKA4yGC50b29sYnVzLnJ1bi52MS5SdW5TdGF0ZRIOCgZyZWFzb24YBSABKAkSDQoFZXJyb3IYBiABKAkSIwoFaXRlbXMYByADKAsyFC50b29sYnVzLnJ1bi52MS5JdGVtEhMKC291dHB1dF90ZXh0GAggASgJEjQKDnJlcXVpcmVkX2NhbGxzGAkgAygLMhwudG9vbGJ1cy5ydW4udjEuRnVuY3Rpb25DYWxsEg0KBXR1cm5zGAogASgNEiUKBXVzYWdlGAsgASgLMhYudG9vbGJ1cy50b29sLnYxLlVzYWdlEi8KC2NyZWF0ZV90aW1lGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNbGFzdF9zZXF1ZW5jZRgOIAEoDRIpCgZwYXJlbnQYDyABKAsyGS50b29sYnVzLnJ1bi52MS5SdW5QYXJlbnQSJQoEZm9yaxgQIAEoCzIXLnRvb2xidXMucnVuLnYxLlJ1bkZvcmsSEgoKc2VsZl93YWtlcxgRIAEoDRItCgVkcmFmdBgSIAEoCzIeLnRvb2xidXMucnVuLnYxLlRleHRDaGVja3BvaW50ImIKDlRleHRDaGVja3BvaW50EgwKBHR1cm4YASABKA0SDwoHYXR0ZW1wdBgCIAEoDRIOCgZkZWx0YXMYAyABKA0SDAoEdGV4dBgEIAEoCRITCgtmaXJzdF9kZWx0YRgFIAEoDSrWAQoIUnVuU3RhdGUSGQoVUlVOX1NUQVRFX1VOU1BFQ0lGSUVEEAASFAoQUlVOX1NUQVRFX1FVRVVFRBABEhkKFVJVTl9TVEFURV9JTl9QUk9HUkVTUxACEh0KGVJVTl9TVEFURV9SRVFVSVJFU19BQ1RJT04QAxIXChNSVU5fU1RBVEVfQ09NUExFVEVEEAQSGAoUUlVOX1NUQVRFX0lOQ09NUExFVEUQBRIUChBSVU5fU1RBVEVfRkFJTEVEEAYSFgoSUlVOX1NUQVRFX0NBTkNFTEVEEAcqUwoHUnVuTW9kZRIYChRSVU5fTU9ERV9VTlNQRUNJRklFRBAAEhQKEFJVTl9NT0RFX0FHRU5USUMQARIYChRSVU5fTU9ERV9TSU5HTEVfVFVSThACKlAKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg0KCVJPTEVfVVNFUhABEhIKDlJPTEVfQVNTSVNUQU5UEAISDwoLUk9MRV9TWVNURU0QA2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_agent_v1_agent, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
 
 /**
  * A text of the conversation.
@@ -391,41 +393,6 @@ export const RunOptionsSchema: GenMessage<RunOptions> = /*@__PURE__*/
   messageDesc(file_toolbus_run_v1_run, 7);
 
 /**
- * Tokens that a model used.
- *
- * @generated from message toolbus.run.v1.Usage
- */
-export type Usage = Message$1<"toolbus.run.v1.Usage"> & {
-  /**
-   * Tokens read.
-   *
-   * @generated from field: uint64 input_tokens = 1;
-   */
-  inputTokens: bigint;
-
-  /**
-   * Tokens written.
-   *
-   * @generated from field: uint64 output_tokens = 2;
-   */
-  outputTokens: bigint;
-
-  /**
-   * Their cost, in the currency of the model's price; 0 where no price is configured.
-   *
-   * @generated from field: double cost = 3;
-   */
-  cost: number;
-};
-
-/**
- * Describes the message toolbus.run.v1.Usage.
- * Use `create(UsageSchema)` to create a new message.
- */
-export const UsageSchema: GenMessage<Usage> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 8);
-
-/**
  * The call by which an agent started a run of another.
  *
  * @generated from message toolbus.run.v1.RunParent
@@ -458,7 +425,7 @@ export type RunParent = Message$1<"toolbus.run.v1.RunParent"> & {
  * Use `create(RunParentSchema)` to create a new message.
  */
 export const RunParentSchema: GenMessage<RunParent> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 9);
+  messageDesc(file_toolbus_run_v1_run, 8);
 
 /**
  * The point of another run from which a run goes on.
@@ -486,7 +453,7 @@ export type RunFork = Message$1<"toolbus.run.v1.RunFork"> & {
  * Use `create(RunForkSchema)` to create a new message.
  */
 export const RunForkSchema: GenMessage<RunFork> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 10);
+  messageDesc(file_toolbus_run_v1_run, 9);
 
 /**
  * A run as it stands.
@@ -567,7 +534,7 @@ export type Run = Message$1<"toolbus.run.v1.Run"> & {
   /**
    * Tokens used so far.
    *
-   * @generated from field: toolbus.run.v1.Usage usage = 11;
+   * @generated from field: toolbus.tool.v1.Usage usage = 11;
    */
   usage?: Usage | undefined;
 
@@ -626,7 +593,7 @@ export type Run = Message$1<"toolbus.run.v1.Run"> & {
  * Use `create(RunSchema)` to create a new message.
  */
 export const RunSchema: GenMessage<Run> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 11);
+  messageDesc(file_toolbus_run_v1_run, 10);
 
 /**
  * Text that the model wrote so far in a turn that is not committed. In a log, only what the attempt's earlier checkpoints lack.
@@ -675,7 +642,7 @@ export type TextCheckpoint = Message$1<"toolbus.run.v1.TextCheckpoint"> & {
  * Use `create(TextCheckpointSchema)` to create a new message.
  */
 export const TextCheckpointSchema: GenMessage<TextCheckpoint> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 12);
+  messageDesc(file_toolbus_run_v1_run, 11);
 
 /**
  * Where a run stands.

@@ -9,13 +9,15 @@ import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
+import type { Usage } from "./usage_pb.ts";
+import { file_toolbus_tool_v1_usage } from "./usage_pb.ts";
 import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolbus/tool/v1/tool.proto.
  */
 export const file_toolbus_tool_v1_tool: GenFile = /*@__PURE__*/
-  fileDesc("Chp0b29sYnVzL3Rvb2wvdjEvdG9vbC5wcm90bxIPdG9vbGJ1cy50b29sLnYxIsABCg1IdHRwRXhlY3V0aW9uEhgKA3VybBgBIAEoCUILukgIcgYYgCCIAQESJwoGbWV0aG9kGAIgASgJQhe6SBRyEjIQXihbQS1aXXsxLDE2fSk/JBI8CgdoZWFkZXJzGAMgAygLMisudG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24uSGVhZGVyc0VudHJ5Gi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIqoBCg1CdWlsdGluUG9saWN5EjIKBG5hbWUYASABKAlCJLpIIXIfUgdmc19yZWFkUghmc193cml0ZVIKc2hlbGxfZXhlYxIVCg1hbGxvd2VkX3BhdGhzGAIgAygJEhgKEGFsbG93ZWRfY29tbWFuZHMYAyADKAkSNAoHdGltZW91dBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECKgAi6AEKD1Rvb2xBbm5vdGF0aW9ucxINCgV0aXRsZRgBIAEoCRIbCg5yZWFkX29ubHlfaGludBgCIAEoCEgAiAEBEh0KEGRlc3RydWN0aXZlX2hpbnQYAyABKAhIAYgBARIcCg9pZGVtcG90ZW50X2hpbnQYBCABKAhIAogBARIcCg9vcGVuX3dvcmxkX2hpbnQYBSABKAhIA4gBAUIRCg9fcmVhZF9vbmx5X2hpbnRCEwoRX2Rlc3RydWN0aXZlX2hpbnRCEgoQX2lkZW1wb3RlbnRfaGludEISChBfb3Blbl93b3JsZF9oaW50IrQFCgRUb29sEhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAISHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIkChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCUIJukgGcgQYgIBAEiUKEm91dHB1dF9zY2hlbWFfanNvbhgEIAEoCUIJukgGcgQYgIBAEkAKDmV4ZWN1dGlvbl90eXBlGAUgASgOMh4udG9vbGJ1cy50b29sLnYxLkV4ZWN1dGlvblR5cGVCCLpIBYIBAhABEkkKC2N1c3RvbV90eXBlGAYgASgJQjS6SDFyLzItXihbYS16QS1aMC05Xy1dezEsNjR9OlthLXpBLVowLTlfLi1dezEsNjR9KT8kEhQKB3Zpc2libGUYByABKAhIAIgBARIQCghpc19hc3luYxgIIAEoCBI0Cgd0aW1lb3V0GAkgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgi6SAWqAQIqABIxCglleGVjdXRpb24YCiABKAsyHi50b29sYnVzLnRvb2wudjEuSHR0cEV4ZWN1dGlvbhIxCgZlZmZlY3QYCyABKA4yFy50b29sYnVzLnRvb2wudjEuRWZmZWN0Qgi6SAWCAQIQARInCgZjb25maWcYDCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EjYKDmJ1aWx0aW5fcG9saWN5GA0gASgLMh4udG9vbGJ1cy50b29sLnYxLkJ1aWx0aW5Qb2xpY3kSNQoLYW5ub3RhdGlvbnMYDiABKAsyIC50b29sYnVzLnRvb2wudjEuVG9vbEFubm90YXRpb25zEjAKA3R0bBgPIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECKgBCCgoIX3Zpc2libGUimgEKClRvb2xSZXN1bHQSEwoLb3V0cHV0X2pzb24YASABKAkSEAoIaXNfZXJyb3IYAiABKAgSGAoQc3RvcmVkX3JlZmVyZW5jZRgDIAEoCRIQCghlbmRzX3J1bhgEIAEoCBIqCgV1c2FnZRgFIAEoCzIbLnRvb2xidXMudG9vbC52MS5Nb2RlbFVzYWdlEg0KBWNhbGxzGAYgASgNIkcKCk1vZGVsVXNhZ2USFAoMaW5wdXRfdG9rZW5zGAEgASgEEhUKDW91dHB1dF90b2tlbnMYAiABKAQSDAoEY29zdBgDIAEoASJACgxUb29sUHJvZ3Jlc3MSEAoIcHJvZ3Jlc3MYASABKAESDQoFdG90YWwYAiABKAESDwoHbWVzc2FnZRgDIAEoCSI+CgdUb29sTG9nEg0KBWxldmVsGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSEwoLZmllbGRzX2pzb24YAyABKAkq3AIKDUV4ZWN1dGlvblR5cGUSHgoaRVhFQ1VUSU9OX1RZUEVfVU5TUEVDSUZJRUQQABIbChdFWEVDVVRJT05fVFlQRV9GVU5DVElPThABEhoKFkVYRUNVVElPTl9UWVBFX0dBVEVXQVkQAhIbChdFWEVDVVRJT05fVFlQRV9FWFRFUk5BTBADEhgKFEVYRUNVVElPTl9UWVBFX1NQQUNFEAQSGwoXRVhFQ1VUSU9OX1RZUEVfSU5URVJOQUwQBRIWChJFWEVDVVRJT05fVFlQRV9NQ1AQBhIZChVFWEVDVVRJT05fVFlQRV9XT1JLRVIQBxIZChVFWEVDVVRJT05fVFlQRV9IT1NURUQQCBIaChZFWEVDVVRJT05fVFlQRV9CVUlMVElOEAkSGQoVRVhFQ1VUSU9OX1RZUEVfQ0FMTEVSEAoSGQoVRVhFQ1VUSU9OX1RZUEVfQ1VTVE9NEAsqYQoGRWZmZWN0EhYKEkVGRkVDVF9VTlNQRUNJRklFRBAAEg8KC0VGRkVDVF9QVVJFEAESFQoRRUZGRUNUX0lERU1QT1RFTlQQAhIXChNFRkZFQ1RfQVRfTU9TVF9PTkNFEANiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct]);
+  fileDesc("Chp0b29sYnVzL3Rvb2wvdjEvdG9vbC5wcm90bxIPdG9vbGJ1cy50b29sLnYxIsABCg1IdHRwRXhlY3V0aW9uEhgKA3VybBgBIAEoCUILukgIcgYYgCCIAQESJwoGbWV0aG9kGAIgASgJQhe6SBRyEjIQXihbQS1aXXsxLDE2fSk/JBI8CgdoZWFkZXJzGAMgAygLMisudG9vbGJ1cy50b29sLnYxLkh0dHBFeGVjdXRpb24uSGVhZGVyc0VudHJ5Gi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIqoBCg1CdWlsdGluUG9saWN5EjIKBG5hbWUYASABKAlCJLpIIXIfUgdmc19yZWFkUghmc193cml0ZVIKc2hlbGxfZXhlYxIVCg1hbGxvd2VkX3BhdGhzGAIgAygJEhgKEGFsbG93ZWRfY29tbWFuZHMYAyADKAkSNAoHdGltZW91dBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECKgAi6AEKD1Rvb2xBbm5vdGF0aW9ucxINCgV0aXRsZRgBIAEoCRIbCg5yZWFkX29ubHlfaGludBgCIAEoCEgAiAEBEh0KEGRlc3RydWN0aXZlX2hpbnQYAyABKAhIAYgBARIcCg9pZGVtcG90ZW50X2hpbnQYBCABKAhIAogBARIcCg9vcGVuX3dvcmxkX2hpbnQYBSABKAhIA4gBAUIRCg9fcmVhZF9vbmx5X2hpbnRCEwoRX2Rlc3RydWN0aXZlX2hpbnRCEgoQX2lkZW1wb3RlbnRfaGludEISChBfb3Blbl93b3JsZF9oaW50IrQFCgRUb29sEhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAISHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIkChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCUIJukgGcgQYgIBAEiUKEm91dHB1dF9zY2hlbWFfanNvbhgEIAEoCUIJukgGcgQYgIBAEkAKDmV4ZWN1dGlvbl90eXBlGAUgASgOMh4udG9vbGJ1cy50b29sLnYxLkV4ZWN1dGlvblR5cGVCCLpIBYIBAhABEkkKC2N1c3RvbV90eXBlGAYgASgJQjS6SDFyLzItXihbYS16QS1aMC05Xy1dezEsNjR9OlthLXpBLVowLTlfLi1dezEsNjR9KT8kEhQKB3Zpc2libGUYByABKAhIAIgBARIQCghpc19hc3luYxgIIAEoCBI0Cgd0aW1lb3V0GAkgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgi6SAWqAQIqABIxCglleGVjdXRpb24YCiABKAsyHi50b29sYnVzLnRvb2wudjEuSHR0cEV4ZWN1dGlvbhIxCgZlZmZlY3QYCyABKA4yFy50b29sYnVzLnRvb2wudjEuRWZmZWN0Qgi6SAWCAQIQARInCgZjb25maWcYDCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EjYKDmJ1aWx0aW5fcG9saWN5GA0gASgLMh4udG9vbGJ1cy50b29sLnYxLkJ1aWx0aW5Qb2xpY3kSNQoLYW5ub3RhdGlvbnMYDiABKAsyIC50b29sYnVzLnRvb2wudjEuVG9vbEFubm90YXRpb25zEjAKA3R0bBgPIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECKgBCCgoIX3Zpc2libGUilQEKClRvb2xSZXN1bHQSEwoLb3V0cHV0X2pzb24YASABKAkSEAoIaXNfZXJyb3IYAiABKAgSGAoQc3RvcmVkX3JlZmVyZW5jZRgDIAEoCRIQCghlbmRzX3J1bhgEIAEoCBIlCgV1c2FnZRgFIAEoCzIWLnRvb2xidXMudG9vbC52MS5Vc2FnZRINCgVjYWxscxgGIAEoDSJACgxUb29sUHJvZ3Jlc3MSEAoIcHJvZ3Jlc3MYASABKAESDQoFdG90YWwYAiABKAESDwoHbWVzc2FnZRgDIAEoCSI+CgdUb29sTG9nEg0KBWxldmVsGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSEwoLZmllbGRzX2pzb24YAyABKAkq3AIKDUV4ZWN1dGlvblR5cGUSHgoaRVhFQ1VUSU9OX1RZUEVfVU5TUEVDSUZJRUQQABIbChdFWEVDVVRJT05fVFlQRV9GVU5DVElPThABEhoKFkVYRUNVVElPTl9UWVBFX0dBVEVXQVkQAhIbChdFWEVDVVRJT05fVFlQRV9FWFRFUk5BTBADEhgKFEVYRUNVVElPTl9UWVBFX1NQQUNFEAQSGwoXRVhFQ1VUSU9OX1RZUEVfSU5URVJOQUwQBRIWChJFWEVDVVRJT05fVFlQRV9NQ1AQBhIZChVFWEVDVVRJT05fVFlQRV9XT1JLRVIQBxIZChVFWEVDVVRJT05fVFlQRV9IT1NURUQQCBIaChZFWEVDVVRJT05fVFlQRV9CVUlMVElOEAkSGQoVRVhFQ1VUSU9OX1RZUEVfQ0FMTEVSEAoSGQoVRVhFQ1VUSU9OX1RZUEVfQ1VTVE9NEAsqYQoGRWZmZWN0EhYKEkVGRkVDVF9VTlNQRUNJRklFRBAAEg8KC0VGRkVDVF9QVVJFEAESFQoRRUZGRUNUX0lERU1QT1RFTlQQAhIXChNFRkZFQ1RfQVRfTU9TVF9PTkNFEANiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_toolbus_tool_v1_usage]);
 
 /**
  * How the router calls a tool's URL.
@@ -299,11 +301,12 @@ export type ToolResult = Message<"toolbus.tool.v1.ToolResult"> & {
   endsRun: boolean;
 
   /**
-   * What models used on the call's behalf; counts in the budgets of the run that called. Absent means nothing.
+   * What models used on the call's behalf; counts in the budgets of the run that called. Absent means nothing. A cost in another
+   * currency than the run's max_cost uses that up, since nobody can tell how much of it is left.
    *
-   * @generated from field: toolbus.tool.v1.ModelUsage usage = 5;
+   * @generated from field: toolbus.tool.v1.Usage usage = 5;
    */
-  usage?: ModelUsage | undefined;
+  usage?: Usage | undefined;
 
   /**
    * How many calls were made on the call's behalf; they count in the max_tool_calls of the run that called.
@@ -319,41 +322,6 @@ export type ToolResult = Message<"toolbus.tool.v1.ToolResult"> & {
  */
 export const ToolResultSchema: GenMessage<ToolResult> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool, 4);
-
-/**
- * Tokens that models used, and what they cost.
- *
- * @generated from message toolbus.tool.v1.ModelUsage
- */
-export type ModelUsage = Message<"toolbus.tool.v1.ModelUsage"> & {
-  /**
-   * Tokens read.
-   *
-   * @generated from field: uint64 input_tokens = 1;
-   */
-  inputTokens: bigint;
-
-  /**
-   * Tokens written.
-   *
-   * @generated from field: uint64 output_tokens = 2;
-   */
-  outputTokens: bigint;
-
-  /**
-   * Their cost, in the currency of the models' prices; 0 where no price is configured.
-   *
-   * @generated from field: double cost = 3;
-   */
-  cost: number;
-};
-
-/**
- * Describes the message toolbus.tool.v1.ModelUsage.
- * Use `create(ModelUsageSchema)` to create a new message.
- */
-export const ModelUsageSchema: GenMessage<ModelUsage> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool, 5);
 
 /**
  * How far a call has come.
@@ -388,7 +356,7 @@ export type ToolProgress = Message<"toolbus.tool.v1.ToolProgress"> & {
  * Use `create(ToolProgressSchema)` to create a new message.
  */
 export const ToolProgressSchema: GenMessage<ToolProgress> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool, 6);
+  messageDesc(file_toolbus_tool_v1_tool, 5);
 
 /**
  * One line of a tool's log.
@@ -423,7 +391,7 @@ export type ToolLog = Message<"toolbus.tool.v1.ToolLog"> & {
  * Use `create(ToolLogSchema)` to create a new message.
  */
 export const ToolLogSchema: GenMessage<ToolLog> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool, 7);
+  messageDesc(file_toolbus_tool_v1_tool, 6);
 
 /**
  * Who runs a tool. Every kind goes through the same pipeline of the router.

@@ -16,6 +16,7 @@ import (
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
 	sync "sync"
+	v1 "toolbus.dev/gen/go/toolbus/tool/v1"
 	unsafe "unsafe"
 )
 
@@ -37,7 +38,7 @@ type Model struct {
 	Options *structpb.Struct `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
 	// Tokens that the model reads and writes in one request; a conversation that comes near it is summarised. 0 means unknown: nothing is.
 	ContextWindow uint32 `protobuf:"varint,4,opt,name=context_window,json=contextWindow,proto3" json:"context_window,omitempty"`
-	// What its tokens cost; absent means nothing.
+	// What its tokens cost; absent means that nobody knows, so that no limit of cost can hold it.
 	Price         *Price `protobuf:"bytes,5,opt,name=price,proto3" json:"price,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -108,15 +109,17 @@ func (x *Model) GetPrice() *Price {
 	return nil
 }
 
-// What a model's tokens cost, in any one currency.
+// What a model's tokens cost. All prices of an agent, and its limits of cost, are in one currency.
 type Price struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A million tokens read.
-	InputPerMillion float64 `protobuf:"fixed64,1,opt,name=input_per_million,json=inputPerMillion,proto3" json:"input_per_million,omitempty"`
-	// A million tokens written.
-	OutputPerMillion float64 `protobuf:"fixed64,2,opt,name=output_per_million,json=outputPerMillion,proto3" json:"output_per_million,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// The currency, as a code of ISO 4217 in upper case: `USD`, `EUR`.
+	CurrencyCode string `protobuf:"bytes,1,opt,name=currency_code,json=currencyCode,proto3" json:"currency_code,omitempty"`
+	// What a million tokens cost that the model reads, in millionths of the currency's unit; 0 means that they are free.
+	InputMicrosPerMillionTokens int64 `protobuf:"varint,2,opt,name=input_micros_per_million_tokens,json=inputMicrosPerMillionTokens,proto3" json:"input_micros_per_million_tokens,omitempty"`
+	// What a million tokens cost that the model writes, in millionths of the currency's unit; 0 means that they are free.
+	OutputMicrosPerMillionTokens int64 `protobuf:"varint,3,opt,name=output_micros_per_million_tokens,json=outputMicrosPerMillionTokens,proto3" json:"output_micros_per_million_tokens,omitempty"`
+	unknownFields                protoimpl.UnknownFields
+	sizeCache                    protoimpl.SizeCache
 }
 
 func (x *Price) Reset() {
@@ -149,16 +152,23 @@ func (*Price) Descriptor() ([]byte, []int) {
 	return file_toolbus_agent_v1_agent_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *Price) GetInputPerMillion() float64 {
+func (x *Price) GetCurrencyCode() string {
 	if x != nil {
-		return x.InputPerMillion
+		return x.CurrencyCode
+	}
+	return ""
+}
+
+func (x *Price) GetInputMicrosPerMillionTokens() int64 {
+	if x != nil {
+		return x.InputMicrosPerMillionTokens
 	}
 	return 0
 }
 
-func (x *Price) GetOutputPerMillion() float64 {
+func (x *Price) GetOutputMicrosPerMillionTokens() int64 {
 	if x != nil {
-		return x.OutputPerMillion
+		return x.OutputMicrosPerMillionTokens
 	}
 	return 0
 }
@@ -244,8 +254,9 @@ type Limits struct {
 	ModelStallTimeout *durationpb.Duration `protobuf:"bytes,6,opt,name=model_stall_timeout,json=modelStallTimeout,proto3" json:"model_stall_timeout,omitempty"`
 	// How often a failed model request is tried again; default 4.
 	ModelRetries *uint32 `protobuf:"varint,7,opt,name=model_retries,json=modelRetries,proto3,oneof" json:"model_retries,omitempty"`
-	// What a run may cost, its sub-agents' runs included, in the currency of the models' prices; default unlimited.
-	MaxCost float64 `protobuf:"fixed64,8,opt,name=max_cost,json=maxCost,proto3" json:"max_cost,omitempty"`
+	// What a run may cost, its sub-agents' runs included; more than 0. Each model of the agent, and of the agents that it calls, has a
+	// price then, in the same currency. Default unlimited.
+	MaxCost *v1.Money `protobuf:"bytes,8,opt,name=max_cost,json=maxCost,proto3" json:"max_cost,omitempty"`
 	// Runs in a row that news in the inbox may start by themselves, until a client or a person says something; default 10.
 	MaxSelfWakes *uint32 `protobuf:"varint,9,opt,name=max_self_wakes,json=maxSelfWakes,proto3,oneof" json:"max_self_wakes,omitempty"`
 	// How deep agents may call agents below this one; 0 forbids it; default 3.
@@ -333,11 +344,11 @@ func (x *Limits) GetModelRetries() uint32 {
 	return 0
 }
 
-func (x *Limits) GetMaxCost() float64 {
+func (x *Limits) GetMaxCost() *v1.Money {
 	if x != nil {
 		return x.MaxCost
 	}
-	return 0
+	return nil
 }
 
 func (x *Limits) GetMaxSelfWakes() uint32 {
@@ -613,24 +624,26 @@ var File_toolbus_agent_v1_agent_proto protoreflect.FileDescriptor
 
 const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolbus/agent/v1/agent.proto\x12\x10toolbus.agent.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xec\x01\n" +
+	"\x1ctoolbus/agent/v1/agent.proto\x12\x10toolbus.agent.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xec\x01\n" +
 	"\x05Model\x128\n" +
 	"\bprovider\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\bprovider\x12 \n" +
 	"\x05model\x18\x02 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x05model\x121\n" +
 	"\aoptions\x18\x03 \x01(\v2\x17.google.protobuf.StructR\aoptions\x12%\n" +
 	"\x0econtext_window\x18\x04 \x01(\rR\rcontextWindow\x12-\n" +
-	"\x05price\x18\x05 \x01(\v2\x17.toolbus.agent.v1.PriceR\x05price\"\x85\x01\n" +
-	"\x05Price\x12<\n" +
-	"\x11input_per_million\x18\x01 \x01(\x01B\x10\xbaH\r\x12\v@\x01)\x00\x00\x00\x00\x00\x00\x00\x00R\x0finputPerMillion\x12>\n" +
-	"\x12output_per_million\x18\x02 \x01(\x01B\x10\xbaH\r\x12\v@\x01)\x00\x00\x00\x00\x00\x00\x00\x00R\x10outputPerMillion\"\xc9\x01\n" +
+	"\x05price\x18\x05 \x01(\v2\x17.toolbus.agent.v1.PriceR\x05price\"\xdf\x01\n" +
+	"\x05Price\x126\n" +
+	"\rcurrency_code\x18\x01 \x01(\tB\x11\xbaH\x0er\f2\n" +
+	"^[A-Z]{3}$R\fcurrencyCode\x12M\n" +
+	"\x1finput_micros_per_million_tokens\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x1binputMicrosPerMillionTokens\x12O\n" +
+	" output_micros_per_million_tokens\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x1coutputMicrosPerMillionTokens\"\xc9\x01\n" +
 	"\aToolUse\x12\x1b\n" +
 	"\x03use\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x03use\x12#\n" +
 	"\aallowed\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\aallowed\x12@\n" +
 	"\aaliases\x18\x03 \x03(\v2&.toolbus.agent.v1.ToolUse.AliasesEntryR\aaliases\x1a:\n" +
 	"\fAliasesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb5\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x91\x05\n" +
 	"\x06Limits\x12&\n" +
 	"\tmax_turns\x18\x01 \x01(\rB\t\xbaH\x06*\x04\x18\xa0\x8d\x06R\bmaxTurns\x12$\n" +
 	"\x0emax_tool_calls\x18\x02 \x01(\rR\fmaxToolCalls\x126\n" +
@@ -639,8 +652,9 @@ const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\n" +
 	"max_tokens\x18\x05 \x01(\x04R\tmaxTokens\x12S\n" +
 	"\x13model_stall_timeout\x18\x06 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\x11modelStallTimeout\x121\n" +
-	"\rmodel_retries\x18\a \x01(\rB\a\xbaH\x04*\x02\x18dH\x00R\fmodelRetries\x88\x01\x01\x12+\n" +
-	"\bmax_cost\x18\b \x01(\x01B\x10\xbaH\r\x12\v@\x01)\x00\x00\x00\x00\x00\x00\x00\x00R\amaxCost\x124\n" +
+	"\rmodel_retries\x18\a \x01(\rB\a\xbaH\x04*\x02\x18dH\x00R\fmodelRetries\x88\x01\x01\x12\x86\x01\n" +
+	"\bmax_cost\x18\b \x01(\v2\x16.toolbus.tool.v1.MoneyBS\xbaHP\xba\x01M\n" +
+	"\x0flimits.max_cost\x12)is more than 0; leave it out for no limit\x1a\x0fthis.micros > 0R\amaxCost\x124\n" +
 	"\x0emax_self_wakes\x18\t \x01(\rB\t\xbaH\x06*\x04\x18\xa0\x8d\x06H\x01R\fmaxSelfWakes\x88\x01\x01\x12)\n" +
 	"\tmax_depth\x18\n" +
 	" \x01(\rB\a\xbaH\x04*\x02\x18 H\x02R\bmaxDepth\x88\x01\x01B\x10\n" +
@@ -697,6 +711,7 @@ var file_toolbus_agent_v1_agent_proto_goTypes = []any{
 	nil,                         // 7: toolbus.agent.v1.ToolUse.AliasesEntry
 	(*structpb.Struct)(nil),     // 8: google.protobuf.Struct
 	(*durationpb.Duration)(nil), // 9: google.protobuf.Duration
+	(*v1.Money)(nil),            // 10: toolbus.tool.v1.Money
 }
 var file_toolbus_agent_v1_agent_proto_depIdxs = []int32{
 	8,  // 0: toolbus.agent.v1.Model.options:type_name -> google.protobuf.Struct
@@ -704,19 +719,20 @@ var file_toolbus_agent_v1_agent_proto_depIdxs = []int32{
 	7,  // 2: toolbus.agent.v1.ToolUse.aliases:type_name -> toolbus.agent.v1.ToolUse.AliasesEntry
 	9,  // 3: toolbus.agent.v1.Limits.timeout:type_name -> google.protobuf.Duration
 	9,  // 4: toolbus.agent.v1.Limits.model_stall_timeout:type_name -> google.protobuf.Duration
-	8,  // 5: toolbus.agent.v1.AgentSource.config:type_name -> google.protobuf.Struct
-	3,  // 6: toolbus.agent.v1.SubAgent.limits:type_name -> toolbus.agent.v1.Limits
-	0,  // 7: toolbus.agent.v1.Agent.model:type_name -> toolbus.agent.v1.Model
-	0,  // 8: toolbus.agent.v1.Agent.fallback_model:type_name -> toolbus.agent.v1.Model
-	2,  // 9: toolbus.agent.v1.Agent.tools:type_name -> toolbus.agent.v1.ToolUse
-	4,  // 10: toolbus.agent.v1.Agent.sources:type_name -> toolbus.agent.v1.AgentSource
-	5,  // 11: toolbus.agent.v1.Agent.sub_agents:type_name -> toolbus.agent.v1.SubAgent
-	3,  // 12: toolbus.agent.v1.Agent.limits:type_name -> toolbus.agent.v1.Limits
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	10, // 5: toolbus.agent.v1.Limits.max_cost:type_name -> toolbus.tool.v1.Money
+	8,  // 6: toolbus.agent.v1.AgentSource.config:type_name -> google.protobuf.Struct
+	3,  // 7: toolbus.agent.v1.SubAgent.limits:type_name -> toolbus.agent.v1.Limits
+	0,  // 8: toolbus.agent.v1.Agent.model:type_name -> toolbus.agent.v1.Model
+	0,  // 9: toolbus.agent.v1.Agent.fallback_model:type_name -> toolbus.agent.v1.Model
+	2,  // 10: toolbus.agent.v1.Agent.tools:type_name -> toolbus.agent.v1.ToolUse
+	4,  // 11: toolbus.agent.v1.Agent.sources:type_name -> toolbus.agent.v1.AgentSource
+	5,  // 12: toolbus.agent.v1.Agent.sub_agents:type_name -> toolbus.agent.v1.SubAgent
+	3,  // 13: toolbus.agent.v1.Agent.limits:type_name -> toolbus.agent.v1.Limits
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_agent_v1_agent_proto_init() }

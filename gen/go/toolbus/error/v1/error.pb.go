@@ -120,6 +120,8 @@ const (
 	Reason_REASON_RUN_EVENT_NOT_FOUND Reason = 44
 	// A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
 	Reason_REASON_MODEL_PRICE_MISSING Reason = 45
+	// A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs.
+	Reason_REASON_CURRENCY_MISMATCH Reason = 76
 	// The key was used for another request. Use another key; `metadata` names what differs.
 	Reason_REASON_IDEMPOTENCY_KEY_REUSED Reason = 46
 	// There is no call of that id in that place, or it is forgotten. List the calls.
@@ -231,6 +233,7 @@ var (
 		43: "REASON_RUN_ENDED",
 		44: "REASON_RUN_EVENT_NOT_FOUND",
 		45: "REASON_MODEL_PRICE_MISSING",
+		76: "REASON_CURRENCY_MISMATCH",
 		46: "REASON_IDEMPOTENCY_KEY_REUSED",
 		47: "REASON_CALL_NOT_FOUND",
 		48: "REASON_CALL_ID_REUSED",
@@ -309,6 +312,7 @@ var (
 		"REASON_RUN_ENDED":              43,
 		"REASON_RUN_EVENT_NOT_FOUND":    44,
 		"REASON_MODEL_PRICE_MISSING":    45,
+		"REASON_CURRENCY_MISMATCH":      76,
 		"REASON_IDEMPOTENCY_KEY_REUSED": 46,
 		"REASON_CALL_NOT_FOUND":         47,
 		"REASON_CALL_ID_REUSED":         48,
@@ -513,7 +517,7 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x0eFieldViolation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x17\n" +
-	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\x95\x11\n" +
+	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\xb3\x11\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x13\n" +
@@ -561,7 +565,8 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x14REASON_RUN_NOT_FOUND\x10*\x12\x14\n" +
 	"\x10REASON_RUN_ENDED\x10+\x12\x1e\n" +
 	"\x1aREASON_RUN_EVENT_NOT_FOUND\x10,\x12\x1e\n" +
-	"\x1aREASON_MODEL_PRICE_MISSING\x10-\x12!\n" +
+	"\x1aREASON_MODEL_PRICE_MISSING\x10-\x12\x1c\n" +
+	"\x18REASON_CURRENCY_MISMATCH\x10L\x12!\n" +
 	"\x1dREASON_IDEMPOTENCY_KEY_REUSED\x10.\x12\x19\n" +
 	"\x15REASON_CALL_NOT_FOUND\x10/\x12\x19\n" +
 	"\x15REASON_CALL_ID_REUSED\x100\x12\x1f\n" +

@@ -889,70 +889,6 @@ func (x *RunOptions) GetMcpServers() []*RunMcpServer {
 	return nil
 }
 
-// Tokens that a model used.
-type Usage struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tokens read.
-	InputTokens uint64 `protobuf:"varint,1,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	// Tokens written.
-	OutputTokens uint64 `protobuf:"varint,2,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
-	// Their cost, in the currency of the model's price; 0 where no price is configured.
-	Cost          float64 `protobuf:"fixed64,3,opt,name=cost,proto3" json:"cost,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Usage) Reset() {
-	*x = Usage{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Usage) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Usage) ProtoMessage() {}
-
-func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Usage.ProtoReflect.Descriptor instead.
-func (*Usage) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *Usage) GetInputTokens() uint64 {
-	if x != nil {
-		return x.InputTokens
-	}
-	return 0
-}
-
-func (x *Usage) GetOutputTokens() uint64 {
-	if x != nil {
-		return x.OutputTokens
-	}
-	return 0
-}
-
-func (x *Usage) GetCost() float64 {
-	if x != nil {
-		return x.Cost
-	}
-	return 0
-}
-
 // The call by which an agent started a run of another.
 type RunParent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -968,7 +904,7 @@ type RunParent struct {
 
 func (x *RunParent) Reset() {
 	*x = RunParent{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[9]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -980,7 +916,7 @@ func (x *RunParent) String() string {
 func (*RunParent) ProtoMessage() {}
 
 func (x *RunParent) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[9]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -993,7 +929,7 @@ func (x *RunParent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunParent.ProtoReflect.Descriptor instead.
 func (*RunParent) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RunParent) GetRunId() string {
@@ -1030,7 +966,7 @@ type RunFork struct {
 
 func (x *RunFork) Reset() {
 	*x = RunFork{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[10]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1042,7 +978,7 @@ func (x *RunFork) String() string {
 func (*RunFork) ProtoMessage() {}
 
 func (x *RunFork) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[10]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1055,7 +991,7 @@ func (x *RunFork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunFork.ProtoReflect.Descriptor instead.
 func (*RunFork) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{10}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RunFork) GetRunId() string {
@@ -1096,7 +1032,7 @@ type Run struct {
 	// Model responses so far.
 	Turns uint32 `protobuf:"varint,10,opt,name=turns,proto3" json:"turns,omitempty"`
 	// Tokens used so far.
-	Usage *Usage `protobuf:"bytes,11,opt,name=usage,proto3" json:"usage,omitempty"`
+	Usage *v1.Usage `protobuf:"bytes,11,opt,name=usage,proto3" json:"usage,omitempty"`
 	// When it was accepted.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When it ended; absent while it goes on.
@@ -1117,7 +1053,7 @@ type Run struct {
 
 func (x *Run) Reset() {
 	*x = Run{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[11]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1129,7 +1065,7 @@ func (x *Run) String() string {
 func (*Run) ProtoMessage() {}
 
 func (x *Run) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[11]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1142,7 +1078,7 @@ func (x *Run) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Run.ProtoReflect.Descriptor instead.
 func (*Run) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{11}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Run) GetId() string {
@@ -1215,7 +1151,7 @@ func (x *Run) GetTurns() uint32 {
 	return 0
 }
 
-func (x *Run) GetUsage() *Usage {
+func (x *Run) GetUsage() *v1.Usage {
 	if x != nil {
 		return x.Usage
 	}
@@ -1290,7 +1226,7 @@ type TextCheckpoint struct {
 
 func (x *TextCheckpoint) Reset() {
 	*x = TextCheckpoint{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[12]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1302,7 +1238,7 @@ func (x *TextCheckpoint) String() string {
 func (*TextCheckpoint) ProtoMessage() {}
 
 func (x *TextCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[12]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1315,7 +1251,7 @@ func (x *TextCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextCheckpoint.ProtoReflect.Descriptor instead.
 func (*TextCheckpoint) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{12}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TextCheckpoint) GetTurn() uint32 {
@@ -1357,7 +1293,7 @@ var File_toolbus_run_v1_run_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xa7\x01\n" +
+	"\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xa7\x01\n" +
 	"\aMessage\x122\n" +
 	"\x04role\x18\x01 \x01(\x0e2\x14.toolbus.run.v1.RoleB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04role\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x124\n" +
@@ -1416,11 +1352,7 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\finstructions\x18\a \x01(\tR\finstructions\x12G\n" +
 	"\vmcp_servers\x18\b \x03(\v2\x1c.toolbus.run.v1.RunMcpServerB\b\xbaH\x05\x92\x01\x02\x10\x10R\n" +
 	"mcpServersB\x16\n" +
-	"\x14_parallel_tool_calls\"c\n" +
-	"\x05Usage\x12!\n" +
-	"\finput_tokens\x18\x01 \x01(\x04R\vinputTokens\x12#\n" +
-	"\routput_tokens\x18\x02 \x01(\x04R\foutputTokens\x12\x12\n" +
-	"\x04cost\x18\x03 \x01(\x01R\x04cost\"Q\n" +
+	"\x14_parallel_tool_calls\"Q\n" +
 	"\tRunParent\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x17\n" +
 	"\acall_id\x18\x02 \x01(\tR\x06callId\x12\x14\n" +
@@ -1428,7 +1360,7 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\aRunFork\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1f\n" +
 	"\vat_sequence\x18\x02 \x01(\rR\n" +
-	"atSequence\"\xcb\x05\n" +
+	"atSequence\"\xcc\x05\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1442,8 +1374,8 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"outputText\x12C\n" +
 	"\x0erequired_calls\x18\t \x03(\v2\x1c.toolbus.run.v1.FunctionCallR\rrequiredCalls\x12\x14\n" +
 	"\x05turns\x18\n" +
-	" \x01(\rR\x05turns\x12+\n" +
-	"\x05usage\x18\v \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\x12;\n" +
+	" \x01(\rR\x05turns\x12,\n" +
+	"\x05usage\x18\v \x01(\v2\x16.toolbus.tool.v1.UsageR\x05usage\x12;\n" +
 	"\vcreate_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x125\n" +
 	"\bend_time\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12#\n" +
@@ -1493,7 +1425,7 @@ func file_toolbus_run_v1_run_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_run_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(RunState)(0),                 // 0: toolbus.run.v1.RunState
 	(RunMode)(0),                  // 1: toolbus.run.v1.RunMode
@@ -1506,41 +1438,41 @@ var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(*ToolChoice)(nil),            // 8: toolbus.run.v1.ToolChoice
 	(*RunMcpServer)(nil),          // 9: toolbus.run.v1.RunMcpServer
 	(*RunOptions)(nil),            // 10: toolbus.run.v1.RunOptions
-	(*Usage)(nil),                 // 11: toolbus.run.v1.Usage
-	(*RunParent)(nil),             // 12: toolbus.run.v1.RunParent
-	(*RunFork)(nil),               // 13: toolbus.run.v1.RunFork
-	(*Run)(nil),                   // 14: toolbus.run.v1.Run
-	(*TextCheckpoint)(nil),        // 15: toolbus.run.v1.TextCheckpoint
-	nil,                           // 16: toolbus.run.v1.RunMcpServer.HeadersEntry
-	nil,                           // 17: toolbus.run.v1.RunMcpServer.EnvEntry
-	(*v1.ToolResult)(nil),         // 18: toolbus.tool.v1.ToolResult
-	(*v1.Tool)(nil),               // 19: toolbus.tool.v1.Tool
-	(*v11.Limits)(nil),            // 20: toolbus.agent.v1.Limits
+	(*RunParent)(nil),             // 11: toolbus.run.v1.RunParent
+	(*RunFork)(nil),               // 12: toolbus.run.v1.RunFork
+	(*Run)(nil),                   // 13: toolbus.run.v1.Run
+	(*TextCheckpoint)(nil),        // 14: toolbus.run.v1.TextCheckpoint
+	nil,                           // 15: toolbus.run.v1.RunMcpServer.HeadersEntry
+	nil,                           // 16: toolbus.run.v1.RunMcpServer.EnvEntry
+	(*v1.ToolResult)(nil),         // 17: toolbus.tool.v1.ToolResult
+	(*v1.Tool)(nil),               // 18: toolbus.tool.v1.Tool
+	(*v11.Limits)(nil),            // 19: toolbus.agent.v1.Limits
+	(*v1.Usage)(nil),              // 20: toolbus.tool.v1.Usage
 	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
 }
 var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	2,  // 0: toolbus.run.v1.Message.role:type_name -> toolbus.run.v1.Role
-	18, // 1: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
+	17, // 1: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
 	3,  // 2: toolbus.run.v1.Item.message:type_name -> toolbus.run.v1.Message
 	4,  // 3: toolbus.run.v1.Item.function_call:type_name -> toolbus.run.v1.FunctionCall
 	5,  // 4: toolbus.run.v1.Item.function_call_output:type_name -> toolbus.run.v1.FunctionCallOutput
 	6,  // 5: toolbus.run.v1.Item.reasoning:type_name -> toolbus.run.v1.Reasoning
-	16, // 6: toolbus.run.v1.RunMcpServer.headers:type_name -> toolbus.run.v1.RunMcpServer.HeadersEntry
-	17, // 7: toolbus.run.v1.RunMcpServer.env:type_name -> toolbus.run.v1.RunMcpServer.EnvEntry
+	15, // 6: toolbus.run.v1.RunMcpServer.headers:type_name -> toolbus.run.v1.RunMcpServer.HeadersEntry
+	16, // 7: toolbus.run.v1.RunMcpServer.env:type_name -> toolbus.run.v1.RunMcpServer.EnvEntry
 	8,  // 8: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
-	19, // 9: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.tool.v1.Tool
+	18, // 9: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.tool.v1.Tool
 	1,  // 10: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
-	20, // 11: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
+	19, // 11: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
 	9,  // 12: toolbus.run.v1.RunOptions.mcp_servers:type_name -> toolbus.run.v1.RunMcpServer
 	0,  // 13: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
 	7,  // 14: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
 	4,  // 15: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
-	11, // 16: toolbus.run.v1.Run.usage:type_name -> toolbus.run.v1.Usage
+	20, // 16: toolbus.run.v1.Run.usage:type_name -> toolbus.tool.v1.Usage
 	21, // 17: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
 	21, // 18: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
-	12, // 19: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
-	13, // 20: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
-	15, // 21: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
+	11, // 19: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
+	12, // 20: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
+	14, // 21: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
 	22, // [22:22] is the sub-list for method output_type
 	22, // [22:22] is the sub-list for method input_type
 	22, // [22:22] is the sub-list for extension type_name
@@ -1570,7 +1502,7 @@ func file_toolbus_run_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_run_v1_run_proto_rawDesc), len(file_toolbus_run_v1_run_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   15,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

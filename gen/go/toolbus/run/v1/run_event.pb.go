@@ -217,7 +217,7 @@ type TurnCommitted struct {
 	// Texts, thoughts and calls, in order.
 	Items []*Item `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
 	// Tokens used.
-	Usage *Usage `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
+	Usage *v11.Usage `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
 	// The model's id.
 	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
 	// Number of the attempt whose deltas these items are made of.
@@ -274,7 +274,7 @@ func (x *TurnCommitted) GetItems() []*Item {
 	return nil
 }
 
-func (x *TurnCommitted) GetUsage() *Usage {
+func (x *TurnCommitted) GetUsage() *v11.Usage {
 	if x != nil {
 		return x.Usage
 	}
@@ -318,7 +318,7 @@ type AnswerDropped struct {
 	// The attempt; 0 for a summary of what was before the turn.
 	Attempt uint32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// Tokens used.
-	Usage *Usage `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
+	Usage *v11.Usage `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
 	// The model's id.
 	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
 	// It broke off, or was cut: the same may be asked for again. What it used is an estimate of what was sent and said.
@@ -371,7 +371,7 @@ func (x *AnswerDropped) GetAttempt() uint32 {
 	return 0
 }
 
-func (x *AnswerDropped) GetUsage() *Usage {
+func (x *AnswerDropped) GetUsage() *v11.Usage {
 	if x != nil {
 		return x.Usage
 	}
@@ -848,7 +848,7 @@ type ContextCompacted struct {
 	// The summary.
 	Summary string `protobuf:"bytes,2,opt,name=summary,proto3" json:"summary,omitempty"`
 	// Tokens used for it.
-	Usage         *Usage `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
+	Usage         *v11.Usage `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -897,7 +897,7 @@ func (x *ContextCompacted) GetSummary() string {
 	return ""
 }
 
-func (x *ContextCompacted) GetUsage() *Usage {
+func (x *ContextCompacted) GetUsage() *v11.Usage {
 	if x != nil {
 		return x.Usage
 	}
@@ -1623,7 +1623,7 @@ var File_toolbus_run_v1_run_event_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1etoolbus/run/v1/run_event.proto\x12\x0etoolbus.run.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18toolbus/run/v1/run.proto\x1a toolbus/session/v1/session.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xdf\x03\n" +
+	"\x1etoolbus/run/v1/run_event.proto\x12\x0etoolbus.run.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18toolbus/run/v1/run.proto\x1a toolbus/session/v1/session.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xdf\x03\n" +
 	"\vRunAccepted\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
@@ -1641,19 +1641,19 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\bswitches\x18\v \x01(\rR\bswitches\x12/\n" +
 	"\x05carry\x18\f \x01(\x0e2\x19.toolbus.session.v1.CarryR\x05carry\"\f\n" +
 	"\n" +
-	"RunClaimed\"\xf9\x01\n" +
+	"RunClaimed\"\xfa\x01\n" +
 	"\rTurnCommitted\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12*\n" +
-	"\x05items\x18\x02 \x03(\v2\x14.toolbus.run.v1.ItemR\x05items\x12+\n" +
-	"\x05usage\x18\x03 \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\x12\x14\n" +
+	"\x05items\x18\x02 \x03(\v2\x14.toolbus.run.v1.ItemR\x05items\x12,\n" +
+	"\x05usage\x18\x03 \x01(\v2\x16.toolbus.tool.v1.UsageR\x05usage\x12\x14\n" +
 	"\x05model\x18\x04 \x01(\tR\x05model\x12\x18\n" +
 	"\aattempt\x18\x05 \x01(\rR\aattempt\x12#\n" +
 	"\rfinish_reason\x18\x06 \x01(\tR\ffinishReason\x12&\n" +
-	"\x0fclient_call_ids\x18\a \x03(\tR\rclientCallIds\"\x9d\x01\n" +
+	"\x0fclient_call_ids\x18\a \x03(\tR\rclientCallIds\"\x9e\x01\n" +
 	"\rAnswerDropped\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
-	"\aattempt\x18\x02 \x01(\rR\aattempt\x12+\n" +
-	"\x05usage\x18\x03 \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\x12\x14\n" +
+	"\aattempt\x18\x02 \x01(\rR\aattempt\x12,\n" +
+	"\x05usage\x18\x03 \x01(\v2\x16.toolbus.tool.v1.UsageR\x05usage\x12\x14\n" +
 	"\x05model\x18\x04 \x01(\tR\x05model\x12\x1b\n" +
 	"\tbroke_off\x18\x05 \x01(\bR\bbrokeOff\"k\n" +
 	"\vCallStarted\x12\x17\n" +
@@ -1685,11 +1685,11 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\n" +
 	"InboxTaken\x12\x1b\n" +
 	"\tevent_ids\x18\x01 \x03(\tR\beventIds\x12*\n" +
-	"\x05items\x18\x02 \x03(\v2\x14.toolbus.run.v1.ItemR\x05items\"\x82\x01\n" +
+	"\x05items\x18\x02 \x03(\v2\x14.toolbus.run.v1.ItemR\x05items\"\x83\x01\n" +
 	"\x10ContextCompacted\x12'\n" +
 	"\x0fbefore_sequence\x18\x01 \x01(\rR\x0ebeforeSequence\x12\x18\n" +
-	"\asummary\x18\x02 \x01(\tR\asummary\x12+\n" +
-	"\x05usage\x18\x03 \x01(\v2\x15.toolbus.run.v1.UsageR\x05usage\"\xd9\a\n" +
+	"\asummary\x18\x02 \x01(\tR\asummary\x12,\n" +
+	"\x05usage\x18\x03 \x01(\v2\x16.toolbus.tool.v1.UsageR\x05usage\"\xd9\a\n" +
 	"\bRunEvent\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\rR\bsequence\x12;\n" +
@@ -1776,7 +1776,7 @@ var file_toolbus_run_v1_run_event_proto_goTypes = []any{
 	(*RunParent)(nil),             // 20: toolbus.run.v1.RunParent
 	(*RunFork)(nil),               // 21: toolbus.run.v1.RunFork
 	(v1.Carry)(0),                 // 22: toolbus.session.v1.Carry
-	(*Usage)(nil),                 // 23: toolbus.run.v1.Usage
+	(*v11.Usage)(nil),             // 23: toolbus.tool.v1.Usage
 	(v11.Effect)(0),               // 24: toolbus.tool.v1.Effect
 	(*v11.ToolResult)(nil),        // 25: toolbus.tool.v1.ToolResult
 	(*FunctionCall)(nil),          // 26: toolbus.run.v1.FunctionCall
@@ -1793,15 +1793,15 @@ var file_toolbus_run_v1_run_event_proto_depIdxs = []int32{
 	21, // 3: toolbus.run.v1.RunAccepted.fork:type_name -> toolbus.run.v1.RunFork
 	22, // 4: toolbus.run.v1.RunAccepted.carry:type_name -> toolbus.session.v1.Carry
 	18, // 5: toolbus.run.v1.TurnCommitted.items:type_name -> toolbus.run.v1.Item
-	23, // 6: toolbus.run.v1.TurnCommitted.usage:type_name -> toolbus.run.v1.Usage
-	23, // 7: toolbus.run.v1.AnswerDropped.usage:type_name -> toolbus.run.v1.Usage
+	23, // 6: toolbus.run.v1.TurnCommitted.usage:type_name -> toolbus.tool.v1.Usage
+	23, // 7: toolbus.run.v1.AnswerDropped.usage:type_name -> toolbus.tool.v1.Usage
 	24, // 8: toolbus.run.v1.CallStarted.effect:type_name -> toolbus.tool.v1.Effect
 	25, // 9: toolbus.run.v1.CallFinished.result:type_name -> toolbus.tool.v1.ToolResult
 	26, // 10: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
 	27, // 11: toolbus.run.v1.RunParked.deadline:type_name -> google.protobuf.Timestamp
 	28, // 12: toolbus.run.v1.RunEnded.state:type_name -> toolbus.run.v1.RunState
 	18, // 13: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
-	23, // 14: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.run.v1.Usage
+	23, // 14: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.tool.v1.Usage
 	27, // 15: toolbus.run.v1.RunEvent.create_time:type_name -> google.protobuf.Timestamp
 	0,  // 16: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
 	1,  // 17: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed

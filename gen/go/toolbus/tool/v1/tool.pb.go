@@ -576,8 +576,9 @@ type ToolResult struct {
 	StoredReference string `protobuf:"bytes,3,opt,name=stored_reference,json=storedReference,proto3" json:"stored_reference,omitempty"`
 	// Whether the run that called is over with it: completed, reason `skipped`. Heeded for built-ins only.
 	EndsRun bool `protobuf:"varint,4,opt,name=ends_run,json=endsRun,proto3" json:"ends_run,omitempty"`
-	// What models used on the call's behalf; counts in the budgets of the run that called. Absent means nothing.
-	Usage *ModelUsage `protobuf:"bytes,5,opt,name=usage,proto3" json:"usage,omitempty"`
+	// What models used on the call's behalf; counts in the budgets of the run that called. Absent means nothing. A cost in another
+	// currency than the run's max_cost uses that up, since nobody can tell how much of it is left.
+	Usage *Usage `protobuf:"bytes,5,opt,name=usage,proto3" json:"usage,omitempty"`
 	// How many calls were made on the call's behalf; they count in the max_tool_calls of the run that called.
 	Calls         uint32 `protobuf:"varint,6,opt,name=calls,proto3" json:"calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -642,7 +643,7 @@ func (x *ToolResult) GetEndsRun() bool {
 	return false
 }
 
-func (x *ToolResult) GetUsage() *ModelUsage {
+func (x *ToolResult) GetUsage() *Usage {
 	if x != nil {
 		return x.Usage
 	}
@@ -652,70 +653,6 @@ func (x *ToolResult) GetUsage() *ModelUsage {
 func (x *ToolResult) GetCalls() uint32 {
 	if x != nil {
 		return x.Calls
-	}
-	return 0
-}
-
-// Tokens that models used, and what they cost.
-type ModelUsage struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tokens read.
-	InputTokens uint64 `protobuf:"varint,1,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	// Tokens written.
-	OutputTokens uint64 `protobuf:"varint,2,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
-	// Their cost, in the currency of the models' prices; 0 where no price is configured.
-	Cost          float64 `protobuf:"fixed64,3,opt,name=cost,proto3" json:"cost,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ModelUsage) Reset() {
-	*x = ModelUsage{}
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ModelUsage) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ModelUsage) ProtoMessage() {}
-
-func (x *ModelUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ModelUsage.ProtoReflect.Descriptor instead.
-func (*ModelUsage) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *ModelUsage) GetInputTokens() uint64 {
-	if x != nil {
-		return x.InputTokens
-	}
-	return 0
-}
-
-func (x *ModelUsage) GetOutputTokens() uint64 {
-	if x != nil {
-		return x.OutputTokens
-	}
-	return 0
-}
-
-func (x *ModelUsage) GetCost() float64 {
-	if x != nil {
-		return x.Cost
 	}
 	return 0
 }
@@ -735,7 +672,7 @@ type ToolProgress struct {
 
 func (x *ToolProgress) Reset() {
 	*x = ToolProgress{}
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -747,7 +684,7 @@ func (x *ToolProgress) String() string {
 func (*ToolProgress) ProtoMessage() {}
 
 func (x *ToolProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -760,7 +697,7 @@ func (x *ToolProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolProgress.ProtoReflect.Descriptor instead.
 func (*ToolProgress) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ToolProgress) GetProgress() float64 {
@@ -799,7 +736,7 @@ type ToolLog struct {
 
 func (x *ToolLog) Reset() {
 	*x = ToolLog{}
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[7]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -811,7 +748,7 @@ func (x *ToolLog) String() string {
 func (*ToolLog) ProtoMessage() {}
 
 func (x *ToolLog) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[7]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -824,7 +761,7 @@ func (x *ToolLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolLog.ProtoReflect.Descriptor instead.
 func (*ToolLog) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ToolLog) GetLevel() string {
@@ -852,7 +789,7 @@ var File_toolbus_tool_v1_tool_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\n" +
-	"\x1atoolbus/tool/v1/tool.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xe2\x01\n" +
+	"\x1atoolbus/tool/v1/tool.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xe2\x01\n" +
 	"\rHttpExecution\x12\x1d\n" +
 	"\x03url\x18\x01 \x01(\tB\v\xbaH\br\x06\x18\x80 \x88\x01\x01R\x03url\x12/\n" +
 	"\x06method\x18\x02 \x01(\tB\x17\xbaH\x14r\x122\x10^([A-Z]{1,16})?$R\x06method\x12E\n" +
@@ -896,21 +833,16 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\vannotations\x18\x0e \x01(\v2 .toolbus.tool.v1.ToolAnnotationsR\vannotations\x125\n" +
 	"\x03ttl\x18\x0f \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\x03ttlB\n" +
 	"\n" +
-	"\b_visible\"\xd7\x01\n" +
+	"\b_visible\"\xd2\x01\n" +
 	"\n" +
 	"ToolResult\x12\x1f\n" +
 	"\voutput_json\x18\x01 \x01(\tR\n" +
 	"outputJson\x12\x19\n" +
 	"\bis_error\x18\x02 \x01(\bR\aisError\x12)\n" +
 	"\x10stored_reference\x18\x03 \x01(\tR\x0fstoredReference\x12\x19\n" +
-	"\bends_run\x18\x04 \x01(\bR\aendsRun\x121\n" +
-	"\x05usage\x18\x05 \x01(\v2\x1b.toolbus.tool.v1.ModelUsageR\x05usage\x12\x14\n" +
-	"\x05calls\x18\x06 \x01(\rR\x05calls\"h\n" +
-	"\n" +
-	"ModelUsage\x12!\n" +
-	"\finput_tokens\x18\x01 \x01(\x04R\vinputTokens\x12#\n" +
-	"\routput_tokens\x18\x02 \x01(\x04R\foutputTokens\x12\x12\n" +
-	"\x04cost\x18\x03 \x01(\x01R\x04cost\"Z\n" +
+	"\bends_run\x18\x04 \x01(\bR\aendsRun\x12,\n" +
+	"\x05usage\x18\x05 \x01(\v2\x16.toolbus.tool.v1.UsageR\x05usage\x12\x14\n" +
+	"\x05calls\x18\x06 \x01(\rR\x05calls\"Z\n" +
 	"\fToolProgress\x12\x1a\n" +
 	"\bprogress\x18\x01 \x01(\x01R\bprogress\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n" +
@@ -954,7 +886,7 @@ func file_toolbus_tool_v1_tool_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_tool_v1_tool_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_toolbus_tool_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_toolbus_tool_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	(ExecutionType)(0),          // 0: toolbus.tool.v1.ExecutionType
 	(Effect)(0),                 // 1: toolbus.tool.v1.Effect
@@ -963,25 +895,25 @@ var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	(*ToolAnnotations)(nil),     // 4: toolbus.tool.v1.ToolAnnotations
 	(*Tool)(nil),                // 5: toolbus.tool.v1.Tool
 	(*ToolResult)(nil),          // 6: toolbus.tool.v1.ToolResult
-	(*ModelUsage)(nil),          // 7: toolbus.tool.v1.ModelUsage
-	(*ToolProgress)(nil),        // 8: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),             // 9: toolbus.tool.v1.ToolLog
-	nil,                         // 10: toolbus.tool.v1.HttpExecution.HeadersEntry
-	(*durationpb.Duration)(nil), // 11: google.protobuf.Duration
-	(*structpb.Struct)(nil),     // 12: google.protobuf.Struct
+	(*ToolProgress)(nil),        // 7: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),             // 8: toolbus.tool.v1.ToolLog
+	nil,                         // 9: toolbus.tool.v1.HttpExecution.HeadersEntry
+	(*durationpb.Duration)(nil), // 10: google.protobuf.Duration
+	(*structpb.Struct)(nil),     // 11: google.protobuf.Struct
+	(*Usage)(nil),               // 12: toolbus.tool.v1.Usage
 }
 var file_toolbus_tool_v1_tool_proto_depIdxs = []int32{
-	10, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
-	11, // 1: toolbus.tool.v1.BuiltinPolicy.timeout:type_name -> google.protobuf.Duration
+	9,  // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
+	10, // 1: toolbus.tool.v1.BuiltinPolicy.timeout:type_name -> google.protobuf.Duration
 	0,  // 2: toolbus.tool.v1.Tool.execution_type:type_name -> toolbus.tool.v1.ExecutionType
-	11, // 3: toolbus.tool.v1.Tool.timeout:type_name -> google.protobuf.Duration
+	10, // 3: toolbus.tool.v1.Tool.timeout:type_name -> google.protobuf.Duration
 	2,  // 4: toolbus.tool.v1.Tool.execution:type_name -> toolbus.tool.v1.HttpExecution
 	1,  // 5: toolbus.tool.v1.Tool.effect:type_name -> toolbus.tool.v1.Effect
-	12, // 6: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
+	11, // 6: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
 	3,  // 7: toolbus.tool.v1.Tool.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
 	4,  // 8: toolbus.tool.v1.Tool.annotations:type_name -> toolbus.tool.v1.ToolAnnotations
-	11, // 9: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
-	7,  // 10: toolbus.tool.v1.ToolResult.usage:type_name -> toolbus.tool.v1.ModelUsage
+	10, // 9: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
+	12, // 10: toolbus.tool.v1.ToolResult.usage:type_name -> toolbus.tool.v1.Usage
 	11, // [11:11] is the sub-list for method output_type
 	11, // [11:11] is the sub-list for method input_type
 	11, // [11:11] is the sub-list for extension type_name
@@ -994,6 +926,7 @@ func file_toolbus_tool_v1_tool_proto_init() {
 	if File_toolbus_tool_v1_tool_proto != nil {
 		return
 	}
+	file_toolbus_tool_v1_usage_proto_init()
 	file_toolbus_tool_v1_tool_proto_msgTypes[2].OneofWrappers = []any{}
 	file_toolbus_tool_v1_tool_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
@@ -1002,7 +935,7 @@ func file_toolbus_tool_v1_tool_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_proto_rawDesc), len(file_toolbus_tool_v1_tool_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   9,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

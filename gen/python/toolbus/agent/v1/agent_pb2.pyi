@@ -9,6 +9,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
+from toolbus.tool.v1 import usage_pb2 as _usage_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -43,7 +44,7 @@ class Model(_message.Message):
 
     @_builtins.property
     def price(self) -> Global___Price:
-        """What its tokens cost; absent means nothing."""
+        """What its tokens cost; absent means that nobody knows, so that no limit of cost can hold it."""
 
     def __init__(
         self,
@@ -64,25 +65,29 @@ Global___Model: _TypeAlias = Model  # noqa: Y015
 
 @_typing.final
 class Price(_message.Message):
-    """What a model's tokens cost, in any one currency."""
+    """What a model's tokens cost. All prices of an agent, and its limits of cost, are in one currency."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    INPUT_PER_MILLION_FIELD_NUMBER: _builtins.int
-    OUTPUT_PER_MILLION_FIELD_NUMBER: _builtins.int
-    input_per_million: _builtins.float
-    """A million tokens read."""
-    output_per_million: _builtins.float
-    """A million tokens written."""
+    CURRENCY_CODE_FIELD_NUMBER: _builtins.int
+    INPUT_MICROS_PER_MILLION_TOKENS_FIELD_NUMBER: _builtins.int
+    OUTPUT_MICROS_PER_MILLION_TOKENS_FIELD_NUMBER: _builtins.int
+    currency_code: _builtins.str
+    """The currency, as a code of ISO 4217 in upper case: `USD`, `EUR`."""
+    input_micros_per_million_tokens: _builtins.int
+    """What a million tokens cost that the model reads, in millionths of the currency's unit; 0 means that they are free."""
+    output_micros_per_million_tokens: _builtins.int
+    """What a million tokens cost that the model writes, in millionths of the currency's unit; 0 means that they are free."""
     def __init__(
         self,
         *,
-        input_per_million: _builtins.float = ...,
-        output_per_million: _builtins.float = ...,
+        currency_code: _builtins.str = ...,
+        input_micros_per_million_tokens: _builtins.int = ...,
+        output_micros_per_million_tokens: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["input_per_million", b"input_per_million", "output_per_million", b"output_per_million"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["currency_code", b"currency_code", "input_micros_per_million_tokens", b"input_micros_per_million_tokens", "output_micros_per_million_tokens", b"output_micros_per_million_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -170,8 +175,6 @@ class Limits(_message.Message):
     """Tokens (input and output) that a run may use; default unlimited."""
     model_retries: _builtins.int
     """How often a failed model request is tried again; default 4."""
-    max_cost: _builtins.float
-    """What a run may cost, its sub-agents' runs included, in the currency of the models' prices; default unlimited."""
     max_self_wakes: _builtins.int
     """Runs in a row that news in the inbox may start by themselves, until a client or a person says something; default 10."""
     max_depth: _builtins.int
@@ -184,6 +187,12 @@ class Limits(_message.Message):
     def model_stall_timeout(self) -> _duration_pb2.Duration:
         """How long the model may stay silent in a stream; default 60 s."""
 
+    @_builtins.property
+    def max_cost(self) -> _usage_pb2.Money:
+        """What a run may cost, its sub-agents' runs included; more than 0. Each model of the agent, and of the agents that it calls, has a
+        price then, in the same currency. Default unlimited.
+        """
+
     def __init__(
         self,
         *,
@@ -194,11 +203,11 @@ class Limits(_message.Message):
         max_tokens: _builtins.int = ...,
         model_stall_timeout: _duration_pb2.Duration | None = ...,
         model_retries: _builtins.int | None = ...,
-        max_cost: _builtins.float = ...,
+        max_cost: _usage_pb2.Money | None = ...,
         max_self_wakes: _builtins.int | None = ...,
         max_depth: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth", "_max_self_wakes", b"_max_self_wakes", "_model_retries", b"_model_retries", "max_depth", b"max_depth", "max_self_wakes", b"max_self_wakes", "model_retries", b"model_retries", "model_stall_timeout", b"model_stall_timeout", "timeout", b"timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth", "_max_self_wakes", b"_max_self_wakes", "_model_retries", b"_model_retries", "max_cost", b"max_cost", "max_depth", b"max_depth", "max_self_wakes", b"max_self_wakes", "model_retries", b"model_retries", "model_stall_timeout", b"model_stall_timeout", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
     _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth", "_max_self_wakes", b"_max_self_wakes", "_model_retries", b"_model_retries", "max_cost", b"max_cost", "max_depth", b"max_depth", "max_parallel_calls", b"max_parallel_calls", "max_self_wakes", b"max_self_wakes", "max_tokens", b"max_tokens", "max_tool_calls", b"max_tool_calls", "max_turns", b"max_turns", "model_retries", b"model_retries", "model_stall_timeout", b"model_stall_timeout", "timeout", b"timeout"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...

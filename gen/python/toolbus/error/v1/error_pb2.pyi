@@ -119,6 +119,8 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """The run has no event of that number. Ask for one from 1 to its last."""
     REASON_MODEL_PRICE_MISSING: _Reason.ValueType  # 45
     """A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out."""
+    REASON_CURRENCY_MISMATCH: _Reason.ValueType  # 76
+    """A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs."""
     REASON_IDEMPOTENCY_KEY_REUSED: _Reason.ValueType  # 46
     """The key was used for another request. Use another key; `metadata` names what differs."""
     REASON_CALL_NOT_FOUND: _Reason.ValueType  # 47
@@ -277,6 +279,8 @@ REASON_RUN_EVENT_NOT_FOUND: Reason.ValueType  # 44
 """The run has no event of that number. Ask for one from 1 to its last."""
 REASON_MODEL_PRICE_MISSING: Reason.ValueType  # 45
 """A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out."""
+REASON_CURRENCY_MISMATCH: Reason.ValueType  # 76
+"""A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs."""
 REASON_IDEMPOTENCY_KEY_REUSED: Reason.ValueType  # 46
 """The key was used for another request. Use another key; `metadata` names what differs."""
 REASON_CALL_NOT_FOUND: Reason.ValueType  # 47

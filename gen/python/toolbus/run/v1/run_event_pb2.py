@@ -26,49 +26,50 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from toolbus.run.v1 import run_pb2 as toolbus_dot_run_dot_v1_dot_run__pb2
 from toolbus.session.v1 import session_pb2 as toolbus_dot_session_dot_v1_dot_session__pb2
 from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
+from toolbus.tool.v1 import usage_pb2 as toolbus_dot_tool_dot_v1_dot_usage__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1etoolbus/run/v1/run_event.proto\x12\x0etoolbus.run.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18toolbus/run/v1/run.proto\x1a toolbus/session/v1/session.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xdf\x03\n\x0bRunAccepted\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n\x05\x61gent\x18\x02 \x01(\tR\x05\x61gent\x12*\n\x05input\x18\x03 \x03(\x0b\x32\x14.toolbus.run.v1.ItemR\x05input\x12\x34\n\x07options\x18\x04 \x01(\x0b\x32\x1a.toolbus.run.v1.RunOptionsR\x07options\x12\x1c\n\tprincipal\x18\x05 \x01(\tR\tprincipal\x12\'\n\x0fidempotency_key\x18\x06 \x01(\tR\x0eidempotencyKey\x12&\n\x0fprevious_run_id\x18\x07 \x01(\tR\rpreviousRunId\x12\x31\n\x06parent\x18\x08 \x01(\x0b\x32\x19.toolbus.run.v1.RunParentR\x06parent\x12+\n\x04\x66ork\x18\t \x01(\x0b\x32\x17.toolbus.run.v1.RunForkR\x04\x66ork\x12\x1d\n\nself_wakes\x18\n \x01(\rR\tselfWakes\x12\x1a\n\x08switches\x18\x0b \x01(\rR\x08switches\x12/\n\x05\x63\x61rry\x18\x0c \x01(\x0e\x32\x19.toolbus.session.v1.CarryR\x05\x63\x61rry\"\x0c\n\nRunClaimed\"\xf9\x01\n\rTurnCommitted\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12*\n\x05items\x18\x02 \x03(\x0b\x32\x14.toolbus.run.v1.ItemR\x05items\x12+\n\x05usage\x18\x03 \x01(\x0b\x32\x15.toolbus.run.v1.UsageR\x05usage\x12\x14\n\x05model\x18\x04 \x01(\tR\x05model\x12\x18\n\x07\x61ttempt\x18\x05 \x01(\rR\x07\x61ttempt\x12#\n\rfinish_reason\x18\x06 \x01(\tR\x0c\x66inishReason\x12&\n\x0f\x63lient_call_ids\x18\x07 \x03(\tR\rclientCallIds\"\x9d\x01\n\rAnswerDropped\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12+\n\x05usage\x18\x03 \x01(\x0b\x32\x15.toolbus.run.v1.UsageR\x05usage\x12\x14\n\x05model\x18\x04 \x01(\tR\x05model\x12\x1b\n\tbroke_off\x18\x05 \x01(\x08R\x08\x62rokeOff\"k\n\x0b\x43\x61llStarted\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x12\n\x04tool\x18\x02 \x01(\tR\x04tool\x12/\n\x06\x65\x66\x66\x65\x63t\x18\x03 \x01(\x0e\x32\x17.toolbus.tool.v1.EffectR\x06\x65\x66\x66\x65\x63t\"\x81\x01\n\x0c\x43\x61llFinished\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x33\n\x06result\x18\x02 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultR\x06result\x12#\n\rsubmission_id\x18\x03 \x01(\tR\x0csubmissionId\"w\n\tRunParked\x12\x32\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32\x1c.toolbus.run.v1.FunctionCallR\x05\x63\x61lls\x12\x36\n\x08\x64\x65\x61\x64line\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08\x64\x65\x61\x64line\"\x81\x01\n\tCallShown\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x17\n\x07\x63\x61ll_id\x18\x03 \x01(\tR\x06\x63\x61llId\x12\x12\n\x04tool\x18\x04 \x01(\tR\x04tool\x12\x19\n\x08space_id\x18\x05 \x01(\tR\x07spaceId\"G\n\x0f\x43\x61ncelRequested\x12\x1c\n\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x16\n\x06reason\x18\x02 \x01(\tR\x06reason\"\x89\x01\n\x08RunEnded\x12.\n\x05state\x18\x01 \x01(\x0e\x32\x18.toolbus.run.v1.RunStateR\x05state\x12\x16\n\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n\x05\x65rror\x18\x03 \x01(\tR\x05\x65rror\x12\x1f\n\x0boutput_text\x18\x04 \x01(\tR\noutputText\"U\n\nInboxTaken\x12\x1b\n\tevent_ids\x18\x01 \x03(\tR\x08\x65ventIds\x12*\n\x05items\x18\x02 \x03(\x0b\x32\x14.toolbus.run.v1.ItemR\x05items\"\x82\x01\n\x10\x43ontextCompacted\x12\'\n\x0f\x62\x65\x66ore_sequence\x18\x01 \x01(\rR\x0e\x62\x65\x66oreSequence\x12\x18\n\x07summary\x18\x02 \x01(\tR\x07summary\x12+\n\x05usage\x18\x03 \x01(\x0b\x32\x15.toolbus.run.v1.UsageR\x05usage\"\xd9\x07\n\x08RunEvent\x12\x15\n\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n\x08sequence\x18\x02 \x01(\rR\x08sequence\x12;\n\x0b\x63reate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x39\n\x08\x61\x63\x63\x65pted\x18\x04 \x01(\x0b\x32\x1b.toolbus.run.v1.RunAcceptedH\x00R\x08\x61\x63\x63\x65pted\x12\x36\n\x07\x63laimed\x18\x05 \x01(\x0b\x32\x1a.toolbus.run.v1.RunClaimedH\x00R\x07\x63laimed\x12\x46\n\x0eturn_committed\x18\x06 \x01(\x0b\x32\x1d.toolbus.run.v1.TurnCommittedH\x00R\rturnCommitted\x12@\n\x0c\x63\x61ll_started\x18\x07 \x01(\x0b\x32\x1b.toolbus.run.v1.CallStartedH\x00R\x0b\x63\x61llStarted\x12\x43\n\rcall_finished\x18\x08 \x01(\x0b\x32\x1c.toolbus.run.v1.CallFinishedH\x00R\x0c\x63\x61llFinished\x12\x33\n\x06parked\x18\t \x01(\x0b\x32\x19.toolbus.run.v1.RunParkedH\x00R\x06parked\x12I\n\x0ftext_checkpoint\x18\n \x01(\x0b\x32\x1e.toolbus.run.v1.TextCheckpointH\x00R\x0etextCheckpoint\x12L\n\x10\x63\x61ncel_requested\x18\x0b \x01(\x0b\x32\x1f.toolbus.run.v1.CancelRequestedH\x00R\x0f\x63\x61ncelRequested\x12\x30\n\x05\x65nded\x18\x0c \x01(\x0b\x32\x18.toolbus.run.v1.RunEndedH\x00R\x05\x65nded\x12=\n\x0binbox_taken\x18\r \x01(\x0b\x32\x1a.toolbus.run.v1.InboxTakenH\x00R\ninboxTaken\x12O\n\x11\x63ontext_compacted\x18\x0e \x01(\x0b\x32 .toolbus.run.v1.ContextCompactedH\x00R\x10\x63ontextCompacted\x12\x46\n\x0e\x61nswer_dropped\x18\x0f \x01(\x0b\x32\x1d.toolbus.run.v1.AnswerDroppedH\x00R\ranswerDropped\x12:\n\ncall_shown\x18\x10 \x01(\x0b\x32\x19.toolbus.run.v1.CallShownH\x00R\tcallShownB\x07\n\x05\x65vent\"\xae\x02\n\x08RunDelta\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x0c\n\x01n\x18\x03 \x01(\rR\x01n\x12\x14\n\x04text\x18\x04 \x01(\tH\x00R\x04text\x12>\n\targuments\x18\x05 \x01(\x0b\x32\x1e.toolbus.run.v1.ArgumentsDeltaH\x00R\targuments\x12:\n\x08progress\x18\x06 \x01(\x0b\x32\x1c.toolbus.run.v1.CallProgressH\x00R\x08progress\x12\x1e\n\treasoning\x18\x07 \x01(\tH\x00R\treasoning\x12+\n\x03log\x18\x08 \x01(\x0b\x32\x17.toolbus.run.v1.CallLogH\x00R\x03logB\x07\n\x05\x64\x65lta\"Q\n\x0e\x41rgumentsDelta\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n\x04text\x18\x03 \x01(\tR\x04text\"b\n\x0c\x43\x61llProgress\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x39\n\x08progress\x18\x02 \x01(\x0b\x32\x1d.toolbus.tool.v1.ToolProgressR\x08progress\"N\n\x07\x43\x61llLog\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12*\n\x03log\x18\x02 \x01(\x0b\x32\x18.toolbus.tool.v1.ToolLogR\x03log\"d\n\x08RunReset\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x12\n\x04text\x18\x03 \x01(\tR\x04text\x12\x16\n\x06\x64\x65ltas\x18\x04 \x01(\rR\x06\x64\x65ltasb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1etoolbus/run/v1/run_event.proto\x12\x0etoolbus.run.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18toolbus/run/v1/run.proto\x1a toolbus/session/v1/session.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xdf\x03\n\x0bRunAccepted\x12\x1d\n\nsession_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n\x05\x61gent\x18\x02 \x01(\tR\x05\x61gent\x12*\n\x05input\x18\x03 \x03(\x0b\x32\x14.toolbus.run.v1.ItemR\x05input\x12\x34\n\x07options\x18\x04 \x01(\x0b\x32\x1a.toolbus.run.v1.RunOptionsR\x07options\x12\x1c\n\tprincipal\x18\x05 \x01(\tR\tprincipal\x12\'\n\x0fidempotency_key\x18\x06 \x01(\tR\x0eidempotencyKey\x12&\n\x0fprevious_run_id\x18\x07 \x01(\tR\rpreviousRunId\x12\x31\n\x06parent\x18\x08 \x01(\x0b\x32\x19.toolbus.run.v1.RunParentR\x06parent\x12+\n\x04\x66ork\x18\t \x01(\x0b\x32\x17.toolbus.run.v1.RunForkR\x04\x66ork\x12\x1d\n\nself_wakes\x18\n \x01(\rR\tselfWakes\x12\x1a\n\x08switches\x18\x0b \x01(\rR\x08switches\x12/\n\x05\x63\x61rry\x18\x0c \x01(\x0e\x32\x19.toolbus.session.v1.CarryR\x05\x63\x61rry\"\x0c\n\nRunClaimed\"\xfa\x01\n\rTurnCommitted\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12*\n\x05items\x18\x02 \x03(\x0b\x32\x14.toolbus.run.v1.ItemR\x05items\x12,\n\x05usage\x18\x03 \x01(\x0b\x32\x16.toolbus.tool.v1.UsageR\x05usage\x12\x14\n\x05model\x18\x04 \x01(\tR\x05model\x12\x18\n\x07\x61ttempt\x18\x05 \x01(\rR\x07\x61ttempt\x12#\n\rfinish_reason\x18\x06 \x01(\tR\x0c\x66inishReason\x12&\n\x0f\x63lient_call_ids\x18\x07 \x03(\tR\rclientCallIds\"\x9e\x01\n\rAnswerDropped\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12,\n\x05usage\x18\x03 \x01(\x0b\x32\x16.toolbus.tool.v1.UsageR\x05usage\x12\x14\n\x05model\x18\x04 \x01(\tR\x05model\x12\x1b\n\tbroke_off\x18\x05 \x01(\x08R\x08\x62rokeOff\"k\n\x0b\x43\x61llStarted\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x12\n\x04tool\x18\x02 \x01(\tR\x04tool\x12/\n\x06\x65\x66\x66\x65\x63t\x18\x03 \x01(\x0e\x32\x17.toolbus.tool.v1.EffectR\x06\x65\x66\x66\x65\x63t\"\x81\x01\n\x0c\x43\x61llFinished\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x33\n\x06result\x18\x02 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultR\x06result\x12#\n\rsubmission_id\x18\x03 \x01(\tR\x0csubmissionId\"w\n\tRunParked\x12\x32\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32\x1c.toolbus.run.v1.FunctionCallR\x05\x63\x61lls\x12\x36\n\x08\x64\x65\x61\x64line\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08\x64\x65\x61\x64line\"\x81\x01\n\tCallShown\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x17\n\x07\x63\x61ll_id\x18\x03 \x01(\tR\x06\x63\x61llId\x12\x12\n\x04tool\x18\x04 \x01(\tR\x04tool\x12\x19\n\x08space_id\x18\x05 \x01(\tR\x07spaceId\"G\n\x0f\x43\x61ncelRequested\x12\x1c\n\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x16\n\x06reason\x18\x02 \x01(\tR\x06reason\"\x89\x01\n\x08RunEnded\x12.\n\x05state\x18\x01 \x01(\x0e\x32\x18.toolbus.run.v1.RunStateR\x05state\x12\x16\n\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n\x05\x65rror\x18\x03 \x01(\tR\x05\x65rror\x12\x1f\n\x0boutput_text\x18\x04 \x01(\tR\noutputText\"U\n\nInboxTaken\x12\x1b\n\tevent_ids\x18\x01 \x03(\tR\x08\x65ventIds\x12*\n\x05items\x18\x02 \x03(\x0b\x32\x14.toolbus.run.v1.ItemR\x05items\"\x83\x01\n\x10\x43ontextCompacted\x12\'\n\x0f\x62\x65\x66ore_sequence\x18\x01 \x01(\rR\x0e\x62\x65\x66oreSequence\x12\x18\n\x07summary\x18\x02 \x01(\tR\x07summary\x12,\n\x05usage\x18\x03 \x01(\x0b\x32\x16.toolbus.tool.v1.UsageR\x05usage\"\xd9\x07\n\x08RunEvent\x12\x15\n\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n\x08sequence\x18\x02 \x01(\rR\x08sequence\x12;\n\x0b\x63reate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x39\n\x08\x61\x63\x63\x65pted\x18\x04 \x01(\x0b\x32\x1b.toolbus.run.v1.RunAcceptedH\x00R\x08\x61\x63\x63\x65pted\x12\x36\n\x07\x63laimed\x18\x05 \x01(\x0b\x32\x1a.toolbus.run.v1.RunClaimedH\x00R\x07\x63laimed\x12\x46\n\x0eturn_committed\x18\x06 \x01(\x0b\x32\x1d.toolbus.run.v1.TurnCommittedH\x00R\rturnCommitted\x12@\n\x0c\x63\x61ll_started\x18\x07 \x01(\x0b\x32\x1b.toolbus.run.v1.CallStartedH\x00R\x0b\x63\x61llStarted\x12\x43\n\rcall_finished\x18\x08 \x01(\x0b\x32\x1c.toolbus.run.v1.CallFinishedH\x00R\x0c\x63\x61llFinished\x12\x33\n\x06parked\x18\t \x01(\x0b\x32\x19.toolbus.run.v1.RunParkedH\x00R\x06parked\x12I\n\x0ftext_checkpoint\x18\n \x01(\x0b\x32\x1e.toolbus.run.v1.TextCheckpointH\x00R\x0etextCheckpoint\x12L\n\x10\x63\x61ncel_requested\x18\x0b \x01(\x0b\x32\x1f.toolbus.run.v1.CancelRequestedH\x00R\x0f\x63\x61ncelRequested\x12\x30\n\x05\x65nded\x18\x0c \x01(\x0b\x32\x18.toolbus.run.v1.RunEndedH\x00R\x05\x65nded\x12=\n\x0binbox_taken\x18\r \x01(\x0b\x32\x1a.toolbus.run.v1.InboxTakenH\x00R\ninboxTaken\x12O\n\x11\x63ontext_compacted\x18\x0e \x01(\x0b\x32 .toolbus.run.v1.ContextCompactedH\x00R\x10\x63ontextCompacted\x12\x46\n\x0e\x61nswer_dropped\x18\x0f \x01(\x0b\x32\x1d.toolbus.run.v1.AnswerDroppedH\x00R\ranswerDropped\x12:\n\ncall_shown\x18\x10 \x01(\x0b\x32\x19.toolbus.run.v1.CallShownH\x00R\tcallShownB\x07\n\x05\x65vent\"\xae\x02\n\x08RunDelta\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x0c\n\x01n\x18\x03 \x01(\rR\x01n\x12\x14\n\x04text\x18\x04 \x01(\tH\x00R\x04text\x12>\n\targuments\x18\x05 \x01(\x0b\x32\x1e.toolbus.run.v1.ArgumentsDeltaH\x00R\targuments\x12:\n\x08progress\x18\x06 \x01(\x0b\x32\x1c.toolbus.run.v1.CallProgressH\x00R\x08progress\x12\x1e\n\treasoning\x18\x07 \x01(\tH\x00R\treasoning\x12+\n\x03log\x18\x08 \x01(\x0b\x32\x17.toolbus.run.v1.CallLogH\x00R\x03logB\x07\n\x05\x64\x65lta\"Q\n\x0e\x41rgumentsDelta\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n\x04text\x18\x03 \x01(\tR\x04text\"b\n\x0c\x43\x61llProgress\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x39\n\x08progress\x18\x02 \x01(\x0b\x32\x1d.toolbus.tool.v1.ToolProgressR\x08progress\"N\n\x07\x43\x61llLog\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12*\n\x03log\x18\x02 \x01(\x0b\x32\x18.toolbus.tool.v1.ToolLogR\x03log\"d\n\x08RunReset\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x12\n\x04text\x18\x03 \x01(\tR\x04text\x12\x16\n\x06\x64\x65ltas\x18\x04 \x01(\rR\x06\x64\x65ltasb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'toolbus.run.v1.run_event_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RUNACCEPTED']._serialized_start=172
-  _globals['_RUNACCEPTED']._serialized_end=651
-  _globals['_RUNCLAIMED']._serialized_start=653
-  _globals['_RUNCLAIMED']._serialized_end=665
-  _globals['_TURNCOMMITTED']._serialized_start=668
-  _globals['_TURNCOMMITTED']._serialized_end=917
-  _globals['_ANSWERDROPPED']._serialized_start=920
-  _globals['_ANSWERDROPPED']._serialized_end=1077
-  _globals['_CALLSTARTED']._serialized_start=1079
-  _globals['_CALLSTARTED']._serialized_end=1186
-  _globals['_CALLFINISHED']._serialized_start=1189
-  _globals['_CALLFINISHED']._serialized_end=1318
-  _globals['_RUNPARKED']._serialized_start=1320
-  _globals['_RUNPARKED']._serialized_end=1439
-  _globals['_CALLSHOWN']._serialized_start=1442
-  _globals['_CALLSHOWN']._serialized_end=1571
-  _globals['_CANCELREQUESTED']._serialized_start=1573
-  _globals['_CANCELREQUESTED']._serialized_end=1644
-  _globals['_RUNENDED']._serialized_start=1647
-  _globals['_RUNENDED']._serialized_end=1784
-  _globals['_INBOXTAKEN']._serialized_start=1786
-  _globals['_INBOXTAKEN']._serialized_end=1871
-  _globals['_CONTEXTCOMPACTED']._serialized_start=1874
-  _globals['_CONTEXTCOMPACTED']._serialized_end=2004
-  _globals['_RUNEVENT']._serialized_start=2007
-  _globals['_RUNEVENT']._serialized_end=2992
-  _globals['_RUNDELTA']._serialized_start=2995
-  _globals['_RUNDELTA']._serialized_end=3297
-  _globals['_ARGUMENTSDELTA']._serialized_start=3299
-  _globals['_ARGUMENTSDELTA']._serialized_end=3380
-  _globals['_CALLPROGRESS']._serialized_start=3382
-  _globals['_CALLPROGRESS']._serialized_end=3480
-  _globals['_CALLLOG']._serialized_start=3482
-  _globals['_CALLLOG']._serialized_end=3560
-  _globals['_RUNRESET']._serialized_start=3562
-  _globals['_RUNRESET']._serialized_end=3662
+  _globals['_RUNACCEPTED']._serialized_start=201
+  _globals['_RUNACCEPTED']._serialized_end=680
+  _globals['_RUNCLAIMED']._serialized_start=682
+  _globals['_RUNCLAIMED']._serialized_end=694
+  _globals['_TURNCOMMITTED']._serialized_start=697
+  _globals['_TURNCOMMITTED']._serialized_end=947
+  _globals['_ANSWERDROPPED']._serialized_start=950
+  _globals['_ANSWERDROPPED']._serialized_end=1108
+  _globals['_CALLSTARTED']._serialized_start=1110
+  _globals['_CALLSTARTED']._serialized_end=1217
+  _globals['_CALLFINISHED']._serialized_start=1220
+  _globals['_CALLFINISHED']._serialized_end=1349
+  _globals['_RUNPARKED']._serialized_start=1351
+  _globals['_RUNPARKED']._serialized_end=1470
+  _globals['_CALLSHOWN']._serialized_start=1473
+  _globals['_CALLSHOWN']._serialized_end=1602
+  _globals['_CANCELREQUESTED']._serialized_start=1604
+  _globals['_CANCELREQUESTED']._serialized_end=1675
+  _globals['_RUNENDED']._serialized_start=1678
+  _globals['_RUNENDED']._serialized_end=1815
+  _globals['_INBOXTAKEN']._serialized_start=1817
+  _globals['_INBOXTAKEN']._serialized_end=1902
+  _globals['_CONTEXTCOMPACTED']._serialized_start=1905
+  _globals['_CONTEXTCOMPACTED']._serialized_end=2036
+  _globals['_RUNEVENT']._serialized_start=2039
+  _globals['_RUNEVENT']._serialized_end=3024
+  _globals['_RUNDELTA']._serialized_start=3027
+  _globals['_RUNDELTA']._serialized_end=3329
+  _globals['_ARGUMENTSDELTA']._serialized_start=3331
+  _globals['_ARGUMENTSDELTA']._serialized_end=3412
+  _globals['_CALLPROGRESS']._serialized_start=3414
+  _globals['_CALLPROGRESS']._serialized_end=3512
+  _globals['_CALLLOG']._serialized_start=3514
+  _globals['_CALLLOG']._serialized_end=3592
+  _globals['_RUNRESET']._serialized_start=3594
+  _globals['_RUNRESET']._serialized_end=3694
 # @@protoc_insertion_point(module_scope)

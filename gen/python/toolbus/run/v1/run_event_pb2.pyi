@@ -11,6 +11,7 @@ from google.protobuf.internal import containers as _containers
 from toolbus.run.v1 import run_pb2 as _run_pb2
 from toolbus.session.v1 import session_pb2 as _session_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
+from toolbus.tool.v1 import usage_pb2 as _usage_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -141,7 +142,7 @@ class TurnCommitted(_message.Message):
         """Texts, thoughts and calls, in order."""
 
     @_builtins.property
-    def usage(self) -> _run_pb2.Usage:
+    def usage(self) -> _usage_pb2.Usage:
         """Tokens used."""
 
     @_builtins.property
@@ -153,7 +154,7 @@ class TurnCommitted(_message.Message):
         *,
         turn: _builtins.int = ...,
         items: _abc.Iterable[_run_pb2.Item] | None = ...,
-        usage: _run_pb2.Usage | None = ...,
+        usage: _usage_pb2.Usage | None = ...,
         model: _builtins.str = ...,
         attempt: _builtins.int = ...,
         finish_reason: _builtins.str = ...,
@@ -189,7 +190,7 @@ class AnswerDropped(_message.Message):
     broke_off: _builtins.bool
     """It broke off, or was cut: the same may be asked for again. What it used is an estimate of what was sent and said."""
     @_builtins.property
-    def usage(self) -> _run_pb2.Usage:
+    def usage(self) -> _usage_pb2.Usage:
         """Tokens used."""
 
     def __init__(
@@ -197,7 +198,7 @@ class AnswerDropped(_message.Message):
         *,
         turn: _builtins.int = ...,
         attempt: _builtins.int = ...,
-        usage: _run_pb2.Usage | None = ...,
+        usage: _usage_pb2.Usage | None = ...,
         model: _builtins.str = ...,
         broke_off: _builtins.bool = ...,
     ) -> None: ...
@@ -443,7 +444,7 @@ class ContextCompacted(_message.Message):
     summary: _builtins.str
     """The summary."""
     @_builtins.property
-    def usage(self) -> _run_pb2.Usage:
+    def usage(self) -> _usage_pb2.Usage:
         """Tokens used for it."""
 
     def __init__(
@@ -451,7 +452,7 @@ class ContextCompacted(_message.Message):
         *,
         before_sequence: _builtins.int = ...,
         summary: _builtins.str = ...,
-        usage: _run_pb2.Usage | None = ...,
+        usage: _usage_pb2.Usage | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...

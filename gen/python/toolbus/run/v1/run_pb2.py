@@ -26,9 +26,10 @@ from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from toolbus.agent.v1 import agent_pb2 as toolbus_dot_agent_dot_v1_dot_agent__pb2
 from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
+from toolbus.tool.v1 import usage_pb2 as toolbus_dot_tool_dot_v1_dot_usage__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xa7\x01\n\x07Message\x12\x32\n\x04role\x18\x01 \x01(\x0e\x32\x14.toolbus.run.v1.RoleB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x04role\x12\x12\n\x04text\x18\x02 \x01(\tR\x04text\x12\x34\n\x16provider_metadata_json\x18\x03 \x01(\tR\x14providerMetadataJson\x12\x1e\n\nincomplete\x18\x04 \x01(\x08R\nincomplete\"\x98\x01\n\x0c\x46unctionCall\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12%\n\x0e\x61rguments_json\x18\x03 \x01(\tR\rargumentsJson\x12\x34\n\x16provider_metadata_json\x18\x04 \x01(\tR\x14providerMetadataJson\"n\n\x12\x46unctionCallOutput\x12#\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01R\x06\x63\x61llId\x12\x33\n\x06result\x18\x02 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultR\x06result\"U\n\tReasoning\x12\x12\n\x04text\x18\x01 \x01(\tR\x04text\x12\x34\n\x16provider_metadata_json\x18\x02 \x01(\tR\x14providerMetadataJson\"\x9b\x02\n\x04Item\x12\x33\n\x07message\x18\x01 \x01(\x0b\x32\x17.toolbus.run.v1.MessageH\x00R\x07message\x12\x43\n\rfunction_call\x18\x02 \x01(\x0b\x32\x1c.toolbus.run.v1.FunctionCallH\x00R\x0c\x66unctionCall\x12V\n\x14\x66unction_call_output\x18\x03 \x01(\x0b\x32\".toolbus.run.v1.FunctionCallOutputH\x00R\x12\x66unctionCallOutput\x12\x39\n\treasoning\x18\x04 \x01(\x0b\x32\x19.toolbus.run.v1.ReasoningH\x00R\treasoningB\x06\n\x04item\"x\n\nToolChoice\x12\x31\n\x04mode\x18\x01 \x01(\tB\x1b\xbaH\x18r\x16R\x04\x61utoR\x08requiredR\x04noneH\x00R\x04mode\x12-\n\x0b\x66orced_tool\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x04H\x00R\nforcedToolB\x08\n\x06\x63hoice\"\xd6\x03\n\x0cRunMcpServer\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x1a\n\x03url\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x03url\x12M\n\x07headers\x18\x03 \x03(\x0b\x32).toolbus.run.v1.RunMcpServer.HeadersEntryB\x08\xbaH\x05\x9a\x01\x02\x10@R\x07headers\x12.\n\rallowed_tools\x18\x04 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\x0c\x61llowedTools\x12\"\n\x07\x63ommand\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x07\x63ommand\x12\x1d\n\x04\x61rgs\x18\x06 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\x04\x61rgs\x12\x41\n\x03\x65nv\x18\x07 \x03(\x0b\x32%.toolbus.run.v1.RunMcpServer.EnvEntryB\x08\xbaH\x05\x9a\x01\x02\x10@R\x03\x65nv\x1a:\n\x0cHeadersEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\xe5\x03\n\nRunOptions\x12;\n\x0btool_choice\x18\x01 \x01(\x0b\x32\x1a.toolbus.run.v1.ToolChoiceR\ntoolChoice\x12.\n\rallowed_tools\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\x0c\x61llowedTools\x12G\n\x0e\x66unction_tools\x18\x03 \x03(\x0b\x32\x15.toolbus.tool.v1.ToolB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\rfunctionTools\x12\x35\n\x04mode\x18\x04 \x01(\x0e\x32\x17.toolbus.run.v1.RunModeB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12\x33\n\x13parallel_tool_calls\x18\x05 \x01(\x08H\x00R\x11parallelToolCalls\x88\x01\x01\x12\x30\n\x06limits\x18\x06 \x01(\x0b\x32\x18.toolbus.agent.v1.LimitsR\x06limits\x12\"\n\x0cinstructions\x18\x07 \x01(\tR\x0cinstructions\x12G\n\x0bmcp_servers\x18\x08 \x03(\x0b\x32\x1c.toolbus.run.v1.RunMcpServerB\x08\xbaH\x05\x92\x01\x02\x10\x10R\nmcpServersB\x16\n\x14_parallel_tool_calls\"c\n\x05Usage\x12!\n\x0cinput_tokens\x18\x01 \x01(\x04R\x0binputTokens\x12#\n\routput_tokens\x18\x02 \x01(\x04R\x0coutputTokens\x12\x12\n\x04\x63ost\x18\x03 \x01(\x01R\x04\x63ost\"Q\n\tRunParent\x12\x15\n\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x17\n\x07\x63\x61ll_id\x18\x02 \x01(\tR\x06\x63\x61llId\x12\x14\n\x05\x64\x65pth\x18\x03 \x01(\rR\x05\x64\x65pth\"A\n\x07RunFork\x12\x15\n\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1f\n\x0b\x61t_sequence\x18\x02 \x01(\rR\natSequence\"\xcb\x05\n\x03Run\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n\nsession_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n\x05\x61gent\x18\x03 \x01(\tR\x05\x61gent\x12.\n\x05state\x18\x04 \x01(\x0e\x32\x18.toolbus.run.v1.RunStateR\x05state\x12\x16\n\x06reason\x18\x05 \x01(\tR\x06reason\x12\x14\n\x05\x65rror\x18\x06 \x01(\tR\x05\x65rror\x12*\n\x05items\x18\x07 \x03(\x0b\x32\x14.toolbus.run.v1.ItemR\x05items\x12\x1f\n\x0boutput_text\x18\x08 \x01(\tR\noutputText\x12\x43\n\x0erequired_calls\x18\t \x03(\x0b\x32\x1c.toolbus.run.v1.FunctionCallR\rrequiredCalls\x12\x14\n\x05turns\x18\n \x01(\rR\x05turns\x12+\n\x05usage\x18\x0b \x01(\x0b\x32\x15.toolbus.run.v1.UsageR\x05usage\x12;\n\x0b\x63reate_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x35\n\x08\x65nd_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65ndTime\x12#\n\rlast_sequence\x18\x0e \x01(\rR\x0clastSequence\x12\x31\n\x06parent\x18\x0f \x01(\x0b\x32\x19.toolbus.run.v1.RunParentR\x06parent\x12+\n\x04\x66ork\x18\x10 \x01(\x0b\x32\x17.toolbus.run.v1.RunForkR\x04\x66ork\x12\x1d\n\nself_wakes\x18\x11 \x01(\rR\tselfWakes\x12\x34\n\x05\x64raft\x18\x12 \x01(\x0b\x32\x1e.toolbus.run.v1.TextCheckpointR\x05\x64raft\"\x8b\x01\n\x0eTextCheckpoint\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x16\n\x06\x64\x65ltas\x18\x03 \x01(\rR\x06\x64\x65ltas\x12\x12\n\x04text\x18\x04 \x01(\tR\x04text\x12\x1f\n\x0b\x66irst_delta\x18\x05 \x01(\rR\nfirstDelta*\xd6\x01\n\x08RunState\x12\x19\n\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_STATE_QUEUED\x10\x01\x12\x19\n\x15RUN_STATE_IN_PROGRESS\x10\x02\x12\x1d\n\x19RUN_STATE_REQUIRES_ACTION\x10\x03\x12\x17\n\x13RUN_STATE_COMPLETED\x10\x04\x12\x18\n\x14RUN_STATE_INCOMPLETE\x10\x05\x12\x14\n\x10RUN_STATE_FAILED\x10\x06\x12\x16\n\x12RUN_STATE_CANCELED\x10\x07*S\n\x07RunMode\x12\x18\n\x14RUN_MODE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_MODE_AGENTIC\x10\x01\x12\x18\n\x14RUN_MODE_SINGLE_TURN\x10\x02*P\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n\tROLE_USER\x10\x01\x12\x12\n\x0eROLE_ASSISTANT\x10\x02\x12\x0f\n\x0bROLE_SYSTEM\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xa7\x01\n\x07Message\x12\x32\n\x04role\x18\x01 \x01(\x0e\x32\x14.toolbus.run.v1.RoleB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x04role\x12\x12\n\x04text\x18\x02 \x01(\tR\x04text\x12\x34\n\x16provider_metadata_json\x18\x03 \x01(\tR\x14providerMetadataJson\x12\x1e\n\nincomplete\x18\x04 \x01(\x08R\nincomplete\"\x98\x01\n\x0c\x46unctionCall\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12%\n\x0e\x61rguments_json\x18\x03 \x01(\tR\rargumentsJson\x12\x34\n\x16provider_metadata_json\x18\x04 \x01(\tR\x14providerMetadataJson\"n\n\x12\x46unctionCallOutput\x12#\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01R\x06\x63\x61llId\x12\x33\n\x06result\x18\x02 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultR\x06result\"U\n\tReasoning\x12\x12\n\x04text\x18\x01 \x01(\tR\x04text\x12\x34\n\x16provider_metadata_json\x18\x02 \x01(\tR\x14providerMetadataJson\"\x9b\x02\n\x04Item\x12\x33\n\x07message\x18\x01 \x01(\x0b\x32\x17.toolbus.run.v1.MessageH\x00R\x07message\x12\x43\n\rfunction_call\x18\x02 \x01(\x0b\x32\x1c.toolbus.run.v1.FunctionCallH\x00R\x0c\x66unctionCall\x12V\n\x14\x66unction_call_output\x18\x03 \x01(\x0b\x32\".toolbus.run.v1.FunctionCallOutputH\x00R\x12\x66unctionCallOutput\x12\x39\n\treasoning\x18\x04 \x01(\x0b\x32\x19.toolbus.run.v1.ReasoningH\x00R\treasoningB\x06\n\x04item\"x\n\nToolChoice\x12\x31\n\x04mode\x18\x01 \x01(\tB\x1b\xbaH\x18r\x16R\x04\x61utoR\x08requiredR\x04noneH\x00R\x04mode\x12-\n\x0b\x66orced_tool\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x04H\x00R\nforcedToolB\x08\n\x06\x63hoice\"\xd6\x03\n\x0cRunMcpServer\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x1a\n\x03url\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x03url\x12M\n\x07headers\x18\x03 \x03(\x0b\x32).toolbus.run.v1.RunMcpServer.HeadersEntryB\x08\xbaH\x05\x9a\x01\x02\x10@R\x07headers\x12.\n\rallowed_tools\x18\x04 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\x0c\x61llowedTools\x12\"\n\x07\x63ommand\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x07\x63ommand\x12\x1d\n\x04\x61rgs\x18\x06 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\x04\x61rgs\x12\x41\n\x03\x65nv\x18\x07 \x03(\x0b\x32%.toolbus.run.v1.RunMcpServer.EnvEntryB\x08\xbaH\x05\x9a\x01\x02\x10@R\x03\x65nv\x1a:\n\x0cHeadersEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x1a\x36\n\x08\x45nvEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\"\xe5\x03\n\nRunOptions\x12;\n\x0btool_choice\x18\x01 \x01(\x0b\x32\x1a.toolbus.run.v1.ToolChoiceR\ntoolChoice\x12.\n\rallowed_tools\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\x0c\x61llowedTools\x12G\n\x0e\x66unction_tools\x18\x03 \x03(\x0b\x32\x15.toolbus.tool.v1.ToolB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\rfunctionTools\x12\x35\n\x04mode\x18\x04 \x01(\x0e\x32\x17.toolbus.run.v1.RunModeB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12\x33\n\x13parallel_tool_calls\x18\x05 \x01(\x08H\x00R\x11parallelToolCalls\x88\x01\x01\x12\x30\n\x06limits\x18\x06 \x01(\x0b\x32\x18.toolbus.agent.v1.LimitsR\x06limits\x12\"\n\x0cinstructions\x18\x07 \x01(\tR\x0cinstructions\x12G\n\x0bmcp_servers\x18\x08 \x03(\x0b\x32\x1c.toolbus.run.v1.RunMcpServerB\x08\xbaH\x05\x92\x01\x02\x10\x10R\nmcpServersB\x16\n\x14_parallel_tool_calls\"Q\n\tRunParent\x12\x15\n\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x17\n\x07\x63\x61ll_id\x18\x02 \x01(\tR\x06\x63\x61llId\x12\x14\n\x05\x64\x65pth\x18\x03 \x01(\rR\x05\x64\x65pth\"A\n\x07RunFork\x12\x15\n\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1f\n\x0b\x61t_sequence\x18\x02 \x01(\rR\natSequence\"\xcc\x05\n\x03Run\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n\nsession_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n\x05\x61gent\x18\x03 \x01(\tR\x05\x61gent\x12.\n\x05state\x18\x04 \x01(\x0e\x32\x18.toolbus.run.v1.RunStateR\x05state\x12\x16\n\x06reason\x18\x05 \x01(\tR\x06reason\x12\x14\n\x05\x65rror\x18\x06 \x01(\tR\x05\x65rror\x12*\n\x05items\x18\x07 \x03(\x0b\x32\x14.toolbus.run.v1.ItemR\x05items\x12\x1f\n\x0boutput_text\x18\x08 \x01(\tR\noutputText\x12\x43\n\x0erequired_calls\x18\t \x03(\x0b\x32\x1c.toolbus.run.v1.FunctionCallR\rrequiredCalls\x12\x14\n\x05turns\x18\n \x01(\rR\x05turns\x12,\n\x05usage\x18\x0b \x01(\x0b\x32\x16.toolbus.tool.v1.UsageR\x05usage\x12;\n\x0b\x63reate_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x35\n\x08\x65nd_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65ndTime\x12#\n\rlast_sequence\x18\x0e \x01(\rR\x0clastSequence\x12\x31\n\x06parent\x18\x0f \x01(\x0b\x32\x19.toolbus.run.v1.RunParentR\x06parent\x12+\n\x04\x66ork\x18\x10 \x01(\x0b\x32\x17.toolbus.run.v1.RunForkR\x04\x66ork\x12\x1d\n\nself_wakes\x18\x11 \x01(\rR\tselfWakes\x12\x34\n\x05\x64raft\x18\x12 \x01(\x0b\x32\x1e.toolbus.run.v1.TextCheckpointR\x05\x64raft\"\x8b\x01\n\x0eTextCheckpoint\x12\x12\n\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n\x07\x61ttempt\x18\x02 \x01(\rR\x07\x61ttempt\x12\x16\n\x06\x64\x65ltas\x18\x03 \x01(\rR\x06\x64\x65ltas\x12\x12\n\x04text\x18\x04 \x01(\tR\x04text\x12\x1f\n\x0b\x66irst_delta\x18\x05 \x01(\rR\nfirstDelta*\xd6\x01\n\x08RunState\x12\x19\n\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_STATE_QUEUED\x10\x01\x12\x19\n\x15RUN_STATE_IN_PROGRESS\x10\x02\x12\x1d\n\x19RUN_STATE_REQUIRES_ACTION\x10\x03\x12\x17\n\x13RUN_STATE_COMPLETED\x10\x04\x12\x18\n\x14RUN_STATE_INCOMPLETE\x10\x05\x12\x14\n\x10RUN_STATE_FAILED\x10\x06\x12\x16\n\x12RUN_STATE_CANCELED\x10\x07*S\n\x07RunMode\x12\x18\n\x14RUN_MODE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_MODE_AGENTIC\x10\x01\x12\x18\n\x14RUN_MODE_SINGLE_TURN\x10\x02*P\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n\tROLE_USER\x10\x01\x12\x12\n\x0eROLE_ASSISTANT\x10\x02\x12\x0f\n\x0bROLE_SYSTEM\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -69,40 +70,38 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RUNOPTIONS'].fields_by_name['mode']._serialized_options = b'\272H\005\202\001\002\020\001'
   _globals['_RUNOPTIONS'].fields_by_name['mcp_servers']._loaded_options = None
   _globals['_RUNOPTIONS'].fields_by_name['mcp_servers']._serialized_options = b'\272H\005\222\001\002\020\020'
-  _globals['_RUNSTATE']._serialized_start=3169
-  _globals['_RUNSTATE']._serialized_end=3383
-  _globals['_RUNMODE']._serialized_start=3385
-  _globals['_RUNMODE']._serialized_end=3468
-  _globals['_ROLE']._serialized_start=3470
-  _globals['_ROLE']._serialized_end=3550
-  _globals['_MESSAGE']._serialized_start=165
-  _globals['_MESSAGE']._serialized_end=332
-  _globals['_FUNCTIONCALL']._serialized_start=335
-  _globals['_FUNCTIONCALL']._serialized_end=487
-  _globals['_FUNCTIONCALLOUTPUT']._serialized_start=489
-  _globals['_FUNCTIONCALLOUTPUT']._serialized_end=599
-  _globals['_REASONING']._serialized_start=601
-  _globals['_REASONING']._serialized_end=686
-  _globals['_ITEM']._serialized_start=689
-  _globals['_ITEM']._serialized_end=972
-  _globals['_TOOLCHOICE']._serialized_start=974
-  _globals['_TOOLCHOICE']._serialized_end=1094
-  _globals['_RUNMCPSERVER']._serialized_start=1097
-  _globals['_RUNMCPSERVER']._serialized_end=1567
-  _globals['_RUNMCPSERVER_HEADERSENTRY']._serialized_start=1453
-  _globals['_RUNMCPSERVER_HEADERSENTRY']._serialized_end=1511
-  _globals['_RUNMCPSERVER_ENVENTRY']._serialized_start=1513
-  _globals['_RUNMCPSERVER_ENVENTRY']._serialized_end=1567
-  _globals['_RUNOPTIONS']._serialized_start=1570
-  _globals['_RUNOPTIONS']._serialized_end=2055
-  _globals['_USAGE']._serialized_start=2057
-  _globals['_USAGE']._serialized_end=2156
-  _globals['_RUNPARENT']._serialized_start=2158
-  _globals['_RUNPARENT']._serialized_end=2239
-  _globals['_RUNFORK']._serialized_start=2241
-  _globals['_RUNFORK']._serialized_end=2306
-  _globals['_RUN']._serialized_start=2309
-  _globals['_RUN']._serialized_end=3024
-  _globals['_TEXTCHECKPOINT']._serialized_start=3027
-  _globals['_TEXTCHECKPOINT']._serialized_end=3166
+  _globals['_RUNSTATE']._serialized_start=3098
+  _globals['_RUNSTATE']._serialized_end=3312
+  _globals['_RUNMODE']._serialized_start=3314
+  _globals['_RUNMODE']._serialized_end=3397
+  _globals['_ROLE']._serialized_start=3399
+  _globals['_ROLE']._serialized_end=3479
+  _globals['_MESSAGE']._serialized_start=194
+  _globals['_MESSAGE']._serialized_end=361
+  _globals['_FUNCTIONCALL']._serialized_start=364
+  _globals['_FUNCTIONCALL']._serialized_end=516
+  _globals['_FUNCTIONCALLOUTPUT']._serialized_start=518
+  _globals['_FUNCTIONCALLOUTPUT']._serialized_end=628
+  _globals['_REASONING']._serialized_start=630
+  _globals['_REASONING']._serialized_end=715
+  _globals['_ITEM']._serialized_start=718
+  _globals['_ITEM']._serialized_end=1001
+  _globals['_TOOLCHOICE']._serialized_start=1003
+  _globals['_TOOLCHOICE']._serialized_end=1123
+  _globals['_RUNMCPSERVER']._serialized_start=1126
+  _globals['_RUNMCPSERVER']._serialized_end=1596
+  _globals['_RUNMCPSERVER_HEADERSENTRY']._serialized_start=1482
+  _globals['_RUNMCPSERVER_HEADERSENTRY']._serialized_end=1540
+  _globals['_RUNMCPSERVER_ENVENTRY']._serialized_start=1542
+  _globals['_RUNMCPSERVER_ENVENTRY']._serialized_end=1596
+  _globals['_RUNOPTIONS']._serialized_start=1599
+  _globals['_RUNOPTIONS']._serialized_end=2084
+  _globals['_RUNPARENT']._serialized_start=2086
+  _globals['_RUNPARENT']._serialized_end=2167
+  _globals['_RUNFORK']._serialized_start=2169
+  _globals['_RUNFORK']._serialized_end=2234
+  _globals['_RUN']._serialized_start=2237
+  _globals['_RUN']._serialized_end=2953
+  _globals['_TEXTCHECKPOINT']._serialized_start=2956
+  _globals['_TEXTCHECKPOINT']._serialized_end=3095
 # @@protoc_insertion_point(module_scope)

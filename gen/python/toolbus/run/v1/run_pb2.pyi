@@ -11,6 +11,7 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from toolbus.agent.v1 import agent_pb2 as _agent_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
+from toolbus.tool.v1 import usage_pb2 as _usage_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -479,36 +480,6 @@ class RunOptions(_message.Message):
 Global___RunOptions: _TypeAlias = RunOptions  # noqa: Y015
 
 @_typing.final
-class Usage(_message.Message):
-    """Tokens that a model used."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    INPUT_TOKENS_FIELD_NUMBER: _builtins.int
-    OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
-    COST_FIELD_NUMBER: _builtins.int
-    input_tokens: _builtins.int
-    """Tokens read."""
-    output_tokens: _builtins.int
-    """Tokens written."""
-    cost: _builtins.float
-    """Their cost, in the currency of the model's price; 0 where no price is configured."""
-    def __init__(
-        self,
-        *,
-        input_tokens: _builtins.int = ...,
-        output_tokens: _builtins.int = ...,
-        cost: _builtins.float = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "input_tokens", b"input_tokens", "output_tokens", b"output_tokens"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Usage: _TypeAlias = Usage  # noqa: Y015
-
-@_typing.final
 class RunParent(_message.Message):
     """The call by which an agent started a run of another."""
 
@@ -617,7 +588,7 @@ class Run(_message.Message):
         """Calls that wait for an output of the client."""
 
     @_builtins.property
-    def usage(self) -> Global___Usage:
+    def usage(self) -> _usage_pb2.Usage:
         """Tokens used so far."""
 
     @_builtins.property
@@ -653,7 +624,7 @@ class Run(_message.Message):
         output_text: _builtins.str = ...,
         required_calls: _abc.Iterable[Global___FunctionCall] | None = ...,
         turns: _builtins.int = ...,
-        usage: Global___Usage | None = ...,
+        usage: _usage_pb2.Usage | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         end_time: _timestamp_pb2.Timestamp | None = ...,
         last_sequence: _builtins.int = ...,

@@ -10,6 +10,7 @@ from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from toolbus.tool.v1 import usage_pb2 as _usage_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -373,8 +374,10 @@ class ToolResult(_message.Message):
     calls: _builtins.int
     """How many calls were made on the call's behalf; they count in the max_tool_calls of the run that called."""
     @_builtins.property
-    def usage(self) -> Global___ModelUsage:
-        """What models used on the call's behalf; counts in the budgets of the run that called. Absent means nothing."""
+    def usage(self) -> _usage_pb2.Usage:
+        """What models used on the call's behalf; counts in the budgets of the run that called. Absent means nothing. A cost in another
+        currency than the run's max_cost uses that up, since nobody can tell how much of it is left.
+        """
 
     def __init__(
         self,
@@ -383,7 +386,7 @@ class ToolResult(_message.Message):
         is_error: _builtins.bool = ...,
         stored_reference: _builtins.str = ...,
         ends_run: _builtins.bool = ...,
-        usage: Global___ModelUsage | None = ...,
+        usage: _usage_pb2.Usage | None = ...,
         calls: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
@@ -393,36 +396,6 @@ class ToolResult(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ToolResult: _TypeAlias = ToolResult  # noqa: Y015
-
-@_typing.final
-class ModelUsage(_message.Message):
-    """Tokens that models used, and what they cost."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    INPUT_TOKENS_FIELD_NUMBER: _builtins.int
-    OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
-    COST_FIELD_NUMBER: _builtins.int
-    input_tokens: _builtins.int
-    """Tokens read."""
-    output_tokens: _builtins.int
-    """Tokens written."""
-    cost: _builtins.float
-    """Their cost, in the currency of the models' prices; 0 where no price is configured."""
-    def __init__(
-        self,
-        *,
-        input_tokens: _builtins.int = ...,
-        output_tokens: _builtins.int = ...,
-        cost: _builtins.float = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "input_tokens", b"input_tokens", "output_tokens", b"output_tokens"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___ModelUsage: _TypeAlias = ModelUsage  # noqa: Y015
 
 @_typing.final
 class ToolProgress(_message.Message):

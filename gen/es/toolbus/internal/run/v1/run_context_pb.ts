@@ -6,13 +6,15 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Money } from "../../../tool/v1/usage_pb.ts";
+import { file_toolbus_tool_v1_usage } from "../../../tool/v1/usage_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolbus/internal/run/v1/run_context.proto.
  */
 export const file_toolbus_internal_run_v1_run_context: GenFile = /*@__PURE__*/
-  fileDesc("Cil0b29sYnVzL2ludGVybmFsL3J1bi92MS9ydW5fY29udGV4dC5wcm90bxIXdG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEikwEKClJ1bkNvbnRleHQSMgoGYm91bmRzGAEgASgLMiIudG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEuUnVuQm91bmRzEj0KDWFsbG93ZWRfdG9vbHMYAiADKAsyJi50b29sYnVzLmludGVybmFsLnJ1bi52MS5Ub29sU2VsZWN0aW9uEhIKCnJlY292ZXJpbmcYAyABKAgiHgoNVG9vbFNlbGVjdGlvbhINCgVuYW1lcxgBIAMoCSLMAQoJUnVuQm91bmRzEgwKBHR1cm4YASABKA0SEQoJbWF4X3R1cm5zGAIgASgNEgwKBGNhbGwYAyABKA0SFgoObWF4X3Rvb2xfY2FsbHMYBCABKA0SEwoLdG9vbF9jaG9pY2UYBSABKAkSEwoLZm9yY2VkX3Rvb2wYBiABKAkSGAoLdG9rZW5zX2xlZnQYByABKARIAIgBARIWCgljb3N0X2xlZnQYCCABKAFIAYgBAUIOCgxfdG9rZW5zX2xlZnRCDAoKX2Nvc3RfbGVmdGIGcHJvdG8z");
+  fileDesc("Cil0b29sYnVzL2ludGVybmFsL3J1bi92MS9ydW5fY29udGV4dC5wcm90bxIXdG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEikwEKClJ1bkNvbnRleHQSMgoGYm91bmRzGAEgASgLMiIudG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEuUnVuQm91bmRzEj0KDWFsbG93ZWRfdG9vbHMYAiADKAsyJi50b29sYnVzLmludGVybmFsLnJ1bi52MS5Ub29sU2VsZWN0aW9uEhIKCnJlY292ZXJpbmcYAyABKAgiHgoNVG9vbFNlbGVjdGlvbhINCgVuYW1lcxgBIAMoCSLRAQoJUnVuQm91bmRzEgwKBHR1cm4YASABKA0SEQoJbWF4X3R1cm5zGAIgASgNEgwKBGNhbGwYAyABKA0SFgoObWF4X3Rvb2xfY2FsbHMYBCABKA0SEwoLdG9vbF9jaG9pY2UYBSABKAkSEwoLZm9yY2VkX3Rvb2wYBiABKAkSGAoLdG9rZW5zX2xlZnQYByABKARIAIgBARIpCgljb3N0X2xlZnQYCCABKAsyFi50b29sYnVzLnRvb2wudjEuTW9uZXlCDgoMX3Rva2Vuc19sZWZ0YgZwcm90bzM", [file_toolbus_tool_v1_usage]);
 
 /**
  * What stands, encoded, in `run_context` of a call and of its execution. Services write and read it; whoever else has it hands it
@@ -133,9 +135,9 @@ export type RunBounds = Message<"toolbus.internal.run.v1.RunBounds"> & {
   /**
    * What is left of what the run may cost (max_cost), or the call's share of it; absent for any amount.
    *
-   * @generated from field: optional double cost_left = 8;
+   * @generated from field: toolbus.tool.v1.Money cost_left = 8;
    */
-  costLeft?: number | undefined;
+  costLeft?: Money | undefined;
 };
 
 /**
