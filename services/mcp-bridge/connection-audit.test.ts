@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AuditKindSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { HealthState, McpServerSchema, McpServerStatusSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { HealthState, McpConnectionSchema, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { createConnectionAudit } from "./connection-audit.ts";
 
 test("ORCH-11 a connection is built, away with its reason, back, and torn down; each is told once", () => {
@@ -17,7 +17,7 @@ test("ORCH-11 a connection is built, away with its reason, back, and torn down; 
     get isClosed() {
       return isClosed;
     },
-    status: () => create(McpServerStatusSchema, { health, reason, tools: 3 }),
+    status: () => create(McpConnectionSchema, { health, reason, toolCount: 3 }),
   };
   const changes: [HealthState, string][] = [
     [HealthState.UNSPECIFIED, ""],

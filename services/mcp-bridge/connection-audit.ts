@@ -40,8 +40,8 @@ function isUp({ kind }: Finding): boolean {
 
 function findingOf(connection: Audited, wasTold: boolean): Finding | undefined {
   if (connection.isClosed) return { kind: AuditKind.TORN_DOWN, message: "the connection was closed" };
-  const { health, reason, tools } = connection.status();
+  const { health, reason, toolCount } = connection.status();
   if (health === HealthState.UNSPECIFIED) return undefined;
   if (health === HealthState.RED) return { kind: AuditKind.UNAVAILABLE, message: reason };
-  return { kind: wasTold ? AuditKind.AVAILABLE : AuditKind.BUILT, message: `connected, ${tools} tools` };
+  return { kind: wasTold ? AuditKind.AVAILABLE : AuditKind.BUILT, message: `connected, ${toolCount} tools` };
 }

@@ -34,8 +34,11 @@ describe("connections", () => {
     const over = new AbortController();
     const lights: [string, HealthState][] = [];
     const watching = (async () => {
-      for await (const { status } of left.servers.watchHealth({ sessionId: of.sessionId }, { signal: over.signal })) {
-        if (status) lights.push([status.name, status.health]);
+      for await (const { connection } of left.servers.watchConnections(
+        { sessionId: of.sessionId },
+        { signal: over.signal },
+      )) {
+        if (connection) lights.push([connection.name, connection.health]);
       }
     })();
     await call(right, oddSource("healthy"), "echo", { text: "x" }, { scope: of });

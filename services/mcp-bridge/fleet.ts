@@ -1,4 +1,4 @@
-import type { McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -7,9 +7,9 @@ import type { Holder } from "./key.ts";
 
 /** Connections that can be asked for: those of one instance, or of all. An empty session means every session. */
 export interface Part {
-  list(sessionId: string, signal: AbortSignal): Promise<McpServerStatus[]>;
+  list(sessionId: string, signal: AbortSignal): Promise<McpConnection[]>;
   /** Each connection as it stands, and again after each change; ends with the signal. */
-  watch(sessionId: string, signal: AbortSignal): AsyncIterable<McpServerStatus>;
+  watch(sessionId: string, signal: AbortSignal): AsyncIterable<McpConnection>;
   /** Closes what belongs to a session's agent alone, and gives the number. */
   release(holder: Holder, signal: AbortSignal): Promise<number>;
 }
@@ -34,7 +34,7 @@ export class Fleet implements Part {
     this.#parts = parts;
   }
 
-  async list(sessionId: string, signal: AbortSignal): Promise<McpServerStatus[]> {
+  async list(sessionId: string, signal: AbortSignal): Promise<McpConnection[]> {
     const others = await this.#askOthers(signal, (other) => other.list(sessionId, signal));
     return [...(await this.#parts.own.list(sessionId, signal)), ...others.flat()];
   }
@@ -48,8 +48,8 @@ export class Fleet implements Part {
   }
 
   /** Also of instances that come later; connections of one that goes are not told any more. */
-  async *watch(sessionId: string, signal: AbortSignal): AsyncGenerator<McpServerStatus> {
-    const told: McpServerStatus[] = [];
+  async *watch(sessionId: string, signal: AbortSignal): AsyncGenerator<McpConnection> {
+    const told: McpConnection[] = [];
     const changes = createChanges();
     const over = new AbortController();
     using ending = openEnding(signal, over.signal);

@@ -1,4 +1,4 @@
-import type { McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { orAborted } from "./connection/changes.ts";
 import type { Connection } from "./connection/connection.ts";
 import type { Connections } from "./connections.ts";
@@ -13,11 +13,11 @@ export class OwnPart implements Part {
     this.#connections = connections;
   }
 
-  async list(sessionId: string): Promise<McpServerStatus[]> {
+  async list(sessionId: string): Promise<McpConnection[]> {
     return this.#of(sessionId).map((connection) => connection.status());
   }
 
-  async *watch(sessionId: string, signal: AbortSignal): AsyncGenerator<McpServerStatus> {
+  async *watch(sessionId: string, signal: AbortSignal): AsyncGenerator<McpConnection> {
     const told = new Map<Connection, string>();
     for (;;) {
       const changed = this.#connections.changes.next();
@@ -25,7 +25,7 @@ export class OwnPart implements Part {
       const gone = [...told.keys()].filter((connection) => connection.isClosed);
       for (const connection of [...current, ...gone]) {
         const status = connection.status();
-        const text = JSON.stringify([status.health, status.reason, status.tools, status.protocolVersion]);
+        const text = JSON.stringify([status.health, status.reason, status.toolCount, status.protocolVersion]);
         const isNews = told.get(connection) !== text;
         if (connection.isClosed) told.delete(connection);
         else told.set(connection, text);

@@ -1,6 +1,6 @@
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import type { McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { McpServerService, type StoredServer } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { McpServerService, type StoredMcpServer } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
@@ -50,22 +50,22 @@ export function createRoutes(parts: Routes) {
       },
     });
     router.service(McpServerService, {
-      async applyServer({ server, ...conditions }, { requestHeader, signal }) {
+      async applyMcpServer({ server, ...conditions }, { requestHeader, signal }) {
         requireOperator("to apply an MCP server", askerOf({ requestHeader }), operators);
         const given = server ?? refuseField("server", "is required");
         return { server: await applied.apply(validServer(given), { ...conditions, signal }) };
       },
-      async getServer({ name }, { signal }) {
+      async getMcpServer({ name }, { signal }) {
         return { server: (await applied.read(name, signal)) ?? refuseMissing(name) };
       },
-      async deleteServer({ name, ...conditions }, { requestHeader, signal }) {
+      async deleteMcpServer({ name, ...conditions }, { requestHeader, signal }) {
         requireOperator("to delete an MCP server", askerOf({ requestHeader }), operators);
         if (await applied.remove(name, { ...conditions, signal })) return {};
         return refuseMissing(name);
       },
-      async listServers(request, { signal }) {
+      async listMcpServers(request, { signal }) {
         await applied.caughtUp(signal);
-        const named = { elements: applied.list(), placeOf: ({ server }: StoredServer) => server?.name ?? "" };
+        const named = { elements: applied.list(), placeOf: ({ server }: StoredMcpServer) => server?.name ?? "" };
         const { items, nextPageToken } = pageOf(["servers"], named, request);
         return { servers: items, nextPageToken };
       },
@@ -76,9 +76,9 @@ export function createRoutes(parts: Routes) {
         const { items, nextPageToken } = pageOf(list, { elements, placeOf: placeOfConnection }, request);
         return { connections: items, nextPageToken };
       },
-      async *watchHealth({ sessionId }, context) {
+      async *watchConnections({ sessionId }, context) {
         using ending = lasting(context);
-        for await (const status of partFor(context).watch(sessionId, ending.signal)) yield { status };
+        for await (const connection of partFor(context).watch(sessionId, ending.signal)) yield { connection };
       },
       async closeConnections({ sessionId, agent, runId }, context) {
         return { closed: await partFor(context).release({ sessionId, agent, runId }, context.signal) };
@@ -95,7 +95,7 @@ function refuseMissing(name: string): never {
   return refuse("not_found", `there is no MCP server ${name}`, { reason: "MCP_SERVER_NOT_FOUND", metadata: { name } });
 }
 
-function placeOfConnection({ name, sessionId, agent, instance }: McpServerStatus): string {
+function placeOfConnection({ name, sessionId, agent, instance }: McpConnection): string {
   return [name, sessionId, agent, instance].join("\0");
 }
 

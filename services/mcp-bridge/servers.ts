@@ -1,6 +1,6 @@
 import { toJson } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import type { StoredServer } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import type { StoredMcpServer } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { faultOfRunServer, type RunServers } from "#runtime/config/run-servers.ts";
 import { refuse } from "#runtime/failure/failure.ts";
@@ -13,12 +13,12 @@ export interface AppliedServers {
   /** Waits until `list` shows every change that was acknowledged before, by whichever instance. */
   caughtUp(signal: AbortSignal): Promise<void>;
   /** As far as this instance has followed them. */
-  list(): StoredServer[];
+  list(): StoredMcpServer[];
   find(name: string): McpServer | undefined;
   /** As it is stored at this moment. */
-  read(name: string, signal: AbortSignal): Promise<StoredServer | undefined>;
+  read(name: string, signal: AbortSignal): Promise<StoredMcpServer | undefined>;
   /** What is stored then, or would be. */
-  apply(server: McpServer, conditions: Conditions): Promise<StoredServer>;
+  apply(server: McpServer, conditions: Conditions): Promise<StoredMcpServer>;
   /** False when there is none of that name. */
   remove(name: string, conditions: Omit<Conditions, "validateOnly">): Promise<boolean>;
 }

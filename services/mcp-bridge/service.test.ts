@@ -76,7 +76,7 @@ describe("the provider", () => {
   });
 
   test("ORCH-6 a server that fails or hangs delays and hides no other", async () => {
-    const hanging = oddSource("hanging", ["hang"], { startupTimeoutMs: 10_000 });
+    const hanging = oddSource("hanging", ["hang"], { startupTimeout: "10s" });
     const sources = [
       oddSource("fine"),
       oddSource("broken", ["crash"]),
@@ -175,22 +175,22 @@ describe("the provider", () => {
 describe("servers that every agent can use", () => {
   test("are applied, offered by themselves, listed and deleted, by way of any instance", async () => {
     const { name, config } = oddSource("applied.one");
-    await left.servers.applyServer({ server: { name, ...config } });
+    await left.servers.applyMcpServer({ server: { name, ...config } });
     await until(async () => (await right.provider.getProvidedTools({ scope, sources: [] })).tools.length > 0);
     const { tools } = await right.provider.getProvidedTools({ scope, sources: [] });
     expect(new Set(tools.map(({ source }) => source))).toEqual(new Set([name]));
     expect((await call(right, { name }, "echo", { text: "applied" })).output).toBe("applied");
-    const { servers } = await left.servers.listServers({});
+    const { servers } = await left.servers.listMcpServers({});
     expect(servers).toMatchObject([{ server: { name, command: config.command }, origin: "rpc" }]);
-    expect((await right.servers.getServer({ name })).server).toEqual(servers[0]);
+    expect((await right.servers.getMcpServer({ name })).server).toEqual(servers[0]);
     const { connections } = await left.servers.listConnections({});
     expect(connections.find((connection) => connection.name === name)).toMatchObject({
       health: HealthState.GREEN,
       ...scope,
     });
-    await right.servers.deleteServer({ name });
-    await until(async () => (await left.servers.listServers({})).servers.length === 0);
-    await expect(left.servers.deleteServer({ name })).rejects.toMatchObject({ code: Code.NotFound });
+    await right.servers.deleteMcpServer({ name });
+    await until(async () => (await left.servers.listMcpServers({})).servers.length === 0);
+    await expect(left.servers.deleteMcpServer({ name })).rejects.toMatchObject({ code: Code.NotFound });
   });
 
   test("BUS-1 of editors who know the same revision, at two bridges at once, one wins and all others are told", async () => {
@@ -200,7 +200,7 @@ describe("servers that every agent can use", () => {
       const tries = await Promise.allSettled(
         Array.from({ length: 20 }, (_, index) => {
           const server = { name, url: `http://127.0.0.1:1/${round}/${index}` };
-          return (index % 2 ? left : right).servers.applyServer({ server, expectedRevision });
+          return (index % 2 ? left : right).servers.applyMcpServer({ server, expectedRevision });
         }),
       );
       const won = tries.flatMap((one) => (one.status === "fulfilled" ? [one.value.server] : []));
@@ -209,25 +209,25 @@ describe("servers that every agent can use", () => {
       const metadata = { name, current_revision: `${won[0]?.revision}` };
       for (const failure of lost)
         expect(failure).toMatchObject({ code: "aborted", reason: "REVISION_MISMATCH", metadata });
-      for (const { servers } of [left, right]) expect((await servers.getServer({ name })).server).toEqual(won[0]);
-      for (const { servers } of [left, right]) expect((await servers.listServers({})).servers).toEqual(won);
+      for (const { servers } of [left, right]) expect((await servers.getMcpServer({ name })).server).toEqual(won[0]);
+      for (const { servers } of [left, right]) expect((await servers.listMcpServers({})).servers).toEqual(won);
       expectedRevision = won[0]?.revision ?? 0n;
     }
     const tried = { server: { name, command: "x" }, validateOnly: true };
-    expect((await left.servers.applyServer(tried)).server).toMatchObject({
+    expect((await left.servers.applyMcpServer(tried)).server).toMatchObject({
       server: tried.server,
       revision: expectedRevision,
     });
-    expect((await left.servers.getServer({ name })).server?.server?.command).toBe("");
-    await expect(right.servers.deleteServer({ name, expectedRevision: 1n })).rejects.toMatchObject({
+    expect((await left.servers.getMcpServer({ name })).server?.server?.command).toBe("");
+    await expect(right.servers.deleteMcpServer({ name, expectedRevision: 1n })).rejects.toMatchObject({
       code: Code.Aborted,
     });
-    await right.servers.deleteServer({ name, expectedRevision });
-    await expect(left.servers.getServer({ name })).rejects.toMatchObject({ code: Code.NotFound });
+    await right.servers.deleteMcpServer({ name, expectedRevision });
+    await expect(left.servers.getMcpServer({ name })).rejects.toMatchObject({ code: Code.NotFound });
   });
 
   test("are refused when they cannot be used", async () => {
-    const refused = left.servers.applyServer({ server: { name: "both", url: "http://127.0.0.1:1", command: "x" } });
+    const refused = left.servers.applyMcpServer({ server: { name: "both", url: "http://127.0.0.1:1", command: "x" } });
     await expect(refused).rejects.toMatchObject({ code: Code.InvalidArgument });
   });
 
@@ -241,9 +241,9 @@ describe("servers that every agent can use", () => {
     })();
     await until(() => seen.length > 0);
     const { name, config } = oddSource("coming");
-    await left.servers.applyServer({ server: { name, ...config } });
+    await left.servers.applyMcpServer({ server: { name, ...config } });
     await until(() => seen.at(-1)?.includes(name));
-    await left.servers.deleteServer({ name });
+    await left.servers.deleteMcpServer({ name });
     await until(() => seen.at(-1)?.length === 0);
     over.abort();
     await expect(watching).rejects.toMatchObject({ code: Code.Canceled });

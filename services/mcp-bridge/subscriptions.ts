@@ -1,6 +1,6 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { type StoredServer, StoredServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import { type StoredMcpServer, StoredMcpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { casUpdate, type Decision, readKey, removeKey } from "#runtime/bus/key-value.ts";
 import { followSubject, lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/read.ts";
@@ -100,8 +100,8 @@ export async function openAppliedServers(bus: Bus, logger: Logger): Promise<Appl
 }
 
 /** All servers come from who applied them. */
-function toldAs(server: McpServer, revision: number): StoredServer {
-  return create(StoredServerSchema, { server, revision: BigInt(revision), origin: "rpc" });
+function toldAs(server: McpServer, revision: number): StoredMcpServer {
+  return create(StoredMcpServerSchema, { server, revision: BigInt(revision), origin: "rpc" });
 }
 
 /** Undefined for one that was removed, and for one that cannot be read. */

@@ -49,7 +49,7 @@ beforeAll(async () => {
     const later = { name: `later${number}`, executionType: ExecutionType.EXTERNAL, isAsync: true };
     await clientOf(ToolCatalogService).applyTool({ tool: later });
     const applied = { name: `server${number}`, command: process.execPath, args: [server, `${number}`] };
-    await clientOf(McpServerService).applyServer({ server: applied });
+    await clientOf(McpServerService).applyMcpServer({ server: applied });
     await clientOf(SpaceService).createSpace({ spaceId: `space${number}` });
   }
   const sources = numbers.map((number) => ({ name: `server${number}`, provider: "mcp" }));
@@ -122,8 +122,8 @@ const lists: Record<string, (page: PageRequest) => Promise<Listing>> = {
     rows(clientOf(RunService).listRuns({ ...page, sessionId: "listed" }), ({ runs }) =>
       runs.map(({ id }) => [id, `${9 - runIds.indexOf(id)}`] as const),
     ),
-  "McpServerService.ListServers": (page) =>
-    rows(clientOf(McpServerService).listServers(page), ({ servers }) =>
+  "McpServerService.ListMcpServers": (page) =>
+    rows(clientOf(McpServerService).listMcpServers(page), ({ servers }) =>
       servers.map(({ server }) => named(server?.name)),
     ),
   "McpServerService.ListConnections": (page) =>

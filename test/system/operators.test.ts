@@ -31,7 +31,8 @@ beforeAll(async () => {
   );
   olga = clientsWith(suite.url, keys.olga);
   mallory = clientsWith(suite.url, keys.mallory);
-  const areThere = () => Promise.all([olga.agents.listAgents({}), olga.servers.listServers({})]).catch(() => undefined);
+  const areThere = () =>
+    Promise.all([olga.agents.listAgents({}), olga.servers.listMcpServers({})]).catch(() => undefined);
   await until(areThere, { timeoutMs: 60_000 });
 });
 afterAll(() => stack.disposeAsync());
@@ -61,8 +62,9 @@ const changes: Record<string, (by: Clients) => Promise<unknown>> = {
   "ProviderService.ApplyProvider": ({ providers }) =>
     providers.applyProvider({ provider: { name: "inside", url: "http://127.0.0.1:9" } }),
   "AgentService.ApplyAgent": ({ agents }) => agents.applyAgent({ agent: sly }),
-  "McpServerService.ApplyServer": ({ servers }) => servers.applyServer({ server: { name: "sly", command: "sh" } }),
-  "McpServerService.DeleteServer": ({ servers }) => servers.deleteServer({ name: "sly" }),
+  "McpServerService.ApplyMcpServer": ({ servers }) =>
+    servers.applyMcpServer({ server: { name: "sly", command: "sh" } }),
+  "McpServerService.DeleteMcpServer": ({ servers }) => servers.deleteMcpServer({ name: "sly" }),
   "AgentService.DeleteAgent": ({ agents }) => agents.deleteAgent({ name: "sly" }),
   "ProviderService.DeleteProvider": ({ providers }) => providers.deleteProvider({ name: "inside" }),
   "ToolCatalogService.DeleteTool": ({ catalogue }) => catalogue.deleteTool({ name: "shell" }),

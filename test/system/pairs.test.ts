@@ -40,7 +40,7 @@ afterAll(() => stack.disposeAsync());
 /** A cheap call of each room. */
 const calls: Record<string, () => Promise<unknown>> = {
   "caller-relay": () => clientFor(bus, CallerService).getDeclaration({ sessionId: "nobody" }).catch(onlyIfRefused),
-  "mcp-bridge": () => clientFor(bus, McpServerService).deleteServer({ name: "nothing" }).catch(onlyIfRefused),
+  "mcp-bridge": () => clientFor(bus, McpServerService).deleteMcpServer({ name: "nothing" }).catch(onlyIfRefused),
   orchestrator: () => clientFor(bus, RunService).getRun({ runId: "nothing" }).catch(onlyIfRefused),
   spaces: () => clientFor(bus, SpaceService).listSpaces({}),
   "tool-router": () => clientFor(bus, AgentService).listAgents({}),

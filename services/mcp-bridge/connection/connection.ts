@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { McpServer, McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { McpConnection, McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { ExecuteToolResponse, OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { ToolLog, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -93,7 +93,7 @@ export class Connection implements AsyncDisposable {
     return offerFromPhase(this.server.name, this.#keeper.phase);
   }
 
-  status(): McpServerStatus {
+  status(): McpConnection {
     const { phase, changedAtMs } = this.#keeper;
     return statusFromPhase(phase, { ...this.#options, changedAtMs });
   }

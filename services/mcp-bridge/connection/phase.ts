@@ -2,9 +2,9 @@ import { create } from "@bufbuild/protobuf";
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   HealthState,
+  type McpConnection,
+  McpConnectionSchema,
   type McpServer,
-  type McpServerStatus,
-  McpServerStatusSchema,
 } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { type OfferedTool, OfferedToolSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { type SourceStatus, SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
@@ -52,16 +52,16 @@ export function offerFromPhase(source: string, phase: Phase): { tools: OfferedTo
 export function statusFromPhase(
   phase: Phase,
   about: { server: McpServer; holder: Holder; instance: string; changedAtMs: number },
-): McpServerStatus {
+): McpConnection {
   const ready = phase.kind === "ready" ? phase : undefined;
   const finding = ready?.finding;
-  return create(McpServerStatusSchema, {
+  return create(McpConnectionSchema, {
     name: about.server.name,
     ...about.holder,
     health: finding?.health ?? healthOf(phase),
     ...(finding && { latency: durationFromMs(Math.round(finding.latencyMs)) }),
     reason: finding?.reason ?? reasonOf(phase),
-    tools: ready?.tools.size ?? 0,
+    toolCount: ready?.tools.size ?? 0,
     protocolVersion: ready?.link.protocolVersion ?? "",
     instance: about.instance,
     checkTime: timestampFromMs(finding?.checkedAtMs ?? about.changedAtMs),

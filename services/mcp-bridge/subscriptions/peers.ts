@@ -1,4 +1,4 @@
-import type { McpServerStatus } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
@@ -38,17 +38,17 @@ export function createPeers(bus: Bus, service: string, interceptors: Interceptor
         return pages.flatMap(({ connections }) => connections);
       },
       release: async (holder, signal) => (await client.closeConnections(holder, options(signal))).closed,
-      watch: (sessionId, signal) => statusesOf(client.watchHealth({ sessionId }, { headers, signal })),
+      watch: (sessionId, signal) => connectionsOf(client.watchConnections({ sessionId }, { headers, signal })),
     };
   }
 
   return { peer, partOf };
 }
 
-async function* statusesOf(
-  told: AsyncIterable<{ status?: McpServerStatus | undefined }>,
-): AsyncGenerator<McpServerStatus> {
-  for await (const { status } of told) if (status) yield status;
+async function* connectionsOf(
+  told: AsyncIterable<{ connection?: McpConnection | undefined }>,
+): AsyncGenerator<McpConnection> {
+  for await (const { connection } of told) if (connection) yield connection;
 }
 
 /** A scope that is absent is left out. */

@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/mcp/v1/mcp_server.proto.
  */
 export const file_toolbus_mcp_v1_mcp_server: GenFile = /*@__PURE__*/
-  fileDesc("Ch90b29sYnVzL21jcC92MS9tY3Bfc2VydmVyLnByb3RvEg50b29sYnVzLm1jcC52MSJ6CgtIZWFsdGhDaGVjaxI1CghpbnRlcnZhbBgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECKgASNAoHdGltZW91dBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECKgAi9QMKCU1jcFNlcnZlchIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIRCgl0cmFuc3BvcnQYAiABKAkSCwoDdXJsGAMgASgJEg8KB2NvbW1hbmQYBCABKAkSDAoEYXJncxgFIAMoCRIvCgNlbnYYBiADKAsyIi50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXIuRW52RW50cnkSNwoHaGVhZGVycxgHIAMoCzImLnRvb2xidXMubWNwLnYxLk1jcFNlcnZlci5IZWFkZXJzRW50cnkSFQoNYWxsb3dlZF90b29scxgIIAMoCRIxCgxoZWFsdGhfY2hlY2sYCSABKAsyGy50b29sYnVzLm1jcC52MS5IZWFsdGhDaGVjaxI8Cg9zdGFydHVwX3RpbWVvdXQYCiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CCLpIBaoBAioAEi4KBXNoYXJlGAsgASgJQh+6SBxyGlIAUgdzZXNzaW9uUgVhZ2VudFIGZ2xvYmFsGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEipgIKD01jcFNlcnZlclN0YXR1cxIMCgRuYW1lGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDQoFYWdlbnQYAyABKAkSKwoGaGVhbHRoGAQgASgOMhsudG9vbGJ1cy5tY3AudjEuSGVhbHRoU3RhdGUSKgoHbGF0ZW5jeRgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIOCgZyZWFzb24YBiABKAkSDQoFdG9vbHMYByABKA0SGAoQcHJvdG9jb2xfdmVyc2lvbhgIIAEoCRIQCghpbnN0YW5jZRgJIAEoCRIuCgpjaGVja190aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZydW5faWQYCyABKAkqcgoLSGVhbHRoU3RhdGUSHAoYSEVBTFRIX1NUQVRFX1VOU1BFQ0lGSUVEEAASFgoSSEVBTFRIX1NUQVRFX0dSRUVOEAESFwoTSEVBTFRIX1NUQVRFX1lFTExPVxACEhQKEEhFQUxUSF9TVEFURV9SRUQQA2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("Ch90b29sYnVzL21jcC92MS9tY3Bfc2VydmVyLnByb3RvEg50b29sYnVzLm1jcC52MSJ6CgtIZWFsdGhDaGVjaxI1CghpbnRlcnZhbBgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECKgASNAoHdGltZW91dBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECKgAi9QMKCU1jcFNlcnZlchIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIRCgl0cmFuc3BvcnQYAiABKAkSCwoDdXJsGAMgASgJEg8KB2NvbW1hbmQYBCABKAkSDAoEYXJncxgFIAMoCRIvCgNlbnYYBiADKAsyIi50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXIuRW52RW50cnkSNwoHaGVhZGVycxgHIAMoCzImLnRvb2xidXMubWNwLnYxLk1jcFNlcnZlci5IZWFkZXJzRW50cnkSFQoNYWxsb3dlZF90b29scxgIIAMoCRIxCgxoZWFsdGhfY2hlY2sYCSABKAsyGy50b29sYnVzLm1jcC52MS5IZWFsdGhDaGVjaxI8Cg9zdGFydHVwX3RpbWVvdXQYCiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CCLpIBaoBAioAEi4KBXNoYXJlGAsgASgJQh+6SBxyGlIAUgdzZXNzaW9uUgVhZ2VudFIGZ2xvYmFsGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiqQIKDU1jcENvbm5lY3Rpb24SDAoEbmFtZRgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEg0KBWFnZW50GAMgASgJEisKBmhlYWx0aBgEIAEoDjIbLnRvb2xidXMubWNwLnYxLkhlYWx0aFN0YXRlEioKB2xhdGVuY3kYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDgoGcmVhc29uGAYgASgJEhIKCnRvb2xfY291bnQYByABKA0SGAoQcHJvdG9jb2xfdmVyc2lvbhgIIAEoCRIQCghpbnN0YW5jZRgJIAEoCRIuCgpjaGVja190aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZydW5faWQYCyABKAkqcgoLSGVhbHRoU3RhdGUSHAoYSEVBTFRIX1NUQVRFX1VOU1BFQ0lGSUVEEAASFgoSSEVBTFRIX1NUQVRFX0dSRUVOEAESFwoTSEVBTFRIX1NUQVRFX1lFTExPVxACEhQKEEhFQUxUSF9TVEFURV9SRUQQA2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * How a server's health is checked.
@@ -137,13 +137,13 @@ export const McpServerSchema: GenMessage<McpServer> = /*@__PURE__*/
   messageDesc(file_toolbus_mcp_v1_mcp_server, 1);
 
 /**
- * Where a server stands.
+ * A connection to a server, and where it stands.
  *
- * @generated from message toolbus.mcp.v1.McpServerStatus
+ * @generated from message toolbus.mcp.v1.McpConnection
  */
-export type McpServerStatus = Message<"toolbus.mcp.v1.McpServerStatus"> & {
+export type McpConnection = Message<"toolbus.mcp.v1.McpConnection"> & {
   /**
-   * Its name.
+   * The server's name.
    *
    * @generated from field: string name = 1;
    */
@@ -187,9 +187,9 @@ export type McpServerStatus = Message<"toolbus.mcp.v1.McpServerStatus"> & {
   /**
    * Number of tools that it offers.
    *
-   * @generated from field: uint32 tools = 7;
+   * @generated from field: uint32 tool_count = 7;
    */
-  tools: number;
+  toolCount: number;
 
   /**
    * Revision of MCP that is spoken.
@@ -221,10 +221,10 @@ export type McpServerStatus = Message<"toolbus.mcp.v1.McpServerStatus"> & {
 };
 
 /**
- * Describes the message toolbus.mcp.v1.McpServerStatus.
- * Use `create(McpServerStatusSchema)` to create a new message.
+ * Describes the message toolbus.mcp.v1.McpConnection.
+ * Use `create(McpConnectionSchema)` to create a new message.
  */
-export const McpServerStatusSchema: GenMessage<McpServerStatus> = /*@__PURE__*/
+export const McpConnectionSchema: GenMessage<McpConnection> = /*@__PURE__*/
   messageDesc(file_toolbus_mcp_v1_mcp_server, 2);
 
 /**

@@ -7,7 +7,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import type { McpServer, McpServerStatus } from "./mcp_server_pb.ts";
+import type { McpConnection, McpServer } from "./mcp_server_pb.ts";
 import { file_toolbus_mcp_v1_mcp_server } from "./mcp_server_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -15,14 +15,14 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/mcp/v1/mcp_server_service.proto.
  */
 export const file_toolbus_mcp_v1_mcp_server_service: GenFile = /*@__PURE__*/
-  fileDesc("Cid0b29sYnVzL21jcC92MS9tY3Bfc2VydmVyX3NlcnZpY2UucHJvdG8SDnRvb2xidXMubWNwLnYxIlsKDFN0b3JlZFNlcnZlchIpCgZzZXJ2ZXIYASABKAsyGS50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXISEAoIcmV2aXNpb24YAiABKAQSDgoGb3JpZ2luGAMgASgJIpQBChJBcHBseVNlcnZlclJlcXVlc3QSMQoGc2VydmVyGAEgASgLMhkudG9vbGJ1cy5tY3AudjEuTWNwU2VydmVyQga6SAPIAQESFQoNdmFsaWRhdGVfb25seRgCIAEoCBIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoBEgAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiJDChNBcHBseVNlcnZlclJlc3BvbnNlEiwKBnNlcnZlchgBIAEoCzIcLnRvb2xidXMubWNwLnYxLlN0b3JlZFNlcnZlciIrChBHZXRTZXJ2ZXJSZXF1ZXN0EhcKBG5hbWUYASABKAlCCbpIBnIEEAEYQCJBChFHZXRTZXJ2ZXJSZXNwb25zZRIsCgZzZXJ2ZXIYASABKAsyHC50b29sYnVzLm1jcC52MS5TdG9yZWRTZXJ2ZXIibQoTRGVsZXRlU2VydmVyUmVxdWVzdBIXCgRuYW1lGAEgASgJQgm6SAZyBBABGEASJwoRZXhwZWN0ZWRfcmV2aXNpb24YAiABKARCB7pIBDICKAFIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iFgoURGVsZXRlU2VydmVyUmVzcG9uc2UiRQoSTGlzdFNlcnZlcnNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgCIAEoCSJdChNMaXN0U2VydmVyc1Jlc3BvbnNlEi0KB3NlcnZlcnMYASADKAsyHC50b29sYnVzLm1jcC52MS5TdG9yZWRTZXJ2ZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInsKFkxpc3RDb25uZWN0aW9uc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIbCglwYWdlX3NpemUYAiABKA1CCLpIBSoDGOgHEhIKCnBhZ2VfdG9rZW4YAyABKAkiaAoXTGlzdENvbm5lY3Rpb25zUmVzcG9uc2USNAoLY29ubmVjdGlvbnMYASADKAsyHy50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXJTdGF0dXMSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIkYKEldhdGNoSGVhbHRoUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kIkYKE1dhdGNoSGVhbHRoUmVzcG9uc2USLwoGc3RhdHVzGAEgASgLMh8udG9vbGJ1cy5tY3AudjEuTWNwU2VydmVyU3RhdHVzIqYBChdDbG9zZUNvbm5lY3Rpb25zUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEisKBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEiwKBnJ1bl9pZBgDIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JCIqChhDbG9zZUNvbm5lY3Rpb25zUmVzcG9uc2USDgoGY2xvc2VkGAEgASgNMpQFChBNY3BTZXJ2ZXJTZXJ2aWNlElYKC0FwcGx5U2VydmVyEiIudG9vbGJ1cy5tY3AudjEuQXBwbHlTZXJ2ZXJSZXF1ZXN0GiMudG9vbGJ1cy5tY3AudjEuQXBwbHlTZXJ2ZXJSZXNwb25zZRJZCgxEZWxldGVTZXJ2ZXISIy50b29sYnVzLm1jcC52MS5EZWxldGVTZXJ2ZXJSZXF1ZXN0GiQudG9vbGJ1cy5tY3AudjEuRGVsZXRlU2VydmVyUmVzcG9uc2USUAoJR2V0U2VydmVyEiAudG9vbGJ1cy5tY3AudjEuR2V0U2VydmVyUmVxdWVzdBohLnRvb2xidXMubWNwLnYxLkdldFNlcnZlclJlc3BvbnNlElYKC0xpc3RTZXJ2ZXJzEiIudG9vbGJ1cy5tY3AudjEuTGlzdFNlcnZlcnNSZXF1ZXN0GiMudG9vbGJ1cy5tY3AudjEuTGlzdFNlcnZlcnNSZXNwb25zZRJiCg9MaXN0Q29ubmVjdGlvbnMSJi50b29sYnVzLm1jcC52MS5MaXN0Q29ubmVjdGlvbnNSZXF1ZXN0GicudG9vbGJ1cy5tY3AudjEuTGlzdENvbm5lY3Rpb25zUmVzcG9uc2USWAoLV2F0Y2hIZWFsdGgSIi50b29sYnVzLm1jcC52MS5XYXRjaEhlYWx0aFJlcXVlc3QaIy50b29sYnVzLm1jcC52MS5XYXRjaEhlYWx0aFJlc3BvbnNlMAESZQoQQ2xvc2VDb25uZWN0aW9ucxInLnRvb2xidXMubWNwLnYxLkNsb3NlQ29ubmVjdGlvbnNSZXF1ZXN0GigudG9vbGJ1cy5tY3AudjEuQ2xvc2VDb25uZWN0aW9uc1Jlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_mcp_v1_mcp_server]);
+  fileDesc("Cid0b29sYnVzL21jcC92MS9tY3Bfc2VydmVyX3NlcnZpY2UucHJvdG8SDnRvb2xidXMubWNwLnYxIl4KD1N0b3JlZE1jcFNlcnZlchIpCgZzZXJ2ZXIYASABKAsyGS50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXISEAoIcmV2aXNpb24YAiABKAQSDgoGb3JpZ2luGAMgASgJIpcBChVBcHBseU1jcFNlcnZlclJlcXVlc3QSMQoGc2VydmVyGAEgASgLMhkudG9vbGJ1cy5tY3AudjEuTWNwU2VydmVyQga6SAPIAQESFQoNdmFsaWRhdGVfb25seRgCIAEoCBIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoBEgAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiJJChZBcHBseU1jcFNlcnZlclJlc3BvbnNlEi8KBnNlcnZlchgBIAEoCzIfLnRvb2xidXMubWNwLnYxLlN0b3JlZE1jcFNlcnZlciIuChNHZXRNY3BTZXJ2ZXJSZXF1ZXN0EhcKBG5hbWUYASABKAlCCbpIBnIEEAEYQCJHChRHZXRNY3BTZXJ2ZXJSZXNwb25zZRIvCgZzZXJ2ZXIYASABKAsyHy50b29sYnVzLm1jcC52MS5TdG9yZWRNY3BTZXJ2ZXIicAoWRGVsZXRlTWNwU2VydmVyUmVxdWVzdBIXCgRuYW1lGAEgASgJQgm6SAZyBBABGEASJwoRZXhwZWN0ZWRfcmV2aXNpb24YAiABKARCB7pIBDICKAFIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iGQoXRGVsZXRlTWNwU2VydmVyUmVzcG9uc2UiSAoVTGlzdE1jcFNlcnZlcnNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgCIAEoCSJjChZMaXN0TWNwU2VydmVyc1Jlc3BvbnNlEjAKB3NlcnZlcnMYASADKAsyHy50b29sYnVzLm1jcC52MS5TdG9yZWRNY3BTZXJ2ZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInsKFkxpc3RDb25uZWN0aW9uc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIbCglwYWdlX3NpemUYAiABKA1CCLpIBSoDGOgHEhIKCnBhZ2VfdG9rZW4YAyABKAkiZgoXTGlzdENvbm5lY3Rpb25zUmVzcG9uc2USMgoLY29ubmVjdGlvbnMYASADKAsyHS50b29sYnVzLm1jcC52MS5NY3BDb25uZWN0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJLChdXYXRjaENvbm5lY3Rpb25zUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kIk0KGFdhdGNoQ29ubmVjdGlvbnNSZXNwb25zZRIxCgpjb25uZWN0aW9uGAEgASgLMh0udG9vbGJ1cy5tY3AudjEuTWNwQ29ubmVjdGlvbiKmAQoXQ2xvc2VDb25uZWN0aW9uc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIsCgZydW5faWQYAyABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQiKgoYQ2xvc2VDb25uZWN0aW9uc1Jlc3BvbnNlEg4KBmNsb3NlZBgBIAEoDTLHBQoQTWNwU2VydmVyU2VydmljZRJfCg5BcHBseU1jcFNlcnZlchIlLnRvb2xidXMubWNwLnYxLkFwcGx5TWNwU2VydmVyUmVxdWVzdBomLnRvb2xidXMubWNwLnYxLkFwcGx5TWNwU2VydmVyUmVzcG9uc2USYgoPRGVsZXRlTWNwU2VydmVyEiYudG9vbGJ1cy5tY3AudjEuRGVsZXRlTWNwU2VydmVyUmVxdWVzdBonLnRvb2xidXMubWNwLnYxLkRlbGV0ZU1jcFNlcnZlclJlc3BvbnNlElkKDEdldE1jcFNlcnZlchIjLnRvb2xidXMubWNwLnYxLkdldE1jcFNlcnZlclJlcXVlc3QaJC50b29sYnVzLm1jcC52MS5HZXRNY3BTZXJ2ZXJSZXNwb25zZRJfCg5MaXN0TWNwU2VydmVycxIlLnRvb2xidXMubWNwLnYxLkxpc3RNY3BTZXJ2ZXJzUmVxdWVzdBomLnRvb2xidXMubWNwLnYxLkxpc3RNY3BTZXJ2ZXJzUmVzcG9uc2USYgoPTGlzdENvbm5lY3Rpb25zEiYudG9vbGJ1cy5tY3AudjEuTGlzdENvbm5lY3Rpb25zUmVxdWVzdBonLnRvb2xidXMubWNwLnYxLkxpc3RDb25uZWN0aW9uc1Jlc3BvbnNlEmcKEFdhdGNoQ29ubmVjdGlvbnMSJy50b29sYnVzLm1jcC52MS5XYXRjaENvbm5lY3Rpb25zUmVxdWVzdBooLnRvb2xidXMubWNwLnYxLldhdGNoQ29ubmVjdGlvbnNSZXNwb25zZTABEmUKEENsb3NlQ29ubmVjdGlvbnMSJy50b29sYnVzLm1jcC52MS5DbG9zZUNvbm5lY3Rpb25zUmVxdWVzdBooLnRvb2xidXMubWNwLnYxLkNsb3NlQ29ubmVjdGlvbnNSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_mcp_v1_mcp_server]);
 
 /**
  * A server that every agent can use.
  *
- * @generated from message toolbus.mcp.v1.StoredServer
+ * @generated from message toolbus.mcp.v1.StoredMcpServer
  */
-export type StoredServer = Message<"toolbus.mcp.v1.StoredServer"> & {
+export type StoredMcpServer = Message<"toolbus.mcp.v1.StoredMcpServer"> & {
   /**
    * Its configuration.
    *
@@ -46,18 +46,18 @@ export type StoredServer = Message<"toolbus.mcp.v1.StoredServer"> & {
 };
 
 /**
- * Describes the message toolbus.mcp.v1.StoredServer.
- * Use `create(StoredServerSchema)` to create a new message.
+ * Describes the message toolbus.mcp.v1.StoredMcpServer.
+ * Use `create(StoredMcpServerSchema)` to create a new message.
  */
-export const StoredServerSchema: GenMessage<StoredServer> = /*@__PURE__*/
+export const StoredMcpServerSchema: GenMessage<StoredMcpServer> = /*@__PURE__*/
   messageDesc(file_toolbus_mcp_v1_mcp_server_service, 0);
 
 /**
  * Creates or replaces a server that every agent can use.
  *
- * @generated from message toolbus.mcp.v1.ApplyServerRequest
+ * @generated from message toolbus.mcp.v1.ApplyMcpServerRequest
  */
-export type ApplyServerRequest = Message<"toolbus.mcp.v1.ApplyServerRequest"> & {
+export type ApplyMcpServerRequest = Message<"toolbus.mcp.v1.ApplyMcpServerRequest"> & {
   /**
    * The server.
    *
@@ -84,39 +84,39 @@ export type ApplyServerRequest = Message<"toolbus.mcp.v1.ApplyServerRequest"> & 
 };
 
 /**
- * Describes the message toolbus.mcp.v1.ApplyServerRequest.
- * Use `create(ApplyServerRequestSchema)` to create a new message.
+ * Describes the message toolbus.mcp.v1.ApplyMcpServerRequest.
+ * Use `create(ApplyMcpServerRequestSchema)` to create a new message.
  */
-export const ApplyServerRequestSchema: GenMessage<ApplyServerRequest> = /*@__PURE__*/
+export const ApplyMcpServerRequestSchema: GenMessage<ApplyMcpServerRequest> = /*@__PURE__*/
   messageDesc(file_toolbus_mcp_v1_mcp_server_service, 1);
 
 /**
  * The server as stored.
  *
- * @generated from message toolbus.mcp.v1.ApplyServerResponse
+ * @generated from message toolbus.mcp.v1.ApplyMcpServerResponse
  */
-export type ApplyServerResponse = Message<"toolbus.mcp.v1.ApplyServerResponse"> & {
+export type ApplyMcpServerResponse = Message<"toolbus.mcp.v1.ApplyMcpServerResponse"> & {
   /**
    * The server.
    *
-   * @generated from field: toolbus.mcp.v1.StoredServer server = 1;
+   * @generated from field: toolbus.mcp.v1.StoredMcpServer server = 1;
    */
-  server?: StoredServer | undefined;
+  server?: StoredMcpServer | undefined;
 };
 
 /**
- * Describes the message toolbus.mcp.v1.ApplyServerResponse.
- * Use `create(ApplyServerResponseSchema)` to create a new message.
+ * Describes the message toolbus.mcp.v1.ApplyMcpServerResponse.
+ * Use `create(ApplyMcpServerResponseSchema)` to create a new message.
  */
-export const ApplyServerResponseSchema: GenMessage<ApplyServerResponse> = /*@__PURE__*/
+export const ApplyMcpServerResponseSchema: GenMessage<ApplyMcpServerResponse> = /*@__PURE__*/
   messageDesc(file_toolbus_mcp_v1_mcp_server_service, 2);
 
 /**
  * Asks for a server.
  *
- * @generated from message toolbus.mcp.v1.GetServerRequest
+ * @generated from message toolbus.mcp.v1.GetMcpServerRequest
  */
-export type GetServerRequest = Message<"toolbus.mcp.v1.GetServerRequest"> & {
+export type GetMcpServerRequest = Message<"toolbus.mcp.v1.GetMcpServerRequest"> & {
   /**
    * Its name.
    *
@@ -126,39 +126,39 @@ export type GetServerRequest = Message<"toolbus.mcp.v1.GetServerRequest"> & {
 };
 
 /**
- * Describes the message toolbus.mcp.v1.GetServerRequest.
- * Use `create(GetServerRequestSchema)` to create a new message.
+ * Describes the message toolbus.mcp.v1.GetMcpServerRequest.
+ * Use `create(GetMcpServerRequestSchema)` to create a new message.
  */
-export const GetServerRequestSchema: GenMessage<GetServerRequest> = /*@__PURE__*/
+export const GetMcpServerRequestSchema: GenMessage<GetMcpServerRequest> = /*@__PURE__*/
   messageDesc(file_toolbus_mcp_v1_mcp_server_service, 3);
 
 /**
  * A server.
  *
- * @generated from message toolbus.mcp.v1.GetServerResponse
+ * @generated from message toolbus.mcp.v1.GetMcpServerResponse
  */
-export type GetServerResponse = Message<"toolbus.mcp.v1.GetServerResponse"> & {
+export type GetMcpServerResponse = Message<"toolbus.mcp.v1.GetMcpServerResponse"> & {
   /**
    * The server.
    *
-   * @generated from field: toolbus.mcp.v1.StoredServer server = 1;
+   * @generated from field: toolbus.mcp.v1.StoredMcpServer server = 1;
    */
-  server?: StoredServer | undefined;
+  server?: StoredMcpServer | undefined;
 };
 
 /**
- * Describes the message toolbus.mcp.v1.GetServerResponse.
- * Use `create(GetServerResponseSchema)` to create a new message.
+ * Describes the message toolbus.mcp.v1.GetMcpServerResponse.
+ * Use `create(GetMcpServerResponseSchema)` to create a new message.
  */
-export const GetServerResponseSchema: GenMessage<GetServerResponse> = /*@__PURE__*/
+export const GetMcpServerResponseSchema: GenMessage<GetMcpServerResponse> = /*@__PURE__*/
   messageDesc(file_toolbus_mcp_v1_mcp_server_service, 4);
 
 /**
  * Removes a server.
  *
- * @generated from message toolbus.mcp.v1.DeleteServerRequest
+ * @generated from message toolbus.mcp.v1.DeleteMcpServerRequest
  */
-export type DeleteServerRequest = Message<"toolbus.mcp.v1.DeleteServerRequest"> & {
+export type DeleteMcpServerRequest = Message<"toolbus.mcp.v1.DeleteMcpServerRequest"> & {
   /**
    * Its name.
    *
@@ -176,33 +176,33 @@ export type DeleteServerRequest = Message<"toolbus.mcp.v1.DeleteServerRequest"> 
 };
 
 /**
- * Describes the message toolbus.mcp.v1.DeleteServerRequest.
- * Use `create(DeleteServerRequestSchema)` to create a new message.
+ * Describes the message toolbus.mcp.v1.DeleteMcpServerRequest.
+ * Use `create(DeleteMcpServerRequestSchema)` to create a new message.
  */
-export const DeleteServerRequestSchema: GenMessage<DeleteServerRequest> = /*@__PURE__*/
+export const DeleteMcpServerRequestSchema: GenMessage<DeleteMcpServerRequest> = /*@__PURE__*/
   messageDesc(file_toolbus_mcp_v1_mcp_server_service, 5);
 
 /**
  * The server is gone.
  *
- * @generated from message toolbus.mcp.v1.DeleteServerResponse
+ * @generated from message toolbus.mcp.v1.DeleteMcpServerResponse
  */
-export type DeleteServerResponse = Message<"toolbus.mcp.v1.DeleteServerResponse"> & {
+export type DeleteMcpServerResponse = Message<"toolbus.mcp.v1.DeleteMcpServerResponse"> & {
 };
 
 /**
- * Describes the message toolbus.mcp.v1.DeleteServerResponse.
- * Use `create(DeleteServerResponseSchema)` to create a new message.
+ * Describes the message toolbus.mcp.v1.DeleteMcpServerResponse.
+ * Use `create(DeleteMcpServerResponseSchema)` to create a new message.
  */
-export const DeleteServerResponseSchema: GenMessage<DeleteServerResponse> = /*@__PURE__*/
+export const DeleteMcpServerResponseSchema: GenMessage<DeleteMcpServerResponse> = /*@__PURE__*/
   messageDesc(file_toolbus_mcp_v1_mcp_server_service, 6);
 
 /**
  * Asks for servers.
  *
- * @generated from message toolbus.mcp.v1.ListServersRequest
+ * @generated from message toolbus.mcp.v1.ListMcpServersRequest
  */
-export type ListServersRequest = Message<"toolbus.mcp.v1.ListServersRequest"> & {
+export type ListMcpServersRequest = Message<"toolbus.mcp.v1.ListMcpServersRequest"> & {
   /**
    * At most so many; 0 means 100.
    *
@@ -219,24 +219,24 @@ export type ListServersRequest = Message<"toolbus.mcp.v1.ListServersRequest"> & 
 };
 
 /**
- * Describes the message toolbus.mcp.v1.ListServersRequest.
- * Use `create(ListServersRequestSchema)` to create a new message.
+ * Describes the message toolbus.mcp.v1.ListMcpServersRequest.
+ * Use `create(ListMcpServersRequestSchema)` to create a new message.
  */
-export const ListServersRequestSchema: GenMessage<ListServersRequest> = /*@__PURE__*/
+export const ListMcpServersRequestSchema: GenMessage<ListMcpServersRequest> = /*@__PURE__*/
   messageDesc(file_toolbus_mcp_v1_mcp_server_service, 7);
 
 /**
  * A page of servers.
  *
- * @generated from message toolbus.mcp.v1.ListServersResponse
+ * @generated from message toolbus.mcp.v1.ListMcpServersResponse
  */
-export type ListServersResponse = Message<"toolbus.mcp.v1.ListServersResponse"> & {
+export type ListMcpServersResponse = Message<"toolbus.mcp.v1.ListMcpServersResponse"> & {
   /**
    * The servers, by name.
    *
-   * @generated from field: repeated toolbus.mcp.v1.StoredServer servers = 1;
+   * @generated from field: repeated toolbus.mcp.v1.StoredMcpServer servers = 1;
    */
-  servers: StoredServer[];
+  servers: StoredMcpServer[];
 
   /**
    * Where to go on; empty at the end.
@@ -247,10 +247,10 @@ export type ListServersResponse = Message<"toolbus.mcp.v1.ListServersResponse"> 
 };
 
 /**
- * Describes the message toolbus.mcp.v1.ListServersResponse.
- * Use `create(ListServersResponseSchema)` to create a new message.
+ * Describes the message toolbus.mcp.v1.ListMcpServersResponse.
+ * Use `create(ListMcpServersResponseSchema)` to create a new message.
  */
-export const ListServersResponseSchema: GenMessage<ListServersResponse> = /*@__PURE__*/
+export const ListMcpServersResponseSchema: GenMessage<ListMcpServersResponse> = /*@__PURE__*/
   messageDesc(file_toolbus_mcp_v1_mcp_server_service, 8);
 
 /**
@@ -297,9 +297,9 @@ export type ListConnectionsResponse = Message<"toolbus.mcp.v1.ListConnectionsRes
   /**
    * The connections, by server, session, agent and bridge.
    *
-   * @generated from field: repeated toolbus.mcp.v1.McpServerStatus connections = 1;
+   * @generated from field: repeated toolbus.mcp.v1.McpConnection connections = 1;
    */
-  connections: McpServerStatus[];
+  connections: McpConnection[];
 
   /**
    * Where to go on; empty at the end.
@@ -319,9 +319,9 @@ export const ListConnectionsResponseSchema: GenMessage<ListConnectionsResponse> 
 /**
  * Asks to be told of connections now and whenever one changes.
  *
- * @generated from message toolbus.mcp.v1.WatchHealthRequest
+ * @generated from message toolbus.mcp.v1.WatchConnectionsRequest
  */
-export type WatchHealthRequest = Message<"toolbus.mcp.v1.WatchHealthRequest"> & {
+export type WatchConnectionsRequest = Message<"toolbus.mcp.v1.WatchConnectionsRequest"> & {
   /**
    * Only connections of this session; empty for all.
    *
@@ -331,31 +331,31 @@ export type WatchHealthRequest = Message<"toolbus.mcp.v1.WatchHealthRequest"> & 
 };
 
 /**
- * Describes the message toolbus.mcp.v1.WatchHealthRequest.
- * Use `create(WatchHealthRequestSchema)` to create a new message.
+ * Describes the message toolbus.mcp.v1.WatchConnectionsRequest.
+ * Use `create(WatchConnectionsRequestSchema)` to create a new message.
  */
-export const WatchHealthRequestSchema: GenMessage<WatchHealthRequest> = /*@__PURE__*/
+export const WatchConnectionsRequestSchema: GenMessage<WatchConnectionsRequest> = /*@__PURE__*/
   messageDesc(file_toolbus_mcp_v1_mcp_server_service, 11);
 
 /**
  * A connection as it stands.
  *
- * @generated from message toolbus.mcp.v1.WatchHealthResponse
+ * @generated from message toolbus.mcp.v1.WatchConnectionsResponse
  */
-export type WatchHealthResponse = Message<"toolbus.mcp.v1.WatchHealthResponse"> & {
+export type WatchConnectionsResponse = Message<"toolbus.mcp.v1.WatchConnectionsResponse"> & {
   /**
    * The connection.
    *
-   * @generated from field: toolbus.mcp.v1.McpServerStatus status = 1;
+   * @generated from field: toolbus.mcp.v1.McpConnection connection = 1;
    */
-  status?: McpServerStatus | undefined;
+  connection?: McpConnection | undefined;
 };
 
 /**
- * Describes the message toolbus.mcp.v1.WatchHealthResponse.
- * Use `create(WatchHealthResponseSchema)` to create a new message.
+ * Describes the message toolbus.mcp.v1.WatchConnectionsResponse.
+ * Use `create(WatchConnectionsResponseSchema)` to create a new message.
  */
-export const WatchHealthResponseSchema: GenMessage<WatchHealthResponse> = /*@__PURE__*/
+export const WatchConnectionsResponseSchema: GenMessage<WatchConnectionsResponse> = /*@__PURE__*/
   messageDesc(file_toolbus_mcp_v1_mcp_server_service, 12);
 
 /**
@@ -423,42 +423,42 @@ export const McpServerService: GenService<{
   /**
    * Creates or replaces a server that every agent can use.
    *
-   * @generated from rpc toolbus.mcp.v1.McpServerService.ApplyServer
+   * @generated from rpc toolbus.mcp.v1.McpServerService.ApplyMcpServer
    */
-  applyServer: {
+  applyMcpServer: {
     methodKind: "unary";
-    input: typeof ApplyServerRequestSchema;
-    output: typeof ApplyServerResponseSchema;
+    input: typeof ApplyMcpServerRequestSchema;
+    output: typeof ApplyMcpServerResponseSchema;
   },
   /**
    * Removes a server.
    *
-   * @generated from rpc toolbus.mcp.v1.McpServerService.DeleteServer
+   * @generated from rpc toolbus.mcp.v1.McpServerService.DeleteMcpServer
    */
-  deleteServer: {
+  deleteMcpServer: {
     methodKind: "unary";
-    input: typeof DeleteServerRequestSchema;
-    output: typeof DeleteServerResponseSchema;
+    input: typeof DeleteMcpServerRequestSchema;
+    output: typeof DeleteMcpServerResponseSchema;
   },
   /**
    * Tells a server's configuration.
    *
-   * @generated from rpc toolbus.mcp.v1.McpServerService.GetServer
+   * @generated from rpc toolbus.mcp.v1.McpServerService.GetMcpServer
    */
-  getServer: {
+  getMcpServer: {
     methodKind: "unary";
-    input: typeof GetServerRequestSchema;
-    output: typeof GetServerResponseSchema;
+    input: typeof GetMcpServerRequestSchema;
+    output: typeof GetMcpServerResponseSchema;
   },
   /**
    * Lists the servers that every agent can use, by name.
    *
-   * @generated from rpc toolbus.mcp.v1.McpServerService.ListServers
+   * @generated from rpc toolbus.mcp.v1.McpServerService.ListMcpServers
    */
-  listServers: {
+  listMcpServers: {
     methodKind: "unary";
-    input: typeof ListServersRequestSchema;
-    output: typeof ListServersResponseSchema;
+    input: typeof ListMcpServersRequestSchema;
+    output: typeof ListMcpServersResponseSchema;
   },
   /**
    * Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge.
@@ -473,12 +473,12 @@ export const McpServerService: GenService<{
   /**
    * Tells connections now and after each change.
    *
-   * @generated from rpc toolbus.mcp.v1.McpServerService.WatchHealth
+   * @generated from rpc toolbus.mcp.v1.McpServerService.WatchConnections
    */
-  watchHealth: {
+  watchConnections: {
     methodKind: "server_streaming";
-    input: typeof WatchHealthRequestSchema;
-    output: typeof WatchHealthResponseSchema;
+    input: typeof WatchConnectionsRequestSchema;
+    output: typeof WatchConnectionsResponseSchema;
   },
   /**
    * Closes the connections of a session's agent.

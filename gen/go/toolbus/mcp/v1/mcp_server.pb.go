@@ -274,10 +274,10 @@ func (x *McpServer) GetShare() string {
 	return ""
 }
 
-// Where a server stands.
-type McpServerStatus struct {
+// A connection to a server, and where it stands.
+type McpConnection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// The server's name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The session that the connection belongs to; empty if shared.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
@@ -290,7 +290,7 @@ type McpServerStatus struct {
 	// Why it is not green; empty when it is.
 	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Number of tools that it offers.
-	Tools uint32 `protobuf:"varint,7,opt,name=tools,proto3" json:"tools,omitempty"`
+	ToolCount uint32 `protobuf:"varint,7,opt,name=tool_count,json=toolCount,proto3" json:"tool_count,omitempty"`
 	// Revision of MCP that is spoken.
 	ProtocolVersion string `protobuf:"bytes,8,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"`
 	// The bridge that holds the connection.
@@ -303,20 +303,20 @@ type McpServerStatus struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *McpServerStatus) Reset() {
-	*x = McpServerStatus{}
+func (x *McpConnection) Reset() {
+	*x = McpConnection{}
 	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *McpServerStatus) String() string {
+func (x *McpConnection) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*McpServerStatus) ProtoMessage() {}
+func (*McpConnection) ProtoMessage() {}
 
-func (x *McpServerStatus) ProtoReflect() protoreflect.Message {
+func (x *McpConnection) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_mcp_v1_mcp_server_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -328,82 +328,82 @@ func (x *McpServerStatus) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use McpServerStatus.ProtoReflect.Descriptor instead.
-func (*McpServerStatus) Descriptor() ([]byte, []int) {
+// Deprecated: Use McpConnection.ProtoReflect.Descriptor instead.
+func (*McpConnection) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *McpServerStatus) GetName() string {
+func (x *McpConnection) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *McpServerStatus) GetSessionId() string {
+func (x *McpConnection) GetSessionId() string {
 	if x != nil {
 		return x.SessionId
 	}
 	return ""
 }
 
-func (x *McpServerStatus) GetAgent() string {
+func (x *McpConnection) GetAgent() string {
 	if x != nil {
 		return x.Agent
 	}
 	return ""
 }
 
-func (x *McpServerStatus) GetHealth() HealthState {
+func (x *McpConnection) GetHealth() HealthState {
 	if x != nil {
 		return x.Health
 	}
 	return HealthState_HEALTH_STATE_UNSPECIFIED
 }
 
-func (x *McpServerStatus) GetLatency() *durationpb.Duration {
+func (x *McpConnection) GetLatency() *durationpb.Duration {
 	if x != nil {
 		return x.Latency
 	}
 	return nil
 }
 
-func (x *McpServerStatus) GetReason() string {
+func (x *McpConnection) GetReason() string {
 	if x != nil {
 		return x.Reason
 	}
 	return ""
 }
 
-func (x *McpServerStatus) GetTools() uint32 {
+func (x *McpConnection) GetToolCount() uint32 {
 	if x != nil {
-		return x.Tools
+		return x.ToolCount
 	}
 	return 0
 }
 
-func (x *McpServerStatus) GetProtocolVersion() string {
+func (x *McpConnection) GetProtocolVersion() string {
 	if x != nil {
 		return x.ProtocolVersion
 	}
 	return ""
 }
 
-func (x *McpServerStatus) GetInstance() string {
+func (x *McpConnection) GetInstance() string {
 	if x != nil {
 		return x.Instance
 	}
 	return ""
 }
 
-func (x *McpServerStatus) GetCheckTime() *timestamppb.Timestamp {
+func (x *McpConnection) GetCheckTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.CheckTime
 	}
 	return nil
 }
 
-func (x *McpServerStatus) GetRunId() string {
+func (x *McpConnection) GetRunId() string {
 	if x != nil {
 		return x.RunId
 	}
@@ -436,16 +436,17 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8b\x03\n" +
-	"\x0fMcpServerStatus\x12\x12\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x92\x03\n" +
+	"\rMcpConnection\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x123\n" +
 	"\x06health\x18\x04 \x01(\x0e2\x1b.toolbus.mcp.v1.HealthStateR\x06health\x123\n" +
 	"\alatency\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\alatency\x12\x16\n" +
-	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05tools\x18\a \x01(\rR\x05tools\x12)\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x1d\n" +
+	"\n" +
+	"tool_count\x18\a \x01(\rR\ttoolCount\x12)\n" +
 	"\x10protocol_version\x18\b \x01(\tR\x0fprotocolVersion\x12\x1a\n" +
 	"\binstance\x18\t \x01(\tR\binstance\x129\n" +
 	"\n" +
@@ -477,7 +478,7 @@ var file_toolbus_mcp_v1_mcp_server_proto_goTypes = []any{
 	(HealthState)(0),              // 0: toolbus.mcp.v1.HealthState
 	(*HealthCheck)(nil),           // 1: toolbus.mcp.v1.HealthCheck
 	(*McpServer)(nil),             // 2: toolbus.mcp.v1.McpServer
-	(*McpServerStatus)(nil),       // 3: toolbus.mcp.v1.McpServerStatus
+	(*McpConnection)(nil),         // 3: toolbus.mcp.v1.McpConnection
 	nil,                           // 4: toolbus.mcp.v1.McpServer.EnvEntry
 	nil,                           // 5: toolbus.mcp.v1.McpServer.HeadersEntry
 	(*durationpb.Duration)(nil),   // 6: google.protobuf.Duration
@@ -490,9 +491,9 @@ var file_toolbus_mcp_v1_mcp_server_proto_depIdxs = []int32{
 	5, // 3: toolbus.mcp.v1.McpServer.headers:type_name -> toolbus.mcp.v1.McpServer.HeadersEntry
 	1, // 4: toolbus.mcp.v1.McpServer.health_check:type_name -> toolbus.mcp.v1.HealthCheck
 	6, // 5: toolbus.mcp.v1.McpServer.startup_timeout:type_name -> google.protobuf.Duration
-	0, // 6: toolbus.mcp.v1.McpServerStatus.health:type_name -> toolbus.mcp.v1.HealthState
-	6, // 7: toolbus.mcp.v1.McpServerStatus.latency:type_name -> google.protobuf.Duration
-	7, // 8: toolbus.mcp.v1.McpServerStatus.check_time:type_name -> google.protobuf.Timestamp
+	0, // 6: toolbus.mcp.v1.McpConnection.health:type_name -> toolbus.mcp.v1.HealthState
+	6, // 7: toolbus.mcp.v1.McpConnection.latency:type_name -> google.protobuf.Duration
+	7, // 8: toolbus.mcp.v1.McpConnection.check_time:type_name -> google.protobuf.Timestamp
 	9, // [9:9] is the sub-list for method output_type
 	9, // [9:9] is the sub-list for method input_type
 	9, // [9:9] is the sub-list for extension type_name

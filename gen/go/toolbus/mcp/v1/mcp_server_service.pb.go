@@ -25,7 +25,7 @@ const (
 )
 
 // A server that every agent can use.
-type StoredServer struct {
+type StoredMcpServer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its configuration.
 	Server *McpServer `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
@@ -37,20 +37,20 @@ type StoredServer struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *StoredServer) Reset() {
-	*x = StoredServer{}
+func (x *StoredMcpServer) Reset() {
+	*x = StoredMcpServer{}
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *StoredServer) String() string {
+func (x *StoredMcpServer) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*StoredServer) ProtoMessage() {}
+func (*StoredMcpServer) ProtoMessage() {}
 
-func (x *StoredServer) ProtoReflect() protoreflect.Message {
+func (x *StoredMcpServer) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -62,26 +62,26 @@ func (x *StoredServer) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use StoredServer.ProtoReflect.Descriptor instead.
-func (*StoredServer) Descriptor() ([]byte, []int) {
+// Deprecated: Use StoredMcpServer.ProtoReflect.Descriptor instead.
+func (*StoredMcpServer) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *StoredServer) GetServer() *McpServer {
+func (x *StoredMcpServer) GetServer() *McpServer {
 	if x != nil {
 		return x.Server
 	}
 	return nil
 }
 
-func (x *StoredServer) GetRevision() uint64 {
+func (x *StoredMcpServer) GetRevision() uint64 {
 	if x != nil {
 		return x.Revision
 	}
 	return 0
 }
 
-func (x *StoredServer) GetOrigin() string {
+func (x *StoredMcpServer) GetOrigin() string {
 	if x != nil {
 		return x.Origin
 	}
@@ -89,7 +89,7 @@ func (x *StoredServer) GetOrigin() string {
 }
 
 // Creates or replaces a server that every agent can use.
-type ApplyServerRequest struct {
+type ApplyMcpServerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The server.
 	Server *McpServer `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
@@ -104,20 +104,20 @@ type ApplyServerRequest struct {
 	sizeCache        protoimpl.SizeCache
 }
 
-func (x *ApplyServerRequest) Reset() {
-	*x = ApplyServerRequest{}
+func (x *ApplyMcpServerRequest) Reset() {
+	*x = ApplyMcpServerRequest{}
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ApplyServerRequest) String() string {
+func (x *ApplyMcpServerRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ApplyServerRequest) ProtoMessage() {}
+func (*ApplyMcpServerRequest) ProtoMessage() {}
 
-func (x *ApplyServerRequest) ProtoReflect() protoreflect.Message {
+func (x *ApplyMcpServerRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -129,26 +129,26 @@ func (x *ApplyServerRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ApplyServerRequest.ProtoReflect.Descriptor instead.
-func (*ApplyServerRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use ApplyMcpServerRequest.ProtoReflect.Descriptor instead.
+func (*ApplyMcpServerRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *ApplyServerRequest) GetServer() *McpServer {
+func (x *ApplyMcpServerRequest) GetServer() *McpServer {
 	if x != nil {
 		return x.Server
 	}
 	return nil
 }
 
-func (x *ApplyServerRequest) GetValidateOnly() bool {
+func (x *ApplyMcpServerRequest) GetValidateOnly() bool {
 	if x != nil {
 		return x.ValidateOnly
 	}
 	return false
 }
 
-func (x *ApplyServerRequest) GetExpectedRevision() uint64 {
+func (x *ApplyMcpServerRequest) GetExpectedRevision() uint64 {
 	if x != nil && x.ExpectedRevision != nil {
 		return *x.ExpectedRevision
 	}
@@ -156,28 +156,28 @@ func (x *ApplyServerRequest) GetExpectedRevision() uint64 {
 }
 
 // The server as stored.
-type ApplyServerResponse struct {
+type ApplyMcpServerResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The server.
-	Server        *StoredServer `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	Server        *StoredMcpServer `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ApplyServerResponse) Reset() {
-	*x = ApplyServerResponse{}
+func (x *ApplyMcpServerResponse) Reset() {
+	*x = ApplyMcpServerResponse{}
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ApplyServerResponse) String() string {
+func (x *ApplyMcpServerResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ApplyServerResponse) ProtoMessage() {}
+func (*ApplyMcpServerResponse) ProtoMessage() {}
 
-func (x *ApplyServerResponse) ProtoReflect() protoreflect.Message {
+func (x *ApplyMcpServerResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -189,12 +189,12 @@ func (x *ApplyServerResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ApplyServerResponse.ProtoReflect.Descriptor instead.
-func (*ApplyServerResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use ApplyMcpServerResponse.ProtoReflect.Descriptor instead.
+func (*ApplyMcpServerResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *ApplyServerResponse) GetServer() *StoredServer {
+func (x *ApplyMcpServerResponse) GetServer() *StoredMcpServer {
 	if x != nil {
 		return x.Server
 	}
@@ -202,7 +202,7 @@ func (x *ApplyServerResponse) GetServer() *StoredServer {
 }
 
 // Asks for a server.
-type GetServerRequest struct {
+type GetMcpServerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -210,20 +210,20 @@ type GetServerRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *GetServerRequest) Reset() {
-	*x = GetServerRequest{}
+func (x *GetMcpServerRequest) Reset() {
+	*x = GetMcpServerRequest{}
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *GetServerRequest) String() string {
+func (x *GetMcpServerRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*GetServerRequest) ProtoMessage() {}
+func (*GetMcpServerRequest) ProtoMessage() {}
 
-func (x *GetServerRequest) ProtoReflect() protoreflect.Message {
+func (x *GetMcpServerRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -235,12 +235,12 @@ func (x *GetServerRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use GetServerRequest.ProtoReflect.Descriptor instead.
-func (*GetServerRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use GetMcpServerRequest.ProtoReflect.Descriptor instead.
+func (*GetMcpServerRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *GetServerRequest) GetName() string {
+func (x *GetMcpServerRequest) GetName() string {
 	if x != nil {
 		return x.Name
 	}
@@ -248,28 +248,28 @@ func (x *GetServerRequest) GetName() string {
 }
 
 // A server.
-type GetServerResponse struct {
+type GetMcpServerResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The server.
-	Server        *StoredServer `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	Server        *StoredMcpServer `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *GetServerResponse) Reset() {
-	*x = GetServerResponse{}
+func (x *GetMcpServerResponse) Reset() {
+	*x = GetMcpServerResponse{}
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *GetServerResponse) String() string {
+func (x *GetMcpServerResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*GetServerResponse) ProtoMessage() {}
+func (*GetMcpServerResponse) ProtoMessage() {}
 
-func (x *GetServerResponse) ProtoReflect() protoreflect.Message {
+func (x *GetMcpServerResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -281,12 +281,12 @@ func (x *GetServerResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use GetServerResponse.ProtoReflect.Descriptor instead.
-func (*GetServerResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use GetMcpServerResponse.ProtoReflect.Descriptor instead.
+func (*GetMcpServerResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *GetServerResponse) GetServer() *StoredServer {
+func (x *GetMcpServerResponse) GetServer() *StoredMcpServer {
 	if x != nil {
 		return x.Server
 	}
@@ -294,7 +294,7 @@ func (x *GetServerResponse) GetServer() *StoredServer {
 }
 
 // Removes a server.
-type DeleteServerRequest struct {
+type DeleteMcpServerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -305,20 +305,20 @@ type DeleteServerRequest struct {
 	sizeCache        protoimpl.SizeCache
 }
 
-func (x *DeleteServerRequest) Reset() {
-	*x = DeleteServerRequest{}
+func (x *DeleteMcpServerRequest) Reset() {
+	*x = DeleteMcpServerRequest{}
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *DeleteServerRequest) String() string {
+func (x *DeleteMcpServerRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*DeleteServerRequest) ProtoMessage() {}
+func (*DeleteMcpServerRequest) ProtoMessage() {}
 
-func (x *DeleteServerRequest) ProtoReflect() protoreflect.Message {
+func (x *DeleteMcpServerRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -330,19 +330,19 @@ func (x *DeleteServerRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use DeleteServerRequest.ProtoReflect.Descriptor instead.
-func (*DeleteServerRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use DeleteMcpServerRequest.ProtoReflect.Descriptor instead.
+func (*DeleteMcpServerRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *DeleteServerRequest) GetName() string {
+func (x *DeleteMcpServerRequest) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *DeleteServerRequest) GetExpectedRevision() uint64 {
+func (x *DeleteMcpServerRequest) GetExpectedRevision() uint64 {
 	if x != nil && x.ExpectedRevision != nil {
 		return *x.ExpectedRevision
 	}
@@ -350,26 +350,26 @@ func (x *DeleteServerRequest) GetExpectedRevision() uint64 {
 }
 
 // The server is gone.
-type DeleteServerResponse struct {
+type DeleteMcpServerResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *DeleteServerResponse) Reset() {
-	*x = DeleteServerResponse{}
+func (x *DeleteMcpServerResponse) Reset() {
+	*x = DeleteMcpServerResponse{}
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *DeleteServerResponse) String() string {
+func (x *DeleteMcpServerResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*DeleteServerResponse) ProtoMessage() {}
+func (*DeleteMcpServerResponse) ProtoMessage() {}
 
-func (x *DeleteServerResponse) ProtoReflect() protoreflect.Message {
+func (x *DeleteMcpServerResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -381,13 +381,13 @@ func (x *DeleteServerResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use DeleteServerResponse.ProtoReflect.Descriptor instead.
-func (*DeleteServerResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use DeleteMcpServerResponse.ProtoReflect.Descriptor instead.
+func (*DeleteMcpServerResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{6}
 }
 
 // Asks for servers.
-type ListServersRequest struct {
+type ListMcpServersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most so many; 0 means 100.
 	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
@@ -397,20 +397,20 @@ type ListServersRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ListServersRequest) Reset() {
-	*x = ListServersRequest{}
+func (x *ListMcpServersRequest) Reset() {
+	*x = ListMcpServersRequest{}
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ListServersRequest) String() string {
+func (x *ListMcpServersRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ListServersRequest) ProtoMessage() {}
+func (*ListMcpServersRequest) ProtoMessage() {}
 
-func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
+func (x *ListMcpServersRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -422,19 +422,19 @@ func (x *ListServersRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListServersRequest.ProtoReflect.Descriptor instead.
-func (*ListServersRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use ListMcpServersRequest.ProtoReflect.Descriptor instead.
+func (*ListMcpServersRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *ListServersRequest) GetPageSize() uint32 {
+func (x *ListMcpServersRequest) GetPageSize() uint32 {
 	if x != nil {
 		return x.PageSize
 	}
 	return 0
 }
 
-func (x *ListServersRequest) GetPageToken() string {
+func (x *ListMcpServersRequest) GetPageToken() string {
 	if x != nil {
 		return x.PageToken
 	}
@@ -442,30 +442,30 @@ func (x *ListServersRequest) GetPageToken() string {
 }
 
 // A page of servers.
-type ListServersResponse struct {
+type ListMcpServersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The servers, by name.
-	Servers []*StoredServer `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
+	Servers []*StoredMcpServer `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
 	// Where to go on; empty at the end.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ListServersResponse) Reset() {
-	*x = ListServersResponse{}
+func (x *ListMcpServersResponse) Reset() {
+	*x = ListMcpServersResponse{}
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ListServersResponse) String() string {
+func (x *ListMcpServersResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ListServersResponse) ProtoMessage() {}
+func (*ListMcpServersResponse) ProtoMessage() {}
 
-func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
+func (x *ListMcpServersResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -477,19 +477,19 @@ func (x *ListServersResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListServersResponse.ProtoReflect.Descriptor instead.
-func (*ListServersResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use ListMcpServersResponse.ProtoReflect.Descriptor instead.
+func (*ListMcpServersResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *ListServersResponse) GetServers() []*StoredServer {
+func (x *ListMcpServersResponse) GetServers() []*StoredMcpServer {
 	if x != nil {
 		return x.Servers
 	}
 	return nil
 }
 
-func (x *ListServersResponse) GetNextPageToken() string {
+func (x *ListMcpServersResponse) GetNextPageToken() string {
 	if x != nil {
 		return x.NextPageToken
 	}
@@ -564,7 +564,7 @@ func (x *ListConnectionsRequest) GetPageToken() string {
 type ListConnectionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The connections, by server, session, agent and bridge.
-	Connections []*McpServerStatus `protobuf:"bytes,1,rep,name=connections,proto3" json:"connections,omitempty"`
+	Connections []*McpConnection `protobuf:"bytes,1,rep,name=connections,proto3" json:"connections,omitempty"`
 	// Where to go on; empty at the end.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -601,7 +601,7 @@ func (*ListConnectionsResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{10}
 }
 
-func (x *ListConnectionsResponse) GetConnections() []*McpServerStatus {
+func (x *ListConnectionsResponse) GetConnections() []*McpConnection {
 	if x != nil {
 		return x.Connections
 	}
@@ -616,7 +616,7 @@ func (x *ListConnectionsResponse) GetNextPageToken() string {
 }
 
 // Asks to be told of connections now and whenever one changes.
-type WatchHealthRequest struct {
+type WatchConnectionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only connections of this session; empty for all.
 	SessionId     string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
@@ -624,20 +624,20 @@ type WatchHealthRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *WatchHealthRequest) Reset() {
-	*x = WatchHealthRequest{}
+func (x *WatchConnectionsRequest) Reset() {
+	*x = WatchConnectionsRequest{}
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *WatchHealthRequest) String() string {
+func (x *WatchConnectionsRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*WatchHealthRequest) ProtoMessage() {}
+func (*WatchConnectionsRequest) ProtoMessage() {}
 
-func (x *WatchHealthRequest) ProtoReflect() protoreflect.Message {
+func (x *WatchConnectionsRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -649,12 +649,12 @@ func (x *WatchHealthRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WatchHealthRequest.ProtoReflect.Descriptor instead.
-func (*WatchHealthRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use WatchConnectionsRequest.ProtoReflect.Descriptor instead.
+func (*WatchConnectionsRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{11}
 }
 
-func (x *WatchHealthRequest) GetSessionId() string {
+func (x *WatchConnectionsRequest) GetSessionId() string {
 	if x != nil {
 		return x.SessionId
 	}
@@ -662,28 +662,28 @@ func (x *WatchHealthRequest) GetSessionId() string {
 }
 
 // A connection as it stands.
-type WatchHealthResponse struct {
+type WatchConnectionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The connection.
-	Status        *McpServerStatus `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
+	Connection    *McpConnection `protobuf:"bytes,1,opt,name=connection,proto3" json:"connection,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *WatchHealthResponse) Reset() {
-	*x = WatchHealthResponse{}
+func (x *WatchConnectionsResponse) Reset() {
+	*x = WatchConnectionsResponse{}
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *WatchHealthResponse) String() string {
+func (x *WatchConnectionsResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*WatchHealthResponse) ProtoMessage() {}
+func (*WatchConnectionsResponse) ProtoMessage() {}
 
-func (x *WatchHealthResponse) ProtoReflect() protoreflect.Message {
+func (x *WatchConnectionsResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -695,14 +695,14 @@ func (x *WatchHealthResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WatchHealthResponse.ProtoReflect.Descriptor instead.
-func (*WatchHealthResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use WatchConnectionsResponse.ProtoReflect.Descriptor instead.
+func (*WatchConnectionsResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP(), []int{12}
 }
 
-func (x *WatchHealthResponse) GetStatus() *McpServerStatus {
+func (x *WatchConnectionsResponse) GetConnection() *McpConnection {
 	if x != nil {
-		return x.Status
+		return x.Connection
 	}
 	return nil
 }
@@ -821,62 +821,64 @@ var File_toolbus_mcp_v1_mcp_server_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc = "" +
 	"\n" +
-	"'toolbus/mcp/v1/mcp_server_service.proto\x12\x0etoolbus.mcp.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ftoolbus/mcp/v1/mcp_server.proto\"u\n" +
-	"\fStoredServer\x121\n" +
+	"'toolbus/mcp/v1/mcp_server_service.proto\x12\x0etoolbus.mcp.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ftoolbus/mcp/v1/mcp_server.proto\"x\n" +
+	"\x0fStoredMcpServer\x121\n" +
 	"\x06server\x18\x01 \x01(\v2\x19.toolbus.mcp.v1.McpServerR\x06server\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x16\n" +
-	"\x06origin\x18\x03 \x01(\tR\x06origin\"\xbc\x01\n" +
-	"\x12ApplyServerRequest\x129\n" +
+	"\x06origin\x18\x03 \x01(\tR\x06origin\"\xbf\x01\n" +
+	"\x15ApplyMcpServerRequest\x129\n" +
 	"\x06server\x18\x01 \x01(\v2\x19.toolbus.mcp.v1.McpServerB\x06\xbaH\x03\xc8\x01\x01R\x06server\x12#\n" +
 	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\x120\n" +
 	"\x11expected_revision\x18\x03 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
-	"\x12_expected_revision\"K\n" +
-	"\x13ApplyServerResponse\x124\n" +
-	"\x06server\x18\x01 \x01(\v2\x1c.toolbus.mcp.v1.StoredServerR\x06server\"1\n" +
-	"\x10GetServerRequest\x12\x1d\n" +
-	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04name\"I\n" +
-	"\x11GetServerResponse\x124\n" +
-	"\x06server\x18\x01 \x01(\v2\x1c.toolbus.mcp.v1.StoredServerR\x06server\"\x85\x01\n" +
-	"\x13DeleteServerRequest\x12\x1d\n" +
+	"\x12_expected_revision\"Q\n" +
+	"\x16ApplyMcpServerResponse\x127\n" +
+	"\x06server\x18\x01 \x01(\v2\x1f.toolbus.mcp.v1.StoredMcpServerR\x06server\"4\n" +
+	"\x13GetMcpServerRequest\x12\x1d\n" +
+	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04name\"O\n" +
+	"\x14GetMcpServerResponse\x127\n" +
+	"\x06server\x18\x01 \x01(\v2\x1f.toolbus.mcp.v1.StoredMcpServerR\x06server\"\x88\x01\n" +
+	"\x16DeleteMcpServerRequest\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04name\x129\n" +
 	"\x11expected_revision\x18\x02 \x01(\x04B\a\xbaH\x042\x02(\x01H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
-	"\x12_expected_revision\"\x16\n" +
-	"\x14DeleteServerResponse\"Z\n" +
-	"\x12ListServersRequest\x12%\n" +
+	"\x12_expected_revision\"\x19\n" +
+	"\x17DeleteMcpServerResponse\"]\n" +
+	"\x15ListMcpServersRequest\x12%\n" +
 	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"u\n" +
-	"\x13ListServersResponse\x126\n" +
-	"\aservers\x18\x01 \x03(\v2\x1c.toolbus.mcp.v1.StoredServerR\aservers\x12&\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"{\n" +
+	"\x16ListMcpServersResponse\x129\n" +
+	"\aservers\x18\x01 \x03(\v2\x1f.toolbus.mcp.v1.StoredMcpServerR\aservers\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9b\x01\n" +
 	"\x16ListConnectionsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12%\n" +
 	"\tpage_size\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tR\tpageToken\"\x84\x01\n" +
-	"\x17ListConnectionsResponse\x12A\n" +
-	"\vconnections\x18\x01 \x03(\v2\x1f.toolbus.mcp.v1.McpServerStatusR\vconnections\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"Q\n" +
-	"\x12WatchHealthRequest\x12;\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"\x82\x01\n" +
+	"\x17ListConnectionsResponse\x12?\n" +
+	"\vconnections\x18\x01 \x03(\v2\x1d.toolbus.mcp.v1.McpConnectionR\vconnections\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"V\n" +
+	"\x17WatchConnectionsRequest\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"N\n" +
-	"\x13WatchHealthResponse\x127\n" +
-	"\x06status\x18\x01 \x01(\v2\x1f.toolbus.mcp.v1.McpServerStatusR\x06status\"\xbf\x01\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"Y\n" +
+	"\x18WatchConnectionsResponse\x12=\n" +
+	"\n" +
+	"connection\x18\x01 \x01(\v2\x1d.toolbus.mcp.v1.McpConnectionR\n" +
+	"connection\"\xbf\x01\n" +
 	"\x17CloseConnectionsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x123\n" +
 	"\x06run_id\x18\x03 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\"2\n" +
 	"\x18CloseConnectionsResponse\x12\x16\n" +
-	"\x06closed\x18\x01 \x01(\rR\x06closed2\x94\x05\n" +
-	"\x10McpServerService\x12V\n" +
-	"\vApplyServer\x12\".toolbus.mcp.v1.ApplyServerRequest\x1a#.toolbus.mcp.v1.ApplyServerResponse\x12Y\n" +
-	"\fDeleteServer\x12#.toolbus.mcp.v1.DeleteServerRequest\x1a$.toolbus.mcp.v1.DeleteServerResponse\x12P\n" +
-	"\tGetServer\x12 .toolbus.mcp.v1.GetServerRequest\x1a!.toolbus.mcp.v1.GetServerResponse\x12V\n" +
-	"\vListServers\x12\".toolbus.mcp.v1.ListServersRequest\x1a#.toolbus.mcp.v1.ListServersResponse\x12b\n" +
-	"\x0fListConnections\x12&.toolbus.mcp.v1.ListConnectionsRequest\x1a'.toolbus.mcp.v1.ListConnectionsResponse\x12X\n" +
-	"\vWatchHealth\x12\".toolbus.mcp.v1.WatchHealthRequest\x1a#.toolbus.mcp.v1.WatchHealthResponse0\x01\x12e\n" +
+	"\x06closed\x18\x01 \x01(\rR\x06closed2\xc7\x05\n" +
+	"\x10McpServerService\x12_\n" +
+	"\x0eApplyMcpServer\x12%.toolbus.mcp.v1.ApplyMcpServerRequest\x1a&.toolbus.mcp.v1.ApplyMcpServerResponse\x12b\n" +
+	"\x0fDeleteMcpServer\x12&.toolbus.mcp.v1.DeleteMcpServerRequest\x1a'.toolbus.mcp.v1.DeleteMcpServerResponse\x12Y\n" +
+	"\fGetMcpServer\x12#.toolbus.mcp.v1.GetMcpServerRequest\x1a$.toolbus.mcp.v1.GetMcpServerResponse\x12_\n" +
+	"\x0eListMcpServers\x12%.toolbus.mcp.v1.ListMcpServersRequest\x1a&.toolbus.mcp.v1.ListMcpServersResponse\x12b\n" +
+	"\x0fListConnections\x12&.toolbus.mcp.v1.ListConnectionsRequest\x1a'.toolbus.mcp.v1.ListConnectionsResponse\x12g\n" +
+	"\x10WatchConnections\x12'.toolbus.mcp.v1.WatchConnectionsRequest\x1a(.toolbus.mcp.v1.WatchConnectionsResponse0\x01\x12e\n" +
 	"\x10CloseConnections\x12'.toolbus.mcp.v1.CloseConnectionsRequest\x1a(.toolbus.mcp.v1.CloseConnectionsResponseB\xae\x01\n" +
 	"\x12com.toolbus.mcp.v1B\x15McpServerServiceProtoP\x01Z'toolbus.dev/gen/go/toolbus/mcp/v1;mcpv1\xa2\x02\x03TMX\xaa\x02\x0eToolbus.Mcp.V1\xca\x02\x0eToolbus\\Mcp\\V1\xe2\x02\x1aToolbus\\Mcp\\V1\\GPBMetadata\xea\x02\x10Toolbus::Mcp::V1b\x06proto3"
 
@@ -894,45 +896,45 @@ func file_toolbus_mcp_v1_mcp_server_service_proto_rawDescGZIP() []byte {
 
 var file_toolbus_mcp_v1_mcp_server_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_toolbus_mcp_v1_mcp_server_service_proto_goTypes = []any{
-	(*StoredServer)(nil),             // 0: toolbus.mcp.v1.StoredServer
-	(*ApplyServerRequest)(nil),       // 1: toolbus.mcp.v1.ApplyServerRequest
-	(*ApplyServerResponse)(nil),      // 2: toolbus.mcp.v1.ApplyServerResponse
-	(*GetServerRequest)(nil),         // 3: toolbus.mcp.v1.GetServerRequest
-	(*GetServerResponse)(nil),        // 4: toolbus.mcp.v1.GetServerResponse
-	(*DeleteServerRequest)(nil),      // 5: toolbus.mcp.v1.DeleteServerRequest
-	(*DeleteServerResponse)(nil),     // 6: toolbus.mcp.v1.DeleteServerResponse
-	(*ListServersRequest)(nil),       // 7: toolbus.mcp.v1.ListServersRequest
-	(*ListServersResponse)(nil),      // 8: toolbus.mcp.v1.ListServersResponse
+	(*StoredMcpServer)(nil),          // 0: toolbus.mcp.v1.StoredMcpServer
+	(*ApplyMcpServerRequest)(nil),    // 1: toolbus.mcp.v1.ApplyMcpServerRequest
+	(*ApplyMcpServerResponse)(nil),   // 2: toolbus.mcp.v1.ApplyMcpServerResponse
+	(*GetMcpServerRequest)(nil),      // 3: toolbus.mcp.v1.GetMcpServerRequest
+	(*GetMcpServerResponse)(nil),     // 4: toolbus.mcp.v1.GetMcpServerResponse
+	(*DeleteMcpServerRequest)(nil),   // 5: toolbus.mcp.v1.DeleteMcpServerRequest
+	(*DeleteMcpServerResponse)(nil),  // 6: toolbus.mcp.v1.DeleteMcpServerResponse
+	(*ListMcpServersRequest)(nil),    // 7: toolbus.mcp.v1.ListMcpServersRequest
+	(*ListMcpServersResponse)(nil),   // 8: toolbus.mcp.v1.ListMcpServersResponse
 	(*ListConnectionsRequest)(nil),   // 9: toolbus.mcp.v1.ListConnectionsRequest
 	(*ListConnectionsResponse)(nil),  // 10: toolbus.mcp.v1.ListConnectionsResponse
-	(*WatchHealthRequest)(nil),       // 11: toolbus.mcp.v1.WatchHealthRequest
-	(*WatchHealthResponse)(nil),      // 12: toolbus.mcp.v1.WatchHealthResponse
+	(*WatchConnectionsRequest)(nil),  // 11: toolbus.mcp.v1.WatchConnectionsRequest
+	(*WatchConnectionsResponse)(nil), // 12: toolbus.mcp.v1.WatchConnectionsResponse
 	(*CloseConnectionsRequest)(nil),  // 13: toolbus.mcp.v1.CloseConnectionsRequest
 	(*CloseConnectionsResponse)(nil), // 14: toolbus.mcp.v1.CloseConnectionsResponse
 	(*McpServer)(nil),                // 15: toolbus.mcp.v1.McpServer
-	(*McpServerStatus)(nil),          // 16: toolbus.mcp.v1.McpServerStatus
+	(*McpConnection)(nil),            // 16: toolbus.mcp.v1.McpConnection
 }
 var file_toolbus_mcp_v1_mcp_server_service_proto_depIdxs = []int32{
-	15, // 0: toolbus.mcp.v1.StoredServer.server:type_name -> toolbus.mcp.v1.McpServer
-	15, // 1: toolbus.mcp.v1.ApplyServerRequest.server:type_name -> toolbus.mcp.v1.McpServer
-	0,  // 2: toolbus.mcp.v1.ApplyServerResponse.server:type_name -> toolbus.mcp.v1.StoredServer
-	0,  // 3: toolbus.mcp.v1.GetServerResponse.server:type_name -> toolbus.mcp.v1.StoredServer
-	0,  // 4: toolbus.mcp.v1.ListServersResponse.servers:type_name -> toolbus.mcp.v1.StoredServer
-	16, // 5: toolbus.mcp.v1.ListConnectionsResponse.connections:type_name -> toolbus.mcp.v1.McpServerStatus
-	16, // 6: toolbus.mcp.v1.WatchHealthResponse.status:type_name -> toolbus.mcp.v1.McpServerStatus
-	1,  // 7: toolbus.mcp.v1.McpServerService.ApplyServer:input_type -> toolbus.mcp.v1.ApplyServerRequest
-	5,  // 8: toolbus.mcp.v1.McpServerService.DeleteServer:input_type -> toolbus.mcp.v1.DeleteServerRequest
-	3,  // 9: toolbus.mcp.v1.McpServerService.GetServer:input_type -> toolbus.mcp.v1.GetServerRequest
-	7,  // 10: toolbus.mcp.v1.McpServerService.ListServers:input_type -> toolbus.mcp.v1.ListServersRequest
+	15, // 0: toolbus.mcp.v1.StoredMcpServer.server:type_name -> toolbus.mcp.v1.McpServer
+	15, // 1: toolbus.mcp.v1.ApplyMcpServerRequest.server:type_name -> toolbus.mcp.v1.McpServer
+	0,  // 2: toolbus.mcp.v1.ApplyMcpServerResponse.server:type_name -> toolbus.mcp.v1.StoredMcpServer
+	0,  // 3: toolbus.mcp.v1.GetMcpServerResponse.server:type_name -> toolbus.mcp.v1.StoredMcpServer
+	0,  // 4: toolbus.mcp.v1.ListMcpServersResponse.servers:type_name -> toolbus.mcp.v1.StoredMcpServer
+	16, // 5: toolbus.mcp.v1.ListConnectionsResponse.connections:type_name -> toolbus.mcp.v1.McpConnection
+	16, // 6: toolbus.mcp.v1.WatchConnectionsResponse.connection:type_name -> toolbus.mcp.v1.McpConnection
+	1,  // 7: toolbus.mcp.v1.McpServerService.ApplyMcpServer:input_type -> toolbus.mcp.v1.ApplyMcpServerRequest
+	5,  // 8: toolbus.mcp.v1.McpServerService.DeleteMcpServer:input_type -> toolbus.mcp.v1.DeleteMcpServerRequest
+	3,  // 9: toolbus.mcp.v1.McpServerService.GetMcpServer:input_type -> toolbus.mcp.v1.GetMcpServerRequest
+	7,  // 10: toolbus.mcp.v1.McpServerService.ListMcpServers:input_type -> toolbus.mcp.v1.ListMcpServersRequest
 	9,  // 11: toolbus.mcp.v1.McpServerService.ListConnections:input_type -> toolbus.mcp.v1.ListConnectionsRequest
-	11, // 12: toolbus.mcp.v1.McpServerService.WatchHealth:input_type -> toolbus.mcp.v1.WatchHealthRequest
+	11, // 12: toolbus.mcp.v1.McpServerService.WatchConnections:input_type -> toolbus.mcp.v1.WatchConnectionsRequest
 	13, // 13: toolbus.mcp.v1.McpServerService.CloseConnections:input_type -> toolbus.mcp.v1.CloseConnectionsRequest
-	2,  // 14: toolbus.mcp.v1.McpServerService.ApplyServer:output_type -> toolbus.mcp.v1.ApplyServerResponse
-	6,  // 15: toolbus.mcp.v1.McpServerService.DeleteServer:output_type -> toolbus.mcp.v1.DeleteServerResponse
-	4,  // 16: toolbus.mcp.v1.McpServerService.GetServer:output_type -> toolbus.mcp.v1.GetServerResponse
-	8,  // 17: toolbus.mcp.v1.McpServerService.ListServers:output_type -> toolbus.mcp.v1.ListServersResponse
+	2,  // 14: toolbus.mcp.v1.McpServerService.ApplyMcpServer:output_type -> toolbus.mcp.v1.ApplyMcpServerResponse
+	6,  // 15: toolbus.mcp.v1.McpServerService.DeleteMcpServer:output_type -> toolbus.mcp.v1.DeleteMcpServerResponse
+	4,  // 16: toolbus.mcp.v1.McpServerService.GetMcpServer:output_type -> toolbus.mcp.v1.GetMcpServerResponse
+	8,  // 17: toolbus.mcp.v1.McpServerService.ListMcpServers:output_type -> toolbus.mcp.v1.ListMcpServersResponse
 	10, // 18: toolbus.mcp.v1.McpServerService.ListConnections:output_type -> toolbus.mcp.v1.ListConnectionsResponse
-	12, // 19: toolbus.mcp.v1.McpServerService.WatchHealth:output_type -> toolbus.mcp.v1.WatchHealthResponse
+	12, // 19: toolbus.mcp.v1.McpServerService.WatchConnections:output_type -> toolbus.mcp.v1.WatchConnectionsResponse
 	14, // 20: toolbus.mcp.v1.McpServerService.CloseConnections:output_type -> toolbus.mcp.v1.CloseConnectionsResponse
 	14, // [14:21] is the sub-list for method output_type
 	7,  // [7:14] is the sub-list for method input_type

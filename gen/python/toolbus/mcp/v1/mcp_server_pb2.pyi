@@ -194,8 +194,8 @@ class McpServer(_message.Message):
 Global___McpServer: _TypeAlias = McpServer  # noqa: Y015
 
 @_typing.final
-class McpServerStatus(_message.Message):
-    """Where a server stands."""
+class McpConnection(_message.Message):
+    """A connection to a server, and where it stands."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -205,13 +205,13 @@ class McpServerStatus(_message.Message):
     HEALTH_FIELD_NUMBER: _builtins.int
     LATENCY_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
-    TOOLS_FIELD_NUMBER: _builtins.int
+    TOOL_COUNT_FIELD_NUMBER: _builtins.int
     PROTOCOL_VERSION_FIELD_NUMBER: _builtins.int
     INSTANCE_FIELD_NUMBER: _builtins.int
     CHECK_TIME_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Its name."""
+    """The server's name."""
     session_id: _builtins.str
     """The session that the connection belongs to; empty if shared."""
     agent: _builtins.str
@@ -220,7 +220,7 @@ class McpServerStatus(_message.Message):
     """Its light."""
     reason: _builtins.str
     """Why it is not green; empty when it is."""
-    tools: _builtins.int
+    tool_count: _builtins.int
     """Number of tools that it offers."""
     protocol_version: _builtins.str
     """Revision of MCP that is spoken."""
@@ -245,7 +245,7 @@ class McpServerStatus(_message.Message):
         health: Global___HealthState.ValueType = ...,
         latency: _duration_pb2.Duration | None = ...,
         reason: _builtins.str = ...,
-        tools: _builtins.int = ...,
+        tool_count: _builtins.int = ...,
         protocol_version: _builtins.str = ...,
         instance: _builtins.str = ...,
         check_time: _timestamp_pb2.Timestamp | None = ...,
@@ -253,8 +253,8 @@ class McpServerStatus(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["check_time", b"check_time", "latency", b"latency"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "check_time", b"check_time", "health", b"health", "instance", b"instance", "latency", b"latency", "name", b"name", "protocol_version", b"protocol_version", "reason", b"reason", "run_id", b"run_id", "session_id", b"session_id", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "check_time", b"check_time", "health", b"health", "instance", b"instance", "latency", b"latency", "name", b"name", "protocol_version", b"protocol_version", "reason", b"reason", "run_id", b"run_id", "session_id", b"session_id", "tool_count", b"tool_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___McpServerStatus: _TypeAlias = McpServerStatus  # noqa: Y015
+Global___McpConnection: _TypeAlias = McpConnection  # noqa: Y015

@@ -20,7 +20,7 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
-class StoredServer(_message.Message):
+class StoredMcpServer(_message.Message):
     """A server that every agent can use."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -49,10 +49,10 @@ class StoredServer(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___StoredServer: _TypeAlias = StoredServer  # noqa: Y015
+Global___StoredMcpServer: _TypeAlias = StoredMcpServer  # noqa: Y015
 
 @_typing.final
-class ApplyServerRequest(_message.Message):
+class ApplyMcpServerRequest(_message.Message):
     """Creates or replaces a server that every agent can use."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -88,23 +88,23 @@ class ApplyServerRequest(_message.Message):
     _WhichOneofArgType__expected_revision: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__expected_revision) -> _WhichOneofReturnType__expected_revision | None: ...
 
-Global___ApplyServerRequest: _TypeAlias = ApplyServerRequest  # noqa: Y015
+Global___ApplyMcpServerRequest: _TypeAlias = ApplyMcpServerRequest  # noqa: Y015
 
 @_typing.final
-class ApplyServerResponse(_message.Message):
+class ApplyMcpServerResponse(_message.Message):
     """The server as stored."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SERVER_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def server(self) -> Global___StoredServer:
+    def server(self) -> Global___StoredMcpServer:
         """The server."""
 
     def __init__(
         self,
         *,
-        server: Global___StoredServer | None = ...,
+        server: Global___StoredMcpServer | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["server", b"server"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -112,10 +112,10 @@ class ApplyServerResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ApplyServerResponse: _TypeAlias = ApplyServerResponse  # noqa: Y015
+Global___ApplyMcpServerResponse: _TypeAlias = ApplyMcpServerResponse  # noqa: Y015
 
 @_typing.final
-class GetServerRequest(_message.Message):
+class GetMcpServerRequest(_message.Message):
     """Asks for a server."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -134,23 +134,23 @@ class GetServerRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___GetServerRequest: _TypeAlias = GetServerRequest  # noqa: Y015
+Global___GetMcpServerRequest: _TypeAlias = GetMcpServerRequest  # noqa: Y015
 
 @_typing.final
-class GetServerResponse(_message.Message):
+class GetMcpServerResponse(_message.Message):
     """A server."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SERVER_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def server(self) -> Global___StoredServer:
+    def server(self) -> Global___StoredMcpServer:
         """The server."""
 
     def __init__(
         self,
         *,
-        server: Global___StoredServer | None = ...,
+        server: Global___StoredMcpServer | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["server", b"server"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -158,10 +158,10 @@ class GetServerResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___GetServerResponse: _TypeAlias = GetServerResponse  # noqa: Y015
+Global___GetMcpServerResponse: _TypeAlias = GetMcpServerResponse  # noqa: Y015
 
 @_typing.final
-class DeleteServerRequest(_message.Message):
+class DeleteMcpServerRequest(_message.Message):
     """Removes a server."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -188,10 +188,10 @@ class DeleteServerRequest(_message.Message):
     _WhichOneofArgType__expected_revision: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__expected_revision) -> _WhichOneofReturnType__expected_revision | None: ...
 
-Global___DeleteServerRequest: _TypeAlias = DeleteServerRequest  # noqa: Y015
+Global___DeleteMcpServerRequest: _TypeAlias = DeleteMcpServerRequest  # noqa: Y015
 
 @_typing.final
-class DeleteServerResponse(_message.Message):
+class DeleteMcpServerResponse(_message.Message):
     """The server is gone."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -205,10 +205,10 @@ class DeleteServerResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___DeleteServerResponse: _TypeAlias = DeleteServerResponse  # noqa: Y015
+Global___DeleteMcpServerResponse: _TypeAlias = DeleteMcpServerResponse  # noqa: Y015
 
 @_typing.final
-class ListServersRequest(_message.Message):
+class ListMcpServersRequest(_message.Message):
     """Asks for servers."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -231,10 +231,10 @@ class ListServersRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ListServersRequest: _TypeAlias = ListServersRequest  # noqa: Y015
+Global___ListMcpServersRequest: _TypeAlias = ListMcpServersRequest  # noqa: Y015
 
 @_typing.final
-class ListServersResponse(_message.Message):
+class ListMcpServersResponse(_message.Message):
     """A page of servers."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -244,13 +244,13 @@ class ListServersResponse(_message.Message):
     next_page_token: _builtins.str
     """Where to go on; empty at the end."""
     @_builtins.property
-    def servers(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredServer]:
+    def servers(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredMcpServer]:
         """The servers, by name."""
 
     def __init__(
         self,
         *,
-        servers: _abc.Iterable[Global___StoredServer] | None = ...,
+        servers: _abc.Iterable[Global___StoredMcpServer] | None = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
@@ -259,7 +259,7 @@ class ListServersResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ListServersResponse: _TypeAlias = ListServersResponse  # noqa: Y015
+Global___ListMcpServersResponse: _TypeAlias = ListMcpServersResponse  # noqa: Y015
 
 @_typing.final
 class ListConnectionsRequest(_message.Message):
@@ -302,13 +302,13 @@ class ListConnectionsResponse(_message.Message):
     next_page_token: _builtins.str
     """Where to go on; empty at the end."""
     @_builtins.property
-    def connections(self) -> _containers.RepeatedCompositeFieldContainer[_mcp_server_pb2.McpServerStatus]:
+    def connections(self) -> _containers.RepeatedCompositeFieldContainer[_mcp_server_pb2.McpConnection]:
         """The connections, by server, session, agent and bridge."""
 
     def __init__(
         self,
         *,
-        connections: _abc.Iterable[_mcp_server_pb2.McpServerStatus] | None = ...,
+        connections: _abc.Iterable[_mcp_server_pb2.McpConnection] | None = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
@@ -320,7 +320,7 @@ class ListConnectionsResponse(_message.Message):
 Global___ListConnectionsResponse: _TypeAlias = ListConnectionsResponse  # noqa: Y015
 
 @_typing.final
-class WatchHealthRequest(_message.Message):
+class WatchConnectionsRequest(_message.Message):
     """Asks to be told of connections now and whenever one changes."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -339,31 +339,31 @@ class WatchHealthRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___WatchHealthRequest: _TypeAlias = WatchHealthRequest  # noqa: Y015
+Global___WatchConnectionsRequest: _TypeAlias = WatchConnectionsRequest  # noqa: Y015
 
 @_typing.final
-class WatchHealthResponse(_message.Message):
+class WatchConnectionsResponse(_message.Message):
     """A connection as it stands."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    STATUS_FIELD_NUMBER: _builtins.int
+    CONNECTION_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def status(self) -> _mcp_server_pb2.McpServerStatus:
+    def connection(self) -> _mcp_server_pb2.McpConnection:
         """The connection."""
 
     def __init__(
         self,
         *,
-        status: _mcp_server_pb2.McpServerStatus | None = ...,
+        connection: _mcp_server_pb2.McpConnection | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["status", b"status"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["connection", b"connection"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["connection", b"connection"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___WatchHealthResponse: _TypeAlias = WatchHealthResponse  # noqa: Y015
+Global___WatchConnectionsResponse: _TypeAlias = WatchConnectionsResponse  # noqa: Y015
 
 @_typing.final
 class CloseConnectionsRequest(_message.Message):

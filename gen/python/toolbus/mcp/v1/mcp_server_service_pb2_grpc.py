@@ -35,35 +35,35 @@ class McpServerServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.ApplyServer = channel.unary_unary(
-                '/toolbus.mcp.v1.McpServerService/ApplyServer',
-                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ApplyServerRequest.SerializeToString,
-                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ApplyServerResponse.FromString,
+        self.ApplyMcpServer = channel.unary_unary(
+                '/toolbus.mcp.v1.McpServerService/ApplyMcpServer',
+                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ApplyMcpServerRequest.SerializeToString,
+                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ApplyMcpServerResponse.FromString,
                 _registered_method=True)
-        self.DeleteServer = channel.unary_unary(
-                '/toolbus.mcp.v1.McpServerService/DeleteServer',
-                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteServerRequest.SerializeToString,
-                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteServerResponse.FromString,
+        self.DeleteMcpServer = channel.unary_unary(
+                '/toolbus.mcp.v1.McpServerService/DeleteMcpServer',
+                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteMcpServerRequest.SerializeToString,
+                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteMcpServerResponse.FromString,
                 _registered_method=True)
-        self.GetServer = channel.unary_unary(
-                '/toolbus.mcp.v1.McpServerService/GetServer',
-                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetServerRequest.SerializeToString,
-                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetServerResponse.FromString,
+        self.GetMcpServer = channel.unary_unary(
+                '/toolbus.mcp.v1.McpServerService/GetMcpServer',
+                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetMcpServerRequest.SerializeToString,
+                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetMcpServerResponse.FromString,
                 _registered_method=True)
-        self.ListServers = channel.unary_unary(
-                '/toolbus.mcp.v1.McpServerService/ListServers',
-                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListServersRequest.SerializeToString,
-                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListServersResponse.FromString,
+        self.ListMcpServers = channel.unary_unary(
+                '/toolbus.mcp.v1.McpServerService/ListMcpServers',
+                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListMcpServersRequest.SerializeToString,
+                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListMcpServersResponse.FromString,
                 _registered_method=True)
         self.ListConnections = channel.unary_unary(
                 '/toolbus.mcp.v1.McpServerService/ListConnections',
                 request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListConnectionsRequest.SerializeToString,
                 response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListConnectionsResponse.FromString,
                 _registered_method=True)
-        self.WatchHealth = channel.unary_stream(
-                '/toolbus.mcp.v1.McpServerService/WatchHealth',
-                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.WatchHealthRequest.SerializeToString,
-                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.WatchHealthResponse.FromString,
+        self.WatchConnections = channel.unary_stream(
+                '/toolbus.mcp.v1.McpServerService/WatchConnections',
+                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.WatchConnectionsRequest.SerializeToString,
+                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.WatchConnectionsResponse.FromString,
                 _registered_method=True)
         self.CloseConnections = channel.unary_unary(
                 '/toolbus.mcp.v1.McpServerService/CloseConnections',
@@ -76,28 +76,28 @@ class McpServerServiceServicer:
     """MCP servers: configuration and health.
     """
 
-    def ApplyServer(self, request, context):
+    def ApplyMcpServer(self, request, context):
         """Creates or replaces a server that every agent can use.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def DeleteServer(self, request, context):
+    def DeleteMcpServer(self, request, context):
         """Removes a server.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def GetServer(self, request, context):
+    def GetMcpServer(self, request, context):
         """Tells a server's configuration.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ListServers(self, request, context):
+    def ListMcpServers(self, request, context):
         """Lists the servers that every agent can use, by name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -111,7 +111,7 @@ class McpServerServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def WatchHealth(self, request, context):
+    def WatchConnections(self, request, context):
         """Tells connections now and after each change.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -128,35 +128,35 @@ class McpServerServiceServicer:
 
 def add_McpServerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'ApplyServer': grpc.unary_unary_rpc_method_handler(
-                    servicer.ApplyServer,
-                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ApplyServerRequest.FromString,
-                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ApplyServerResponse.SerializeToString,
+            'ApplyMcpServer': grpc.unary_unary_rpc_method_handler(
+                    servicer.ApplyMcpServer,
+                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ApplyMcpServerRequest.FromString,
+                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ApplyMcpServerResponse.SerializeToString,
             ),
-            'DeleteServer': grpc.unary_unary_rpc_method_handler(
-                    servicer.DeleteServer,
-                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteServerRequest.FromString,
-                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteServerResponse.SerializeToString,
+            'DeleteMcpServer': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteMcpServer,
+                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteMcpServerRequest.FromString,
+                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteMcpServerResponse.SerializeToString,
             ),
-            'GetServer': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetServer,
-                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetServerRequest.FromString,
-                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetServerResponse.SerializeToString,
+            'GetMcpServer': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetMcpServer,
+                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetMcpServerRequest.FromString,
+                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetMcpServerResponse.SerializeToString,
             ),
-            'ListServers': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListServers,
-                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListServersRequest.FromString,
-                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListServersResponse.SerializeToString,
+            'ListMcpServers': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListMcpServers,
+                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListMcpServersRequest.FromString,
+                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListMcpServersResponse.SerializeToString,
             ),
             'ListConnections': grpc.unary_unary_rpc_method_handler(
                     servicer.ListConnections,
                     request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListConnectionsRequest.FromString,
                     response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListConnectionsResponse.SerializeToString,
             ),
-            'WatchHealth': grpc.unary_stream_rpc_method_handler(
-                    servicer.WatchHealth,
-                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.WatchHealthRequest.FromString,
-                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.WatchHealthResponse.SerializeToString,
+            'WatchConnections': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchConnections,
+                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.WatchConnectionsRequest.FromString,
+                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.WatchConnectionsResponse.SerializeToString,
             ),
             'CloseConnections': grpc.unary_unary_rpc_method_handler(
                     servicer.CloseConnections,
@@ -176,7 +176,7 @@ class McpServerService:
     """
 
     @staticmethod
-    def ApplyServer(request,
+    def ApplyMcpServer(request,
             target,
             options=(),
             channel_credentials=None,
@@ -189,9 +189,9 @@ class McpServerService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/toolbus.mcp.v1.McpServerService/ApplyServer',
-            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ApplyServerRequest.SerializeToString,
-            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ApplyServerResponse.FromString,
+            '/toolbus.mcp.v1.McpServerService/ApplyMcpServer',
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ApplyMcpServerRequest.SerializeToString,
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ApplyMcpServerResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -203,7 +203,7 @@ class McpServerService:
             _registered_method=True)
 
     @staticmethod
-    def DeleteServer(request,
+    def DeleteMcpServer(request,
             target,
             options=(),
             channel_credentials=None,
@@ -216,9 +216,9 @@ class McpServerService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/toolbus.mcp.v1.McpServerService/DeleteServer',
-            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteServerRequest.SerializeToString,
-            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteServerResponse.FromString,
+            '/toolbus.mcp.v1.McpServerService/DeleteMcpServer',
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteMcpServerRequest.SerializeToString,
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.DeleteMcpServerResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -230,7 +230,7 @@ class McpServerService:
             _registered_method=True)
 
     @staticmethod
-    def GetServer(request,
+    def GetMcpServer(request,
             target,
             options=(),
             channel_credentials=None,
@@ -243,9 +243,9 @@ class McpServerService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/toolbus.mcp.v1.McpServerService/GetServer',
-            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetServerRequest.SerializeToString,
-            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetServerResponse.FromString,
+            '/toolbus.mcp.v1.McpServerService/GetMcpServer',
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetMcpServerRequest.SerializeToString,
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.GetMcpServerResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -257,7 +257,7 @@ class McpServerService:
             _registered_method=True)
 
     @staticmethod
-    def ListServers(request,
+    def ListMcpServers(request,
             target,
             options=(),
             channel_credentials=None,
@@ -270,9 +270,9 @@ class McpServerService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/toolbus.mcp.v1.McpServerService/ListServers',
-            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListServersRequest.SerializeToString,
-            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListServersResponse.FromString,
+            '/toolbus.mcp.v1.McpServerService/ListMcpServers',
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListMcpServersRequest.SerializeToString,
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.ListMcpServersResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -311,7 +311,7 @@ class McpServerService:
             _registered_method=True)
 
     @staticmethod
-    def WatchHealth(request,
+    def WatchConnections(request,
             target,
             options=(),
             channel_credentials=None,
@@ -324,9 +324,9 @@ class McpServerService:
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/toolbus.mcp.v1.McpServerService/WatchHealth',
-            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.WatchHealthRequest.SerializeToString,
-            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.WatchHealthResponse.FromString,
+            '/toolbus.mcp.v1.McpServerService/WatchConnections',
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.WatchConnectionsRequest.SerializeToString,
+            toolbus_dot_mcp_dot_v1_dot_mcp__server__service__pb2.WatchConnectionsResponse.FromString,
             options,
             channel_credentials,
             insecure,

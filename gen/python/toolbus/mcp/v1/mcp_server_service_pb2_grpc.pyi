@@ -33,17 +33,17 @@ class McpServerServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> McpServerServiceAsyncStub: ...
-    ApplyServer: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ApplyServerRequest, _mcp_server_service_pb2.ApplyServerResponse]
+    ApplyMcpServer: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ApplyMcpServerRequest, _mcp_server_service_pb2.ApplyMcpServerResponse]
     """Creates or replaces a server that every agent can use."""
-    DeleteServer: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.DeleteServerRequest, _mcp_server_service_pb2.DeleteServerResponse]
+    DeleteMcpServer: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.DeleteMcpServerRequest, _mcp_server_service_pb2.DeleteMcpServerResponse]
     """Removes a server."""
-    GetServer: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.GetServerRequest, _mcp_server_service_pb2.GetServerResponse]
+    GetMcpServer: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.GetMcpServerRequest, _mcp_server_service_pb2.GetMcpServerResponse]
     """Tells a server's configuration."""
-    ListServers: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListServersRequest, _mcp_server_service_pb2.ListServersResponse]
+    ListMcpServers: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListMcpServersRequest, _mcp_server_service_pb2.ListMcpServersResponse]
     """Lists the servers that every agent can use, by name."""
     ListConnections: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListConnectionsRequest, _mcp_server_service_pb2.ListConnectionsResponse]
     """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge."""
-    WatchHealth: _grpc.UnaryStreamMultiCallable[_mcp_server_service_pb2.WatchHealthRequest, _mcp_server_service_pb2.WatchHealthResponse]
+    WatchConnections: _grpc.UnaryStreamMultiCallable[_mcp_server_service_pb2.WatchConnectionsRequest, _mcp_server_service_pb2.WatchConnectionsResponse]
     """Tells connections now and after each change."""
     CloseConnections: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.CloseConnectionsRequest, _mcp_server_service_pb2.CloseConnectionsResponse]
     """Closes the connections of a session's agent."""
@@ -53,17 +53,17 @@ class McpServerServiceAsyncStub(McpServerServiceStub):
     """MCP servers: configuration and health."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    ApplyServer: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ApplyServerRequest, _mcp_server_service_pb2.ApplyServerResponse]  # type: ignore[assignment]
+    ApplyMcpServer: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ApplyMcpServerRequest, _mcp_server_service_pb2.ApplyMcpServerResponse]  # type: ignore[assignment]
     """Creates or replaces a server that every agent can use."""
-    DeleteServer: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.DeleteServerRequest, _mcp_server_service_pb2.DeleteServerResponse]  # type: ignore[assignment]
+    DeleteMcpServer: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.DeleteMcpServerRequest, _mcp_server_service_pb2.DeleteMcpServerResponse]  # type: ignore[assignment]
     """Removes a server."""
-    GetServer: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.GetServerRequest, _mcp_server_service_pb2.GetServerResponse]  # type: ignore[assignment]
+    GetMcpServer: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.GetMcpServerRequest, _mcp_server_service_pb2.GetMcpServerResponse]  # type: ignore[assignment]
     """Tells a server's configuration."""
-    ListServers: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListServersRequest, _mcp_server_service_pb2.ListServersResponse]  # type: ignore[assignment]
+    ListMcpServers: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListMcpServersRequest, _mcp_server_service_pb2.ListMcpServersResponse]  # type: ignore[assignment]
     """Lists the servers that every agent can use, by name."""
     ListConnections: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListConnectionsRequest, _mcp_server_service_pb2.ListConnectionsResponse]  # type: ignore[assignment]
     """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge."""
-    WatchHealth: _aio.UnaryStreamMultiCallable[_mcp_server_service_pb2.WatchHealthRequest, _mcp_server_service_pb2.WatchHealthResponse]  # type: ignore[assignment]
+    WatchConnections: _aio.UnaryStreamMultiCallable[_mcp_server_service_pb2.WatchConnectionsRequest, _mcp_server_service_pb2.WatchConnectionsResponse]  # type: ignore[assignment]
     """Tells connections now and after each change."""
     CloseConnections: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.CloseConnectionsRequest, _mcp_server_service_pb2.CloseConnectionsResponse]  # type: ignore[assignment]
     """Closes the connections of a session's agent."""
@@ -72,35 +72,35 @@ class McpServerServiceServicer(metaclass=_abc_1.ABCMeta):
     """MCP servers: configuration and health."""
 
     @_abc_1.abstractmethod
-    def ApplyServer(
+    def ApplyMcpServer(
         self,
-        request: _mcp_server_service_pb2.ApplyServerRequest,
+        request: _mcp_server_service_pb2.ApplyMcpServerRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_mcp_server_service_pb2.ApplyServerResponse, _abc.Awaitable[_mcp_server_service_pb2.ApplyServerResponse]]:
+    ) -> _typing.Union[_mcp_server_service_pb2.ApplyMcpServerResponse, _abc.Awaitable[_mcp_server_service_pb2.ApplyMcpServerResponse]]:
         """Creates or replaces a server that every agent can use."""
 
     @_abc_1.abstractmethod
-    def DeleteServer(
+    def DeleteMcpServer(
         self,
-        request: _mcp_server_service_pb2.DeleteServerRequest,
+        request: _mcp_server_service_pb2.DeleteMcpServerRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_mcp_server_service_pb2.DeleteServerResponse, _abc.Awaitable[_mcp_server_service_pb2.DeleteServerResponse]]:
+    ) -> _typing.Union[_mcp_server_service_pb2.DeleteMcpServerResponse, _abc.Awaitable[_mcp_server_service_pb2.DeleteMcpServerResponse]]:
         """Removes a server."""
 
     @_abc_1.abstractmethod
-    def GetServer(
+    def GetMcpServer(
         self,
-        request: _mcp_server_service_pb2.GetServerRequest,
+        request: _mcp_server_service_pb2.GetMcpServerRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_mcp_server_service_pb2.GetServerResponse, _abc.Awaitable[_mcp_server_service_pb2.GetServerResponse]]:
+    ) -> _typing.Union[_mcp_server_service_pb2.GetMcpServerResponse, _abc.Awaitable[_mcp_server_service_pb2.GetMcpServerResponse]]:
         """Tells a server's configuration."""
 
     @_abc_1.abstractmethod
-    def ListServers(
+    def ListMcpServers(
         self,
-        request: _mcp_server_service_pb2.ListServersRequest,
+        request: _mcp_server_service_pb2.ListMcpServersRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_mcp_server_service_pb2.ListServersResponse, _abc.Awaitable[_mcp_server_service_pb2.ListServersResponse]]:
+    ) -> _typing.Union[_mcp_server_service_pb2.ListMcpServersResponse, _abc.Awaitable[_mcp_server_service_pb2.ListMcpServersResponse]]:
         """Lists the servers that every agent can use, by name."""
 
     @_abc_1.abstractmethod
@@ -112,11 +112,11 @@ class McpServerServiceServicer(metaclass=_abc_1.ABCMeta):
         """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge."""
 
     @_abc_1.abstractmethod
-    def WatchHealth(
+    def WatchConnections(
         self,
-        request: _mcp_server_service_pb2.WatchHealthRequest,
+        request: _mcp_server_service_pb2.WatchConnectionsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_mcp_server_service_pb2.WatchHealthResponse], _abc.AsyncIterator[_mcp_server_service_pb2.WatchHealthResponse]]:
+    ) -> _typing.Union[_abc.Iterator[_mcp_server_service_pb2.WatchConnectionsResponse], _abc.AsyncIterator[_mcp_server_service_pb2.WatchConnectionsResponse]]:
         """Tells connections now and after each change."""
 
     @_abc_1.abstractmethod

@@ -34,24 +34,24 @@ const (
 // reflection-formatted method names, remove the leading slash and convert the remaining slash to a
 // period.
 const (
-	// McpServerServiceApplyServerProcedure is the fully-qualified name of the McpServerService's
-	// ApplyServer RPC.
-	McpServerServiceApplyServerProcedure = "/toolbus.mcp.v1.McpServerService/ApplyServer"
-	// McpServerServiceDeleteServerProcedure is the fully-qualified name of the McpServerService's
-	// DeleteServer RPC.
-	McpServerServiceDeleteServerProcedure = "/toolbus.mcp.v1.McpServerService/DeleteServer"
-	// McpServerServiceGetServerProcedure is the fully-qualified name of the McpServerService's
-	// GetServer RPC.
-	McpServerServiceGetServerProcedure = "/toolbus.mcp.v1.McpServerService/GetServer"
-	// McpServerServiceListServersProcedure is the fully-qualified name of the McpServerService's
-	// ListServers RPC.
-	McpServerServiceListServersProcedure = "/toolbus.mcp.v1.McpServerService/ListServers"
+	// McpServerServiceApplyMcpServerProcedure is the fully-qualified name of the McpServerService's
+	// ApplyMcpServer RPC.
+	McpServerServiceApplyMcpServerProcedure = "/toolbus.mcp.v1.McpServerService/ApplyMcpServer"
+	// McpServerServiceDeleteMcpServerProcedure is the fully-qualified name of the McpServerService's
+	// DeleteMcpServer RPC.
+	McpServerServiceDeleteMcpServerProcedure = "/toolbus.mcp.v1.McpServerService/DeleteMcpServer"
+	// McpServerServiceGetMcpServerProcedure is the fully-qualified name of the McpServerService's
+	// GetMcpServer RPC.
+	McpServerServiceGetMcpServerProcedure = "/toolbus.mcp.v1.McpServerService/GetMcpServer"
+	// McpServerServiceListMcpServersProcedure is the fully-qualified name of the McpServerService's
+	// ListMcpServers RPC.
+	McpServerServiceListMcpServersProcedure = "/toolbus.mcp.v1.McpServerService/ListMcpServers"
 	// McpServerServiceListConnectionsProcedure is the fully-qualified name of the McpServerService's
 	// ListConnections RPC.
 	McpServerServiceListConnectionsProcedure = "/toolbus.mcp.v1.McpServerService/ListConnections"
-	// McpServerServiceWatchHealthProcedure is the fully-qualified name of the McpServerService's
-	// WatchHealth RPC.
-	McpServerServiceWatchHealthProcedure = "/toolbus.mcp.v1.McpServerService/WatchHealth"
+	// McpServerServiceWatchConnectionsProcedure is the fully-qualified name of the McpServerService's
+	// WatchConnections RPC.
+	McpServerServiceWatchConnectionsProcedure = "/toolbus.mcp.v1.McpServerService/WatchConnections"
 	// McpServerServiceCloseConnectionsProcedure is the fully-qualified name of the McpServerService's
 	// CloseConnections RPC.
 	McpServerServiceCloseConnectionsProcedure = "/toolbus.mcp.v1.McpServerService/CloseConnections"
@@ -60,17 +60,17 @@ const (
 // McpServerServiceClient is a client for the toolbus.mcp.v1.McpServerService service.
 type McpServerServiceClient interface {
 	// Creates or replaces a server that every agent can use.
-	ApplyServer(context.Context, *connect.Request[v1.ApplyServerRequest]) (*connect.Response[v1.ApplyServerResponse], error)
+	ApplyMcpServer(context.Context, *connect.Request[v1.ApplyMcpServerRequest]) (*connect.Response[v1.ApplyMcpServerResponse], error)
 	// Removes a server.
-	DeleteServer(context.Context, *connect.Request[v1.DeleteServerRequest]) (*connect.Response[v1.DeleteServerResponse], error)
+	DeleteMcpServer(context.Context, *connect.Request[v1.DeleteMcpServerRequest]) (*connect.Response[v1.DeleteMcpServerResponse], error)
 	// Tells a server's configuration.
-	GetServer(context.Context, *connect.Request[v1.GetServerRequest]) (*connect.Response[v1.GetServerResponse], error)
+	GetMcpServer(context.Context, *connect.Request[v1.GetMcpServerRequest]) (*connect.Response[v1.GetMcpServerResponse], error)
 	// Lists the servers that every agent can use, by name.
-	ListServers(context.Context, *connect.Request[v1.ListServersRequest]) (*connect.Response[v1.ListServersResponse], error)
+	ListMcpServers(context.Context, *connect.Request[v1.ListMcpServersRequest]) (*connect.Response[v1.ListMcpServersResponse], error)
 	// Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge.
 	ListConnections(context.Context, *connect.Request[v1.ListConnectionsRequest]) (*connect.Response[v1.ListConnectionsResponse], error)
 	// Tells connections now and after each change.
-	WatchHealth(context.Context, *connect.Request[v1.WatchHealthRequest]) (*connect.ServerStreamForClient[v1.WatchHealthResponse], error)
+	WatchConnections(context.Context, *connect.Request[v1.WatchConnectionsRequest]) (*connect.ServerStreamForClient[v1.WatchConnectionsResponse], error)
 	// Closes the connections of a session's agent.
 	CloseConnections(context.Context, *connect.Request[v1.CloseConnectionsRequest]) (*connect.Response[v1.CloseConnectionsResponse], error)
 }
@@ -86,28 +86,28 @@ func NewMcpServerServiceClient(httpClient connect.HTTPClient, baseURL string, op
 	baseURL = strings.TrimRight(baseURL, "/")
 	mcpServerServiceMethods := v1.File_toolbus_mcp_v1_mcp_server_service_proto.Services().ByName("McpServerService").Methods()
 	return &mcpServerServiceClient{
-		applyServer: connect.NewClient[v1.ApplyServerRequest, v1.ApplyServerResponse](
+		applyMcpServer: connect.NewClient[v1.ApplyMcpServerRequest, v1.ApplyMcpServerResponse](
 			httpClient,
-			baseURL+McpServerServiceApplyServerProcedure,
-			connect.WithSchema(mcpServerServiceMethods.ByName("ApplyServer")),
+			baseURL+McpServerServiceApplyMcpServerProcedure,
+			connect.WithSchema(mcpServerServiceMethods.ByName("ApplyMcpServer")),
 			connect.WithClientOptions(opts...),
 		),
-		deleteServer: connect.NewClient[v1.DeleteServerRequest, v1.DeleteServerResponse](
+		deleteMcpServer: connect.NewClient[v1.DeleteMcpServerRequest, v1.DeleteMcpServerResponse](
 			httpClient,
-			baseURL+McpServerServiceDeleteServerProcedure,
-			connect.WithSchema(mcpServerServiceMethods.ByName("DeleteServer")),
+			baseURL+McpServerServiceDeleteMcpServerProcedure,
+			connect.WithSchema(mcpServerServiceMethods.ByName("DeleteMcpServer")),
 			connect.WithClientOptions(opts...),
 		),
-		getServer: connect.NewClient[v1.GetServerRequest, v1.GetServerResponse](
+		getMcpServer: connect.NewClient[v1.GetMcpServerRequest, v1.GetMcpServerResponse](
 			httpClient,
-			baseURL+McpServerServiceGetServerProcedure,
-			connect.WithSchema(mcpServerServiceMethods.ByName("GetServer")),
+			baseURL+McpServerServiceGetMcpServerProcedure,
+			connect.WithSchema(mcpServerServiceMethods.ByName("GetMcpServer")),
 			connect.WithClientOptions(opts...),
 		),
-		listServers: connect.NewClient[v1.ListServersRequest, v1.ListServersResponse](
+		listMcpServers: connect.NewClient[v1.ListMcpServersRequest, v1.ListMcpServersResponse](
 			httpClient,
-			baseURL+McpServerServiceListServersProcedure,
-			connect.WithSchema(mcpServerServiceMethods.ByName("ListServers")),
+			baseURL+McpServerServiceListMcpServersProcedure,
+			connect.WithSchema(mcpServerServiceMethods.ByName("ListMcpServers")),
 			connect.WithClientOptions(opts...),
 		),
 		listConnections: connect.NewClient[v1.ListConnectionsRequest, v1.ListConnectionsResponse](
@@ -116,10 +116,10 @@ func NewMcpServerServiceClient(httpClient connect.HTTPClient, baseURL string, op
 			connect.WithSchema(mcpServerServiceMethods.ByName("ListConnections")),
 			connect.WithClientOptions(opts...),
 		),
-		watchHealth: connect.NewClient[v1.WatchHealthRequest, v1.WatchHealthResponse](
+		watchConnections: connect.NewClient[v1.WatchConnectionsRequest, v1.WatchConnectionsResponse](
 			httpClient,
-			baseURL+McpServerServiceWatchHealthProcedure,
-			connect.WithSchema(mcpServerServiceMethods.ByName("WatchHealth")),
+			baseURL+McpServerServiceWatchConnectionsProcedure,
+			connect.WithSchema(mcpServerServiceMethods.ByName("WatchConnections")),
 			connect.WithClientOptions(opts...),
 		),
 		closeConnections: connect.NewClient[v1.CloseConnectionsRequest, v1.CloseConnectionsResponse](
@@ -133,33 +133,33 @@ func NewMcpServerServiceClient(httpClient connect.HTTPClient, baseURL string, op
 
 // mcpServerServiceClient implements McpServerServiceClient.
 type mcpServerServiceClient struct {
-	applyServer      *connect.Client[v1.ApplyServerRequest, v1.ApplyServerResponse]
-	deleteServer     *connect.Client[v1.DeleteServerRequest, v1.DeleteServerResponse]
-	getServer        *connect.Client[v1.GetServerRequest, v1.GetServerResponse]
-	listServers      *connect.Client[v1.ListServersRequest, v1.ListServersResponse]
+	applyMcpServer   *connect.Client[v1.ApplyMcpServerRequest, v1.ApplyMcpServerResponse]
+	deleteMcpServer  *connect.Client[v1.DeleteMcpServerRequest, v1.DeleteMcpServerResponse]
+	getMcpServer     *connect.Client[v1.GetMcpServerRequest, v1.GetMcpServerResponse]
+	listMcpServers   *connect.Client[v1.ListMcpServersRequest, v1.ListMcpServersResponse]
 	listConnections  *connect.Client[v1.ListConnectionsRequest, v1.ListConnectionsResponse]
-	watchHealth      *connect.Client[v1.WatchHealthRequest, v1.WatchHealthResponse]
+	watchConnections *connect.Client[v1.WatchConnectionsRequest, v1.WatchConnectionsResponse]
 	closeConnections *connect.Client[v1.CloseConnectionsRequest, v1.CloseConnectionsResponse]
 }
 
-// ApplyServer calls toolbus.mcp.v1.McpServerService.ApplyServer.
-func (c *mcpServerServiceClient) ApplyServer(ctx context.Context, req *connect.Request[v1.ApplyServerRequest]) (*connect.Response[v1.ApplyServerResponse], error) {
-	return c.applyServer.CallUnary(ctx, req)
+// ApplyMcpServer calls toolbus.mcp.v1.McpServerService.ApplyMcpServer.
+func (c *mcpServerServiceClient) ApplyMcpServer(ctx context.Context, req *connect.Request[v1.ApplyMcpServerRequest]) (*connect.Response[v1.ApplyMcpServerResponse], error) {
+	return c.applyMcpServer.CallUnary(ctx, req)
 }
 
-// DeleteServer calls toolbus.mcp.v1.McpServerService.DeleteServer.
-func (c *mcpServerServiceClient) DeleteServer(ctx context.Context, req *connect.Request[v1.DeleteServerRequest]) (*connect.Response[v1.DeleteServerResponse], error) {
-	return c.deleteServer.CallUnary(ctx, req)
+// DeleteMcpServer calls toolbus.mcp.v1.McpServerService.DeleteMcpServer.
+func (c *mcpServerServiceClient) DeleteMcpServer(ctx context.Context, req *connect.Request[v1.DeleteMcpServerRequest]) (*connect.Response[v1.DeleteMcpServerResponse], error) {
+	return c.deleteMcpServer.CallUnary(ctx, req)
 }
 
-// GetServer calls toolbus.mcp.v1.McpServerService.GetServer.
-func (c *mcpServerServiceClient) GetServer(ctx context.Context, req *connect.Request[v1.GetServerRequest]) (*connect.Response[v1.GetServerResponse], error) {
-	return c.getServer.CallUnary(ctx, req)
+// GetMcpServer calls toolbus.mcp.v1.McpServerService.GetMcpServer.
+func (c *mcpServerServiceClient) GetMcpServer(ctx context.Context, req *connect.Request[v1.GetMcpServerRequest]) (*connect.Response[v1.GetMcpServerResponse], error) {
+	return c.getMcpServer.CallUnary(ctx, req)
 }
 
-// ListServers calls toolbus.mcp.v1.McpServerService.ListServers.
-func (c *mcpServerServiceClient) ListServers(ctx context.Context, req *connect.Request[v1.ListServersRequest]) (*connect.Response[v1.ListServersResponse], error) {
-	return c.listServers.CallUnary(ctx, req)
+// ListMcpServers calls toolbus.mcp.v1.McpServerService.ListMcpServers.
+func (c *mcpServerServiceClient) ListMcpServers(ctx context.Context, req *connect.Request[v1.ListMcpServersRequest]) (*connect.Response[v1.ListMcpServersResponse], error) {
+	return c.listMcpServers.CallUnary(ctx, req)
 }
 
 // ListConnections calls toolbus.mcp.v1.McpServerService.ListConnections.
@@ -167,9 +167,9 @@ func (c *mcpServerServiceClient) ListConnections(ctx context.Context, req *conne
 	return c.listConnections.CallUnary(ctx, req)
 }
 
-// WatchHealth calls toolbus.mcp.v1.McpServerService.WatchHealth.
-func (c *mcpServerServiceClient) WatchHealth(ctx context.Context, req *connect.Request[v1.WatchHealthRequest]) (*connect.ServerStreamForClient[v1.WatchHealthResponse], error) {
-	return c.watchHealth.CallServerStream(ctx, req)
+// WatchConnections calls toolbus.mcp.v1.McpServerService.WatchConnections.
+func (c *mcpServerServiceClient) WatchConnections(ctx context.Context, req *connect.Request[v1.WatchConnectionsRequest]) (*connect.ServerStreamForClient[v1.WatchConnectionsResponse], error) {
+	return c.watchConnections.CallServerStream(ctx, req)
 }
 
 // CloseConnections calls toolbus.mcp.v1.McpServerService.CloseConnections.
@@ -180,17 +180,17 @@ func (c *mcpServerServiceClient) CloseConnections(ctx context.Context, req *conn
 // McpServerServiceHandler is an implementation of the toolbus.mcp.v1.McpServerService service.
 type McpServerServiceHandler interface {
 	// Creates or replaces a server that every agent can use.
-	ApplyServer(context.Context, *connect.Request[v1.ApplyServerRequest]) (*connect.Response[v1.ApplyServerResponse], error)
+	ApplyMcpServer(context.Context, *connect.Request[v1.ApplyMcpServerRequest]) (*connect.Response[v1.ApplyMcpServerResponse], error)
 	// Removes a server.
-	DeleteServer(context.Context, *connect.Request[v1.DeleteServerRequest]) (*connect.Response[v1.DeleteServerResponse], error)
+	DeleteMcpServer(context.Context, *connect.Request[v1.DeleteMcpServerRequest]) (*connect.Response[v1.DeleteMcpServerResponse], error)
 	// Tells a server's configuration.
-	GetServer(context.Context, *connect.Request[v1.GetServerRequest]) (*connect.Response[v1.GetServerResponse], error)
+	GetMcpServer(context.Context, *connect.Request[v1.GetMcpServerRequest]) (*connect.Response[v1.GetMcpServerResponse], error)
 	// Lists the servers that every agent can use, by name.
-	ListServers(context.Context, *connect.Request[v1.ListServersRequest]) (*connect.Response[v1.ListServersResponse], error)
+	ListMcpServers(context.Context, *connect.Request[v1.ListMcpServersRequest]) (*connect.Response[v1.ListMcpServersResponse], error)
 	// Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge.
 	ListConnections(context.Context, *connect.Request[v1.ListConnectionsRequest]) (*connect.Response[v1.ListConnectionsResponse], error)
 	// Tells connections now and after each change.
-	WatchHealth(context.Context, *connect.Request[v1.WatchHealthRequest], *connect.ServerStream[v1.WatchHealthResponse]) error
+	WatchConnections(context.Context, *connect.Request[v1.WatchConnectionsRequest], *connect.ServerStream[v1.WatchConnectionsResponse]) error
 	// Closes the connections of a session's agent.
 	CloseConnections(context.Context, *connect.Request[v1.CloseConnectionsRequest]) (*connect.Response[v1.CloseConnectionsResponse], error)
 }
@@ -202,28 +202,28 @@ type McpServerServiceHandler interface {
 // and JSON codecs. They also support gzip compression.
 func NewMcpServerServiceHandler(svc McpServerServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
 	mcpServerServiceMethods := v1.File_toolbus_mcp_v1_mcp_server_service_proto.Services().ByName("McpServerService").Methods()
-	mcpServerServiceApplyServerHandler := connect.NewUnaryHandler(
-		McpServerServiceApplyServerProcedure,
-		svc.ApplyServer,
-		connect.WithSchema(mcpServerServiceMethods.ByName("ApplyServer")),
+	mcpServerServiceApplyMcpServerHandler := connect.NewUnaryHandler(
+		McpServerServiceApplyMcpServerProcedure,
+		svc.ApplyMcpServer,
+		connect.WithSchema(mcpServerServiceMethods.ByName("ApplyMcpServer")),
 		connect.WithHandlerOptions(opts...),
 	)
-	mcpServerServiceDeleteServerHandler := connect.NewUnaryHandler(
-		McpServerServiceDeleteServerProcedure,
-		svc.DeleteServer,
-		connect.WithSchema(mcpServerServiceMethods.ByName("DeleteServer")),
+	mcpServerServiceDeleteMcpServerHandler := connect.NewUnaryHandler(
+		McpServerServiceDeleteMcpServerProcedure,
+		svc.DeleteMcpServer,
+		connect.WithSchema(mcpServerServiceMethods.ByName("DeleteMcpServer")),
 		connect.WithHandlerOptions(opts...),
 	)
-	mcpServerServiceGetServerHandler := connect.NewUnaryHandler(
-		McpServerServiceGetServerProcedure,
-		svc.GetServer,
-		connect.WithSchema(mcpServerServiceMethods.ByName("GetServer")),
+	mcpServerServiceGetMcpServerHandler := connect.NewUnaryHandler(
+		McpServerServiceGetMcpServerProcedure,
+		svc.GetMcpServer,
+		connect.WithSchema(mcpServerServiceMethods.ByName("GetMcpServer")),
 		connect.WithHandlerOptions(opts...),
 	)
-	mcpServerServiceListServersHandler := connect.NewUnaryHandler(
-		McpServerServiceListServersProcedure,
-		svc.ListServers,
-		connect.WithSchema(mcpServerServiceMethods.ByName("ListServers")),
+	mcpServerServiceListMcpServersHandler := connect.NewUnaryHandler(
+		McpServerServiceListMcpServersProcedure,
+		svc.ListMcpServers,
+		connect.WithSchema(mcpServerServiceMethods.ByName("ListMcpServers")),
 		connect.WithHandlerOptions(opts...),
 	)
 	mcpServerServiceListConnectionsHandler := connect.NewUnaryHandler(
@@ -232,10 +232,10 @@ func NewMcpServerServiceHandler(svc McpServerServiceHandler, opts ...connect.Han
 		connect.WithSchema(mcpServerServiceMethods.ByName("ListConnections")),
 		connect.WithHandlerOptions(opts...),
 	)
-	mcpServerServiceWatchHealthHandler := connect.NewServerStreamHandler(
-		McpServerServiceWatchHealthProcedure,
-		svc.WatchHealth,
-		connect.WithSchema(mcpServerServiceMethods.ByName("WatchHealth")),
+	mcpServerServiceWatchConnectionsHandler := connect.NewServerStreamHandler(
+		McpServerServiceWatchConnectionsProcedure,
+		svc.WatchConnections,
+		connect.WithSchema(mcpServerServiceMethods.ByName("WatchConnections")),
 		connect.WithHandlerOptions(opts...),
 	)
 	mcpServerServiceCloseConnectionsHandler := connect.NewUnaryHandler(
@@ -246,18 +246,18 @@ func NewMcpServerServiceHandler(svc McpServerServiceHandler, opts ...connect.Han
 	)
 	return "/toolbus.mcp.v1.McpServerService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case McpServerServiceApplyServerProcedure:
-			mcpServerServiceApplyServerHandler.ServeHTTP(w, r)
-		case McpServerServiceDeleteServerProcedure:
-			mcpServerServiceDeleteServerHandler.ServeHTTP(w, r)
-		case McpServerServiceGetServerProcedure:
-			mcpServerServiceGetServerHandler.ServeHTTP(w, r)
-		case McpServerServiceListServersProcedure:
-			mcpServerServiceListServersHandler.ServeHTTP(w, r)
+		case McpServerServiceApplyMcpServerProcedure:
+			mcpServerServiceApplyMcpServerHandler.ServeHTTP(w, r)
+		case McpServerServiceDeleteMcpServerProcedure:
+			mcpServerServiceDeleteMcpServerHandler.ServeHTTP(w, r)
+		case McpServerServiceGetMcpServerProcedure:
+			mcpServerServiceGetMcpServerHandler.ServeHTTP(w, r)
+		case McpServerServiceListMcpServersProcedure:
+			mcpServerServiceListMcpServersHandler.ServeHTTP(w, r)
 		case McpServerServiceListConnectionsProcedure:
 			mcpServerServiceListConnectionsHandler.ServeHTTP(w, r)
-		case McpServerServiceWatchHealthProcedure:
-			mcpServerServiceWatchHealthHandler.ServeHTTP(w, r)
+		case McpServerServiceWatchConnectionsProcedure:
+			mcpServerServiceWatchConnectionsHandler.ServeHTTP(w, r)
 		case McpServerServiceCloseConnectionsProcedure:
 			mcpServerServiceCloseConnectionsHandler.ServeHTTP(w, r)
 		default:
@@ -269,28 +269,28 @@ func NewMcpServerServiceHandler(svc McpServerServiceHandler, opts ...connect.Han
 // UnimplementedMcpServerServiceHandler returns CodeUnimplemented from all methods.
 type UnimplementedMcpServerServiceHandler struct{}
 
-func (UnimplementedMcpServerServiceHandler) ApplyServer(context.Context, *connect.Request[v1.ApplyServerRequest]) (*connect.Response[v1.ApplyServerResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.ApplyServer is not implemented"))
+func (UnimplementedMcpServerServiceHandler) ApplyMcpServer(context.Context, *connect.Request[v1.ApplyMcpServerRequest]) (*connect.Response[v1.ApplyMcpServerResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.ApplyMcpServer is not implemented"))
 }
 
-func (UnimplementedMcpServerServiceHandler) DeleteServer(context.Context, *connect.Request[v1.DeleteServerRequest]) (*connect.Response[v1.DeleteServerResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.DeleteServer is not implemented"))
+func (UnimplementedMcpServerServiceHandler) DeleteMcpServer(context.Context, *connect.Request[v1.DeleteMcpServerRequest]) (*connect.Response[v1.DeleteMcpServerResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.DeleteMcpServer is not implemented"))
 }
 
-func (UnimplementedMcpServerServiceHandler) GetServer(context.Context, *connect.Request[v1.GetServerRequest]) (*connect.Response[v1.GetServerResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.GetServer is not implemented"))
+func (UnimplementedMcpServerServiceHandler) GetMcpServer(context.Context, *connect.Request[v1.GetMcpServerRequest]) (*connect.Response[v1.GetMcpServerResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.GetMcpServer is not implemented"))
 }
 
-func (UnimplementedMcpServerServiceHandler) ListServers(context.Context, *connect.Request[v1.ListServersRequest]) (*connect.Response[v1.ListServersResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.ListServers is not implemented"))
+func (UnimplementedMcpServerServiceHandler) ListMcpServers(context.Context, *connect.Request[v1.ListMcpServersRequest]) (*connect.Response[v1.ListMcpServersResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.ListMcpServers is not implemented"))
 }
 
 func (UnimplementedMcpServerServiceHandler) ListConnections(context.Context, *connect.Request[v1.ListConnectionsRequest]) (*connect.Response[v1.ListConnectionsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.ListConnections is not implemented"))
 }
 
-func (UnimplementedMcpServerServiceHandler) WatchHealth(context.Context, *connect.Request[v1.WatchHealthRequest], *connect.ServerStream[v1.WatchHealthResponse]) error {
-	return connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.WatchHealth is not implemented"))
+func (UnimplementedMcpServerServiceHandler) WatchConnections(context.Context, *connect.Request[v1.WatchConnectionsRequest], *connect.ServerStream[v1.WatchConnectionsResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpServerService.WatchConnections is not implemented"))
 }
 
 func (UnimplementedMcpServerServiceHandler) CloseConnections(context.Context, *connect.Request[v1.CloseConnectionsRequest]) (*connect.Response[v1.CloseConnectionsResponse], error) {
