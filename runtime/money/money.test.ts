@@ -1,7 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { usd } from "./dollars.fixture.ts";
-import { amountLeft, costOfTokens, lowerAmount, plusAmount, shareOfAmount, type Total, textOfAmount } from "./money.ts";
+import {
+  amountLeft,
+  costOfTokens,
+  lowerAmount,
+  plusAmount,
+  shareOfAmount,
+  type Total,
+  textOfAmount,
+  toldAmount,
+} from "./money.ts";
 
 const eur = (micros: bigint) => ({ currencyCode: "EUR", micros });
 const int64Max = 2n ** 63n - 1n;
@@ -62,6 +71,13 @@ describe("amounts of money", () => {
     expect(lowerAmount(usd(1), undefined)).toEqual(usd(1));
     expect(lowerAmount(usd(3), usd(2))).toEqual(usd(2));
     expect(lowerAmount(usd(3), eur(2n))).toEqual(usd(0));
+  });
+
+  test("LOOP-12 LOOP-17 that have no sum are told to a budget above as all that they might have cost", () => {
+    expect(toldAmount(usd(1), usd(2))).toEqual(usd(1));
+    expect(toldAmount("mixed", usd(2))).toEqual(usd(2));
+    expect(toldAmount("mixed", undefined)).toBeUndefined();
+    expect(toldAmount(undefined, usd(2))).toBeUndefined();
   });
 
   test("LOOP-12 are shared so that all shares together are no more", () => {

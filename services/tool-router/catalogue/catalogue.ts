@@ -141,8 +141,8 @@ export class Catalogue {
     const byName = (tool: string) => isByNameOnly(this.tools.get(tool));
     const hasToolLike = (matches: NameMatcher) => this.tools.keys().some((tool) => !byName(tool) && matches(tool));
     const hasTool = (tool: string) => this.tools.has(tool);
-    const hasAgent = (name: string) => name === agent.name || this.agent(name) !== undefined;
-    return checkAgent(agent, { hasTool, hasToolLike, isByNameOnly: byName, hasProvider, hasAgent });
+    const findAgent = (name: string) => (name === agent.name ? agent : this.agent(name)?.agent);
+    return checkAgent(agent, { hasTool, hasToolLike, isByNameOnly: byName, hasProvider, findAgent });
   }
 
   #told(stored: StoredAgent, revision: number): StoredAgent {

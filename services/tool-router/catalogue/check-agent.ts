@@ -10,7 +10,7 @@ export interface AgentCheck {
   /** ORCH-3: whether no pattern reaches the catalogue's tool. */
   isByNameOnly: (name: string) => boolean;
   hasProvider: (name: string) => boolean;
-  hasAgent: (name: string) => boolean;
+  findAgent: (name: string) => Agent | undefined;
 }
 
 /** What makes an agent unusable, and what its operator should know (ORCH-3, ORCH-5); each with its path. */
@@ -106,6 +106,20 @@ function toolsOfSubAgents({ subAgents }: Agent): string[] {
   return subAgents.map(({ agent }) => `agent_${agent}`);
 }
 
+/** Why the call of another agent would be refused, as that one stands; it may be mended without this one. */
+function doubtOfCalled({ limits }: Agent, name: string, { findAgent }: AgentCheck): string | undefined {
+  const called = findAgent(name);
+  if (called === undefined) return `there is no agent ${JSON.stringify(name)}`;
+  if (limits?.maxCost === undefined) return undefined;
+  const { currencyCode } = limits.maxCost;
+  for (const model of [called.model, called.fallbackModel]) {
+    if (model === undefined || model.price?.currencyCode === currencyCode) continue;
+    const fault = model.price === undefined ? "has no price" : `has its price in ${model.price.currencyCode}`;
+    return `limits.maxCost is in ${currencyCode}, but its model "${model.model}" ${fault}, so that it cannot be called`;
+  }
+  return undefined;
+}
+
 function warningsOf(agent: Agent, check: AgentCheck): string[] {
   const { use = [], allowed = [] } = agent.tools ?? {};
   const policy = createPolicy(agent.name, agent.tools, check.isByNameOnly);
@@ -117,7 +131,8 @@ function warningsOf(agent: Agent, check: AgentCheck): string[] {
   const isEmpty = use.length === 0 && (agent.sources.length > 0 || allowed.length > 0);
   if (isEmpty) warnings.push("tools.use: is empty, so that no tool of a source or the catalogue can be called");
   for (const [index, { agent: name }] of agent.subAgents.entries()) {
-    if (!check.hasAgent(name)) warnings.push(`subAgents[${index}].agent: there is no agent ${JSON.stringify(name)}`);
+    const doubt = doubtOfCalled(agent, name, check);
+    if (doubt !== undefined) warnings.push(`subAgents[${index}].agent: ${doubt}`);
   }
   for (const [index, tool] of toolsOfSubAgents(agent).entries()) {
     if (!policy.isInUse(tool))

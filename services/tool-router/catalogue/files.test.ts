@@ -170,7 +170,7 @@ describe("agents", () => {
     isByNameOnly: () => false,
     hasToolLike: (matches: (name: string) => boolean) => matches("echo"),
     hasProvider: () => true,
-    hasAgent: (name: string) => name === "helper",
+    findAgent: (name: string) => (name === "helper" ? agent({}) : undefined),
   };
 
   test("ORCH-5 say what is doubtful beside what is wrong", () => {
@@ -261,6 +261,22 @@ describe("agents", () => {
     expect(faultsOf({ limits, model, fallbackModel: model })).toEqual([fault("model"), fault("fallbackModel")]);
     expect(faultsOf({ limits, model: create(ModelSchema, { model: "m", price }) })).toEqual([]);
     expect(faultsOf({ model })).toEqual([]);
+  });
+
+  test("LOOP-12 say which of the agents that they call their budget could not hold, as those stand", () => {
+    const called = { ...agent({ use: ["agent_helper"] }), subAgents: [create(SubAgentSchema, { agent: "helper" })] };
+    const limits = create(LimitsSchema, { maxCost: usd(2) });
+    const warningsWith = (price: object, more: Partial<Agent> = { limits }) => {
+      const helper = { ...agent({}), model: create(ModelSchema, { model: "m", ...price }) };
+      return checkAgent({ ...called, ...more }, { ...check, findAgent: () => helper }).warnings;
+    };
+    const doubt = (fault: string) =>
+      `subAgents[0].agent: limits.maxCost is in USD, but its model "m" ${fault}, so that it cannot be called`;
+    const inEuro = { price: { currencyCode: "EUR" } };
+    expect(warningsWith(inEuro)).toEqual([doubt("has its price in EUR")]);
+    expect(warningsWith({})).toEqual([doubt("has no price")]);
+    expect(warningsWith({ price: usdPrice(1, 1) })).toEqual([]);
+    expect(warningsWith(inEuro, {})).toEqual([]);
   });
 
   test("LOOP-12 prices and limits of an agent are in one currency", () => {
