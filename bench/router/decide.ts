@@ -4,7 +4,7 @@ import { StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import type { StoredProvider } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
-import { type StoredTool, StoredToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
+import { type CatalogTool, CatalogToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { CallToolRequestSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
@@ -108,7 +108,7 @@ function sessionFrom(agent: number) {
 
 function catalogueOf({ tools, agents }: DecideSize): Catalogue {
   const agentShelf = new Shelf<ReturnType<typeof agentFrom>>();
-  const toolShelf = new Shelf<StoredTool>();
+  const toolShelf = new Shelf<CatalogTool>();
   for (let tool = 0; tool < tools; tool++) toolShelf.take(nameOf(tool), tool + 1, toolFrom(tool));
   for (let agent = 0; agent < agents; agent++) agentShelf.take(agentOf(agent), agent + 1, agentFrom(agent, tools));
   return new Catalogue({
@@ -139,7 +139,7 @@ function toolFrom(tool: number) {
     required: ["id", "note"],
     additionalProperties: false,
   };
-  return create(StoredToolSchema, {
+  return create(CatalogToolSchema, {
     tool: {
       name: nameOf(tool),
       description: `Does number ${tool}.`,

@@ -111,7 +111,7 @@ async function runThrough(connection: Connection, { value, ordersUrl, signal }: 
 
 async function applyOrderTool(connection: Connection, url: string): Promise<void> {
   const schema = { type: "object", properties: { id: { type: "string" } }, required: ["id"] };
-  await connection.client(ToolCatalogService).applyTool({
+  await connection.client(ToolCatalogService).applyCatalogTool({
     tool: {
       name: "lookup_order",
       description: "Tell where an order is",

@@ -59,8 +59,8 @@ describe("the catalogue on the bus", () => {
 
   test("ORCH-11 what is applied, refused and removed is on the trail", async () => {
     const { agents, catalogue, audit } = suite.clients;
-    await catalogue.applyTool({ tool: { name: "brief", executionType: ExecutionType.INTERNAL } });
-    await catalogue.deleteTool({ name: "brief" });
+    await catalogue.applyCatalogTool({ tool: { name: "brief", executionType: ExecutionType.INTERNAL } });
+    await catalogue.deleteCatalogTool({ name: "brief" });
     const refusal = await agents.applyAgent({ agent: { name: "bent", tools: { use: ["@x"] } } }).catch(String);
     expect(refusal).toContain("tools.use[0]");
     const filter = { kinds: [AuditKind.CONFIGURED] };
@@ -137,7 +137,7 @@ describe("the tool router's files", () => {
     const late = { name: "late", tools: { aliases: { it: "later" } } };
     await writeFile(agentFile, JSON.stringify(late));
     await until(() => faultsTold()[0]?.includes('points to "later", which does not exist'));
-    await suite.clients.catalogue.applyTool({ tool: { name: "later", executionType: ExecutionType.INTERNAL } });
+    await suite.clients.catalogue.applyCatalogTool({ tool: { name: "later", executionType: ExecutionType.INTERNAL } });
     await until(async () => (await suite.clients.agents.listAgents({})).agents.length === 1);
     watching.abort();
     await watch;

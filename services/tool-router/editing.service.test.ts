@@ -37,13 +37,13 @@ const kinds: Record<string, (by: Clients) => Edited> = {
   tool: ({ catalogue }) => ({
     async apply(name, description, more) {
       const tool = { name, description, executionType: ExecutionType.INTERNAL };
-      return (await catalogue.applyTool({ tool, ...more })).tool;
+      return (await catalogue.applyCatalogTool({ tool, ...more })).tool;
     },
     async read(name) {
-      const { tool } = await catalogue.getTool({ name });
+      const { tool } = await catalogue.getCatalogTool({ name });
       return tool && { ...tool, text: tool.tool?.description };
     },
-    remove: (name, more) => catalogue.deleteTool({ name, ...more }),
+    remove: (name, more) => catalogue.deleteCatalogTool({ name, ...more }),
   }),
   provider: ({ providers }) => ({
     apply: async (name, service, more) =>
@@ -154,7 +154,7 @@ describe("what does not come by RPC", () => {
     const { catalogue, agents, providers } = suite.clients;
     const { tools, refusedFiles } = await catalogue.listCatalogTools({});
     expect(tools).toMatchObject([{ tool: { name: "note" }, origin: "note.json" }]);
-    expect(tools[0]).toEqual((await catalogue.getTool({ name: "note" })).tool);
+    expect(tools[0]).toEqual((await catalogue.getCatalogTool({ name: "note" })).tool);
     expect(refusedFiles).toMatchObject([
       { file: "tools/bad.json", faults: ["execution.url: a gateway tool needs a URL"] },
     ]);

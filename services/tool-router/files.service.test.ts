@@ -151,7 +151,7 @@ describe("files of agents and tools", () => {
       });
       const standing = async () => {
         if (kind === "agents") return (await agentOf("twice-agents"))?.agent?.description;
-        const found = await suite.clients.catalogue.getTool({ name: "twice-tools" }).catch(() => undefined);
+        const found = await suite.clients.catalogue.getCatalogTool({ name: "twice-tools" }).catch(() => undefined);
         return found?.tool?.tool?.description;
       };
       await write(directory, "b.json", content("first"));

@@ -24,7 +24,7 @@ describe("tools with a URL, on the bus", () => {
   async function apply(name: string, url: string, method = "GET") {
     const execution = { url, method, headers: {} };
     const tool = { name, executionType: ExecutionType.GATEWAY, visible: false, execution };
-    return suite.clients.catalogue.applyTool({ tool });
+    return suite.clients.catalogue.applyCatalogTool({ tool });
   }
 
   async function callAs(agent: string, name: string, argumentsJson = "{}") {
@@ -45,7 +45,7 @@ describe("tools with a URL, on the bus", () => {
   test("TOOL-3 a URL decides who is called, whatever the kind, but for internal tools, which call nobody", async () => {
     const execution = { url: `http://127.0.0.1:${server.port}/any`, method: "GET", headers: {} };
     for (const executionType of [ExecutionType.EXTERNAL, ExecutionType.HOSTED, ExecutionType.INTERNAL]) {
-      await suite.clients.catalogue.applyTool({
+      await suite.clients.catalogue.applyCatalogTool({
         tool: { name: "somewhere", executionType, visible: false, execution },
       });
       const before = server.seen.length;

@@ -79,7 +79,7 @@ describe("calls that somebody outside answers, on the bus", () => {
 
   test("TOOL-4 TOOL-9 a call that nobody answers times out, and the late answer goes to the inbox", async () => {
     const tool = { name: "hurry", executionType: ExecutionType.SPACE, timeout: durationFromMs(50) };
-    await suite.clients.catalogue.applyTool({ tool });
+    await suite.clients.catalogue.applyCatalogTool({ tool });
     await suite.clients.agents.applyAgent({ agent: { name: "hasty", tools: { use: ["hurry"] } } });
     const sessionId = await suite.openSession("hasty");
     suite.spaces.activeSpaces.set(sessionId, "room");
@@ -101,7 +101,7 @@ describe("calls that somebody outside answers, on the bus", () => {
   test("TOOL-4 a tool whose time is 30 days waits for its answer", async () => {
     const tool = { name: "patient", executionType: ExecutionType.SPACE, timeout: durationFromMs(30 * 86_400_000) };
     const hurry = { name: "hurry", executionType: ExecutionType.SPACE, timeout: durationFromMs(50) };
-    for (const one of [tool, hurry]) await suite.clients.catalogue.applyTool({ tool: one });
+    for (const one of [tool, hurry]) await suite.clients.catalogue.applyCatalogTool({ tool: one });
     await suite.clients.agents.applyAgent({ agent: { name: "patient", tools: { use: ["patient", "hurry"] } } });
     const sessionId = await suite.openSession("patient");
     suite.spaces.activeSpaces.set(sessionId, "room");
@@ -117,7 +117,7 @@ describe("calls that somebody outside answers, on the bus", () => {
 
   test("TOOL-4 an asynchronous tool answers with its pending call at once", async () => {
     const tool = { name: "order", executionType: ExecutionType.EXTERNAL, isAsync: true, visible: false };
-    await suite.clients.catalogue.applyTool({ tool });
+    await suite.clients.catalogue.applyCatalogTool({ tool });
     await suite.clients.agents.applyAgent({ agent: { name: "buyer", tools: { use: ["order"] } } });
     const sessionId = await suite.openSession("buyer");
     const { output } = await suite.clients.call({ sessionId, name: "order", callId: "ordered" });
@@ -132,7 +132,7 @@ describe("calls that somebody outside answers, on the bus", () => {
   test("TOOL-6 TOOL-8 arguments that cannot be recorded whole are refused, not handed to somebody outside as a digest", async () => {
     const { call, calls, catalogue, agents } = suite.clients;
     const whole = { executionType: ExecutionType.EXTERNAL, visible: false, timeout: durationFromMs(2_000) };
-    await catalogue.applyTool({ tool: { name: "store", ...whole } });
+    await catalogue.applyCatalogTool({ tool: { name: "store", ...whole } });
     await agents.applyAgent({ agent: { name: "keeper", tools: { use: ["store", "ask"] } } });
     const sessionId = await suite.openSession("keeper");
     suite.spaces.activeSpaces.set(sessionId, "room");
@@ -178,7 +178,7 @@ describe("calls that somebody outside answers, on the bus", () => {
       'there is no tool "comes_later": calls come when it is added',
       'tool "ask" is of kind space: services outside execute those of kind external',
     ]);
-    await catalogue.applyTool({
+    await catalogue.applyCatalogTool({
       tool: {
         name: "comes_later",
         executionType: ExecutionType.EXTERNAL,

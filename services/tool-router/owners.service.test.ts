@@ -18,7 +18,7 @@ describe("calls of one principal, and another one that knows their ids", () => {
     suite.mcp.offer([{ source: "files", tool }], [{ source: "files", available: true }]);
     const agent = { name: "weigher", tools: { use: ["weigh"] } };
     const weigh = { name: "weigh", executionType: ExecutionType.EXTERNAL, visible: false, isAsync: true };
-    await suite.clients.catalogue.applyTool({ tool: weigh });
+    await suite.clients.catalogue.applyCatalogTool({ tool: weigh });
     await suite.clients.agents.applyAgent({ agent });
     sessionId = "alices";
     await suite.clients.sessions.createSession({ agent: "reader", sessionId }, as("alice"));

@@ -112,7 +112,7 @@ test("KIND-3 a tool of the catalog whose kind is a provider's own is called ther
   suite.use(await serveOnNats(suite.bus, { service: "maker-service", routes: maker.routes, drainTimeoutMs: 1 }));
   await suite.clients.providers.applyProvider({ provider: { name: "maker", service: "maker-service" } });
   const tool = { name: "build", executionType: ExecutionType.CUSTOM, customType: "maker:house" };
-  await suite.clients.catalogue.applyTool({ tool });
+  await suite.clients.catalogue.applyCatalogTool({ tool });
   await suite.clients.agents.applyAgent({ agent: { name: "builder", tools: { use: ["build"] } } });
   const sessionId = await suite.openSession("builder");
   const { output } = await suite.clients.call({ sessionId, name: "build", argumentsJson: '{"rooms":3}' });

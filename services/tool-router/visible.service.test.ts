@@ -34,7 +34,7 @@ describe("calls that a space shows, of every kind, on the bus", () => {
       { name: "clock", executionType: Kind.HOSTED },
       { name: "notes", executionType: Kind.BUILTIN, builtinPolicy: policy },
     ]) {
-      await suite.clients.catalogue.applyTool({ tool });
+      await suite.clients.catalogue.applyCatalogTool({ tool });
     }
     const use = ["fetchWeather", "fetchLost", "weigh", "confirm", "echo", "chart", "clock", "notes", "@files/*"];
     const sources = [{ name: "files", provider: "mcp" }];

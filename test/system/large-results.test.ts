@@ -24,7 +24,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "toolbus-results-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const tool = { name: "echo", executionType: ExecutionType.INTERNAL };
-  await suite.connection.client(ToolCatalogService).applyTool({ tool });
+  await suite.connection.client(ToolCatalogService).applyCatalogTool({ tool });
   const agent = { name: "reader", model: { provider: "scripted", model: "reader" }, tools: { use: ["echo"] } };
   await suite.connection.client(AgentService).applyAgent({ agent });
 });

@@ -47,7 +47,7 @@ beforeAll(async () => {
   const numbers = [3, 1, 2];
   for (const number of numbers) {
     const later = { name: `later${number}`, executionType: ExecutionType.EXTERNAL, isAsync: true };
-    await clientOf(ToolCatalogService).applyTool({ tool: later });
+    await clientOf(ToolCatalogService).applyCatalogTool({ tool: later });
     const applied = { name: `server${number}`, command: process.execPath, args: [server, `${number}`] };
     await clientOf(McpServerService).applyMcpServer({ server: applied });
     await clientOf(SpaceService).createSpace({ spaceId: `space${number}` });

@@ -58,7 +58,7 @@ const sly = { name: "sly", sources: [{ name: "sh", provider: "mcp", config: { co
 
 /** In an order in which an operator can do all of it. */
 const changes: Record<string, (by: Clients) => Promise<unknown>> = {
-  "ToolCatalogService.ApplyTool": ({ catalogue }) => catalogue.applyTool({ tool: shell }),
+  "ToolCatalogService.ApplyCatalogTool": ({ catalogue }) => catalogue.applyCatalogTool({ tool: shell }),
   "ProviderService.ApplyProvider": ({ providers }) =>
     providers.applyProvider({ provider: { name: "inside", url: "http://127.0.0.1:9" } }),
   "AgentService.ApplyAgent": ({ agents }) => agents.applyAgent({ agent: sly }),
@@ -67,7 +67,7 @@ const changes: Record<string, (by: Clients) => Promise<unknown>> = {
   "McpServerService.DeleteMcpServer": ({ servers }) => servers.deleteMcpServer({ name: "sly" }),
   "AgentService.DeleteAgent": ({ agents }) => agents.deleteAgent({ name: "sly" }),
   "ProviderService.DeleteProvider": ({ providers }) => providers.deleteProvider({ name: "inside" }),
-  "ToolCatalogService.DeleteTool": ({ catalogue }) => catalogue.deleteTool({ name: "shell" }),
+  "ToolCatalogService.DeleteCatalogTool": ({ catalogue }) => catalogue.deleteCatalogTool({ name: "shell" }),
 };
 
 describe("what all sessions use, through the gateway", () => {

@@ -31,7 +31,7 @@ beforeAll(async () => {
   for (const name of ["quiet", "guest", "helper"]) await apply(name);
   await apply("boss", { tools: { use: ["agent_*"] }, subAgents: [{ agent: "helper" }] });
   const decide = { name: "decide", executionType: ExecutionType.SPACE, timeoutMs: 60_000 };
-  await clientOf(ToolCatalogService).applyTool({ tool: decide });
+  await clientOf(ToolCatalogService).applyCatalogTool({ tool: decide });
   await apply("patient", { tools: { use: ["decide"] } });
   await apply("chief", { tools: { use: ["agent_patient"] }, subAgents: [{ agent: "patient" }] });
 });

@@ -188,7 +188,7 @@ describe("ORCH-1 the conversation after a switch", () => {
       const model = { provider: "scripted", model: `${name.replace("other-", "")}.json` };
       await clientOf(AgentService).applyAgent({ agent: { name, model, tools: { use: ["weigh_in"] } } });
     }
-    await clientOf(ToolCatalogService).applyTool({
+    await clientOf(ToolCatalogService).applyCatalogTool({
       tool: { name: "weigh_in", executionType: ExecutionType.INTERNAL },
     });
   });
@@ -309,7 +309,7 @@ describe("toolbus calls", () => {
 
   it("TOOL-7 LOOP-15 cancels a call that waits, says whether it had started, and lists none of it", async () => {
     const sessionId = await openSession("left");
-    await clientOf(ToolCatalogService).applyTool({
+    await clientOf(ToolCatalogService).applyCatalogTool({
       tool: { name: "weigh", executionType: ExecutionType.EXTERNAL, isAsync: true, visible: false },
     });
     await clientOf(AgentService).applyAgent({ agent: { name: "weigher", tools: { use: ["weigh"] } } });

@@ -3,7 +3,7 @@ import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { StoredAgent } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import type { Provider } from "#gen/toolbus/provider/v1/provider_pb.ts";
 import type { StoredProvider } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
-import type { StoredTool } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
+import type { CatalogTool } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Documents } from "../documents.ts";
@@ -20,7 +20,7 @@ export interface Collection<T> {
 
 export interface CatalogueParts {
   agents: Collection<StoredAgent>;
-  tools: Collection<StoredTool>;
+  tools: Collection<CatalogTool>;
   providers: Collection<StoredProvider>;
   /** The providers of the suite and of the configuration, in their order; they cannot be changed. */
   ownProviders: readonly StoredProvider[];
@@ -117,13 +117,13 @@ export class Catalogue {
     return this.#told(found.value, found.revision);
   }
 
-  storedTool(name: string): StoredTool {
+  catalogTool(name: string): CatalogTool {
     const found = this.#parts.tools.shelf.get(name) ?? refuseMissing("tool", name);
     return { ...found.value, revision: BigInt(found.revision) };
   }
 
   /** By name. */
-  get storedTools(): StoredTool[] {
+  get catalogTools(): CatalogTool[] {
     return this.#parts.tools.shelf.entries.map(([, { value, revision }]) => ({ ...value, revision: BigInt(revision) }));
   }
 

@@ -4,7 +4,7 @@ import { type StoredAgent, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { type Provider, ProviderSchema } from "#gen/toolbus/provider/v1/provider_pb.ts";
 import { type StoredProvider, StoredProviderSchema } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
-import { type StoredTool, StoredToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
+import { type CatalogTool, CatalogToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { requireRevision } from "#runtime/failure/expected-revision.ts";
 import { Failure, type FieldViolation, refuse } from "#runtime/failure/failure.ts";
@@ -45,7 +45,7 @@ export interface Terms {
 export interface EditorParts {
   catalogue: Catalogue;
   agents: Collection<StoredAgent>;
-  tools: Collection<StoredTool>;
+  tools: Collection<CatalogTool>;
   providers: Collection<StoredProvider>;
   validator: Validator;
   audit: Audit;
@@ -90,12 +90,12 @@ export class CatalogueEditor {
     return [...faults, ...warnings.filter((one) => !paths.has(pathOf(one))).map((one) => `${one} (a warning)`)];
   }
 
-  async applyTool(tool: Tool, terms: Terms): Promise<StoredTool> {
+  async applyTool(tool: Tool, terms: Terms): Promise<CatalogTool> {
     await this.#parts.catalogue.caughtUp();
     const faults = this.faultsOfTool(tool);
     if (faults.length > 0) this.#refuse("tool", tool.name, faults, terms.origin);
-    const stored = create(StoredToolSchema, { tool, origin: terms.origin });
-    const same = (other: StoredTool) => !!other.tool && equals(ToolSchema, other.tool, tool);
+    const stored = create(CatalogToolSchema, { tool, origin: terms.origin });
+    const same = (other: CatalogTool) => !!other.tool && equals(ToolSchema, other.tool, tool);
     const revision = await this.#write("tool", this.#parts.tools, { name: tool.name, stored, same, terms });
     return { ...stored, revision };
   }

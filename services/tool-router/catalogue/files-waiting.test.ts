@@ -18,7 +18,7 @@ function createAbsentee() {
   const catalogue = {
     version: 0,
     agentsChanged: new Promise(() => {}),
-    storedTools: [],
+    catalogTools: [],
     get agents() {
       return absentee.agents;
     },

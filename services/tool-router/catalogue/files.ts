@@ -60,7 +60,7 @@ export async function openCatalogueFiles(
     apply: (tool, file) => editor.applyTool(tool, { origin: file }),
     faultsOf: (tool) => editor.faultsOfTool(tool),
     remove: (name, file) => editor.removeTool(name, { origin: file }),
-    standing: () => catalogue.storedTools.map(({ tool, origin }) => ({ name: tool?.name ?? "", origin })),
+    standing: () => catalogue.catalogTools.map(({ tool, origin }) => ({ name: tool?.name ?? "", origin })),
   };
   const agents: FileShelf<Agent> = {
     directory: options.agentsDirectory,

@@ -1,7 +1,7 @@
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { AgentService, type StoredAgent } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { ProviderService, type StoredProvider } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
-import { type StoredTool, ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
+import { type CatalogTool, ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/page.ts";
@@ -58,22 +58,22 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
     },
   });
   router.service(ToolCatalogService, {
-    async applyTool({ tool, ...conditions }, context) {
+    async applyCatalogTool({ tool, ...conditions }, context) {
       requireFor("to apply a tool", context);
       return { tool: await editor.applyTool(tool!, termsFrom(conditions)) };
     },
-    async getTool({ name }) {
+    async getCatalogTool({ name }) {
       await catalogue.caughtUp();
-      return { tool: catalogue.storedTool(name) };
+      return { tool: catalogue.catalogTool(name) };
     },
     async listCatalogTools(request) {
       await catalogue.caughtUp();
-      const named = { elements: catalogue.storedTools, placeOf: nameOfTool };
+      const named = { elements: catalogue.catalogTools, placeOf: nameOfTool };
       const { items, nextPageToken } = pageOf(["catalog tools"], named, request);
       const refusedFiles = request.pageToken === "" ? files.refused("tools") : [];
       return { tools: items, refusedFiles, nextPageToken };
     },
-    async deleteTool({ name, ...conditions }, context) {
+    async deleteCatalogTool({ name, ...conditions }, context) {
       requireFor("to delete a tool", context);
       await editor.removeTool(name, termsFrom(conditions));
       return {};
@@ -110,7 +110,7 @@ function nameOfAgent({ agent }: StoredAgent): string {
   return agent?.name ?? "";
 }
 
-function nameOfTool({ tool }: StoredTool): string {
+function nameOfTool({ tool }: CatalogTool): string {
   return tool?.name ?? "";
 }
 

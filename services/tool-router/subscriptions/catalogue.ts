@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type StoredAgent, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { type StoredProvider, StoredProviderSchema } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
-import { type StoredTool, StoredToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
+import { type CatalogTool, CatalogToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
 import type { Audit } from "../audit.ts";
@@ -37,7 +37,7 @@ const OWN_PROVIDERS = {
 };
 
 const AGENTS = { bucket: "toolbus_agents", prefix: "", codec: codecOf(StoredAgentSchema) } as const;
-const TOOLS = { bucket: "toolbus_tools", prefix: "tool.", codec: codecOf(StoredToolSchema) } as const;
+const TOOLS = { bucket: "toolbus_tools", prefix: "tool.", codec: codecOf(CatalogToolSchema) } as const;
 const PROVIDERS = { bucket: "toolbus_tools", prefix: "provider.", codec: codecOf(StoredProviderSchema) } as const;
 
 /** The catalogue, which follows its buckets for as long as it is open. */
@@ -45,7 +45,7 @@ export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<Op
   const { validator, audit, servers, secrets, onFault } = needs;
   await using stack = new AsyncDisposableStack();
   const agents = { place: AGENTS, documents: createDocuments(bus, AGENTS), shelf: new Shelf<StoredAgent>() };
-  const tools = { place: TOOLS, documents: createDocuments(bus, TOOLS), shelf: new Shelf<StoredTool>() };
+  const tools = { place: TOOLS, documents: createDocuments(bus, TOOLS), shelf: new Shelf<CatalogTool>() };
   const providers = {
     place: PROVIDERS,
     documents: createDocuments(bus, PROVIDERS),

@@ -13,8 +13,8 @@ describe("results that come when the session has another agent", () => {
   beforeAll(async () => {
     suite = await openSwitcher();
     const { catalogue, agents } = suite.clients;
-    await catalogue.applyTool({ tool: { name: "weigh", ...external, timeout: durationFromMs(60_000) } });
-    await catalogue.applyTool({ tool: { name: "order", ...external, isAsync: true } });
+    await catalogue.applyCatalogTool({ tool: { name: "weigh", ...external, timeout: durationFromMs(60_000) } });
+    await catalogue.applyCatalogTool({ tool: { name: "order", ...external, isAsync: true } });
     for (const name of ["seller", "buyer"])
       await agents.applyAgent({ agent: { name, tools: { use: ["weigh", "order"] } } });
   });

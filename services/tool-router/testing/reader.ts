@@ -19,10 +19,10 @@ export async function openReader(env: Record<string, string> = {}) {
   const routers = [suite.use(await suite.startRouter("a")), suite.use(await suite.startRouter("b"))];
   suite.mcp.offer([readFile, removeFile], [{ source: "files", available: true }]);
   const { catalogue, agents, sessions } = suite.clients;
-  await catalogue.applyTool({
+  await catalogue.applyCatalogTool({
     tool: { name: "ask", executionType: ExecutionType.SPACE, timeout: durationFromMs(5_000) },
   });
-  await catalogue.applyTool({ tool: { name: "echo", executionType: ExecutionType.INTERNAL } });
+  await catalogue.applyCatalogTool({ tool: { name: "echo", executionType: ExecutionType.INTERNAL } });
   const aliases = { read: "@files/read_file" };
   const tools = { use: ["@files/*", "ask", "echo"], allowed: ["read", "ask", "echo"], aliases };
   await agents.applyAgent({ agent: { name: "reader", sources: [files], tools } });

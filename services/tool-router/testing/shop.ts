@@ -25,7 +25,7 @@ export async function openShopWith(env: Record<string, string>, ...names: string
   const suite = await openTestRouter(env);
   for (const name of names) suite.use(await suite.startRouter(name, name));
   const { catalogue, agents, sessions } = suite.clientsOf(names[0] ?? "");
-  for (const tool of TOOLS) await catalogue.applyTool({ tool });
+  for (const tool of TOOLS) await catalogue.applyCatalogTool({ tool });
   await agents.applyAgent({ agent: { name: "buyer", tools: { use: TOOLS.map(({ name }) => name) } } });
   let opened = 0;
   return {

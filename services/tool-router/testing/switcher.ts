@@ -22,10 +22,10 @@ export async function openSwitcher(env: Record<string, string> = {}) {
     COLOURS.map((colour) => ({ source: `${colour}_files`, tool: { name: "whose", executionType: ExecutionType.MCP } })),
     COLOURS.map((colour) => ({ source: `${colour}_files`, available: true })),
   );
-  await clients.catalogue.applyTool({
+  await clients.catalogue.applyCatalogTool({
     tool: { name: "ask", executionType: ExecutionType.SPACE, timeout: durationFromMs(30_000) },
   });
-  await clients.catalogue.applyTool({ tool: { name: "echo", executionType: ExecutionType.INTERNAL } });
+  await clients.catalogue.applyCatalogTool({ tool: { name: "echo", executionType: ExecutionType.INTERNAL } });
   for (const name of COLOURS) {
     const use = [`@${name}_files/*`, "echo", ...(name === "green" ? ["ask"] : [])];
     const tools = { use, aliases: { mine: `@${name}_files/whose` } };

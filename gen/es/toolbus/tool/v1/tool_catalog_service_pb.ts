@@ -17,14 +17,14 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool_catalog_service.proto.
  */
 export const file_toolbus_tool_v1_tool_catalog_service: GenFile = /*@__PURE__*/
-  fileDesc("Cip0b29sYnVzL3Rvb2wvdjEvdG9vbF9jYXRhbG9nX3NlcnZpY2UucHJvdG8SD3Rvb2xidXMudG9vbC52MSJTCgpTdG9yZWRUb29sEiMKBHRvb2wYASABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIQCghyZXZpc2lvbhgCIAEoBBIOCgZvcmlnaW4YAyABKAkijAEKEEFwcGx5VG9vbFJlcXVlc3QSKwoEdG9vbBgBIAEoCzIVLnRvb2xidXMudG9vbC52MS5Ub29sQga6SAPIAQESFQoNdmFsaWRhdGVfb25seRgCIAEoCBIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoBEgAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiI+ChFBcHBseVRvb2xSZXNwb25zZRIpCgR0b29sGAEgASgLMhsudG9vbGJ1cy50b29sLnYxLlN0b3JlZFRvb2wiKgoOR2V0VG9vbFJlcXVlc3QSGAoEbmFtZRgBIAEoCUIKukgHcgUQARiAAiI8Cg9HZXRUb29sUmVzcG9uc2USKQoEdG9vbBgBIAEoCzIbLnRvb2xidXMudG9vbC52MS5TdG9yZWRUb29sIkoKF0xpc3RDYXRhbG9nVG9vbHNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgCIAEoCSKUAQoYTGlzdENhdGFsb2dUb29sc1Jlc3BvbnNlEioKBXRvb2xzGAEgAygLMhsudG9vbGJ1cy50b29sLnYxLlN0b3JlZFRvb2wSMwoNcmVmdXNlZF9maWxlcxgCIAMoCzIcLnRvb2xidXMudG9vbC52MS5SZWZ1c2VkRmlsZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkibAoRRGVsZXRlVG9vbFJlcXVlc3QSGAoEbmFtZRgBIAEoCUIKukgHcgUQARiAAhInChFleHBlY3RlZF9yZXZpc2lvbhgCIAEoBEIHukgEMgIoAUgAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiIUChJEZWxldGVUb29sUmVzcG9uc2Uy9gIKElRvb2xDYXRhbG9nU2VydmljZRJSCglBcHBseVRvb2wSIS50b29sYnVzLnRvb2wudjEuQXBwbHlUb29sUmVxdWVzdBoiLnRvb2xidXMudG9vbC52MS5BcHBseVRvb2xSZXNwb25zZRJMCgdHZXRUb29sEh8udG9vbGJ1cy50b29sLnYxLkdldFRvb2xSZXF1ZXN0GiAudG9vbGJ1cy50b29sLnYxLkdldFRvb2xSZXNwb25zZRJnChBMaXN0Q2F0YWxvZ1Rvb2xzEigudG9vbGJ1cy50b29sLnYxLkxpc3RDYXRhbG9nVG9vbHNSZXF1ZXN0GikudG9vbGJ1cy50b29sLnYxLkxpc3RDYXRhbG9nVG9vbHNSZXNwb25zZRJVCgpEZWxldGVUb29sEiIudG9vbGJ1cy50b29sLnYxLkRlbGV0ZVRvb2xSZXF1ZXN0GiMudG9vbGJ1cy50b29sLnYxLkRlbGV0ZVRvb2xSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_tool_v1_refused_file, file_toolbus_tool_v1_tool]);
+  fileDesc("Cip0b29sYnVzL3Rvb2wvdjEvdG9vbF9jYXRhbG9nX3NlcnZpY2UucHJvdG8SD3Rvb2xidXMudG9vbC52MSJUCgtDYXRhbG9nVG9vbBIjCgR0b29sGAEgASgLMhUudG9vbGJ1cy50b29sLnYxLlRvb2wSEAoIcmV2aXNpb24YAiABKAQSDgoGb3JpZ2luGAMgASgJIpMBChdBcHBseUNhdGFsb2dUb29sUmVxdWVzdBIrCgR0b29sGAEgASgLMhUudG9vbGJ1cy50b29sLnYxLlRvb2xCBrpIA8gBARIVCg12YWxpZGF0ZV9vbmx5GAIgASgIEh4KEWV4cGVjdGVkX3JldmlzaW9uGAMgASgESACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIkYKGEFwcGx5Q2F0YWxvZ1Rvb2xSZXNwb25zZRIqCgR0b29sGAEgASgLMhwudG9vbGJ1cy50b29sLnYxLkNhdGFsb2dUb29sIjEKFUdldENhdGFsb2dUb29sUmVxdWVzdBIYCgRuYW1lGAEgASgJQgq6SAdyBRABGIACIkQKFkdldENhdGFsb2dUb29sUmVzcG9uc2USKgoEdG9vbBgBIAEoCzIcLnRvb2xidXMudG9vbC52MS5DYXRhbG9nVG9vbCJKChdMaXN0Q2F0YWxvZ1Rvb2xzUmVxdWVzdBIbCglwYWdlX3NpemUYASABKA1CCLpIBSoDGOgHEhIKCnBhZ2VfdG9rZW4YAiABKAkilQEKGExpc3RDYXRhbG9nVG9vbHNSZXNwb25zZRIrCgV0b29scxgBIAMoCzIcLnRvb2xidXMudG9vbC52MS5DYXRhbG9nVG9vbBIzCg1yZWZ1c2VkX2ZpbGVzGAIgAygLMhwudG9vbGJ1cy50b29sLnYxLlJlZnVzZWRGaWxlEhcKD25leHRfcGFnZV90b2tlbhgDIAEoCSJzChhEZWxldGVDYXRhbG9nVG9vbFJlcXVlc3QSGAoEbmFtZRgBIAEoCUIKukgHcgUQARiAAhInChFleHBlY3RlZF9yZXZpc2lvbhgCIAEoBEIHukgEMgIoAUgAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiIbChlEZWxldGVDYXRhbG9nVG9vbFJlc3BvbnNlMrUDChJUb29sQ2F0YWxvZ1NlcnZpY2USZwoQQXBwbHlDYXRhbG9nVG9vbBIoLnRvb2xidXMudG9vbC52MS5BcHBseUNhdGFsb2dUb29sUmVxdWVzdBopLnRvb2xidXMudG9vbC52MS5BcHBseUNhdGFsb2dUb29sUmVzcG9uc2USYQoOR2V0Q2F0YWxvZ1Rvb2wSJi50b29sYnVzLnRvb2wudjEuR2V0Q2F0YWxvZ1Rvb2xSZXF1ZXN0GicudG9vbGJ1cy50b29sLnYxLkdldENhdGFsb2dUb29sUmVzcG9uc2USZwoQTGlzdENhdGFsb2dUb29scxIoLnRvb2xidXMudG9vbC52MS5MaXN0Q2F0YWxvZ1Rvb2xzUmVxdWVzdBopLnRvb2xidXMudG9vbC52MS5MaXN0Q2F0YWxvZ1Rvb2xzUmVzcG9uc2USagoRRGVsZXRlQ2F0YWxvZ1Rvb2wSKS50b29sYnVzLnRvb2wudjEuRGVsZXRlQ2F0YWxvZ1Rvb2xSZXF1ZXN0GioudG9vbGJ1cy50b29sLnYxLkRlbGV0ZUNhdGFsb2dUb29sUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_toolbus_tool_v1_refused_file, file_toolbus_tool_v1_tool]);
 
 /**
  * A tool of the catalog.
  *
- * @generated from message toolbus.tool.v1.StoredTool
+ * @generated from message toolbus.tool.v1.CatalogTool
  */
-export type StoredTool = Message<"toolbus.tool.v1.StoredTool"> & {
+export type CatalogTool = Message<"toolbus.tool.v1.CatalogTool"> & {
   /**
    * Its configuration.
    *
@@ -48,18 +48,18 @@ export type StoredTool = Message<"toolbus.tool.v1.StoredTool"> & {
 };
 
 /**
- * Describes the message toolbus.tool.v1.StoredTool.
- * Use `create(StoredToolSchema)` to create a new message.
+ * Describes the message toolbus.tool.v1.CatalogTool.
+ * Use `create(CatalogToolSchema)` to create a new message.
  */
-export const StoredToolSchema: GenMessage<StoredTool> = /*@__PURE__*/
+export const CatalogToolSchema: GenMessage<CatalogTool> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool_catalog_service, 0);
 
 /**
  * Creates or replaces a tool.
  *
- * @generated from message toolbus.tool.v1.ApplyToolRequest
+ * @generated from message toolbus.tool.v1.ApplyCatalogToolRequest
  */
-export type ApplyToolRequest = Message<"toolbus.tool.v1.ApplyToolRequest"> & {
+export type ApplyCatalogToolRequest = Message<"toolbus.tool.v1.ApplyCatalogToolRequest"> & {
   /**
    * The configuration.
    *
@@ -86,39 +86,39 @@ export type ApplyToolRequest = Message<"toolbus.tool.v1.ApplyToolRequest"> & {
 };
 
 /**
- * Describes the message toolbus.tool.v1.ApplyToolRequest.
- * Use `create(ApplyToolRequestSchema)` to create a new message.
+ * Describes the message toolbus.tool.v1.ApplyCatalogToolRequest.
+ * Use `create(ApplyCatalogToolRequestSchema)` to create a new message.
  */
-export const ApplyToolRequestSchema: GenMessage<ApplyToolRequest> = /*@__PURE__*/
+export const ApplyCatalogToolRequestSchema: GenMessage<ApplyCatalogToolRequest> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool_catalog_service, 1);
 
 /**
  * The tool as stored.
  *
- * @generated from message toolbus.tool.v1.ApplyToolResponse
+ * @generated from message toolbus.tool.v1.ApplyCatalogToolResponse
  */
-export type ApplyToolResponse = Message<"toolbus.tool.v1.ApplyToolResponse"> & {
+export type ApplyCatalogToolResponse = Message<"toolbus.tool.v1.ApplyCatalogToolResponse"> & {
   /**
    * The tool.
    *
-   * @generated from field: toolbus.tool.v1.StoredTool tool = 1;
+   * @generated from field: toolbus.tool.v1.CatalogTool tool = 1;
    */
-  tool?: StoredTool | undefined;
+  tool?: CatalogTool | undefined;
 };
 
 /**
- * Describes the message toolbus.tool.v1.ApplyToolResponse.
- * Use `create(ApplyToolResponseSchema)` to create a new message.
+ * Describes the message toolbus.tool.v1.ApplyCatalogToolResponse.
+ * Use `create(ApplyCatalogToolResponseSchema)` to create a new message.
  */
-export const ApplyToolResponseSchema: GenMessage<ApplyToolResponse> = /*@__PURE__*/
+export const ApplyCatalogToolResponseSchema: GenMessage<ApplyCatalogToolResponse> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool_catalog_service, 2);
 
 /**
  * Asks for a tool.
  *
- * @generated from message toolbus.tool.v1.GetToolRequest
+ * @generated from message toolbus.tool.v1.GetCatalogToolRequest
  */
-export type GetToolRequest = Message<"toolbus.tool.v1.GetToolRequest"> & {
+export type GetCatalogToolRequest = Message<"toolbus.tool.v1.GetCatalogToolRequest"> & {
   /**
    * Its name.
    *
@@ -128,31 +128,31 @@ export type GetToolRequest = Message<"toolbus.tool.v1.GetToolRequest"> & {
 };
 
 /**
- * Describes the message toolbus.tool.v1.GetToolRequest.
- * Use `create(GetToolRequestSchema)` to create a new message.
+ * Describes the message toolbus.tool.v1.GetCatalogToolRequest.
+ * Use `create(GetCatalogToolRequestSchema)` to create a new message.
  */
-export const GetToolRequestSchema: GenMessage<GetToolRequest> = /*@__PURE__*/
+export const GetCatalogToolRequestSchema: GenMessage<GetCatalogToolRequest> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool_catalog_service, 3);
 
 /**
  * A tool.
  *
- * @generated from message toolbus.tool.v1.GetToolResponse
+ * @generated from message toolbus.tool.v1.GetCatalogToolResponse
  */
-export type GetToolResponse = Message<"toolbus.tool.v1.GetToolResponse"> & {
+export type GetCatalogToolResponse = Message<"toolbus.tool.v1.GetCatalogToolResponse"> & {
   /**
    * The tool.
    *
-   * @generated from field: toolbus.tool.v1.StoredTool tool = 1;
+   * @generated from field: toolbus.tool.v1.CatalogTool tool = 1;
    */
-  tool?: StoredTool | undefined;
+  tool?: CatalogTool | undefined;
 };
 
 /**
- * Describes the message toolbus.tool.v1.GetToolResponse.
- * Use `create(GetToolResponseSchema)` to create a new message.
+ * Describes the message toolbus.tool.v1.GetCatalogToolResponse.
+ * Use `create(GetCatalogToolResponseSchema)` to create a new message.
  */
-export const GetToolResponseSchema: GenMessage<GetToolResponse> = /*@__PURE__*/
+export const GetCatalogToolResponseSchema: GenMessage<GetCatalogToolResponse> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool_catalog_service, 4);
 
 /**
@@ -192,9 +192,9 @@ export type ListCatalogToolsResponse = Message<"toolbus.tool.v1.ListCatalogTools
   /**
    * The tools, by name.
    *
-   * @generated from field: repeated toolbus.tool.v1.StoredTool tools = 1;
+   * @generated from field: repeated toolbus.tool.v1.CatalogTool tools = 1;
    */
-  tools: StoredTool[];
+  tools: CatalogTool[];
 
   /**
    * Files of tools that were refused, by name; told with the first page. What stood before a faulty change of theirs stays in
@@ -222,9 +222,9 @@ export const ListCatalogToolsResponseSchema: GenMessage<ListCatalogToolsResponse
 /**
  * Removes a tool.
  *
- * @generated from message toolbus.tool.v1.DeleteToolRequest
+ * @generated from message toolbus.tool.v1.DeleteCatalogToolRequest
  */
-export type DeleteToolRequest = Message<"toolbus.tool.v1.DeleteToolRequest"> & {
+export type DeleteCatalogToolRequest = Message<"toolbus.tool.v1.DeleteCatalogToolRequest"> & {
   /**
    * Its name.
    *
@@ -242,25 +242,25 @@ export type DeleteToolRequest = Message<"toolbus.tool.v1.DeleteToolRequest"> & {
 };
 
 /**
- * Describes the message toolbus.tool.v1.DeleteToolRequest.
- * Use `create(DeleteToolRequestSchema)` to create a new message.
+ * Describes the message toolbus.tool.v1.DeleteCatalogToolRequest.
+ * Use `create(DeleteCatalogToolRequestSchema)` to create a new message.
  */
-export const DeleteToolRequestSchema: GenMessage<DeleteToolRequest> = /*@__PURE__*/
+export const DeleteCatalogToolRequestSchema: GenMessage<DeleteCatalogToolRequest> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool_catalog_service, 7);
 
 /**
  * The tool is gone.
  *
- * @generated from message toolbus.tool.v1.DeleteToolResponse
+ * @generated from message toolbus.tool.v1.DeleteCatalogToolResponse
  */
-export type DeleteToolResponse = Message<"toolbus.tool.v1.DeleteToolResponse"> & {
+export type DeleteCatalogToolResponse = Message<"toolbus.tool.v1.DeleteCatalogToolResponse"> & {
 };
 
 /**
- * Describes the message toolbus.tool.v1.DeleteToolResponse.
- * Use `create(DeleteToolResponseSchema)` to create a new message.
+ * Describes the message toolbus.tool.v1.DeleteCatalogToolResponse.
+ * Use `create(DeleteCatalogToolResponseSchema)` to create a new message.
  */
-export const DeleteToolResponseSchema: GenMessage<DeleteToolResponse> = /*@__PURE__*/
+export const DeleteCatalogToolResponseSchema: GenMessage<DeleteCatalogToolResponse> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool_catalog_service, 8);
 
 /**
@@ -272,22 +272,22 @@ export const ToolCatalogService: GenService<{
   /**
    * Creates or replaces a tool.
    *
-   * @generated from rpc toolbus.tool.v1.ToolCatalogService.ApplyTool
+   * @generated from rpc toolbus.tool.v1.ToolCatalogService.ApplyCatalogTool
    */
-  applyTool: {
+  applyCatalogTool: {
     methodKind: "unary";
-    input: typeof ApplyToolRequestSchema;
-    output: typeof ApplyToolResponseSchema;
+    input: typeof ApplyCatalogToolRequestSchema;
+    output: typeof ApplyCatalogToolResponseSchema;
   },
   /**
    * Tells a tool's configuration.
    *
-   * @generated from rpc toolbus.tool.v1.ToolCatalogService.GetTool
+   * @generated from rpc toolbus.tool.v1.ToolCatalogService.GetCatalogTool
    */
-  getTool: {
+  getCatalogTool: {
     methodKind: "unary";
-    input: typeof GetToolRequestSchema;
-    output: typeof GetToolResponseSchema;
+    input: typeof GetCatalogToolRequestSchema;
+    output: typeof GetCatalogToolResponseSchema;
   },
   /**
    * Lists tools of the catalog, by name: what was applied and what files define, whoever may use it.
@@ -302,12 +302,12 @@ export const ToolCatalogService: GenService<{
   /**
    * Removes a tool.
    *
-   * @generated from rpc toolbus.tool.v1.ToolCatalogService.DeleteTool
+   * @generated from rpc toolbus.tool.v1.ToolCatalogService.DeleteCatalogTool
    */
-  deleteTool: {
+  deleteCatalogTool: {
     methodKind: "unary";
-    input: typeof DeleteToolRequestSchema;
-    output: typeof DeleteToolResponseSchema;
+    input: typeof DeleteCatalogToolRequestSchema;
+    output: typeof DeleteCatalogToolResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_toolbus_tool_v1_tool_catalog_service, 0);

@@ -25,7 +25,7 @@ const (
 )
 
 // A tool of the catalog.
-type StoredTool struct {
+type CatalogTool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its configuration.
 	Tool *Tool `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
@@ -37,20 +37,20 @@ type StoredTool struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *StoredTool) Reset() {
-	*x = StoredTool{}
+func (x *CatalogTool) Reset() {
+	*x = CatalogTool{}
 	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *StoredTool) String() string {
+func (x *CatalogTool) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*StoredTool) ProtoMessage() {}
+func (*CatalogTool) ProtoMessage() {}
 
-func (x *StoredTool) ProtoReflect() protoreflect.Message {
+func (x *CatalogTool) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -62,26 +62,26 @@ func (x *StoredTool) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use StoredTool.ProtoReflect.Descriptor instead.
-func (*StoredTool) Descriptor() ([]byte, []int) {
+// Deprecated: Use CatalogTool.ProtoReflect.Descriptor instead.
+func (*CatalogTool) Descriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_catalog_service_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *StoredTool) GetTool() *Tool {
+func (x *CatalogTool) GetTool() *Tool {
 	if x != nil {
 		return x.Tool
 	}
 	return nil
 }
 
-func (x *StoredTool) GetRevision() uint64 {
+func (x *CatalogTool) GetRevision() uint64 {
 	if x != nil {
 		return x.Revision
 	}
 	return 0
 }
 
-func (x *StoredTool) GetOrigin() string {
+func (x *CatalogTool) GetOrigin() string {
 	if x != nil {
 		return x.Origin
 	}
@@ -89,7 +89,7 @@ func (x *StoredTool) GetOrigin() string {
 }
 
 // Creates or replaces a tool.
-type ApplyToolRequest struct {
+type ApplyCatalogToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The configuration.
 	Tool *Tool `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
@@ -104,20 +104,20 @@ type ApplyToolRequest struct {
 	sizeCache        protoimpl.SizeCache
 }
 
-func (x *ApplyToolRequest) Reset() {
-	*x = ApplyToolRequest{}
+func (x *ApplyCatalogToolRequest) Reset() {
+	*x = ApplyCatalogToolRequest{}
 	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ApplyToolRequest) String() string {
+func (x *ApplyCatalogToolRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ApplyToolRequest) ProtoMessage() {}
+func (*ApplyCatalogToolRequest) ProtoMessage() {}
 
-func (x *ApplyToolRequest) ProtoReflect() protoreflect.Message {
+func (x *ApplyCatalogToolRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -129,26 +129,26 @@ func (x *ApplyToolRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ApplyToolRequest.ProtoReflect.Descriptor instead.
-func (*ApplyToolRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use ApplyCatalogToolRequest.ProtoReflect.Descriptor instead.
+func (*ApplyCatalogToolRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_catalog_service_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *ApplyToolRequest) GetTool() *Tool {
+func (x *ApplyCatalogToolRequest) GetTool() *Tool {
 	if x != nil {
 		return x.Tool
 	}
 	return nil
 }
 
-func (x *ApplyToolRequest) GetValidateOnly() bool {
+func (x *ApplyCatalogToolRequest) GetValidateOnly() bool {
 	if x != nil {
 		return x.ValidateOnly
 	}
 	return false
 }
 
-func (x *ApplyToolRequest) GetExpectedRevision() uint64 {
+func (x *ApplyCatalogToolRequest) GetExpectedRevision() uint64 {
 	if x != nil && x.ExpectedRevision != nil {
 		return *x.ExpectedRevision
 	}
@@ -156,28 +156,28 @@ func (x *ApplyToolRequest) GetExpectedRevision() uint64 {
 }
 
 // The tool as stored.
-type ApplyToolResponse struct {
+type ApplyCatalogToolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tool.
-	Tool          *StoredTool `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
+	Tool          *CatalogTool `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ApplyToolResponse) Reset() {
-	*x = ApplyToolResponse{}
+func (x *ApplyCatalogToolResponse) Reset() {
+	*x = ApplyCatalogToolResponse{}
 	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ApplyToolResponse) String() string {
+func (x *ApplyCatalogToolResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ApplyToolResponse) ProtoMessage() {}
+func (*ApplyCatalogToolResponse) ProtoMessage() {}
 
-func (x *ApplyToolResponse) ProtoReflect() protoreflect.Message {
+func (x *ApplyCatalogToolResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -189,12 +189,12 @@ func (x *ApplyToolResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ApplyToolResponse.ProtoReflect.Descriptor instead.
-func (*ApplyToolResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use ApplyCatalogToolResponse.ProtoReflect.Descriptor instead.
+func (*ApplyCatalogToolResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_catalog_service_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *ApplyToolResponse) GetTool() *StoredTool {
+func (x *ApplyCatalogToolResponse) GetTool() *CatalogTool {
 	if x != nil {
 		return x.Tool
 	}
@@ -202,7 +202,7 @@ func (x *ApplyToolResponse) GetTool() *StoredTool {
 }
 
 // Asks for a tool.
-type GetToolRequest struct {
+type GetCatalogToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -210,20 +210,20 @@ type GetToolRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *GetToolRequest) Reset() {
-	*x = GetToolRequest{}
+func (x *GetCatalogToolRequest) Reset() {
+	*x = GetCatalogToolRequest{}
 	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *GetToolRequest) String() string {
+func (x *GetCatalogToolRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*GetToolRequest) ProtoMessage() {}
+func (*GetCatalogToolRequest) ProtoMessage() {}
 
-func (x *GetToolRequest) ProtoReflect() protoreflect.Message {
+func (x *GetCatalogToolRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -235,12 +235,12 @@ func (x *GetToolRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use GetToolRequest.ProtoReflect.Descriptor instead.
-func (*GetToolRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use GetCatalogToolRequest.ProtoReflect.Descriptor instead.
+func (*GetCatalogToolRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_catalog_service_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *GetToolRequest) GetName() string {
+func (x *GetCatalogToolRequest) GetName() string {
 	if x != nil {
 		return x.Name
 	}
@@ -248,28 +248,28 @@ func (x *GetToolRequest) GetName() string {
 }
 
 // A tool.
-type GetToolResponse struct {
+type GetCatalogToolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tool.
-	Tool          *StoredTool `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
+	Tool          *CatalogTool `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *GetToolResponse) Reset() {
-	*x = GetToolResponse{}
+func (x *GetCatalogToolResponse) Reset() {
+	*x = GetCatalogToolResponse{}
 	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *GetToolResponse) String() string {
+func (x *GetCatalogToolResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*GetToolResponse) ProtoMessage() {}
+func (*GetCatalogToolResponse) ProtoMessage() {}
 
-func (x *GetToolResponse) ProtoReflect() protoreflect.Message {
+func (x *GetCatalogToolResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -281,12 +281,12 @@ func (x *GetToolResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use GetToolResponse.ProtoReflect.Descriptor instead.
-func (*GetToolResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use GetCatalogToolResponse.ProtoReflect.Descriptor instead.
+func (*GetCatalogToolResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_catalog_service_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *GetToolResponse) GetTool() *StoredTool {
+func (x *GetCatalogToolResponse) GetTool() *CatalogTool {
 	if x != nil {
 		return x.Tool
 	}
@@ -352,7 +352,7 @@ func (x *ListCatalogToolsRequest) GetPageToken() string {
 type ListCatalogToolsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tools, by name.
-	Tools []*StoredTool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
+	Tools []*CatalogTool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
 	// Files of tools that were refused, by name; told with the first page. What stood before a faulty change of theirs stays in
 	// force.
 	RefusedFiles []*RefusedFile `protobuf:"bytes,2,rep,name=refused_files,json=refusedFiles,proto3" json:"refused_files,omitempty"`
@@ -392,7 +392,7 @@ func (*ListCatalogToolsResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_catalog_service_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *ListCatalogToolsResponse) GetTools() []*StoredTool {
+func (x *ListCatalogToolsResponse) GetTools() []*CatalogTool {
 	if x != nil {
 		return x.Tools
 	}
@@ -414,7 +414,7 @@ func (x *ListCatalogToolsResponse) GetNextPageToken() string {
 }
 
 // Removes a tool.
-type DeleteToolRequest struct {
+type DeleteCatalogToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -425,20 +425,20 @@ type DeleteToolRequest struct {
 	sizeCache        protoimpl.SizeCache
 }
 
-func (x *DeleteToolRequest) Reset() {
-	*x = DeleteToolRequest{}
+func (x *DeleteCatalogToolRequest) Reset() {
+	*x = DeleteCatalogToolRequest{}
 	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *DeleteToolRequest) String() string {
+func (x *DeleteCatalogToolRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*DeleteToolRequest) ProtoMessage() {}
+func (*DeleteCatalogToolRequest) ProtoMessage() {}
 
-func (x *DeleteToolRequest) ProtoReflect() protoreflect.Message {
+func (x *DeleteCatalogToolRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -450,19 +450,19 @@ func (x *DeleteToolRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use DeleteToolRequest.ProtoReflect.Descriptor instead.
-func (*DeleteToolRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use DeleteCatalogToolRequest.ProtoReflect.Descriptor instead.
+func (*DeleteCatalogToolRequest) Descriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_catalog_service_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *DeleteToolRequest) GetName() string {
+func (x *DeleteCatalogToolRequest) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *DeleteToolRequest) GetExpectedRevision() uint64 {
+func (x *DeleteCatalogToolRequest) GetExpectedRevision() uint64 {
 	if x != nil && x.ExpectedRevision != nil {
 		return *x.ExpectedRevision
 	}
@@ -470,26 +470,26 @@ func (x *DeleteToolRequest) GetExpectedRevision() uint64 {
 }
 
 // The tool is gone.
-type DeleteToolResponse struct {
+type DeleteCatalogToolResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *DeleteToolResponse) Reset() {
-	*x = DeleteToolResponse{}
+func (x *DeleteCatalogToolResponse) Reset() {
+	*x = DeleteCatalogToolResponse{}
 	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *DeleteToolResponse) String() string {
+func (x *DeleteCatalogToolResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*DeleteToolResponse) ProtoMessage() {}
+func (*DeleteCatalogToolResponse) ProtoMessage() {}
 
-func (x *DeleteToolResponse) ProtoReflect() protoreflect.Message {
+func (x *DeleteCatalogToolResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -501,8 +501,8 @@ func (x *DeleteToolResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use DeleteToolResponse.ProtoReflect.Descriptor instead.
-func (*DeleteToolResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use DeleteCatalogToolResponse.ProtoReflect.Descriptor instead.
+func (*DeleteCatalogToolResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_catalog_service_proto_rawDescGZIP(), []int{8}
 }
 
@@ -510,44 +510,42 @@ var File_toolbus_tool_v1_tool_catalog_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_catalog_service_proto_rawDesc = "" +
 	"\n" +
-	"*toolbus/tool/v1/tool_catalog_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\"toolbus/tool/v1/refused_file.proto\x1a\x1atoolbus/tool/v1/tool.proto\"k\n" +
-	"\n" +
-	"StoredTool\x12)\n" +
+	"*toolbus/tool/v1/tool_catalog_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\"toolbus/tool/v1/refused_file.proto\x1a\x1atoolbus/tool/v1/tool.proto\"l\n" +
+	"\vCatalogTool\x12)\n" +
 	"\x04tool\x18\x01 \x01(\v2\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x16\n" +
-	"\x06origin\x18\x03 \x01(\tR\x06origin\"\xb2\x01\n" +
-	"\x10ApplyToolRequest\x121\n" +
+	"\x06origin\x18\x03 \x01(\tR\x06origin\"\xb9\x01\n" +
+	"\x17ApplyCatalogToolRequest\x121\n" +
 	"\x04tool\x18\x01 \x01(\v2\x15.toolbus.tool.v1.ToolB\x06\xbaH\x03\xc8\x01\x01R\x04tool\x12#\n" +
 	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\x120\n" +
 	"\x11expected_revision\x18\x03 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
-	"\x12_expected_revision\"D\n" +
-	"\x11ApplyToolResponse\x12/\n" +
-	"\x04tool\x18\x01 \x01(\v2\x1b.toolbus.tool.v1.StoredToolR\x04tool\"0\n" +
-	"\x0eGetToolRequest\x12\x1e\n" +
+	"\x12_expected_revision\"L\n" +
+	"\x18ApplyCatalogToolResponse\x120\n" +
+	"\x04tool\x18\x01 \x01(\v2\x1c.toolbus.tool.v1.CatalogToolR\x04tool\"7\n" +
+	"\x15GetCatalogToolRequest\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\"B\n" +
-	"\x0fGetToolResponse\x12/\n" +
-	"\x04tool\x18\x01 \x01(\v2\x1b.toolbus.tool.v1.StoredToolR\x04tool\"_\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\"J\n" +
+	"\x16GetCatalogToolResponse\x120\n" +
+	"\x04tool\x18\x01 \x01(\v2\x1c.toolbus.tool.v1.CatalogToolR\x04tool\"_\n" +
 	"\x17ListCatalogToolsRequest\x12%\n" +
 	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"\xb8\x01\n" +
-	"\x18ListCatalogToolsResponse\x121\n" +
-	"\x05tools\x18\x01 \x03(\v2\x1b.toolbus.tool.v1.StoredToolR\x05tools\x12A\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"\xb9\x01\n" +
+	"\x18ListCatalogToolsResponse\x122\n" +
+	"\x05tools\x18\x01 \x03(\v2\x1c.toolbus.tool.v1.CatalogToolR\x05tools\x12A\n" +
 	"\rrefused_files\x18\x02 \x03(\v2\x1c.toolbus.tool.v1.RefusedFileR\frefusedFiles\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x84\x01\n" +
-	"\x11DeleteToolRequest\x12\x1e\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x8b\x01\n" +
+	"\x18DeleteCatalogToolRequest\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\x129\n" +
 	"\x11expected_revision\x18\x02 \x01(\x04B\a\xbaH\x042\x02(\x01H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
-	"\x12_expected_revision\"\x14\n" +
-	"\x12DeleteToolResponse2\xf6\x02\n" +
-	"\x12ToolCatalogService\x12R\n" +
-	"\tApplyTool\x12!.toolbus.tool.v1.ApplyToolRequest\x1a\".toolbus.tool.v1.ApplyToolResponse\x12L\n" +
-	"\aGetTool\x12\x1f.toolbus.tool.v1.GetToolRequest\x1a .toolbus.tool.v1.GetToolResponse\x12g\n" +
-	"\x10ListCatalogTools\x12(.toolbus.tool.v1.ListCatalogToolsRequest\x1a).toolbus.tool.v1.ListCatalogToolsResponse\x12U\n" +
-	"\n" +
-	"DeleteTool\x12\".toolbus.tool.v1.DeleteToolRequest\x1a#.toolbus.tool.v1.DeleteToolResponseB\xb7\x01\n" +
+	"\x12_expected_revision\"\x1b\n" +
+	"\x19DeleteCatalogToolResponse2\xb5\x03\n" +
+	"\x12ToolCatalogService\x12g\n" +
+	"\x10ApplyCatalogTool\x12(.toolbus.tool.v1.ApplyCatalogToolRequest\x1a).toolbus.tool.v1.ApplyCatalogToolResponse\x12a\n" +
+	"\x0eGetCatalogTool\x12&.toolbus.tool.v1.GetCatalogToolRequest\x1a'.toolbus.tool.v1.GetCatalogToolResponse\x12g\n" +
+	"\x10ListCatalogTools\x12(.toolbus.tool.v1.ListCatalogToolsRequest\x1a).toolbus.tool.v1.ListCatalogToolsResponse\x12j\n" +
+	"\x11DeleteCatalogTool\x12).toolbus.tool.v1.DeleteCatalogToolRequest\x1a*.toolbus.tool.v1.DeleteCatalogToolResponseB\xb7\x01\n" +
 	"\x13com.toolbus.tool.v1B\x17ToolCatalogServiceProtoP\x01Z)toolbus.dev/gen/go/toolbus/tool/v1;toolv1\xa2\x02\x03TTX\xaa\x02\x0fToolbus.Tool.V1\xca\x02\x0fToolbus\\Tool\\V1\xe2\x02\x1bToolbus\\Tool\\V1\\GPBMetadata\xea\x02\x11Toolbus::Tool::V1b\x06proto3"
 
 var (
@@ -564,33 +562,33 @@ func file_toolbus_tool_v1_tool_catalog_service_proto_rawDescGZIP() []byte {
 
 var file_toolbus_tool_v1_tool_catalog_service_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_toolbus_tool_v1_tool_catalog_service_proto_goTypes = []any{
-	(*StoredTool)(nil),               // 0: toolbus.tool.v1.StoredTool
-	(*ApplyToolRequest)(nil),         // 1: toolbus.tool.v1.ApplyToolRequest
-	(*ApplyToolResponse)(nil),        // 2: toolbus.tool.v1.ApplyToolResponse
-	(*GetToolRequest)(nil),           // 3: toolbus.tool.v1.GetToolRequest
-	(*GetToolResponse)(nil),          // 4: toolbus.tool.v1.GetToolResponse
-	(*ListCatalogToolsRequest)(nil),  // 5: toolbus.tool.v1.ListCatalogToolsRequest
-	(*ListCatalogToolsResponse)(nil), // 6: toolbus.tool.v1.ListCatalogToolsResponse
-	(*DeleteToolRequest)(nil),        // 7: toolbus.tool.v1.DeleteToolRequest
-	(*DeleteToolResponse)(nil),       // 8: toolbus.tool.v1.DeleteToolResponse
-	(*Tool)(nil),                     // 9: toolbus.tool.v1.Tool
-	(*RefusedFile)(nil),              // 10: toolbus.tool.v1.RefusedFile
+	(*CatalogTool)(nil),               // 0: toolbus.tool.v1.CatalogTool
+	(*ApplyCatalogToolRequest)(nil),   // 1: toolbus.tool.v1.ApplyCatalogToolRequest
+	(*ApplyCatalogToolResponse)(nil),  // 2: toolbus.tool.v1.ApplyCatalogToolResponse
+	(*GetCatalogToolRequest)(nil),     // 3: toolbus.tool.v1.GetCatalogToolRequest
+	(*GetCatalogToolResponse)(nil),    // 4: toolbus.tool.v1.GetCatalogToolResponse
+	(*ListCatalogToolsRequest)(nil),   // 5: toolbus.tool.v1.ListCatalogToolsRequest
+	(*ListCatalogToolsResponse)(nil),  // 6: toolbus.tool.v1.ListCatalogToolsResponse
+	(*DeleteCatalogToolRequest)(nil),  // 7: toolbus.tool.v1.DeleteCatalogToolRequest
+	(*DeleteCatalogToolResponse)(nil), // 8: toolbus.tool.v1.DeleteCatalogToolResponse
+	(*Tool)(nil),                      // 9: toolbus.tool.v1.Tool
+	(*RefusedFile)(nil),               // 10: toolbus.tool.v1.RefusedFile
 }
 var file_toolbus_tool_v1_tool_catalog_service_proto_depIdxs = []int32{
-	9,  // 0: toolbus.tool.v1.StoredTool.tool:type_name -> toolbus.tool.v1.Tool
-	9,  // 1: toolbus.tool.v1.ApplyToolRequest.tool:type_name -> toolbus.tool.v1.Tool
-	0,  // 2: toolbus.tool.v1.ApplyToolResponse.tool:type_name -> toolbus.tool.v1.StoredTool
-	0,  // 3: toolbus.tool.v1.GetToolResponse.tool:type_name -> toolbus.tool.v1.StoredTool
-	0,  // 4: toolbus.tool.v1.ListCatalogToolsResponse.tools:type_name -> toolbus.tool.v1.StoredTool
+	9,  // 0: toolbus.tool.v1.CatalogTool.tool:type_name -> toolbus.tool.v1.Tool
+	9,  // 1: toolbus.tool.v1.ApplyCatalogToolRequest.tool:type_name -> toolbus.tool.v1.Tool
+	0,  // 2: toolbus.tool.v1.ApplyCatalogToolResponse.tool:type_name -> toolbus.tool.v1.CatalogTool
+	0,  // 3: toolbus.tool.v1.GetCatalogToolResponse.tool:type_name -> toolbus.tool.v1.CatalogTool
+	0,  // 4: toolbus.tool.v1.ListCatalogToolsResponse.tools:type_name -> toolbus.tool.v1.CatalogTool
 	10, // 5: toolbus.tool.v1.ListCatalogToolsResponse.refused_files:type_name -> toolbus.tool.v1.RefusedFile
-	1,  // 6: toolbus.tool.v1.ToolCatalogService.ApplyTool:input_type -> toolbus.tool.v1.ApplyToolRequest
-	3,  // 7: toolbus.tool.v1.ToolCatalogService.GetTool:input_type -> toolbus.tool.v1.GetToolRequest
+	1,  // 6: toolbus.tool.v1.ToolCatalogService.ApplyCatalogTool:input_type -> toolbus.tool.v1.ApplyCatalogToolRequest
+	3,  // 7: toolbus.tool.v1.ToolCatalogService.GetCatalogTool:input_type -> toolbus.tool.v1.GetCatalogToolRequest
 	5,  // 8: toolbus.tool.v1.ToolCatalogService.ListCatalogTools:input_type -> toolbus.tool.v1.ListCatalogToolsRequest
-	7,  // 9: toolbus.tool.v1.ToolCatalogService.DeleteTool:input_type -> toolbus.tool.v1.DeleteToolRequest
-	2,  // 10: toolbus.tool.v1.ToolCatalogService.ApplyTool:output_type -> toolbus.tool.v1.ApplyToolResponse
-	4,  // 11: toolbus.tool.v1.ToolCatalogService.GetTool:output_type -> toolbus.tool.v1.GetToolResponse
+	7,  // 9: toolbus.tool.v1.ToolCatalogService.DeleteCatalogTool:input_type -> toolbus.tool.v1.DeleteCatalogToolRequest
+	2,  // 10: toolbus.tool.v1.ToolCatalogService.ApplyCatalogTool:output_type -> toolbus.tool.v1.ApplyCatalogToolResponse
+	4,  // 11: toolbus.tool.v1.ToolCatalogService.GetCatalogTool:output_type -> toolbus.tool.v1.GetCatalogToolResponse
 	6,  // 12: toolbus.tool.v1.ToolCatalogService.ListCatalogTools:output_type -> toolbus.tool.v1.ListCatalogToolsResponse
-	8,  // 13: toolbus.tool.v1.ToolCatalogService.DeleteTool:output_type -> toolbus.tool.v1.DeleteToolResponse
+	8,  // 13: toolbus.tool.v1.ToolCatalogService.DeleteCatalogTool:output_type -> toolbus.tool.v1.DeleteCatalogToolResponse
 	10, // [10:14] is the sub-list for method output_type
 	6,  // [6:10] is the sub-list for method input_type
 	6,  // [6:6] is the sub-list for extension type_name

@@ -21,7 +21,7 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
-class StoredTool(_message.Message):
+class CatalogTool(_message.Message):
     """A tool of the catalog."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -50,10 +50,10 @@ class StoredTool(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___StoredTool: _TypeAlias = StoredTool  # noqa: Y015
+Global___CatalogTool: _TypeAlias = CatalogTool  # noqa: Y015
 
 @_typing.final
-class ApplyToolRequest(_message.Message):
+class ApplyCatalogToolRequest(_message.Message):
     """Creates or replaces a tool."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -89,23 +89,23 @@ class ApplyToolRequest(_message.Message):
     _WhichOneofArgType__expected_revision: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__expected_revision) -> _WhichOneofReturnType__expected_revision | None: ...
 
-Global___ApplyToolRequest: _TypeAlias = ApplyToolRequest  # noqa: Y015
+Global___ApplyCatalogToolRequest: _TypeAlias = ApplyCatalogToolRequest  # noqa: Y015
 
 @_typing.final
-class ApplyToolResponse(_message.Message):
+class ApplyCatalogToolResponse(_message.Message):
     """The tool as stored."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     TOOL_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def tool(self) -> Global___StoredTool:
+    def tool(self) -> Global___CatalogTool:
         """The tool."""
 
     def __init__(
         self,
         *,
-        tool: Global___StoredTool | None = ...,
+        tool: Global___CatalogTool | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["tool", b"tool"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -113,10 +113,10 @@ class ApplyToolResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ApplyToolResponse: _TypeAlias = ApplyToolResponse  # noqa: Y015
+Global___ApplyCatalogToolResponse: _TypeAlias = ApplyCatalogToolResponse  # noqa: Y015
 
 @_typing.final
-class GetToolRequest(_message.Message):
+class GetCatalogToolRequest(_message.Message):
     """Asks for a tool."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -135,23 +135,23 @@ class GetToolRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___GetToolRequest: _TypeAlias = GetToolRequest  # noqa: Y015
+Global___GetCatalogToolRequest: _TypeAlias = GetCatalogToolRequest  # noqa: Y015
 
 @_typing.final
-class GetToolResponse(_message.Message):
+class GetCatalogToolResponse(_message.Message):
     """A tool."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     TOOL_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def tool(self) -> Global___StoredTool:
+    def tool(self) -> Global___CatalogTool:
         """The tool."""
 
     def __init__(
         self,
         *,
-        tool: Global___StoredTool | None = ...,
+        tool: Global___CatalogTool | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["tool", b"tool"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -159,7 +159,7 @@ class GetToolResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___GetToolResponse: _TypeAlias = GetToolResponse  # noqa: Y015
+Global___GetCatalogToolResponse: _TypeAlias = GetCatalogToolResponse  # noqa: Y015
 
 @_typing.final
 class ListCatalogToolsRequest(_message.Message):
@@ -199,7 +199,7 @@ class ListCatalogToolsResponse(_message.Message):
     next_page_token: _builtins.str
     """Where to go on; empty at the end."""
     @_builtins.property
-    def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredTool]:
+    def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___CatalogTool]:
         """The tools, by name."""
 
     @_builtins.property
@@ -211,7 +211,7 @@ class ListCatalogToolsResponse(_message.Message):
     def __init__(
         self,
         *,
-        tools: _abc.Iterable[Global___StoredTool] | None = ...,
+        tools: _abc.Iterable[Global___CatalogTool] | None = ...,
         refused_files: _abc.Iterable[_refused_file_pb2.RefusedFile] | None = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
@@ -224,7 +224,7 @@ class ListCatalogToolsResponse(_message.Message):
 Global___ListCatalogToolsResponse: _TypeAlias = ListCatalogToolsResponse  # noqa: Y015
 
 @_typing.final
-class DeleteToolRequest(_message.Message):
+class DeleteCatalogToolRequest(_message.Message):
     """Removes a tool."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -251,10 +251,10 @@ class DeleteToolRequest(_message.Message):
     _WhichOneofArgType__expected_revision: _TypeAlias = _typing.Literal["_expected_revision", b"_expected_revision"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__expected_revision) -> _WhichOneofReturnType__expected_revision | None: ...
 
-Global___DeleteToolRequest: _TypeAlias = DeleteToolRequest  # noqa: Y015
+Global___DeleteCatalogToolRequest: _TypeAlias = DeleteCatalogToolRequest  # noqa: Y015
 
 @_typing.final
-class DeleteToolResponse(_message.Message):
+class DeleteCatalogToolResponse(_message.Message):
     """The tool is gone."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -268,4 +268,4 @@ class DeleteToolResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___DeleteToolResponse: _TypeAlias = DeleteToolResponse  # noqa: Y015
+Global___DeleteCatalogToolResponse: _TypeAlias = DeleteCatalogToolResponse  # noqa: Y015

@@ -35,25 +35,25 @@ class ToolCatalogServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.ApplyTool = channel.unary_unary(
-                '/toolbus.tool.v1.ToolCatalogService/ApplyTool',
-                request_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ApplyToolRequest.SerializeToString,
-                response_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ApplyToolResponse.FromString,
+        self.ApplyCatalogTool = channel.unary_unary(
+                '/toolbus.tool.v1.ToolCatalogService/ApplyCatalogTool',
+                request_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ApplyCatalogToolRequest.SerializeToString,
+                response_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ApplyCatalogToolResponse.FromString,
                 _registered_method=True)
-        self.GetTool = channel.unary_unary(
-                '/toolbus.tool.v1.ToolCatalogService/GetTool',
-                request_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetToolRequest.SerializeToString,
-                response_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetToolResponse.FromString,
+        self.GetCatalogTool = channel.unary_unary(
+                '/toolbus.tool.v1.ToolCatalogService/GetCatalogTool',
+                request_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetCatalogToolRequest.SerializeToString,
+                response_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetCatalogToolResponse.FromString,
                 _registered_method=True)
         self.ListCatalogTools = channel.unary_unary(
                 '/toolbus.tool.v1.ToolCatalogService/ListCatalogTools',
                 request_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ListCatalogToolsRequest.SerializeToString,
                 response_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ListCatalogToolsResponse.FromString,
                 _registered_method=True)
-        self.DeleteTool = channel.unary_unary(
-                '/toolbus.tool.v1.ToolCatalogService/DeleteTool',
-                request_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.DeleteToolRequest.SerializeToString,
-                response_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.DeleteToolResponse.FromString,
+        self.DeleteCatalogTool = channel.unary_unary(
+                '/toolbus.tool.v1.ToolCatalogService/DeleteCatalogTool',
+                request_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.DeleteCatalogToolRequest.SerializeToString,
+                response_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.DeleteCatalogToolResponse.FromString,
                 _registered_method=True)
 
 
@@ -61,14 +61,14 @@ class ToolCatalogServiceServicer:
     """Tools of the catalog: configuration.
     """
 
-    def ApplyTool(self, request, context):
+    def ApplyCatalogTool(self, request, context):
         """Creates or replaces a tool.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def GetTool(self, request, context):
+    def GetCatalogTool(self, request, context):
         """Tells a tool's configuration.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -82,7 +82,7 @@ class ToolCatalogServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def DeleteTool(self, request, context):
+    def DeleteCatalogTool(self, request, context):
         """Removes a tool.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -92,25 +92,25 @@ class ToolCatalogServiceServicer:
 
 def add_ToolCatalogServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'ApplyTool': grpc.unary_unary_rpc_method_handler(
-                    servicer.ApplyTool,
-                    request_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ApplyToolRequest.FromString,
-                    response_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ApplyToolResponse.SerializeToString,
+            'ApplyCatalogTool': grpc.unary_unary_rpc_method_handler(
+                    servicer.ApplyCatalogTool,
+                    request_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ApplyCatalogToolRequest.FromString,
+                    response_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ApplyCatalogToolResponse.SerializeToString,
             ),
-            'GetTool': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetTool,
-                    request_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetToolRequest.FromString,
-                    response_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetToolResponse.SerializeToString,
+            'GetCatalogTool': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetCatalogTool,
+                    request_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetCatalogToolRequest.FromString,
+                    response_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetCatalogToolResponse.SerializeToString,
             ),
             'ListCatalogTools': grpc.unary_unary_rpc_method_handler(
                     servicer.ListCatalogTools,
                     request_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ListCatalogToolsRequest.FromString,
                     response_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ListCatalogToolsResponse.SerializeToString,
             ),
-            'DeleteTool': grpc.unary_unary_rpc_method_handler(
-                    servicer.DeleteTool,
-                    request_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.DeleteToolRequest.FromString,
-                    response_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.DeleteToolResponse.SerializeToString,
+            'DeleteCatalogTool': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteCatalogTool,
+                    request_deserializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.DeleteCatalogToolRequest.FromString,
+                    response_serializer=toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.DeleteCatalogToolResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -125,7 +125,7 @@ class ToolCatalogService:
     """
 
     @staticmethod
-    def ApplyTool(request,
+    def ApplyCatalogTool(request,
             target,
             options=(),
             channel_credentials=None,
@@ -138,9 +138,9 @@ class ToolCatalogService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/toolbus.tool.v1.ToolCatalogService/ApplyTool',
-            toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ApplyToolRequest.SerializeToString,
-            toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ApplyToolResponse.FromString,
+            '/toolbus.tool.v1.ToolCatalogService/ApplyCatalogTool',
+            toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ApplyCatalogToolRequest.SerializeToString,
+            toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.ApplyCatalogToolResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -152,7 +152,7 @@ class ToolCatalogService:
             _registered_method=True)
 
     @staticmethod
-    def GetTool(request,
+    def GetCatalogTool(request,
             target,
             options=(),
             channel_credentials=None,
@@ -165,9 +165,9 @@ class ToolCatalogService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/toolbus.tool.v1.ToolCatalogService/GetTool',
-            toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetToolRequest.SerializeToString,
-            toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetToolResponse.FromString,
+            '/toolbus.tool.v1.ToolCatalogService/GetCatalogTool',
+            toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetCatalogToolRequest.SerializeToString,
+            toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.GetCatalogToolResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -206,7 +206,7 @@ class ToolCatalogService:
             _registered_method=True)
 
     @staticmethod
-    def DeleteTool(request,
+    def DeleteCatalogTool(request,
             target,
             options=(),
             channel_credentials=None,
@@ -219,9 +219,9 @@ class ToolCatalogService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/toolbus.tool.v1.ToolCatalogService/DeleteTool',
-            toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.DeleteToolRequest.SerializeToString,
-            toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.DeleteToolResponse.FromString,
+            '/toolbus.tool.v1.ToolCatalogService/DeleteCatalogTool',
+            toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.DeleteCatalogToolRequest.SerializeToString,
+            toolbus_dot_tool_dot_v1_dot_tool__catalog__service__pb2.DeleteCatalogToolResponse.FromString,
             options,
             channel_credentials,
             insecure,

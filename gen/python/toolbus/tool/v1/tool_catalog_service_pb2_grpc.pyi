@@ -33,13 +33,13 @@ class ToolCatalogServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ToolCatalogServiceAsyncStub: ...
-    ApplyTool: _grpc.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.ApplyToolRequest, _tool_catalog_service_pb2.ApplyToolResponse]
+    ApplyCatalogTool: _grpc.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.ApplyCatalogToolRequest, _tool_catalog_service_pb2.ApplyCatalogToolResponse]
     """Creates or replaces a tool."""
-    GetTool: _grpc.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.GetToolRequest, _tool_catalog_service_pb2.GetToolResponse]
+    GetCatalogTool: _grpc.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.GetCatalogToolRequest, _tool_catalog_service_pb2.GetCatalogToolResponse]
     """Tells a tool's configuration."""
     ListCatalogTools: _grpc.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.ListCatalogToolsRequest, _tool_catalog_service_pb2.ListCatalogToolsResponse]
     """Lists tools of the catalog, by name: what was applied and what files define, whoever may use it."""
-    DeleteTool: _grpc.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.DeleteToolRequest, _tool_catalog_service_pb2.DeleteToolResponse]
+    DeleteCatalogTool: _grpc.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.DeleteCatalogToolRequest, _tool_catalog_service_pb2.DeleteCatalogToolResponse]
     """Removes a tool."""
 
 @_typing.type_check_only
@@ -47,32 +47,32 @@ class ToolCatalogServiceAsyncStub(ToolCatalogServiceStub):
     """Tools of the catalog: configuration."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    ApplyTool: _aio.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.ApplyToolRequest, _tool_catalog_service_pb2.ApplyToolResponse]  # type: ignore[assignment]
+    ApplyCatalogTool: _aio.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.ApplyCatalogToolRequest, _tool_catalog_service_pb2.ApplyCatalogToolResponse]  # type: ignore[assignment]
     """Creates or replaces a tool."""
-    GetTool: _aio.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.GetToolRequest, _tool_catalog_service_pb2.GetToolResponse]  # type: ignore[assignment]
+    GetCatalogTool: _aio.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.GetCatalogToolRequest, _tool_catalog_service_pb2.GetCatalogToolResponse]  # type: ignore[assignment]
     """Tells a tool's configuration."""
     ListCatalogTools: _aio.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.ListCatalogToolsRequest, _tool_catalog_service_pb2.ListCatalogToolsResponse]  # type: ignore[assignment]
     """Lists tools of the catalog, by name: what was applied and what files define, whoever may use it."""
-    DeleteTool: _aio.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.DeleteToolRequest, _tool_catalog_service_pb2.DeleteToolResponse]  # type: ignore[assignment]
+    DeleteCatalogTool: _aio.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.DeleteCatalogToolRequest, _tool_catalog_service_pb2.DeleteCatalogToolResponse]  # type: ignore[assignment]
     """Removes a tool."""
 
 class ToolCatalogServiceServicer(metaclass=_abc_1.ABCMeta):
     """Tools of the catalog: configuration."""
 
     @_abc_1.abstractmethod
-    def ApplyTool(
+    def ApplyCatalogTool(
         self,
-        request: _tool_catalog_service_pb2.ApplyToolRequest,
+        request: _tool_catalog_service_pb2.ApplyCatalogToolRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_tool_catalog_service_pb2.ApplyToolResponse, _abc.Awaitable[_tool_catalog_service_pb2.ApplyToolResponse]]:
+    ) -> _typing.Union[_tool_catalog_service_pb2.ApplyCatalogToolResponse, _abc.Awaitable[_tool_catalog_service_pb2.ApplyCatalogToolResponse]]:
         """Creates or replaces a tool."""
 
     @_abc_1.abstractmethod
-    def GetTool(
+    def GetCatalogTool(
         self,
-        request: _tool_catalog_service_pb2.GetToolRequest,
+        request: _tool_catalog_service_pb2.GetCatalogToolRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_tool_catalog_service_pb2.GetToolResponse, _abc.Awaitable[_tool_catalog_service_pb2.GetToolResponse]]:
+    ) -> _typing.Union[_tool_catalog_service_pb2.GetCatalogToolResponse, _abc.Awaitable[_tool_catalog_service_pb2.GetCatalogToolResponse]]:
         """Tells a tool's configuration."""
 
     @_abc_1.abstractmethod
@@ -84,11 +84,11 @@ class ToolCatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         """Lists tools of the catalog, by name: what was applied and what files define, whoever may use it."""
 
     @_abc_1.abstractmethod
-    def DeleteTool(
+    def DeleteCatalogTool(
         self,
-        request: _tool_catalog_service_pb2.DeleteToolRequest,
+        request: _tool_catalog_service_pb2.DeleteCatalogToolRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_tool_catalog_service_pb2.DeleteToolResponse, _abc.Awaitable[_tool_catalog_service_pb2.DeleteToolResponse]]:
+    ) -> _typing.Union[_tool_catalog_service_pb2.DeleteCatalogToolResponse, _abc.Awaitable[_tool_catalog_service_pb2.DeleteCatalogToolResponse]]:
         """Removes a tool."""
 
 def add_ToolCatalogServiceServicer_to_server(servicer: ToolCatalogServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

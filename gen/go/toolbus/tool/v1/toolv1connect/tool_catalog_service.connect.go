@@ -34,30 +34,30 @@ const (
 // reflection-formatted method names, remove the leading slash and convert the remaining slash to a
 // period.
 const (
-	// ToolCatalogServiceApplyToolProcedure is the fully-qualified name of the ToolCatalogService's
-	// ApplyTool RPC.
-	ToolCatalogServiceApplyToolProcedure = "/toolbus.tool.v1.ToolCatalogService/ApplyTool"
-	// ToolCatalogServiceGetToolProcedure is the fully-qualified name of the ToolCatalogService's
-	// GetTool RPC.
-	ToolCatalogServiceGetToolProcedure = "/toolbus.tool.v1.ToolCatalogService/GetTool"
+	// ToolCatalogServiceApplyCatalogToolProcedure is the fully-qualified name of the
+	// ToolCatalogService's ApplyCatalogTool RPC.
+	ToolCatalogServiceApplyCatalogToolProcedure = "/toolbus.tool.v1.ToolCatalogService/ApplyCatalogTool"
+	// ToolCatalogServiceGetCatalogToolProcedure is the fully-qualified name of the ToolCatalogService's
+	// GetCatalogTool RPC.
+	ToolCatalogServiceGetCatalogToolProcedure = "/toolbus.tool.v1.ToolCatalogService/GetCatalogTool"
 	// ToolCatalogServiceListCatalogToolsProcedure is the fully-qualified name of the
 	// ToolCatalogService's ListCatalogTools RPC.
 	ToolCatalogServiceListCatalogToolsProcedure = "/toolbus.tool.v1.ToolCatalogService/ListCatalogTools"
-	// ToolCatalogServiceDeleteToolProcedure is the fully-qualified name of the ToolCatalogService's
-	// DeleteTool RPC.
-	ToolCatalogServiceDeleteToolProcedure = "/toolbus.tool.v1.ToolCatalogService/DeleteTool"
+	// ToolCatalogServiceDeleteCatalogToolProcedure is the fully-qualified name of the
+	// ToolCatalogService's DeleteCatalogTool RPC.
+	ToolCatalogServiceDeleteCatalogToolProcedure = "/toolbus.tool.v1.ToolCatalogService/DeleteCatalogTool"
 )
 
 // ToolCatalogServiceClient is a client for the toolbus.tool.v1.ToolCatalogService service.
 type ToolCatalogServiceClient interface {
 	// Creates or replaces a tool.
-	ApplyTool(context.Context, *connect.Request[v1.ApplyToolRequest]) (*connect.Response[v1.ApplyToolResponse], error)
+	ApplyCatalogTool(context.Context, *connect.Request[v1.ApplyCatalogToolRequest]) (*connect.Response[v1.ApplyCatalogToolResponse], error)
 	// Tells a tool's configuration.
-	GetTool(context.Context, *connect.Request[v1.GetToolRequest]) (*connect.Response[v1.GetToolResponse], error)
+	GetCatalogTool(context.Context, *connect.Request[v1.GetCatalogToolRequest]) (*connect.Response[v1.GetCatalogToolResponse], error)
 	// Lists tools of the catalog, by name: what was applied and what files define, whoever may use it.
 	ListCatalogTools(context.Context, *connect.Request[v1.ListCatalogToolsRequest]) (*connect.Response[v1.ListCatalogToolsResponse], error)
 	// Removes a tool.
-	DeleteTool(context.Context, *connect.Request[v1.DeleteToolRequest]) (*connect.Response[v1.DeleteToolResponse], error)
+	DeleteCatalogTool(context.Context, *connect.Request[v1.DeleteCatalogToolRequest]) (*connect.Response[v1.DeleteCatalogToolResponse], error)
 }
 
 // NewToolCatalogServiceClient constructs a client for the toolbus.tool.v1.ToolCatalogService
@@ -71,16 +71,16 @@ func NewToolCatalogServiceClient(httpClient connect.HTTPClient, baseURL string, 
 	baseURL = strings.TrimRight(baseURL, "/")
 	toolCatalogServiceMethods := v1.File_toolbus_tool_v1_tool_catalog_service_proto.Services().ByName("ToolCatalogService").Methods()
 	return &toolCatalogServiceClient{
-		applyTool: connect.NewClient[v1.ApplyToolRequest, v1.ApplyToolResponse](
+		applyCatalogTool: connect.NewClient[v1.ApplyCatalogToolRequest, v1.ApplyCatalogToolResponse](
 			httpClient,
-			baseURL+ToolCatalogServiceApplyToolProcedure,
-			connect.WithSchema(toolCatalogServiceMethods.ByName("ApplyTool")),
+			baseURL+ToolCatalogServiceApplyCatalogToolProcedure,
+			connect.WithSchema(toolCatalogServiceMethods.ByName("ApplyCatalogTool")),
 			connect.WithClientOptions(opts...),
 		),
-		getTool: connect.NewClient[v1.GetToolRequest, v1.GetToolResponse](
+		getCatalogTool: connect.NewClient[v1.GetCatalogToolRequest, v1.GetCatalogToolResponse](
 			httpClient,
-			baseURL+ToolCatalogServiceGetToolProcedure,
-			connect.WithSchema(toolCatalogServiceMethods.ByName("GetTool")),
+			baseURL+ToolCatalogServiceGetCatalogToolProcedure,
+			connect.WithSchema(toolCatalogServiceMethods.ByName("GetCatalogTool")),
 			connect.WithClientOptions(opts...),
 		),
 		listCatalogTools: connect.NewClient[v1.ListCatalogToolsRequest, v1.ListCatalogToolsResponse](
@@ -89,10 +89,10 @@ func NewToolCatalogServiceClient(httpClient connect.HTTPClient, baseURL string, 
 			connect.WithSchema(toolCatalogServiceMethods.ByName("ListCatalogTools")),
 			connect.WithClientOptions(opts...),
 		),
-		deleteTool: connect.NewClient[v1.DeleteToolRequest, v1.DeleteToolResponse](
+		deleteCatalogTool: connect.NewClient[v1.DeleteCatalogToolRequest, v1.DeleteCatalogToolResponse](
 			httpClient,
-			baseURL+ToolCatalogServiceDeleteToolProcedure,
-			connect.WithSchema(toolCatalogServiceMethods.ByName("DeleteTool")),
+			baseURL+ToolCatalogServiceDeleteCatalogToolProcedure,
+			connect.WithSchema(toolCatalogServiceMethods.ByName("DeleteCatalogTool")),
 			connect.WithClientOptions(opts...),
 		),
 	}
@@ -100,20 +100,20 @@ func NewToolCatalogServiceClient(httpClient connect.HTTPClient, baseURL string, 
 
 // toolCatalogServiceClient implements ToolCatalogServiceClient.
 type toolCatalogServiceClient struct {
-	applyTool        *connect.Client[v1.ApplyToolRequest, v1.ApplyToolResponse]
-	getTool          *connect.Client[v1.GetToolRequest, v1.GetToolResponse]
-	listCatalogTools *connect.Client[v1.ListCatalogToolsRequest, v1.ListCatalogToolsResponse]
-	deleteTool       *connect.Client[v1.DeleteToolRequest, v1.DeleteToolResponse]
+	applyCatalogTool  *connect.Client[v1.ApplyCatalogToolRequest, v1.ApplyCatalogToolResponse]
+	getCatalogTool    *connect.Client[v1.GetCatalogToolRequest, v1.GetCatalogToolResponse]
+	listCatalogTools  *connect.Client[v1.ListCatalogToolsRequest, v1.ListCatalogToolsResponse]
+	deleteCatalogTool *connect.Client[v1.DeleteCatalogToolRequest, v1.DeleteCatalogToolResponse]
 }
 
-// ApplyTool calls toolbus.tool.v1.ToolCatalogService.ApplyTool.
-func (c *toolCatalogServiceClient) ApplyTool(ctx context.Context, req *connect.Request[v1.ApplyToolRequest]) (*connect.Response[v1.ApplyToolResponse], error) {
-	return c.applyTool.CallUnary(ctx, req)
+// ApplyCatalogTool calls toolbus.tool.v1.ToolCatalogService.ApplyCatalogTool.
+func (c *toolCatalogServiceClient) ApplyCatalogTool(ctx context.Context, req *connect.Request[v1.ApplyCatalogToolRequest]) (*connect.Response[v1.ApplyCatalogToolResponse], error) {
+	return c.applyCatalogTool.CallUnary(ctx, req)
 }
 
-// GetTool calls toolbus.tool.v1.ToolCatalogService.GetTool.
-func (c *toolCatalogServiceClient) GetTool(ctx context.Context, req *connect.Request[v1.GetToolRequest]) (*connect.Response[v1.GetToolResponse], error) {
-	return c.getTool.CallUnary(ctx, req)
+// GetCatalogTool calls toolbus.tool.v1.ToolCatalogService.GetCatalogTool.
+func (c *toolCatalogServiceClient) GetCatalogTool(ctx context.Context, req *connect.Request[v1.GetCatalogToolRequest]) (*connect.Response[v1.GetCatalogToolResponse], error) {
+	return c.getCatalogTool.CallUnary(ctx, req)
 }
 
 // ListCatalogTools calls toolbus.tool.v1.ToolCatalogService.ListCatalogTools.
@@ -121,21 +121,21 @@ func (c *toolCatalogServiceClient) ListCatalogTools(ctx context.Context, req *co
 	return c.listCatalogTools.CallUnary(ctx, req)
 }
 
-// DeleteTool calls toolbus.tool.v1.ToolCatalogService.DeleteTool.
-func (c *toolCatalogServiceClient) DeleteTool(ctx context.Context, req *connect.Request[v1.DeleteToolRequest]) (*connect.Response[v1.DeleteToolResponse], error) {
-	return c.deleteTool.CallUnary(ctx, req)
+// DeleteCatalogTool calls toolbus.tool.v1.ToolCatalogService.DeleteCatalogTool.
+func (c *toolCatalogServiceClient) DeleteCatalogTool(ctx context.Context, req *connect.Request[v1.DeleteCatalogToolRequest]) (*connect.Response[v1.DeleteCatalogToolResponse], error) {
+	return c.deleteCatalogTool.CallUnary(ctx, req)
 }
 
 // ToolCatalogServiceHandler is an implementation of the toolbus.tool.v1.ToolCatalogService service.
 type ToolCatalogServiceHandler interface {
 	// Creates or replaces a tool.
-	ApplyTool(context.Context, *connect.Request[v1.ApplyToolRequest]) (*connect.Response[v1.ApplyToolResponse], error)
+	ApplyCatalogTool(context.Context, *connect.Request[v1.ApplyCatalogToolRequest]) (*connect.Response[v1.ApplyCatalogToolResponse], error)
 	// Tells a tool's configuration.
-	GetTool(context.Context, *connect.Request[v1.GetToolRequest]) (*connect.Response[v1.GetToolResponse], error)
+	GetCatalogTool(context.Context, *connect.Request[v1.GetCatalogToolRequest]) (*connect.Response[v1.GetCatalogToolResponse], error)
 	// Lists tools of the catalog, by name: what was applied and what files define, whoever may use it.
 	ListCatalogTools(context.Context, *connect.Request[v1.ListCatalogToolsRequest]) (*connect.Response[v1.ListCatalogToolsResponse], error)
 	// Removes a tool.
-	DeleteTool(context.Context, *connect.Request[v1.DeleteToolRequest]) (*connect.Response[v1.DeleteToolResponse], error)
+	DeleteCatalogTool(context.Context, *connect.Request[v1.DeleteCatalogToolRequest]) (*connect.Response[v1.DeleteCatalogToolResponse], error)
 }
 
 // NewToolCatalogServiceHandler builds an HTTP handler from the service implementation. It returns
@@ -145,16 +145,16 @@ type ToolCatalogServiceHandler interface {
 // and JSON codecs. They also support gzip compression.
 func NewToolCatalogServiceHandler(svc ToolCatalogServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
 	toolCatalogServiceMethods := v1.File_toolbus_tool_v1_tool_catalog_service_proto.Services().ByName("ToolCatalogService").Methods()
-	toolCatalogServiceApplyToolHandler := connect.NewUnaryHandler(
-		ToolCatalogServiceApplyToolProcedure,
-		svc.ApplyTool,
-		connect.WithSchema(toolCatalogServiceMethods.ByName("ApplyTool")),
+	toolCatalogServiceApplyCatalogToolHandler := connect.NewUnaryHandler(
+		ToolCatalogServiceApplyCatalogToolProcedure,
+		svc.ApplyCatalogTool,
+		connect.WithSchema(toolCatalogServiceMethods.ByName("ApplyCatalogTool")),
 		connect.WithHandlerOptions(opts...),
 	)
-	toolCatalogServiceGetToolHandler := connect.NewUnaryHandler(
-		ToolCatalogServiceGetToolProcedure,
-		svc.GetTool,
-		connect.WithSchema(toolCatalogServiceMethods.ByName("GetTool")),
+	toolCatalogServiceGetCatalogToolHandler := connect.NewUnaryHandler(
+		ToolCatalogServiceGetCatalogToolProcedure,
+		svc.GetCatalogTool,
+		connect.WithSchema(toolCatalogServiceMethods.ByName("GetCatalogTool")),
 		connect.WithHandlerOptions(opts...),
 	)
 	toolCatalogServiceListCatalogToolsHandler := connect.NewUnaryHandler(
@@ -163,22 +163,22 @@ func NewToolCatalogServiceHandler(svc ToolCatalogServiceHandler, opts ...connect
 		connect.WithSchema(toolCatalogServiceMethods.ByName("ListCatalogTools")),
 		connect.WithHandlerOptions(opts...),
 	)
-	toolCatalogServiceDeleteToolHandler := connect.NewUnaryHandler(
-		ToolCatalogServiceDeleteToolProcedure,
-		svc.DeleteTool,
-		connect.WithSchema(toolCatalogServiceMethods.ByName("DeleteTool")),
+	toolCatalogServiceDeleteCatalogToolHandler := connect.NewUnaryHandler(
+		ToolCatalogServiceDeleteCatalogToolProcedure,
+		svc.DeleteCatalogTool,
+		connect.WithSchema(toolCatalogServiceMethods.ByName("DeleteCatalogTool")),
 		connect.WithHandlerOptions(opts...),
 	)
 	return "/toolbus.tool.v1.ToolCatalogService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case ToolCatalogServiceApplyToolProcedure:
-			toolCatalogServiceApplyToolHandler.ServeHTTP(w, r)
-		case ToolCatalogServiceGetToolProcedure:
-			toolCatalogServiceGetToolHandler.ServeHTTP(w, r)
+		case ToolCatalogServiceApplyCatalogToolProcedure:
+			toolCatalogServiceApplyCatalogToolHandler.ServeHTTP(w, r)
+		case ToolCatalogServiceGetCatalogToolProcedure:
+			toolCatalogServiceGetCatalogToolHandler.ServeHTTP(w, r)
 		case ToolCatalogServiceListCatalogToolsProcedure:
 			toolCatalogServiceListCatalogToolsHandler.ServeHTTP(w, r)
-		case ToolCatalogServiceDeleteToolProcedure:
-			toolCatalogServiceDeleteToolHandler.ServeHTTP(w, r)
+		case ToolCatalogServiceDeleteCatalogToolProcedure:
+			toolCatalogServiceDeleteCatalogToolHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -188,18 +188,18 @@ func NewToolCatalogServiceHandler(svc ToolCatalogServiceHandler, opts ...connect
 // UnimplementedToolCatalogServiceHandler returns CodeUnimplemented from all methods.
 type UnimplementedToolCatalogServiceHandler struct{}
 
-func (UnimplementedToolCatalogServiceHandler) ApplyTool(context.Context, *connect.Request[v1.ApplyToolRequest]) (*connect.Response[v1.ApplyToolResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.tool.v1.ToolCatalogService.ApplyTool is not implemented"))
+func (UnimplementedToolCatalogServiceHandler) ApplyCatalogTool(context.Context, *connect.Request[v1.ApplyCatalogToolRequest]) (*connect.Response[v1.ApplyCatalogToolResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.tool.v1.ToolCatalogService.ApplyCatalogTool is not implemented"))
 }
 
-func (UnimplementedToolCatalogServiceHandler) GetTool(context.Context, *connect.Request[v1.GetToolRequest]) (*connect.Response[v1.GetToolResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.tool.v1.ToolCatalogService.GetTool is not implemented"))
+func (UnimplementedToolCatalogServiceHandler) GetCatalogTool(context.Context, *connect.Request[v1.GetCatalogToolRequest]) (*connect.Response[v1.GetCatalogToolResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.tool.v1.ToolCatalogService.GetCatalogTool is not implemented"))
 }
 
 func (UnimplementedToolCatalogServiceHandler) ListCatalogTools(context.Context, *connect.Request[v1.ListCatalogToolsRequest]) (*connect.Response[v1.ListCatalogToolsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.tool.v1.ToolCatalogService.ListCatalogTools is not implemented"))
 }
 
-func (UnimplementedToolCatalogServiceHandler) DeleteTool(context.Context, *connect.Request[v1.DeleteToolRequest]) (*connect.Response[v1.DeleteToolResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.tool.v1.ToolCatalogService.DeleteTool is not implemented"))
+func (UnimplementedToolCatalogServiceHandler) DeleteCatalogTool(context.Context, *connect.Request[v1.DeleteCatalogToolRequest]) (*connect.Response[v1.DeleteCatalogToolResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.tool.v1.ToolCatalogService.DeleteCatalogTool is not implemented"))
 }
