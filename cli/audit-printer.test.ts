@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, it } from "vitest";
 import { AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { ExplainToolResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { ExplainStage, ExplainToolResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { auditKindFrom, auditKindNames, textOfAuditEvent } from "./audit-printer.ts";
 import { linesOfExplanation } from "./commands/explain.ts";
 
@@ -41,8 +41,8 @@ it("ORCH-5 an explanation is read from the name to the decision, and tells what 
     rule: "not in tools.allowed",
     closestNames: ["files__read"],
     steps: [
-      { stage: "alias", finding: "it is an alias of @files/remove", passed: true },
-      { stage: "allowed", finding: "not in tools.allowed", passed: false },
+      { stage: ExplainStage.ALIAS, finding: "it is an alias of @files/remove", passed: true },
+      { stage: ExplainStage.ALLOWED, finding: "not in tools.allowed", passed: false },
     ],
   });
   expect(linesOfExplanation("reader", "rm", response)).toEqual([

@@ -40,6 +40,11 @@ export function progressText({ progress, total, message }: ToolProgress): string
   return `${total > 0 ? `${progress}/${total}` : progress} ${message}`.trim();
 }
 
+/** A value of the contract's enumerations as one word: RUN_END_REASON_MAX_TURNS is `max_turns`; nothing for what is not set. */
+export function codeOfValue(schema: DescEnum, value: number): string {
+  return value === 0 ? "" : (schema.value[value]?.localName ?? String(value)).toLowerCase();
+}
+
 /** A value of the contract's enumerations in words: RUN_STATE_REQUIRES_ACTION is `requires action`. */
 export function nameOfValue(schema: DescEnum, value: number): string {
   return (schema.value[value]?.localName ?? String(value)).toLowerCase().replaceAll("_", " ");

@@ -1,5 +1,6 @@
 import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { createJsonRunPrinter, createRunPrinter, type RunPrinter, type Write } from "./run-printer.ts";
 
@@ -64,8 +65,11 @@ describe("a run for people", () => {
   });
 
   test.each([
-    [{ state: "RUN_STATE_COMPLETED", reason: "final_answer" }, "completed (final_answer)\n"],
-    [{ state: "RUN_STATE_FAILED", reason: "model", error: "it broke" }, "failed (model): it broke\n"],
+    [{ state: "RUN_STATE_COMPLETED", reason: RunEndReason.FINAL_ANSWER }, "completed (final_answer)\n"],
+    [
+      { state: "RUN_STATE_FAILED", reason: "RUN_END_REASON_MODEL_ERROR", error: "it broke" },
+      "failed (model_error): it broke\n",
+    ],
     [{ state: "RUN_STATE_CANCELED" }, "canceled\n"],
   ])("the end %j is told as %j", (end, text) => {
     expect(written(createRunPrinter, ended(end))).toBe(text);

@@ -1,8 +1,8 @@
 import { toJson } from "@bufbuild/protobuf";
 import type { AnswerDropped, RunDelta, RunEnded, RunEvent, RunReset } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type Item, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, RunEndReason, RunEndReasonSchema, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { colors, nameOfValue, oneLine, progressText } from "./print.ts";
+import { codeOfValue, colors, nameOfValue, oneLine, progressText } from "./print.ts";
 
 /** Where a run's course is written: standard output, or a test's list. */
 export type Write = (text: string) => void;
@@ -90,7 +90,7 @@ export function whyDropped({ brokeOff }: AnswerDropped): string {
 export function endingText({ state, reason, error }: Pick<RunEnded, "state" | "reason" | "error">): string {
   const name = nameOfValue(RunStateSchema, state);
   const colour = state === RunState.COMPLETED ? colors.green : colors.red;
-  return `${colour(name)}${reason === "" ? "" : ` (${reason})`}${error === "" ? "" : `: ${error}`}`;
+  return `${colour(name)}${reason === RunEndReason.UNSPECIFIED ? "" : ` (${codeOfValue(RunEndReasonSchema, reason)})`}${error === "" ? "" : `: ${error}`}`;
 }
 
 function shorten(text: string): string {

@@ -1,11 +1,12 @@
 import type { Command } from "commander";
 import {
+  ExplainStageSchema,
   type ExplainToolResponse,
   ExplainToolResponseSchema,
   ToolService,
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
-import { colors, printLine, printMessage } from "../print.ts";
+import { codeOfValue, colors, printLine, printMessage } from "../print.ts";
 
 export function addExplainCommand(program: Command): void {
   program
@@ -38,7 +39,8 @@ export function linesOfExplanation(agent: string, name: string, response: Explai
       : [`${colors.bold(reference)}${modelName === "" ? "" : `, which models call ${modelName}`}`]),
     ...(also.length === 0 ? [] : [`aliases: ${also.join(", ")}`]),
     ...response.steps.map(
-      ({ stage, finding, passed }) => `${passed ? colors.green("✓") : colors.red("✗")} ${stage.padEnd(12)} ${finding}`,
+      ({ stage, finding, passed }) =>
+        `${passed ? colors.green("✓") : colors.red("✗")} ${codeOfValue(ExplainStageSchema, stage).padEnd(12)} ${finding}`,
     ),
     callable ? colors.green(`callable by ${agent}`) : colors.red(`not callable by ${agent}: ${rule}`),
     ...(closestNames.length === 0 ? [] : [`closest that it may call: ${closestNames.join(", ")}`]),

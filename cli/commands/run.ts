@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Command, InvalidArgumentError } from "commander";
-import { ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ItemSchema, Role, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunResponseSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { UsageFault } from "../fault.ts";
@@ -69,11 +69,18 @@ async function run(agent: string, words: string[], options: Options, command: Co
   await show(connection, started.id, { json: global.json });
 }
 
+const toolChoiceModes = new Map([
+  ["auto", ToolChoiceMode.AUTO],
+  ["required", ToolChoiceMode.REQUIRED],
+  ["none", ToolChoiceMode.NONE],
+]);
+
 function toolChoiceFrom(text: string) {
-  const isMode = ["auto", "required", "none"].includes(text);
-  const choice = isMode ? { case: "mode" as const, value: text } : { case: "forcedTool" as const, value: text };
   if (text === "") throw new UsageFault("--tool-choice needs a value");
-  return { choice };
+  const mode = toolChoiceModes.get(text);
+  return {
+    choice: mode === undefined ? { case: "forcedTool" as const, value: text } : { case: "mode" as const, value: mode },
+  };
 }
 
 function serverFrom(text: string, others: Options["mcpServer"]): Options["mcpServer"] {

@@ -2,7 +2,15 @@ import { create, toJson } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type FunctionCall, ItemSchema, Role, type Run, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import {
+  type FunctionCall,
+  ItemSchema,
+  Role,
+  type Run,
+  RunEndReasonSchema,
+  RunState,
+  RunStateSchema,
+} from "#gen/toolbus/run/v1/run_pb.ts";
 import {
   CancelRunResponseSchema,
   ForkRunResponseSchema,
@@ -14,7 +22,7 @@ import {
 import { textOfAmount } from "#runtime/money/money.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
 import { UsageFault } from "../fault.ts";
-import { colors, nameOfValue, oneLine, printLine, printMessage, printNote, printTable } from "../print.ts";
+import { codeOfValue, colors, nameOfValue, oneLine, printLine, printMessage, printNote, printTable } from "../print.ts";
 import { linesOfReplay } from "../replay/lines.ts";
 import { replayFromEvents, textOfItem } from "../replay/replay.ts";
 import { endingText } from "../run-printer.ts";
@@ -82,7 +90,7 @@ async function listRuns(
     run.id,
     run.agent,
     words(run.state),
-    run.reason,
+    codeOfValue(RunEndReasonSchema, run.reason),
     String(run.turns),
     run.createTime === undefined ? "" : timestampDate(run.createTime).toISOString(),
     oneLine(run.outputText || run.error),

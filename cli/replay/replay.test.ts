@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { linesOfReplay } from "./lines.ts";
 import { replayFromEvents } from "./replay.ts";
 
@@ -45,7 +45,10 @@ const events = [
   eventAt(5, 160, { case: "claimed", value: {} }),
   eventAt(6, 200, { case: "callFinished", value: { callId: "a", result: { outputJson: "4" } } }),
   eventAt(7, 210, { case: "callFinished", value: { callId: "a", result: { outputJson: "5" } } }),
-  eventAt(8, 300, { case: "ended", value: { state: RunState.FAILED, reason: "model_error", error: "no more" } }),
+  eventAt(8, 300, {
+    case: "ended",
+    value: { state: RunState.FAILED, reason: RunEndReason.MODEL_ERROR, error: "no more" },
+  }),
 ];
 
 test("a log is folded to turns, each with its calls and the first of their results", () => {

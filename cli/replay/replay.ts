@@ -2,8 +2,8 @@
 
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type Item, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
-import { nameOfValue } from "../print.ts";
+import { type Item, RunEndReasonSchema, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { codeOfValue, nameOfValue } from "../print.ts";
 import { whyDropped } from "../run-printer.ts";
 
 export interface Replay {
@@ -116,7 +116,14 @@ function stepFromEvent({ sequence, event }: RunEvent, atMs: number, openCalls: O
     }
     case "ended": {
       const { state: status, reason, error } = event.value;
-      return { sequence, atMs, kind: "end", status: nameOfValue(RunStateSchema, status), reason, error };
+      return {
+        sequence,
+        atMs,
+        kind: "end",
+        status: nameOfValue(RunStateSchema, status),
+        reason: codeOfValue(RunEndReasonSchema, reason),
+        error,
+      };
     }
     default:
       return event.case === undefined ? undefined : note(event.case);

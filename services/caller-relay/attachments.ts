@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import type { CallerToolCancellationReason, CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { WatchCallerResponseSchema } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
@@ -30,7 +30,7 @@ export interface Attachment {
   /** Refuses a request that the stream already carries, and more than it may carry at once. */
   emit(request: CallerToolRequest): Emission;
   /** LOOP-15: says that nobody waits for a request any more, also for one of an earlier stream; one that was not sent is taken back. */
-  cancel(requestId: string, reason: string): void;
+  cancel(requestId: string, reason: CallerToolCancellationReason): void;
   /** What to send, in order, until the stream ends. */
   news(): AsyncGenerator<CallerNews>;
   /** Only the first end counts. */

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { CallerToolCancellationReason, CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { AnsweredRequest } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Submission } from "#runtime/submission/submission.ts";
@@ -44,7 +44,8 @@ function openRelay() {
   const parts: DeliveryParts = {
     carry: (record, request, signal) => attachments.carry(record.attachmentId, request, signal),
     stopping: new AbortController().signal,
-    cancel: async ({ attachmentId }, requestId, why) => attachments.find(attachmentId)?.cancel(requestId, String(why)),
+    cancel: async ({ attachmentId }, requestId, why) =>
+      attachments.find(attachmentId)?.cancel(requestId, reasonOfCancellation(why)),
     late: {
       write: async (_, requestId, late) => void lateById.set(requestId, late),
       read: async (_, requestId) => lateById.get(requestId),
@@ -223,7 +224,7 @@ describe("a call that is held", () => {
     await expect(given).rejects.toBe("enough");
     expect((await attachment.news().next()).value).toEqual({
       case: "canceled",
-      value: { requestId: "given up", reason: "enough" },
+      value: { requestId: "given up", reason: CallerToolCancellationReason.CANCELED },
     });
     expect(await relay.answer("given up", "1")).toBe("unknown");
   });
@@ -260,10 +261,13 @@ describe("a call that is held", () => {
   );
 
   test.each([
-    [new ConnectError("too long", Code.DeadlineExceeded), "deadline"],
-    [new Failure("deadline_exceeded", "too long", { reason: "DEADLINE_EXCEEDED" }), "deadline"],
-    [new ConnectError("gone", Code.Canceled), "cancelled"],
-    [new Error("gone"), "cancelled"],
+    [new ConnectError("too long", Code.DeadlineExceeded), CallerToolCancellationReason.DEADLINE],
+    [
+      new Failure("deadline_exceeded", "too long", { reason: "DEADLINE_EXCEEDED" }),
+      CallerToolCancellationReason.DEADLINE,
+    ],
+    [new ConnectError("gone", Code.Canceled), CallerToolCancellationReason.CANCELED],
+    [new Error("gone"), CallerToolCancellationReason.CANCELED],
   ])("LOOP-15 what ended as %s is told as %j", (why, reason) => {
     expect(reasonOfCancellation(why)).toBe(reason);
   });

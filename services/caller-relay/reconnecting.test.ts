@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CallerToolCancellationReason } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { type Clients, openTestRelay, owner, type TestRelay } from "./testing/test-relay.ts";
@@ -80,7 +81,10 @@ describe("a caller that goes away, and one that comes back", () => {
       { what: "the request to be given up" },
     );
     const second = await app.attach("s15", 5_000);
-    expect(await second.cancelled()).toMatchObject({ requestId: "left", reason: "cancelled" });
+    expect(await second.cancelled()).toMatchObject({
+      requestId: "left",
+      reason: CallerToolCancellationReason.CANCELED,
+    });
     second.close();
   });
 

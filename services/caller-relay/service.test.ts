@@ -1,6 +1,7 @@
 import { durationFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { CallerToolCancellationReason } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { readAuditBackwards } from "#runtime/audit/trail.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
@@ -265,7 +266,10 @@ describe("caller-relay on the bus", () => {
         expect(sent.toSorted()).toEqual(["kept", "left"]);
         leaving.abort();
         expect(await left).toBe("left");
-        expect(await caller.cancelled()).toMatchObject({ requestId: "left", reason: "cancelled" });
+        expect(await caller.cancelled()).toMatchObject({
+          requestId: "left",
+          reason: CallerToolCancellationReason.CANCELED,
+        });
         await expect(app.answer(sessionId, "left", 1)).rejects.toThrow("request left not found or already resolved");
         await app.answer(sessionId, "kept", "here");
         expect((await kept).value).toBe("here");

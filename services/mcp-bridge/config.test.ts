@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { McpServerSchema, Share } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { readConfig } from "./config.ts";
 import { holderOf, keyOf } from "./key.ts";
 import { createRedaction, withSecrets } from "./secrets.ts";
@@ -34,7 +34,7 @@ test("TOOL-14 a source's configuration is read in its JSON form, and a fault in 
     healthCheck: { interval: durationFromMs(5), timeout: durationFromMs(2) },
   });
   expect(() => parseServer("s", { comand: "x" })).toThrow(/comand/);
-  expect(() => parseServer("s", { command: "x", share: "everybody" })).toThrow(/share/);
+  expect(() => parseServer("s", { command: "x", share: "everybody" })).toThrow(/share|Share/);
   expect(() => parseServer("s", { transport: "stdio" })).toThrow(/either a url or a command/);
 });
 
@@ -49,8 +49,8 @@ test("ORCH-6 a connection's key tells holders and configurations apart, and noth
   expect(key({})).not.toBe(key({ args: ["y"] }));
   expect(key({})).not.toBe(key({}, { sessionId: "s2", agent: "a1" }));
   expect(key({}, { sessionId: "s", agent: "1a" })).not.toBe(key({}, { sessionId: "s1", agent: "a" }));
-  expect(key({ share: "agent" })).toBe(key({ share: "agent" }, { sessionId: "s2", agent: "a1" }));
-  expect(key({ share: "global" })).toBe(key({ share: "global" }, { sessionId: "s2", agent: "a2" }));
+  expect(key({ share: Share.AGENT })).toBe(key({ share: Share.AGENT }, { sessionId: "s2", agent: "a1" }));
+  expect(key({ share: Share.GLOBAL })).toBe(key({ share: Share.GLOBAL }, { sessionId: "s2", agent: "a2" }));
 });
 
 test("secrets are resolved in environment and headers, a missing one is named, and none is shown", () => {

@@ -1,6 +1,7 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Connection } from "./connection/connection.ts";
 import { callThrough, openConnection } from "./connection.fixture.ts";
@@ -26,7 +27,7 @@ describe("a server over streamable HTTP with sessions, of another SDK", () => {
     const { progress, logs, output } = await callThrough(connection, "report", { text: "done" });
     expect(output).toBe("done");
     expect(progress).toMatchObject([{ progress: 1, total: 2 }]);
-    expect(logs).toMatchObject([{ level: "info", message: "reporting" }]);
+    expect(logs).toMatchObject([{ level: LogLevel.INFO, message: "reporting" }]);
     expect(server.sessions.headers["x-token"]).toBe("k1");
     expect(connection.status().protocolVersion).toBe("2025-11-25");
   });

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { toBinary } from "@bufbuild/protobuf";
-import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { type McpServer, McpServerSchema, Share } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 
@@ -20,8 +20,8 @@ export function holderOf(
 ): Holder {
   const { sessionId = "", agent = "", runId = "" } = scope ?? {};
   if (isOfRun) return { sessionId, agent, runId: requireRun(runId) };
-  if (server.share === "global") return { sessionId: "", agent: "", runId: "" };
-  if (server.share === "agent") return { sessionId: "", agent, runId: "" };
+  if (server.share === Share.GLOBAL) return { sessionId: "", agent: "", runId: "" };
+  if (server.share === Share.AGENT) return { sessionId: "", agent, runId: "" };
   return { sessionId, agent, runId: "" };
 }
 

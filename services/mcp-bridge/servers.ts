@@ -1,5 +1,5 @@
 import { toJson } from "@bufbuild/protobuf";
-import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { type McpServer, McpServerSchema, Share } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { StoredMcpServer } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { faultOfRunServer, type RunServers } from "#runtime/config/run-servers.ts";
@@ -59,7 +59,8 @@ export function sourcesOf(applied: Pick<AppliedServers, "list">): Source[] {
 
 /** What a run brings is nothing that an operator has seen. */
 function serverOfRun(server: McpServer, runServers: RunServers): McpServer {
-  const fault = faultOfRunServer(runServers, server) ?? (server.share === "" ? undefined : "is shared with nobody");
+  const fault =
+    faultOfRunServer(runServers, server) ?? (server.share === Share.UNSPECIFIED ? undefined : "is shared with nobody");
   if (fault === undefined) return server;
   return refuse("permission_denied", `the MCP server ${server.name} ${fault}`, { reason: "INVALID_REQUEST" });
 }

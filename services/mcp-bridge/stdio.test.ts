@@ -1,7 +1,7 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Effect, LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { isAlive } from "../../test/harness/processes.ts";
 import type { Connection } from "./connection/connection.ts";
@@ -50,7 +50,7 @@ describe("a server over stdio", () => {
     await using connection = openConnection(oddServerIn());
     const { progress, logs, output } = await callThrough(connection, "report");
     expect(progress).toMatchObject([{ progress: 1, total: 2, message: "half" }]);
-    expect(logs).toMatchObject([{ level: "warn", message: "careful" }]);
+    expect(logs).toMatchObject([{ level: LogLevel.WARN, message: "careful" }]);
     expect(JSON.parse(logs[0]?.fieldsJson ?? "")).toEqual({ logger: "odd", data: { message: "careful", n: 1 } });
     expect(output).toBe("reported");
   });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { asking, openScriptedWorld, type ScriptedWorld } from "./scripted-world.fixture.ts";
 
@@ -18,7 +18,7 @@ describe("cancelling", () => {
     });
     for (const run of [silent, waiting]) {
       const { run: cancelled } = await world.runs.cancelRun({ runId: run.id, reason: "enough" });
-      expect(cancelled).toMatchObject({ state: RunState.CANCELED, reason: "cancelled" });
+      expect(cancelled).toMatchObject({ state: RunState.CANCELED, reason: RunEndReason.CANCELED });
     }
     await until(() => world.router.aborted.some((callId) => callId.startsWith(waiting.id)), {
       what: "the call's abort",

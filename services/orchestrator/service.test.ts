@@ -1,6 +1,6 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { userItem } from "./orchestrator.fixture.ts";
@@ -28,7 +28,7 @@ describe("a run", () => {
       "ended",
     ]);
     expect(await world.becomes(run, RunState.COMPLETED)).toMatchObject({
-      reason: "final_answer",
+      reason: RunEndReason.FINAL_ANSWER,
       turns: 2,
       outputText: "It is 42.",
     });
@@ -76,7 +76,7 @@ describe("a run", () => {
       "claimed",
       "ended",
     ]);
-    expect(await world.becomes(run, RunState.INCOMPLETE)).toMatchObject({ reason: "deadline" });
+    expect(await world.becomes(run, RunState.INCOMPLETE)).toMatchObject({ reason: RunEndReason.DEADLINE });
     const { state } = await world.bus.manager.streams.info("TOOLBUS_TIMERS");
     expect(state.messages).toBe(0);
   });
@@ -91,7 +91,10 @@ describe("a run", () => {
       const queued = await world.start({ sessionId }, "quick", {
         options: { limits: { timeout: durationFromMs(1_000) } },
       });
-      expect(await world.becomes(queued, RunState.INCOMPLETE)).toMatchObject({ reason: "deadline", turns: 0 });
+      expect(await world.becomes(queued, RunState.INCOMPLETE)).toMatchObject({
+        reason: RunEndReason.DEADLINE,
+        turns: 0,
+      });
       expect((await world.eventsOf(queued)).map(({ event }) => event.case)).toEqual(["accepted", "ended"]);
     }
     expect(await world.statusOf(parked)).toBe(RunState.REQUIRES_ACTION);

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { WatchAgentsResponse } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ExplainStage } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
 import { openReader, type Reader } from "./testing/reader.ts";
@@ -25,7 +26,7 @@ describe("the catalogue on the bus", () => {
       callable: false,
       rule: "not in tools.allowed",
     });
-    expect(blocked.steps.filter(({ passed }) => !passed).map(({ stage }) => stage)).toEqual(["allowed"]);
+    expect(blocked.steps.filter(({ passed }) => !passed).map(({ stage }) => stage)).toEqual([ExplainStage.ALLOWED]);
     const aliased = await suite.clients.router.explainTool({ agent: "reader", name: "read" });
     expect(aliased).toMatchObject({ reference: "@files/read_file", callable: true });
     expect(await suite.clients.router.explainTool({ agent: "reader", name: "nothing" })).toMatchObject({

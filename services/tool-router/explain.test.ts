@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { AgentSourceSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ExplainStage, ExplainStageSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { explain } from "./explain.ts";
 import { agent, catalogueOf, offer, tool } from "./testing/tools.ts";
 import { createToolSet } from "./tool-set.ts";
@@ -48,7 +49,11 @@ test("ORCH-5 the way of a tool that may be called, from an alias of an alias to 
     closestNames: [],
     failedAt: undefined,
   });
-  expect(explained.steps.map(({ stage, finding }) => `${stage}: ${finding}`)).toEqual([
+  expect(
+    explained.steps.map(
+      ({ stage, finding }) => `${ExplainStageSchema.value[stage]?.localName.toLowerCase()}: ${finding}`,
+    ),
+  ).toEqual([
     "alias: it is an alias of @files/read_file",
     'resolve: "read" is the alias of @files/read_file',
     "provider: provider mcp, source files",
@@ -62,7 +67,7 @@ test("ORCH-5 the way of a tool that may be called, from an alias of an alias to 
 test("ORCH-5 a tool that is in use and not allowed", async () => {
   expect(await told("files__write_file")).toMatchObject({
     callable: false,
-    failedAt: "allowed",
+    failedAt: ExplainStage.ALLOWED,
     rule: "not in tools.allowed",
   });
 });
@@ -72,11 +77,18 @@ test("ORCH-5 a tool outside of use is explained as far as any other, and names w
     reference: "hidden",
     available: true,
     callable: false,
-    failedAt: "use",
+    failedAt: ExplainStage.USE,
   });
   const foreign = await told("hammer");
   expect(foreign).toMatchObject({ provider: "acme", callable: false, rule: "no entry of tools.use fits" });
-  expect(foreign.stages).toEqual(["alias", "resolve", "provider", "availability", "use", "visible"]);
+  expect(foreign.stages).toEqual([
+    ExplainStage.ALIAS,
+    ExplainStage.RESOLVE,
+    ExplainStage.PROVIDER,
+    ExplainStage.AVAILABILITY,
+    ExplainStage.USE,
+    ExplainStage.VISIBLE,
+  ]);
   const unasked = await told("@unused/thing");
   expect(unasked.rule).toBe("no entry of tools.use fits, so that @unused is not asked for its tools");
 });
@@ -87,7 +99,7 @@ test("ORCH-5 a tool whose source cannot be used, with the reason", async () => {
     available: false,
     unavailableReason: "it ended with 1",
     callable: false,
-    failedAt: "availability",
+    failedAt: ExplainStage.AVAILABILITY,
   });
 });
 
@@ -99,7 +111,7 @@ test("ORCH-5 a name that is no tool's: what is away, and which names are close",
 
 test("ORCH-5 TOOL-11 a visible tool needs a space", async () => {
   expect(await told("show")).toMatchObject({ visible: true, callable: true });
-  expect(await told("show", "")).toMatchObject({ callable: false, failedAt: "visible" });
+  expect(await told("show", "")).toMatchObject({ callable: false, failedAt: ExplainStage.VISIBLE });
   expect(await told("show", "room")).toMatchObject({ callable: true });
 });
 
@@ -108,7 +120,7 @@ test("ORCH-5 a tool that is permitted, and unfit as it was offered", async () =>
   const set = createToolSet(agent({ use: ["@files/*"] }), catalogue, [faulty]);
   expect(await told("@files/write_file", undefined, set)).toMatchObject({
     callable: false,
-    failedAt: "offer",
+    failedAt: ExplainStage.OFFER,
     rule: "its input schema is no JSON Schema",
   });
   expect(set.byModelName.get("files__write_file")?.decision.kind).toBe("blocked");
@@ -124,7 +136,7 @@ test("ORCH-3 ORCH-5 a pattern that would fit a tool of kind builtin does not rea
   const named = createToolSet(agent({ use: ["*", "notes"] }), catalogueOf(builtin), []);
   const { steps, callable } = await told("notes", undefined, named);
   expect(callable).toBe(true);
-  expect(steps.find(({ stage }) => stage === "use")?.finding).toBe('the entry "notes" of tools.use fits');
+  expect(steps.find(({ stage }) => stage === ExplainStage.USE)?.finding).toBe('the entry "notes" of tools.use fits');
 });
 
 test.each([
@@ -136,5 +148,5 @@ test.each([
   const execution = executionType === ExecutionType.GATEWAY ? { url: "https://a.example/" } : undefined;
   const one = tool("one", { executionType, ...(execution && { execution }) });
   const explained = await told("one", undefined, createToolSet(agent({ use: ["one"] }), catalogueOf(one), []));
-  expect(explained.steps.find(({ stage }) => stage === "provider")?.finding).toBe(finding);
+  expect(explained.steps.find(({ stage }) => stage === ExplainStage.PROVIDER)?.finding).toBe(finding);
 });

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import {
+  ExplainStage,
   type ExplainStep,
   ExplainStepSchema,
   type ExplainToolRequest,
@@ -49,8 +50,10 @@ export async function explain(
   const entry = resolution.kind === "found" ? resolution.entry : tools.outside(resolution.reference);
   const steps = [stepOfAlias(tools, name), stepOfResolution(tools, name, resolution)];
   if (entry !== undefined) {
-    steps.push(step("provider", describe(entry), true));
-    steps.push(step("availability", entry.unavailable || "its source can be used", entry.unavailable === ""));
+    steps.push(step(ExplainStage.PROVIDER, describe(entry), true));
+    steps.push(
+      step(ExplainStage.AVAILABILITY, entry.unavailable || "its source can be used", entry.unavailable === ""),
+    );
   }
   if (resolution.kind !== "unknown") steps.push(...stepsOfPolicy(tools, entry, resolution));
   if (entry !== undefined) steps.push(await stepOfVisibility(entry, activeSpace));
@@ -60,17 +63,21 @@ export async function explain(
 /** Each alias on the way, since one may lead to another. */
 function stepOfAlias(tools: ToolSet, name: string): Step {
   const target = tools.policy.aliases.get(name);
-  return step("alias", target === undefined ? "it is no alias" : `it is an alias of ${target}`, true);
+  return step(ExplainStage.ALIAS, target === undefined ? "it is no alias" : `it is an alias of ${target}`, true);
 }
 
 function stepOfResolution(tools: ToolSet, name: string, resolution: Resolution): Step {
   const { kind } = resolution;
   if (kind === "found")
-    return step("resolve", `${JSON.stringify(name)} is the ${resolution.by} of ${resolution.entry.reference}`, true);
-  if (kind === "outside") return step("resolve", `the real name is ${resolution.reference}`, true);
+    return step(
+      ExplainStage.RESOLVE,
+      `${JSON.stringify(name)} is the ${resolution.by} of ${resolution.entry.reference}`,
+      true,
+    );
+  if (kind === "outside") return step(ExplainStage.RESOLVE, `the real name is ${resolution.reference}`, true);
   const away = tools.sources.filter(({ available }) => !available);
   const told = away.map(({ source, reason }) => `; ${source} cannot be used: ${reason}`).join("");
-  return step("resolve", `no tool has this name${told}`, false);
+  return step(ExplainStage.RESOLVE, `no tool has this name${told}`, false);
 }
 
 function stepsOfPolicy(
@@ -81,18 +88,21 @@ function stepsOfPolicy(
   const { policy } = tools;
   if (kind === "outside") return [stepOfUse(tools, entry, reference ?? "")];
   const { standing, decision, reference: real } = entry!;
-  if (standing !== "in use") return [step("use", `needs no listing: ${decision.rule}`, decision.kind === "permitted")];
-  const steps = [step("use", `the entry ${JSON.stringify(policy.entryOf("use", real))} of tools.use fits`, true)];
+  if (standing !== "in use")
+    return [step(ExplainStage.USE, `needs no listing: ${decision.rule}`, decision.kind === "permitted")];
+  const steps = [
+    step(ExplainStage.USE, `the entry ${JSON.stringify(policy.entryOf("use", real))} of tools.use fits`, true),
+  ];
   const allowedBy = policy.entryOf("allowed", real);
   const isRefusedByList = decision.rule === "not in tools.allowed";
-  if (isRefusedByList) steps.push(step("allowed", "not in tools.allowed", false));
+  if (isRefusedByList) steps.push(step(ExplainStage.ALLOWED, "not in tools.allowed", false));
   else {
     const finding =
       allowedBy === undefined
         ? "in tools.use, and tools.allowed is empty"
         : `the entry ${JSON.stringify(allowedBy)} of tools.allowed fits`;
-    steps.push(step("allowed", finding, true));
-    if (decision.kind === "blocked") steps.push(step("offer", decision.rule, false));
+    steps.push(step(ExplainStage.ALLOWED, finding, true));
+    if (decision.kind === "blocked") steps.push(step(ExplainStage.OFFER, decision.rule, false));
   }
   return steps;
 }
@@ -102,16 +112,20 @@ function stepOfUse({ policy }: ToolSet, entry: ToolEntry | undefined, reference:
   const isUnasked = entry === undefined && source !== undefined && !policy.isInUse(reference);
   const hint = isUnasked ? `, so that @${source} is not asked for its tools` : "";
   const rule = policy.ruleOutside(reference);
-  return step("use", rule === "not in tools.use" ? `no entry of tools.use fits${hint}` : `it is ${rule}`, false);
+  return step(
+    ExplainStage.USE,
+    rule === "not in tools.use" ? `no entry of tools.use fits${hint}` : `it is ${rule}`,
+    false,
+  );
 }
 
 async function stepOfVisibility(entry: ToolEntry, activeSpace: ExplainOptions["activeSpace"]): Promise<Step> {
-  if (!entry.isVisible) return step("visible", "call and result appear in no space", true);
-  if (activeSpace === undefined) return step("visible", "a call needs an active space", true);
+  if (!entry.isVisible) return step(ExplainStage.VISIBLE, "call and result appear in no space", true);
+  if (activeSpace === undefined) return step(ExplainStage.VISIBLE, "a call needs an active space", true);
   const spaceId = await activeSpace();
   return spaceId === ""
-    ? step("visible", "a call needs an active space, and the session has none", false)
-    : step("visible", `call and result appear in space ${spaceId}`, true);
+    ? step(ExplainStage.VISIBLE, "a call needs an active space, and the session has none", false)
+    : step(ExplainStage.VISIBLE, `call and result appear in space ${spaceId}`, true);
 }
 
 function describe({ executor, tool }: ToolEntry): string {
@@ -129,7 +143,7 @@ function describe({ executor, tool }: ToolEntry): string {
   }
 }
 
-function step(stage: string, finding: string, passed: boolean): Step {
+function step(stage: ExplainStage, finding: string, passed: boolean): Step {
   return { stage, finding, passed };
 }
 

@@ -1,6 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { usd } from "#runtime/money/dollars.fixture.ts";
@@ -29,7 +30,7 @@ describe("what a run leaves to its calls, on the bus", () => {
     ["LOOP-1", "calls", { bounds: { call: 3, maxToolCalls: 2 } }, used],
     ["LOOP-12", "tokens", { bounds: { tokensLeft: 0n } }, "the run's tokens (max_tokens) are used up"],
     ["LOOP-12", "cost", { bounds: { costLeft: usd(0) } }, "what the run may cost (max_cost) is used up"],
-    ["LOOP-2", "mode", { bounds: { toolChoice: "none" } }, 'tool_choice is "none"'],
+    ["LOOP-2", "mode", { bounds: { toolChoice: ToolChoiceMode.NONE } }, 'tool_choice is "none"'],
     ["LOOP-2", "forced", { bounds: { forcedTool: "echo" } }, 'tool_choice forces "echo"'],
     ["LOOP-1", "time", { deadline: timestampFromMs(1_000) }, "the time of its run is over (deadline)"],
   ])(

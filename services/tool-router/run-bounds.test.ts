@@ -3,6 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type RunBoundsSchema, RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
+import { ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { CallToolRequestSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { usd } from "#runtime/money/dollars.fixture.ts";
@@ -47,7 +48,7 @@ describe("what a run leaves to its calls", () => {
     ["LOOP-1 calls", { call: 6, maxToolCalls: 5 }, /max_tool_calls/],
     ["LOOP-12 tokens", { tokensLeft: 0n }, /max_tokens/],
     ["LOOP-12 cost", { costLeft: usd(0) }, /max_cost/],
-    ["LOOP-2 the mode none", { toolChoice: "none" }, /tool_choice is "none"/],
+    ["LOOP-2 the mode none", { toolChoice: ToolChoiceMode.NONE }, /tool_choice is "none"/],
     ["LOOP-2 a forced tool", { forcedTool: "send" }, /tool_choice forces "send"/],
     ["LOOP-2 a forced tool that is no tool of the router", { forcedTool: "ask" }, /tool_choice forces "ask"/],
   ])("%s, is held once more", (_, bounds, rule) => {
@@ -65,7 +66,7 @@ describe("what a run leaves to its calls", () => {
       forcedTool: "see",
     };
     expect(ruleFor(bounds)).toBeUndefined();
-    expect(ruleFor({ toolChoice: "required" })).toBeUndefined();
+    expect(ruleFor({ toolChoice: ToolChoiceMode.REQUIRED })).toBeUndefined();
     expect(ruleFor({ turn: 400, call: 400 })).toBeUndefined();
   });
 

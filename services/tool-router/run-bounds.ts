@@ -1,6 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Limits } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { RunBounds, RunContext } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
+import { ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { CallToolRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { blockedAsOffered, type Decision } from "./policy.ts";
@@ -62,7 +63,7 @@ const CALLS_USED_UP = "the run's limit of tool calls (max_tool_calls) is used up
 
 /** LOOP-2 */
 function ruleOfChoice(tools: ToolSet, entry: ToolEntry, { toolChoice, forcedTool }: RunBounds): string | undefined {
-  if (toolChoice === "none") return 'tool_choice is "none"';
+  if (toolChoice === ToolChoiceMode.NONE) return 'tool_choice is "none"';
   if (forcedTool === "") return undefined;
   const forced = resolve(tools, forcedTool);
   const isForced = forced.kind === "found" && forced.entry === entry;

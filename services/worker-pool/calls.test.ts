@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { runInTrace } from "#runtime/telemetry/trace-context.ts";
 import { eventually, HEAD, openTestWorkers, type TestWorkers } from "./workers.fixture.ts";
@@ -177,8 +178,8 @@ describe("logs and progress", () => {
     expect(events.at(-1)).toMatchObject({ case: "result", value: { outputJson: '"ok"' } });
     const logs = events.flatMap((event) => (event.case === "log" ? [event.value] : []));
     expect(logs.map(({ level, message, fieldsJson }) => [level, message, fieldsJson])).toEqual([
-      ["info", "begin", '{"step":1}'],
-      ["error", "end", ""],
+      [LogLevel.INFO, "begin", '{"step":1}'],
+      [LogLevel.ERROR, "end", ""],
     ]);
     const progress = events.flatMap((event) => (event.case === "progress" ? [event.value.progress] : []));
     expect(progress).toEqual([1, 2, 3]);

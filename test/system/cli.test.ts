@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ListAgentsResponseSchema, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunResponseSchema, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ExplainToolResponseSchema, ListToolsResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
@@ -114,7 +114,7 @@ describe("runs", () => {
   });
 
   it.each([
-    ["none", { case: "mode", value: "none" }],
+    ["none", { case: "mode", value: ToolChoiceMode.NONE }],
     ["repeat", { case: "forcedTool", value: "repeat" }],
   ])("the tool choice %s goes with the run", async (text, choice) => {
     const { stdout } = await toolbus("run", "plain", "hello", "--tool-choice", text, "--json");

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Run, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
@@ -130,7 +130,7 @@ it("LOOP-1 WORK-12 what a hosted tool calls counts in its run's max_tool_calls, 
     text: "go",
     options: { limits: { maxToolCalls: 3 } },
   });
-  expect(run).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_tool_calls", turns: 1 });
+  expect(run).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOOL_CALLS, turns: 1 });
   expect(outputOf(run, "busy")).toEqual(["the note", "the note", expect.stringContaining("max_tool_calls")]);
   const wide = await runToEnd(suite.connection, {
     agent: "spender",

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
-import { ItemSchema, Role, type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ItemSchema, Role, type Run, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
@@ -76,7 +76,7 @@ describe("a run", () => {
   it("TOOL-12 that skips ends completed, without another word", async () => {
     expect(await ended(await start("quiet", "hello"))).toMatchObject({
       state: RunState.COMPLETED,
-      reason: "skipped",
+      reason: RunEndReason.SKIPPED,
       turns: 1,
     });
   });

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
-import { ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ItemSchema, Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type CreateRunRequestSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { Carry } from "#gen/toolbus/session/v1/session_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
@@ -112,7 +112,7 @@ describe("ORCH-1 after a switch", () => {
       return run?.state === RunState.REQUIRES_ACTION;
     });
     await clientOf(SessionService).switchAgent({ sessionId, agent: "right" });
-    expect(await runOf(parked)).toMatchObject({ state: RunState.CANCELED, reason: "agent_switched" });
+    expect(await runOf(parked)).toMatchObject({ state: RunState.CANCELED, reason: RunEndReason.AGENT_SWITCHED });
     const next = await startRun(sessionId);
     const ended = await until(async () => {
       const run = await runOf(next);
@@ -148,7 +148,7 @@ describe("ORCH-1 after a switch", () => {
       const run = await runOf(running);
       return run?.state === RunState.CANCELED && run;
     });
-    expect(ended).toMatchObject({ reason: "agent_switched", turns: 1 });
+    expect(ended).toMatchObject({ reason: RunEndReason.AGENT_SWITCHED, turns: 1 });
     const results = ended.items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value.result] : []));
     expect(results.map((result) => result?.isError)).toEqual([false]);
   });

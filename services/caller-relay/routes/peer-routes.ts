@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { CallerToolCancellationReason, CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { type ExecuteToolRequest, ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
@@ -24,7 +24,7 @@ export function createPeerRoutes({ attachments, answers, relay }: PeerRouteParts
     const carriage = await attachments.carry(attachmentId, requestFrom(request), signal).catch((error: unknown) => {
       // its holder has died, and with it the waiting for an answer; one that is cancelled says so itself
       const isLost = signal.aborted && failureFromConnectError(signal.reason).code === "unavailable";
-      if (isLost) attachments.find(attachmentId)?.cancel(request.callId, "cancelled");
+      if (isLost) attachments.find(attachmentId)?.cancel(request.callId, CallerToolCancellationReason.CANCELED);
       throw error;
     });
     if (carriage.kind === "absent")
@@ -40,7 +40,7 @@ export function createPeerRoutes({ attachments, answers, relay }: PeerRouteParts
         const attachmentId = context.requestHeader.get(attachmentHeader);
         const cancelled = context.requestHeader.get(cancelledHeader);
         if (attachmentId !== null && cancelled !== null) {
-          attachments.find(attachmentId)?.cancel(request.callId, cancelled);
+          attachments.find(attachmentId)?.cancel(request.callId, Number(cancelled) as CallerToolCancellationReason);
           return;
         }
         if (attachmentId !== null) await carry(attachmentId, request, context.signal);

@@ -1,5 +1,5 @@
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
-import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { CallerToolCancellationReason, type CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { type ExecuteToolRequest, ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -51,9 +51,9 @@ export function createPeers(bus: Bus, service: string) {
     async cancel(
       { instance, sessionId, attachmentId }: AttachedRecord,
       requestId: string,
-      reason: string,
+      reason: CallerToolCancellationReason,
     ): Promise<void> {
-      const headers = { [attachmentHeader]: attachmentId, [cancelledHeader]: reason };
+      const headers = { [attachmentHeader]: attachmentId, [cancelledHeader]: String(reason) };
       const request = { callId: requestId, scope: { sessionId }, tool: "cancelled" };
       const events = providerAt(instance).executeTool(request, { headers, timeoutMs: answerTimeoutMs });
       for await (const _ of events); // its end says that the caller's stream has it
@@ -93,9 +93,9 @@ export function createPeers(bus: Bus, service: string) {
 
 export type Peers = ReturnType<typeof createPeers>;
 
-/** In the words of the contract. */
-export function reasonOfCancellation(why: unknown): "cancelled" | "deadline" {
-  return failureFromConnectError(why).code === "deadline_exceeded" ? "deadline" : "cancelled";
+export function reasonOfCancellation(why: unknown): CallerToolCancellationReason {
+  const isDeadline = failureFromConnectError(why).code === "deadline_exceeded";
+  return isDeadline ? CallerToolCancellationReason.DEADLINE : CallerToolCancellationReason.CANCELED;
 }
 
 function carriageFromFailure(failure: Failure): Carriage {

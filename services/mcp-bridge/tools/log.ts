@@ -1,7 +1,12 @@
 import { create } from "@bufbuild/protobuf";
-import { type ToolLog, ToolLogSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { LogLevel, type ToolLog, ToolLogSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 
-const LEVELS: Record<string, string> = { debug: "debug", info: "info", notice: "info", warning: "warn" };
+const LEVELS: Record<string, LogLevel> = {
+  debug: LogLevel.DEBUG,
+  info: LogLevel.INFO,
+  notice: LogLevel.INFO,
+  warning: LogLevel.WARN,
+};
 
 /** A `notifications/message` as a line of a tool's log; MCP's levels above `warning` are all errors. */
 export function logFromNotification(params: { level: string; logger?: string | undefined; data: unknown }): ToolLog {
@@ -9,7 +14,7 @@ export function logFromNotification(params: { level: string; logger?: string | u
   const isObject = typeof data === "object" && data !== null;
   const fields = { ...(logger !== undefined && { logger }), ...(isObject && { data }) };
   return create(ToolLogSchema, {
-    level: LEVELS[params.level] ?? "error",
+    level: LEVELS[params.level] ?? LogLevel.ERROR,
     message: textFrom(data),
     fieldsJson: Object.keys(fields).length > 0 ? JSON.stringify(fields) : "",
   });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Effect, LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { logFromNotification } from "./log.ts";
 import { parseTool } from "./parse-tool.ts";
 import { resultFromAnswer } from "./result.ts";
@@ -74,10 +74,10 @@ describe("an answer", () => {
 });
 
 test.for([
-  ["debug", "debug"],
-  ["notice", "info"],
-  ["warning", "warn"],
-  ["emergency", "error"],
+  ["debug", LogLevel.DEBUG],
+  ["notice", LogLevel.INFO],
+  ["warning", LogLevel.WARN],
+  ["emergency", LogLevel.ERROR],
 ] as const)("a log of level %s is told as %s", ([level, told]) => {
   expect(logFromNotification({ level, data: "words" })).toMatchObject({
     level: told,

@@ -1,3 +1,4 @@
+import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { patiently } from "../loop/patiently.ts";
 import type { FoldedRun } from "../run/fold.ts";
@@ -26,7 +27,7 @@ export async function readNews(
   const { sessionId, agent, principal } = state.accepted;
   const recipient = { sessionId, agent, principal };
   const told = await (needsNews(state)
-    ? patiently({ clock: options.clock, signal, reason: "inbox_unavailable", what: "the inbox" }, () =>
+    ? patiently({ clock: options.clock, signal, reason: RunEndReason.INBOX_UNAVAILABLE, what: "the inbox" }, () =>
         inbox.tell(recipient, signal),
       )
     : inbox.tell(recipient, signal).catch((error: unknown) => {

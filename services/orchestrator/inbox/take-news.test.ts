@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { noNews, openRun } from "../loop/loop-run.fixture.ts";
 import { inboxEvent } from "./fake-spaces.fixture.ts";
@@ -64,7 +64,7 @@ describe("news from the inbox", () => {
   test("LOOP-1 a run that news started ends without asking the model when another run took them", async () => {
     const run = await openRun({ turns: [{ text: "never" }], accepted: { input: [], selfWakes: 1 } });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, reason: "no_news", selfWakes: 1 });
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, reason: RunEndReason.NO_NEWS, selfWakes: 1 });
     expect(run.asked).toEqual([]);
   });
 

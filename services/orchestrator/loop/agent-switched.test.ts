@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { FakeTool } from "./fake-router.fixture.ts";
 import { openRun } from "./loop-run.fixture.ts";
 
-const switched = { state: RunState.CANCELED, reason: "agent_switched" };
+const switched = { state: RunState.CANCELED, reason: RunEndReason.AGENT_SWITCHED };
 
 test("ORCH-1 a run whose session has been given another agent asks no model and ends as cancelled", async () => {
   const run = await openRun({ turns: [{ text: "never" }] });

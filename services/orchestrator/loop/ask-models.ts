@@ -9,6 +9,7 @@
  * R4  A provider that asks for more than the longest wait is not waited for at all: the run fails and says so.
  */
 
+import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { messageOfModelError } from "../model/provider-errors.ts";
 import { decideRetry } from "../model/retry.ts";
@@ -43,7 +44,7 @@ export async function askModels<T>(
     if (outcome.kind === "stopped") return undefined;
     const { error } = outcome;
     if (!models.hasNext)
-      throw new RunFailed("model_error", messageOfModelError(error, models.current.language.modelId), error);
+      throw new RunFailed(RunEndReason.MODEL_ERROR, messageOfModelError(error, models.current.language.modelId), error);
     models.failOver(); // R2
     onFailover(error, models.current.language.modelId);
   }
@@ -81,5 +82,5 @@ async function askOnce<T>(model: AgentModel, { ask }: Attempts<T>): Promise<Excl
 function refuseWait(error: unknown, { language }: AgentModel, afterMs: number): never {
   const asked = `the provider asks to wait ${Math.ceil(afterMs / 1_000)} s`;
   const message = `${messageOfModelError(error, language.modelId)} (${asked}, and ${longestWaitMs / 1_000} s are the most)`;
-  throw new RunFailed("model_error", message, error);
+  throw new RunFailed(RunEndReason.MODEL_ERROR, message, error);
 }

@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { ModelSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { usd, usdPrice } from "#runtime/money/dollars.fixture.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
@@ -80,7 +80,7 @@ describe("a model that does not stop talking", () => {
     await run.work();
     expect(await run.view()).toMatchObject({
       state: RunState.FAILED,
-      reason: "turn_too_large",
+      reason: RunEndReason.TURN_TOO_LARGE,
       error: expect.stringMatching(/the model's turn takes at least 10\d{5} bytes, over the limit of 1048576/),
     });
     expect(model.talker.reads).toBeLessThanOrEqual(2 ** 20 / delta.length + 2);
@@ -98,7 +98,10 @@ describe("a model that does not stop talking", () => {
     ];
     const run = await open(createFakeModel("m", () => ({ parts })));
     await run.work();
-    expect(await run.view()).toMatchObject({ reason: "turn_too_large", usage: { inputTokens: 10n, outputTokens: 5n } });
+    expect(await run.view()).toMatchObject({
+      reason: RunEndReason.TURN_TOO_LARGE,
+      usage: { inputTokens: 10n, outputTokens: 5n },
+    });
   });
 });
 
@@ -111,7 +114,7 @@ describe("what an attempt used that broke off", () => {
       const models = rowOf(first, second);
       const run = await open(first, { limits: { maxTokens: 100n, modelRetries }, context: { models } });
       await run.work();
-      expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_tokens", turns: 0 });
+      expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOKENS, turns: 0 });
       expect(first.asked).toHaveLength(1);
       expect(second.asked).toHaveLength(0);
       expect(droppedOf(run)).toMatchObject([{ turn: 1, attempt: 1, model: "m", brokeOff: true }]);
@@ -133,14 +136,14 @@ describe("what an attempt used that broke off", () => {
     await expect(run.work()).rejects.toThrow("killed");
     run.log.append = append;
     await run.work("heir");
-    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_tokens" });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOKENS });
     expect(droppedOf(run).map(({ attempt }) => attempt)).toEqual([1, 1_025]);
   });
 
   test("LOOP-12 counts when the run's deadline cuts it", async () => {
     const run = await open(createTalker({ pausesAfter: 4 }), { limits: { timeout: durationFromMs(200) } });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "deadline" });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.DEADLINE });
     expect((await run.view()).usage?.outputTokens).toBe(4n * 1_024n);
   });
 
@@ -172,7 +175,7 @@ describe("what an attempt used that broke off", () => {
       context: { clock: hasty },
     });
     await run.work();
-    expect(await run.view()).toMatchObject({ reason: "model_error" });
+    expect(await run.view()).toMatchObject({ reason: RunEndReason.MODEL_ERROR });
     expect((await run.view()).usage?.inputTokens ?? 0n).toBe(0n);
   });
 });

@@ -2,7 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { usd, usdPrice } from "#runtime/money/dollars.fixture.ts";
 import { systemClock } from "#runtime/time/clock.ts";
@@ -26,7 +26,7 @@ describe("budgets", () => {
   test("LOOP-1 LOOP-12 max_cost ends the run as soon as the log shows that it is used up", async () => {
     const run = await openRun({ turns: [], model: createCaller("double"), agent, limits: { maxCost: usd(0.15) } });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_cost", turns: 3 });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_COST, turns: 3 });
     expect((await run.view()).usage?.cost).toMatchObject(usd(0.18));
   });
 
@@ -38,7 +38,7 @@ describe("budgets", () => {
       limits: { maxTokens: 2_000n },
     });
     await run.work();
-    expect(await run.view()).toMatchObject({ reason: "max_tokens", turns: 2 });
+    expect(await run.view()).toMatchObject({ reason: RunEndReason.MAX_TOKENS, turns: 2 });
     expect((await run.view()).usage).toMatchObject({ inputTokens: 1_220n, outputTokens: 810n });
   });
 
@@ -57,10 +57,10 @@ describe("budgets", () => {
     };
     const byTokens = await openRun({ turns: [], model, limits: { maxTokens: 100n } });
     await byTokens.work();
-    expect(await byTokens.view()).toMatchObject({ reason: "max_tokens" });
+    expect(await byTokens.view()).toMatchObject({ reason: RunEndReason.MAX_TOKENS });
     const byCost = await openRun({ turns: [], model, agent, limits: { maxCost: usd(0.15) } });
     await byCost.work();
-    expect(await byCost.view()).toMatchObject({ reason: "max_cost" });
+    expect(await byCost.view()).toMatchObject({ reason: RunEndReason.MAX_COST });
   });
 
   test("LOOP-12 the cost of calls counts, too", async () => {
@@ -71,7 +71,7 @@ describe("budgets", () => {
       limits: { maxCost: usd(0.4) },
     });
     await run.work();
-    expect(await run.view()).toMatchObject({ reason: "max_cost", turns: 2 });
+    expect(await run.view()).toMatchObject({ reason: RunEndReason.MAX_COST, turns: 2 });
   });
 
   test("LOOP-12 a cost of calls in another currency uses max_cost up: nobody can tell what is left of it", async () => {
@@ -81,7 +81,7 @@ describe("budgets", () => {
       openRun({ turns: [{ calls: [{ name: "expensive" }] }, { text: "done" }], agent, tools: [setting], limits });
     const limited = await open({ maxCost: usd(100) });
     await limited.work();
-    expect(await limited.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_cost", turns: 1 });
+    expect(await limited.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_COST, turns: 1 });
     const free = await open({});
     await free.work();
     expect(await free.view()).toMatchObject({ state: RunState.COMPLETED, turns: 2 });
@@ -119,7 +119,7 @@ describe("budgets", () => {
       const outcome = await run.work().catch(() => "killed");
       if (outcome === "killed") await run.work("heir");
       const { turns, reason } = await run.view();
-      expect({ turns, reason }).toEqual({ turns: 3, reason: "max_tokens" });
+      expect({ turns, reason }).toEqual({ turns: 3, reason: RunEndReason.MAX_TOKENS });
       expect(run.router.executed.length).toBe(3);
     }
   });
@@ -137,7 +137,7 @@ describe("budgets", () => {
     await expect(run.work()).rejects.toThrow("killed");
     run.log.append = append;
     await run.work("heir");
-    expect(await run.view()).toMatchObject({ reason: "max_turns", turns: 4 });
+    expect(await run.view()).toMatchObject({ reason: RunEndReason.MAX_TURNS, turns: 4 });
   });
 
   test("LOOP-3 LOOP-12 the router is told with each call what it can enforce once more: names, deadline, the agent's revision", async () => {

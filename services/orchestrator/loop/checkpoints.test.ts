@@ -1,7 +1,7 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import type { TextCheckpoint } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, type TextCheckpoint } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { claimRun, Superseded } from "../run/claim.ts";
@@ -91,7 +91,11 @@ describe("checkpoints of a turn", () => {
     expect(await run.work()).toBe("ended");
     const told = run.deltas.map(({ delta }) => delta.value).join("");
     const { items, outputText, reason, draft } = await run.view();
-    expect({ outputText, reason, draft }).toEqual({ outputText: told, reason: "deadline", draft: undefined });
+    expect({ outputText, reason, draft }).toEqual({
+      outputText: told,
+      reason: RunEndReason.DEADLINE,
+      draft: undefined,
+    });
     expect(told.length).toBeGreaterThan(0);
     expect(items.at(-1)?.item).toMatchObject({ case: "message", value: { text: told, incomplete: true } });
   });

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Item, ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, ItemSchema, Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createFakeModel, textOfPrompt } from "../model/fake-model.fixture.ts";
 import { openCalls } from "../run/fold.ts";
@@ -127,7 +127,7 @@ describe("a conversation that outgrows its model's window", () => {
     );
     const run = await openLong(0, { model, limits: { maxTurns: 100, modelRetries: 1 } });
     await run.work();
-    expect(await run.view()).toMatchObject({ reason: "model_error", error: "the model gave no summary" });
+    expect(await run.view()).toMatchObject({ reason: RunEndReason.MODEL_ERROR, error: "the model gave no summary" });
   });
 });
 

@@ -7,7 +7,7 @@
  * K3  What cannot get shorter is sent as it is: a border that does not move replaces nothing.
  */
 
-import type { Item } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { AnswerTooLarge, ModelInterrupted, takeAttempt } from "../model/attempt.ts";
 import { callOptionsFromModelOptions } from "../model/call-options.ts";
 import type { ClaimedRun } from "../run/claim.ts";
@@ -130,7 +130,7 @@ async function summarize(
     onBroken: (used) => broken.note(place, model, used),
   }).catch((error: unknown) => {
     if (!(error instanceof AnswerTooLarge)) throw error;
-    throw new RunFailed("turn_too_large", `the model's summary takes ${error.message}`, error);
+    throw new RunFailed(RunEndReason.TURN_TOO_LARGE, `the model's summary takes ${error.message}`, error);
   });
   const text = answer.parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
   const usage = pricedUsage(config, answer.usage);

@@ -1,8 +1,9 @@
 /** When the loop tells drafts of calls their end; the rules stand in showing/showing.ts. */
 
-import type { Item } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, type RunEndReason, RunEndReasonSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { ClaimedRun } from "../run/claim.ts";
+import { wordOf } from "../run/word.ts";
 import { draftsOfTurn, endDrafts, openDrafts, type ShowingParts } from "../showing/showing.ts";
 import { errorResult } from "./refusal.ts";
 
@@ -44,11 +45,12 @@ export async function endDraftOfCall(
 
 /** Before the run ends. */
 export async function endDraftsOfRun(
-  why: string,
+  reason: RunEndReason,
   run: ClaimedRun,
   parts: ShowingParts,
   signal: AbortSignal,
 ): Promise<void> {
+  const why = wordOf(RunEndReasonSchema, reason);
   const result = errorResult(`the run ended before this call was made: ${why}`);
   await endDrafts(parts, run.state, { drafts: openDrafts(run.state), result, signal, patienceMs });
 }

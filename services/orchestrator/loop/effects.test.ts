@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
@@ -187,7 +187,7 @@ describe("cancelling", () => {
     };
     expect(await run.work("heir", { signal: new AbortController().signal })).toBe("ended");
     expect(run.router.cancelled).toEqual(["r_h"]);
-    expect(await run.view()).toMatchObject({ state: RunState.CANCELED, reason: "cancelled" });
+    expect(await run.view()).toMatchObject({ state: RunState.CANCELED, reason: RunEndReason.CANCELED });
   });
 
   test("LOOP-5 LOOP-15 a parked run is cancelled without anybody working on it, and takes no output any more", async () => {

@@ -1,7 +1,7 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { createFakeModel, type Said } from "../model/fake-model.fixture.ts";
 import { openRun } from "./loop-run.fixture.ts";
 
@@ -39,7 +39,7 @@ describe("an answer without words and calls", () => {
   ])("LOOP-1 LOOP-11 %s is asked for once more, and counts", async (_, said) => {
     expect(await runOf(said, { text: "here" })).toEqual({
       state: RunState.COMPLETED,
-      reason: "final_answer",
+      reason: RunEndReason.FINAL_ANSWER,
       error: "",
       outputText: "here",
       inputTokens: 20n,
@@ -52,18 +52,18 @@ describe("an answer without words and calls", () => {
     ["other", 'the model answered without words and calls, twice (it ended with "other")'],
     ["tool-calls", 'the model announced calls and made none, twice (it ended with "tool-calls")'],
   ])("LOOP-1 twice, ended with %s, fails the run and says so", async (reason, error) => {
-    const failed = { state: RunState.FAILED, reason: "empty_answer", error, asked: 2 };
+    const failed = { state: RunState.FAILED, reason: RunEndReason.EMPTY_ANSWER, error, asked: 2 };
     expect(await runOf(ended(reason), ended(reason))).toMatchObject(failed);
   });
 
   test("LOOP-1 ended with an error fails the run as any error of the model", async () => {
-    const failed = { state: RunState.FAILED, reason: "model_error", asked: 2 };
+    const failed = { state: RunState.FAILED, reason: RunEndReason.MODEL_ERROR, asked: 2 };
     expect(await runOf(ended("error"), ended("error"))).toMatchObject(failed);
   });
 
-  test.each<[Reason, string]>([
-    ["length", "max_output_tokens"],
-    ["content-filter", "content_filter"],
+  test.each<[Reason, RunEndReason]>([
+    ["length", RunEndReason.MAX_OUTPUT_TOKENS],
+    ["content-filter", RunEndReason.CONTENT_FILTER],
   ])(
     "LOOP-1 that was cut off (%s) ends the run with that reason, and is not asked for again",
     async (finish, reason) => {
@@ -72,9 +72,9 @@ describe("an answer without words and calls", () => {
   );
 
   test("LOOP-1 is the end of a run whose calls are done, if it is meant", async () => {
-    const completed = { state: RunState.COMPLETED, reason: "final_answer", outputText: "", asked: 3 };
+    const completed = { state: RunState.COMPLETED, reason: RunEndReason.FINAL_ANSWER, outputText: "", asked: 3 };
     expect(await runOf(calling, ended("stop"), ended("stop"))).toMatchObject(completed);
-    const failed = { state: RunState.FAILED, reason: "empty_answer", asked: 3 };
+    const failed = { state: RunState.FAILED, reason: RunEndReason.EMPTY_ANSWER, asked: 3 };
     expect(await runOf(calling, ended("other"), ended("other"))).toMatchObject(failed);
   });
 });

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createFakeModel } from "../model/fake-model.fixture.ts";
 import type { FakeTool } from "./fake-router.fixture.ts";
@@ -33,7 +33,7 @@ describe("budgets of a run", () => {
   test("LOOP-12 once the model's answer has used them up, its calls are told so, and nothing begins", async () => {
     const run = await openRun({ turns: [], model: calling("double"), limits: { maxTokens: BigInt(tokensOfTurn) } });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_tokens", turns: 1 });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOKENS, turns: 1 });
     expect(run.router.executed).toEqual([]);
     expect(await outputs(run)).toEqual([error("the run's tokens (max_tokens) are used up")]);
     expect(run.refused).toEqual(["double: the run's tokens (max_tokens) are used up"]);
@@ -44,7 +44,7 @@ describe("budgets of a run", () => {
     const limits = { maxTokens: BigInt(tokensOfTurn) };
     const run = await openRun({ turns: [], model: calling("ask"), options, limits });
     expect(await run.work()).toBe("ended");
-    expect(await run.view()).toMatchObject({ reason: "max_tokens" });
+    expect(await run.view()).toMatchObject({ reason: RunEndReason.MAX_TOKENS });
   });
 
   test("LOOP-12 what one call uses up leaves nothing for the ones after it in the same turn", async () => {
@@ -68,7 +68,11 @@ describe("budgets of a run", () => {
       limits: { maxToolCalls: 5 },
     });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_tool_calls", turns: 2 });
+    expect(await run.view()).toMatchObject({
+      state: RunState.INCOMPLETE,
+      reason: RunEndReason.MAX_TOOL_CALLS,
+      turns: 2,
+    });
     expect(run.router.executed).toEqual(["busy", "busy"]);
   });
 });
@@ -99,7 +103,7 @@ describe("what the router is told", () => {
     run.log.append = append;
     await run.work("heir");
     const bounds = run.router.requests.map((request) => request.bounds);
-    const limits = { maxTurns: 5, maxToolCalls: 7, toolChoice: "", forcedTool: "" };
+    const limits = { maxTurns: 5, maxToolCalls: 7, toolChoice: ToolChoiceMode.UNSPECIFIED, forcedTool: "" };
     expect(bounds).toMatchObject([
       { turn: 1, call: 1, ...limits },
       { turn: 1, call: 2, ...limits },
@@ -110,11 +114,11 @@ describe("what the router is told", () => {
   });
 
   test("LOOP-2 is the mode of tool_choice, and without limits nothing of them", async () => {
-    const options = { toolChoice: { choice: { case: "mode" as const, value: "required" } } };
+    const options = { toolChoice: { choice: { case: "mode" as const, value: ToolChoiceMode.REQUIRED } } };
     const run = await openRun({ turns: [{ calls: [double(1)] }, { text: "done" }], options });
     await run.work();
     const [request] = run.router.requests;
-    expect(request?.bounds).toMatchObject({ toolChoice: "required", maxToolCalls: 0, maxTurns: 10 });
+    expect(request?.bounds).toMatchObject({ toolChoice: ToolChoiceMode.REQUIRED, maxToolCalls: 0, maxTurns: 10 });
     expect(request?.bounds?.tokensLeft).toBeUndefined();
     expect(request?.bounds?.costLeft).toBeUndefined();
   });

@@ -2,7 +2,7 @@ import { APICallError } from "@ai-sdk/provider";
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { type Model, ModelSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { usd, usdPrice } from "#runtime/money/dollars.fixture.ts";
 import { createFakeModel, type FakeModel } from "../model/fake-model.fixture.ts";
 import { openRun } from "./loop-run.fixture.ts";
@@ -78,14 +78,18 @@ describe("a second model", () => {
     const failed = await openRun({ turns: [], model: alone });
     await failed.work();
     const error = `the provider of model "first" is broken: TypeError: ${broken.message}`;
-    expect(await failed.view()).toMatchObject({ state: RunState.FAILED, reason: "model_error", error });
+    expect(await failed.view()).toMatchObject({ state: RunState.FAILED, reason: RunEndReason.MODEL_ERROR, error });
     expect(alone.asked).toHaveLength(1);
   });
 
   test("LOOP-11 that fails as well ends the run with its own words", async () => {
     const run = await openTwo(failing(apiError(503)), failing(apiError(500)));
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: "model_error", error: "status 500" });
+    expect(await run.view()).toMatchObject({
+      state: RunState.FAILED,
+      reason: RunEndReason.MODEL_ERROR,
+      error: "status 500",
+    });
   });
 
   test("LOOP-11 LOOP-10 starts over: nothing of the first one's words is in the log", async () => {

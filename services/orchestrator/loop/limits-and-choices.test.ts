@@ -1,6 +1,6 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { usd, usdPrice } from "#runtime/money/dollars.fixture.ts";
 import { createFakeModel } from "../model/fake-model.fixture.ts";
 import type { FakeTool } from "./fake-router.fixture.ts";
@@ -11,18 +11,22 @@ describe("limits of a run, and what its model may and must call", () => {
     const turns = Array.from({ length: 12 }, () => ({ calls: [double(1)] }));
     const run = await openRun({ turns });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_turns", turns: 10 });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TURNS, turns: 10 });
     expect(await run.results()).toHaveLength(10);
     const short = await openRun({ turns, limits: { maxTurns: 2 } });
     await short.work();
-    expect(await short.view()).toMatchObject({ reason: "max_turns", turns: 2 });
+    expect(await short.view()).toMatchObject({ reason: RunEndReason.MAX_TURNS, turns: 2 });
   });
 
   test("LOOP-1 max_tool_calls is never exceeded: what is over it is refused, and the run ends", async () => {
     const turns = [{ calls: [double(1)] }, { calls: [double(2), double(3)] }, { text: "never" }];
     const run = await openRun({ turns, limits: { maxToolCalls: 2 } });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_tool_calls", turns: 2 });
+    expect(await run.view()).toMatchObject({
+      state: RunState.INCOMPLETE,
+      reason: RunEndReason.MAX_TOOL_CALLS,
+      turns: 2,
+    });
     expect(run.router.executed).toHaveLength(2);
     expect((await run.results()).at(-1)?.result).toMatchObject({ isError: true });
   });
@@ -33,7 +37,7 @@ describe("limits of a run, and what its model may and must call", () => {
       limits: { timeout: durationFromMs(30) },
     });
     await silent.work();
-    expect(await silent.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "deadline", turns: 0 });
+    expect(await silent.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.DEADLINE, turns: 0 });
     const hang: FakeTool = { name: "hang", answer: () => new Promise(() => {}) };
     const hanging = await openRun({
       turns: [{ calls: [{ name: "hang" }] }],
@@ -41,7 +45,7 @@ describe("limits of a run, and what its model may and must call", () => {
       limits: { timeout: durationFromMs(30) },
     });
     await hanging.work();
-    expect(await hanging.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "deadline", turns: 1 });
+    expect(await hanging.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.DEADLINE, turns: 1 });
     expect(hanging.router.aborted).toHaveLength(1);
   });
 
@@ -50,7 +54,7 @@ describe("limits of a run, and what its model may and must call", () => {
     await run.work();
     expect(await run.view()).toMatchObject({
       state: RunState.INCOMPLETE,
-      reason: "max_output_tokens",
+      reason: RunEndReason.MAX_OUTPUT_TOKENS,
       outputText: "It was a dark and",
     });
   });
@@ -58,12 +62,12 @@ describe("limits of a run, and what its model may and must call", () => {
   test("LOOP-1 an error of the model that no retry mends fails the run and says why", async () => {
     const run = await openRun({ turns: [{ calls: [double(1)] }] });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: "model_error" });
+    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: RunEndReason.MODEL_ERROR });
     expect((await run.view()).error).toContain("ran out");
   });
 
   test("LOOP-2 required holds for the first turn only", async () => {
-    const options = { toolChoice: { choice: { case: "mode" as const, value: "required" } } };
+    const options = { toolChoice: { choice: { case: "mode" as const, value: ToolChoiceMode.REQUIRED } } };
     const run = await openRun({ turns: [{ calls: [double(1)] }, { text: "done" }], options });
     await run.work();
     expect(run.asked.map(({ toolChoice }) => toolChoice?.type)).toEqual(["required", "auto"]);
@@ -75,11 +79,15 @@ describe("limits of a run, and what its model may and must call", () => {
     const run = await openRun({ turns: [{ text: "I will not" }], options });
     await run.work();
     expect(run.asked.map(({ toolChoice }) => toolChoice)).toEqual(Array(2).fill({ type: "tool", toolName: "double" }));
-    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: "tool_choice_unmet", turns: 0 });
+    expect(await run.view()).toMatchObject({
+      state: RunState.FAILED,
+      reason: RunEndReason.TOOL_CHOICE_UNMET,
+      turns: 0,
+    });
   });
 
   test("LOOP-2 LOOP-12 an answer that does not obey is no part of the run, but was paid for: its usage counts", async () => {
-    const options = { toolChoice: { choice: { case: "mode" as const, value: "required" } } };
+    const options = { toolChoice: { choice: { case: "mode" as const, value: ToolChoiceMode.REQUIRED } } };
     const price = usdPrice(1_000, 10_000);
     const setting = { turns: [], options, agent: { model: { provider: "fake", model: "m", price } } };
     const stubborn = () => createFakeModel("m", () => ({ text: "I will not" })); // 10 tokens read and 5 written an answer
@@ -90,16 +98,20 @@ describe("limits of a run, and what its model may and must call", () => {
       { turn: 1, attempt: 1, model: "m", usage: { inputTokens: 10n, outputTokens: 5n } },
       { turn: 1, attempt: 2 },
     ]);
-    expect(await run.view()).toMatchObject({ reason: "tool_choice_unmet", turns: 0, usage: { inputTokens: 20n } });
+    expect(await run.view()).toMatchObject({
+      reason: RunEndReason.TOOL_CHOICE_UNMET,
+      turns: 0,
+      usage: { inputTokens: 20n },
+    });
     expect((await run.view()).usage?.cost).toMatchObject(usd(0.12));
     const short = await openRun({ ...setting, model: stubborn(), limits: { maxTokens: 15n } });
     expect(await short.work()).toBe("ended");
-    expect(await short.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_tokens", turns: 0 });
+    expect(await short.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOKENS, turns: 0 });
     expect(short.asked).toHaveLength(1);
   });
 
   test("LOOP-2 under none a call gets an error and is not executed", async () => {
-    const options = { toolChoice: { choice: { case: "mode" as const, value: "none" } } };
+    const options = { toolChoice: { choice: { case: "mode" as const, value: ToolChoiceMode.NONE } } };
     const run = await openRun({ turns: [{ calls: [double(1)] }, { text: "so be it" }], options });
     await run.work();
     expect(run.router.requests).toEqual([]);

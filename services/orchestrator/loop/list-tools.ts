@@ -1,3 +1,4 @@
+import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { FoldedRun } from "../run/fold.ts";
 import { AgentSwitched } from "./agent-switched.ts";
 import type { LoopContext } from "./context.ts";
@@ -12,7 +13,7 @@ import { createToolTable, type ToolTable } from "./tool-table.ts";
 export async function listTools(state: FoldedRun, context: LoopContext, signal: AbortSignal): Promise<ToolTable> {
   const { router, clock } = context;
   const { sessionId, agent, options, principal } = state.accepted;
-  const patience = { clock, signal, reason: "tools_unavailable", what: "the tools cannot be listed" };
+  const patience = { clock, signal, reason: RunEndReason.TOOLS_UNAVAILABLE, what: "the tools cannot be listed" };
   const runSources = runSourcesOf(options);
   const request = { sessionId, ...(runSources.length > 0 && { runId: state.runId, runSources }) };
   const listed = await patiently(patience, () => router.listTools(request, { signal, principal, agent }));

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
@@ -16,7 +16,7 @@ describe("the loop", () => {
     expect(await run.work()).toBe("ended");
     expect(await run.view()).toMatchObject({
       state: RunState.COMPLETED,
-      reason: "final_answer",
+      reason: RunEndReason.FINAL_ANSWER,
       outputText: "It is 8.",
     });
     expect(run.asked[0]?.prompt[0]).toEqual({ role: "system", content: "Help." });
@@ -113,7 +113,7 @@ describe("the loop", () => {
   test("LOOP-6 a single turn returns the calls and executes nothing", async () => {
     const run = await openRun({ turns: [{ calls: [double(1)] }], options: { mode: RunMode.SINGLE_TURN } });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, reason: "single_turn", turns: 1 });
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, reason: RunEndReason.SINGLE_TURN, turns: 1 });
     expect(run.router.requests).toEqual([]);
   });
 
@@ -151,7 +151,7 @@ describe("the loop", () => {
     expect(await run.work()).toBe("ended");
     expect(await run.view()).toMatchObject({
       state: RunState.FAILED,
-      reason: "turn_too_large",
+      reason: RunEndReason.TURN_TOO_LARGE,
       error: expect.stringMatching(/the model's turn takes at least 11\d{5} bytes, over the limit of 1048576/),
     });
     expect(run.asked).toHaveLength(1);

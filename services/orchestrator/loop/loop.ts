@@ -18,7 +18,7 @@
 
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { RunReset } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { takeNews } from "../inbox/take-news.ts";
@@ -29,7 +29,7 @@ import { plus } from "../run/spent.ts";
 import { isTooLarge } from "../run/too-large.ts";
 import { outputTextFromState } from "../run/view.ts";
 import { whileAway } from "../run/while-away.ts";
-import { AGENT_SWITCHED, AgentSwitched } from "./agent-switched.ts";
+import { AgentSwitched } from "./agent-switched.ts";
 import { executeCalls } from "./calls.ts";
 import { compactIfFull } from "./compaction.ts";
 import type { LoopContext } from "./context.ts";
@@ -79,7 +79,11 @@ export async function runLoop(run: ClaimedRun, given: LoopContext): Promise<Loop
       if (error instanceof Superseded || context.signal.aborted) throw error;
       if (context.handover.aborted || deadline.signal.aborted) continue;
       if (error instanceof AgentSwitched) {
-        return end(run, context, { state: RunState.CANCELED, reason: AGENT_SWITCHED, error: error.message });
+        return end(run, context, {
+          state: RunState.CANCELED,
+          reason: RunEndReason.AGENT_SWITCHED,
+          error: error.message,
+        });
       }
       if (!(error instanceof RunFailed)) throw error;
       return end(run, context, { state: RunState.FAILED, reason: error.reason, error: error.message });
@@ -111,7 +115,7 @@ async function model(
   } catch (error) {
     if (!isTooLarge(error) && !(error instanceof Superseded)) throw error;
     await run.spend({ case: "answerDropped", value: { turn, attempt, usage, model: modelId } });
-    throw isTooLarge(error) ? new RunFailed("turn_too_large", error.message, error) : error;
+    throw isTooLarge(error) ? new RunFailed(RunEndReason.TURN_TOO_LARGE, error.message, error) : error;
   }
   return taken;
 }

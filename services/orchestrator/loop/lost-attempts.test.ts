@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { usdPrice } from "#runtime/money/dollars.fixture.ts";
 import { until } from "#runtime/time/until.ts";
 import { Superseded } from "../run/claim.ts";
@@ -49,7 +50,7 @@ describe("LOOP-12 LOOP-13 what a model has used when its process is killed", () 
     for (let kills = 0; namesOf(run).at(-1) !== "ended"; kills += 1) await workUntilKilled(run, `victim-${kills}`);
     const { reason, usage } = await run.view();
     const spent = droppedOf(run).map(({ usage: used }) => Number(used!.inputTokens + used!.outputTokens));
-    expect(reason).toBe("max_tokens");
+    expect(reason).toBe(RunEndReason.MAX_TOKENS);
     expect(spent.length, "each attempt but the last, which was killed as well, found room left").toBeGreaterThan(1);
     expect(spent.slice(0, -1).reduce((sum, one) => sum + one, 0)).toBeLessThan(400);
     expect(Number(usage!.inputTokens + usage!.outputTokens)).toBeGreaterThanOrEqual(400);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Failure, type FailureCode } from "#runtime/failure/failure.ts";
 import { patiently } from "./patiently.ts";
 
@@ -18,7 +19,7 @@ async function afterOutage(awayMs: number, code: FailureCode = "unavailable") {
     if (nowMs < awayMs) throw new Failure(code, "nobody answers", { reason: "SERVICE_UNAVAILABLE" });
     return "back";
   };
-  return patiently({ clock, signal, reason: "tools_unavailable", what: "the tools cannot be listed" }, ask);
+  return patiently({ clock, signal, reason: RunEndReason.TOOLS_UNAVAILABLE, what: "the tools cannot be listed" }, ask);
 }
 
 test("LOOP-13 a service that is away for minutes, or too slow, ends no run", async () => {
@@ -27,7 +28,7 @@ test("LOOP-13 a service that is away for minutes, or too slow, ends no run", asy
 });
 
 test("LOOP-1 one that stays away, and one that refuses, end it and are told", async () => {
-  const failed = { reason: "tools_unavailable", message: "the tools cannot be listed: nobody answers" };
+  const failed = { reason: RunEndReason.TOOLS_UNAVAILABLE, message: "the tools cannot be listed: nobody answers" };
   await expect(afterOutage(60 * minuteMs)).rejects.toMatchObject(failed);
   await expect(afterOutage(1, "not_found")).rejects.toMatchObject(failed);
 });

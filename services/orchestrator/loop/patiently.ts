@@ -1,3 +1,4 @@
+import type { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { whileAway } from "../run/while-away.ts";
@@ -10,7 +11,7 @@ export interface Patience {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** How the run ends when the time is over, or at once when waiting would not help. */
-  readonly reason: string;
+  readonly reason: RunEndReason;
   /** What it is that cannot be had, before the words of whoever refuses it. */
   readonly what: string;
 }

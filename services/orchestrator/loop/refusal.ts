@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { type FunctionCall, RunMode, type RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type FunctionCall, RunMode, type RunOptions, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { namelessCall } from "../model/nameless-calls.ts";
@@ -24,7 +24,7 @@ export function decideRefusal(call: FunctionCall, rules: CallRules): string | un
   const choice = options?.toolChoice?.choice;
   if (isDuplicateCallId(call.callId)) return "two calls of one turn had the same id: only the first was executed";
   if (isNameless(call, table)) return "the call names no tool";
-  if (choice?.case === "mode" && choice.value === "none")
+  if (choice?.case === "mode" && choice.value === ToolChoiceMode.NONE)
     return `tool "${call.name}" was called under tool_choice "none"`;
   if (choice?.case === "forcedTool" && turn === 1 && !isSameTool(table, call.name, choice.value))
     return `tool "${call.name}" was called where tool_choice forces "${choice.value}"`;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import type { FakeTool } from "./fake-router.fixture.ts";
@@ -111,7 +111,7 @@ describe("a run that needs its client", () => {
 
   test.each([
     ["outside allowed_tools", { allowedTools: ["double"] }, {}, ["q"]],
-    ["under none", { toolChoice: { choice: { case: "mode" as const, value: "none" } } }, {}, ["q"]],
+    ["under none", { toolChoice: { choice: { case: "mode" as const, value: ToolChoiceMode.NONE } } }, {}, ["q"]],
     ["over max_tool_calls", {}, { maxToolCalls: 1 }, ["first", "q"]],
     ["that comes twice", {}, {}, ["q", "q"]],
   ])(

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ExecutionType, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { FakeTool } from "./fake-router.fixture.ts";
 import { double, openRun, tools } from "./loop-run.fixture.ts";
@@ -13,7 +13,7 @@ test("TOOL-12 skip ends the run completed, reason skipped, and the model is not 
   const run = await openRun({ turns, tools: [...tools, skip] });
   expect(await run.work()).toBe("ended");
   const { state, reason, turns: taken } = await run.view();
-  expect({ state, reason, taken }).toEqual({ state: RunState.COMPLETED, reason: "skipped", taken: 1 });
+  expect({ state, reason, taken }).toEqual({ state: RunState.COMPLETED, reason: RunEndReason.SKIPPED, taken: 1 });
   expect(run.router.executed).toEqual(["skip", "double"]);
 });
 
@@ -21,7 +21,11 @@ test("TOOL-12 skip waits for no output of the client", async () => {
   const turns = [{ calls: [{ name: "ask" }, { name: "skip" }] }];
   const run = await openRun({ turns, tools: [skip], options: { functionTools: [{ name: "ask" }] } });
   expect(await run.work()).toBe("ended");
-  expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, reason: "skipped", requiredCalls: [] });
+  expect(await run.view()).toMatchObject({
+    state: RunState.COMPLETED,
+    reason: RunEndReason.SKIPPED,
+    requiredCalls: [],
+  });
 });
 
 test("TOOL-12 ORCH-2 allowed_tools does not narrow the built-ins", async () => {
@@ -31,7 +35,7 @@ test("TOOL-12 ORCH-2 allowed_tools does not narrow the built-ins", async () => {
     options: { allowedTools: ["double"] },
   });
   await run.work();
-  expect(await run.view()).toMatchObject({ reason: "skipped" });
+  expect(await run.view()).toMatchObject({ reason: RunEndReason.SKIPPED });
 });
 
 test("TOOL-12 only a built-in ends a run: neither another tool's result nor a client's output does", async () => {
@@ -41,7 +45,7 @@ test("TOOL-12 only a built-in ends a run: neither another tool's result nor a cl
   expect(await run.work()).toBe("parked");
   await run.answer("q", '{"skipped":true}');
   expect(await run.work()).toBe("ended");
-  expect(await run.view()).toMatchObject({ reason: "final_answer", outputText: "still here" });
+  expect(await run.view()).toMatchObject({ reason: RunEndReason.FINAL_ANSWER, outputText: "still here" });
 });
 
 test("TOOL-12 a process that dies after the result of skip leaves the end to the next one", async () => {
@@ -54,6 +58,6 @@ test("TOOL-12 a process that dies after the result of skip leaves the end to the
   await expect(run.work()).rejects.toThrow("killed");
   run.log.append = log.append;
   expect(await run.work("second")).toBe("ended");
-  expect(await run.view()).toMatchObject({ reason: "skipped" });
+  expect(await run.view()).toMatchObject({ reason: RunEndReason.SKIPPED });
   expect(run.router.executed).toEqual(["skip"]);
 });

@@ -2,7 +2,7 @@
  * When a run is over. Each condition looks at the run before the next step and says how it ends, or nothing (LOOP-1).
  */
 
-import { RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { amountLeft } from "#runtime/money/money.ts";
 import { needsNews } from "../inbox/read-news.ts";
 import { endOfCancelled } from "../run/cancellation.ts";
@@ -12,7 +12,7 @@ import type { RunLimits } from "./limits.ts";
 
 export interface Stop {
   readonly state: RunState;
-  readonly reason: string;
+  readonly reason: RunEndReason;
   readonly error?: string;
 }
 
@@ -22,14 +22,14 @@ export const cancelled: StopCondition = (state) => (state.cancel === undefined ?
 
 /** News started the run and another one took them. */
 export const nothingToSay: StopCondition = (state) =>
-  needsNews(state) ? { state: RunState.COMPLETED, reason: "no_news" } : undefined;
+  needsNews(state) ? { state: RunState.COMPLETED, reason: RunEndReason.NO_NEWS } : undefined;
 
 export const deadlinePassed: StopCondition = ({ acceptedAtMs }, { deadlineMs }, nowMs) =>
-  nowMs >= acceptedAtMs + deadlineMs ? { state: RunState.INCOMPLETE, reason: "deadline" } : undefined;
+  nowMs >= acceptedAtMs + deadlineMs ? { state: RunState.INCOMPLETE, reason: RunEndReason.DEADLINE } : undefined;
 
 export const singleTurnTaken: StopCondition = ({ accepted, turns }) =>
   accepted.options?.mode === RunMode.SINGLE_TURN && turns.length > 0
-    ? { state: RunState.COMPLETED, reason: "single_turn" }
+    ? { state: RunState.COMPLETED, reason: RunEndReason.SINGLE_TURN }
     : undefined;
 
 /** A last turn without calls is the answer, whole or cut off. */
@@ -38,19 +38,19 @@ export const answered: StopCondition = ({ turns }) => {
   if (last === undefined || last.calls.length > 0) return undefined;
   const cutOff = reasonsOfCutOff.get(last.committed.finishReason);
   return cutOff === undefined
-    ? { state: RunState.COMPLETED, reason: "final_answer" }
+    ? { state: RunState.COMPLETED, reason: RunEndReason.FINAL_ANSWER }
     : { state: RunState.INCOMPLETE, reason: cutOff };
 };
 
 const reasonsOfCutOff = new Map([
-  ["length", "max_output_tokens"],
-  ["content-filter", "content_filter"],
+  ["length", RunEndReason.MAX_OUTPUT_TOKENS],
+  ["content-filter", RunEndReason.CONTENT_FILTER],
 ]);
 
 /** TOOL-12: a built-in said so. Calls of the same turn that run here are waited for, those of the client are not. */
 export const skipped: StopCondition = (state) => {
   const isDone = () => openCalls(state).every((call) => isFunctionToolCall(state, call));
-  return hasSkipped(state) && isDone() ? { state: RunState.COMPLETED, reason: "skipped" } : undefined;
+  return hasSkipped(state) && isDone() ? { state: RunState.COMPLETED, reason: RunEndReason.SKIPPED } : undefined;
 };
 
 export function hasSkipped({ turns }: FoldedRun): boolean {
@@ -65,23 +65,23 @@ export function hasSkipped({ turns }: FoldedRun): boolean {
 /** The calls over the limit were refused: the run ends with the results of the others. */
 export const toolCallsExceeded: StopCondition = (state, { maxToolCalls }) =>
   openCallCount(state) === 0 && state.callCount > maxToolCalls
-    ? { state: RunState.INCOMPLETE, reason: "max_tool_calls" }
+    ? { state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOOL_CALLS }
     : undefined;
 
 export const turnsUsedUp: StopCondition = (state, { maxTurns }) =>
   openCallCount(state) === 0 && state.turns.length >= maxTurns
-    ? { state: RunState.INCOMPLETE, reason: "max_turns" }
+    ? { state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TURNS }
     : undefined;
 
 export const tokensUsedUp: StopCondition = (state, { maxTokens }) => {
   const { inputTokens, outputTokens } = state.spent;
   const isOver = openCallCount(state) === 0 && Number(inputTokens + outputTokens) >= maxTokens;
-  return isOver ? { state: RunState.INCOMPLETE, reason: "max_tokens" } : undefined;
+  return isOver ? { state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TOKENS } : undefined;
 };
 
 export const costUsedUp: StopCondition = (state, { maxCost }) =>
   openCallCount(state) === 0 && maxCost !== undefined && amountLeft(maxCost, state.spent.cost).micros === 0n
-    ? { state: RunState.INCOMPLETE, reason: "max_cost" }
+    ? { state: RunState.INCOMPLETE, reason: RunEndReason.MAX_COST }
     : undefined;
 
 const stopConditions: readonly StopCondition[] = [

@@ -1,5 +1,5 @@
 import type { LanguageModelV4ToolChoice } from "@ai-sdk/provider";
-import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type RunOptions, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Answer } from "../model/attempt.ts";
 import type { ToolTable } from "./tool-table.ts";
 
@@ -10,9 +10,9 @@ export function toolChoiceOfTurn(
   table: ToolTable,
 ): LanguageModelV4ToolChoice {
   const choice = options?.toolChoice?.choice;
-  if (choice?.case === "mode" && choice.value === "none") return { type: "none" };
+  if (choice?.case === "mode" && choice.value === ToolChoiceMode.NONE) return { type: "none" };
   if (turn > 1) return { type: "auto" };
-  if (choice?.case === "mode" && choice.value === "required") return { type: "required" };
+  if (choice?.case === "mode" && choice.value === ToolChoiceMode.REQUIRED) return { type: "required" };
   if (choice?.case === "forcedTool") return { type: "tool", toolName: table.modelNameOf(choice.value) ?? choice.value };
   return { type: "auto" };
 }

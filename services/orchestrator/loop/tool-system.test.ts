@@ -5,12 +5,12 @@
  */
 
 import { describe, expect, test } from "vitest";
-import { RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunMode, RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import type { FakeTool } from "./fake-router.fixture.ts";
 import { double, openRun, tools } from "./loop-run.fixture.ts";
 
-const mode = (value: string) => ({ toolChoice: { choice: { case: "mode" as const, value } } });
+const mode = (value: ToolChoiceMode) => ({ toolChoice: { choice: { case: "mode" as const, value } } });
 const hang: FakeTool = { name: "hang", answer: () => new Promise(() => {}) };
 
 describe("spec 04, tool interface hierarchy", () => {
@@ -36,11 +36,11 @@ describe("spec 04, tool interface hierarchy", () => {
 
 describe("spec 04, tool_choice and allowed_tools", () => {
   test.each([
-    ["auto", { text: "no call needed" }, { reason: "final_answer" }],
-    ["required", { calls: [double(1)] }, { reason: "final_answer", turns: 2 }],
-    ["none", { text: "no call allowed" }, { reason: "final_answer" }],
-  ])("LOOP-2 %s is handed to the model, in the first turn", async (choice, turn, expected) => {
-    const run = await openRun({ turns: [turn, { text: "done" }], options: mode(choice) });
+    ["auto", ToolChoiceMode.AUTO, { text: "no call needed" }, { reason: RunEndReason.FINAL_ANSWER }],
+    ["required", ToolChoiceMode.REQUIRED, { calls: [double(1)] }, { reason: RunEndReason.FINAL_ANSWER, turns: 2 }],
+    ["none", ToolChoiceMode.NONE, { text: "no call allowed" }, { reason: RunEndReason.FINAL_ANSWER }],
+  ])("LOOP-2 %s is handed to the model, in the first turn", async (choice, value, turn, expected) => {
+    const run = await openRun({ turns: [turn, { text: "done" }], options: mode(value) });
     await run.work();
     expect(run.asked[0]?.toolChoice).toEqual({ type: choice });
     expect(await run.view()).toMatchObject(expected);
@@ -77,7 +77,7 @@ describe("spec 04, the agentic loop ends when", () => {
   test("LOOP-1 max_turns is reached", async () => {
     const run = await openRun({ turns: [{ calls: [double(1)] }, { calls: [double(2)] }], limits: { maxTurns: 2 } });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "max_turns" });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.MAX_TURNS });
   });
 
   test("LOOP-15 it is cancelled", async () => {
@@ -92,7 +92,7 @@ describe("spec 04, the agentic loop ends when", () => {
   test("LOOP-1 an error is unrecoverable", async () => {
     const run = await openRun({ turns: [{ calls: [double(1)] }] }); // the script runs out
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: "model_error" });
+    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: RunEndReason.MODEL_ERROR });
   });
 });
 

@@ -10,7 +10,7 @@
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, ItemSchema, Role, RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Ending } from "#runtime/time/ending.ts";
 import { type Answer, AnswerTooLarge, type SpokenPart, takeAttempt, type Used } from "../model/attempt.ts";
 import { callOptionsFromModelOptions } from "../model/call-options.ts";
@@ -149,7 +149,7 @@ async function ask(context: LoopContext, question: Question) {
     },
   }).catch((error: unknown) => {
     if (!(error instanceof AnswerTooLarge)) throw error;
-    throw new RunFailed("turn_too_large", `the model's turn takes ${error.message}`, error);
+    throw new RunFailed(RunEndReason.TURN_TOO_LARGE, `the model's turn takes ${error.message}`, error);
   });
   return { answer, flaw: flawOfAnswer(answer, toolChoice, table) };
 }

@@ -1,7 +1,7 @@
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ItemSchema, Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openRun } from "../loop/loop-run.fixture.ts";
 import { createCollector } from "./collector.ts";
 import { createFakeModel } from "./fake-model.fixture.ts";
@@ -109,7 +109,11 @@ describe("tools that a provider executes itself", () => {
     const model = createFakeModel("m", () => ({ text: "I see", parts: [part] }));
     const run = await openRun({ turns: [], model });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: "model_error", error: refusal });
+    expect(await run.view()).toMatchObject({
+      state: RunState.FAILED,
+      reason: RunEndReason.MODEL_ERROR,
+      error: refusal,
+    });
     expect(await run.results()).toEqual([]);
     expect(model.asked).toHaveLength(1);
   });

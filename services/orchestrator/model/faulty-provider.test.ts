@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openRun } from "../loop/loop-run.fixture.ts";
 import { begin, frame, openProvider, stream } from "./chat-server.fixture.ts";
 import { createModelSource } from "./model-source.ts";
@@ -111,7 +111,7 @@ describe("a provider that misbehaves", () => {
   ])("LOOP-1 what a provider refuses for good (%s) fails the run with its words, at once", async (_, answer, words) => {
     const run = await openHttpRun([answer]);
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: "model_error", error: words });
+    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: RunEndReason.MODEL_ERROR, error: words });
     expect(run.provider.asked).toHaveLength(1);
   });
 
@@ -119,7 +119,7 @@ describe("a provider that misbehaves", () => {
     const run = await openHttpRun([status(429, { "retry-after": "86400" })]);
     await run.work();
     const error = "no (the provider asks to wait 86400 s, and 600 s are the most)";
-    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: "model_error", error });
+    expect(await run.view()).toMatchObject({ state: RunState.FAILED, reason: RunEndReason.MODEL_ERROR, error });
     expect(run.retries).toEqual([]);
     expect(run.provider.asked).toHaveLength(1);
   });
@@ -127,7 +127,7 @@ describe("a provider that misbehaves", () => {
   test("LOOP-1 LOOP-11 the run's deadline ends the patience with a provider", async () => {
     const run = await openHttpRun([status(429, { "retry-after": "600" })], { timeout: durationFromMs(300) });
     await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: "deadline" });
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, reason: RunEndReason.DEADLINE });
   });
 
   test.each([

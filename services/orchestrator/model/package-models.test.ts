@@ -13,6 +13,7 @@ import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ModelSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { readConfig } from "../config.ts";
 import { double, openRun } from "../loop/loop-run.fixture.ts";
 import { openProvider, stream } from "./chat-server.fixture.ts";
@@ -90,7 +91,7 @@ describe("models of older packages", () => {
           : createV3Model(asked as LanguageModelV3CallOptions[]);
       const run = await openRun({ turns: [], model: currentModelFrom(older) });
       await run.work();
-      expect(await run.view()).toMatchObject({ reason: "final_answer", outputText: "I see" });
+      expect(await run.view()).toMatchObject({ reason: RunEndReason.FINAL_ANSWER, outputText: "I see" });
       expect((await run.view()).usage).toMatchObject({ inputTokens: 14n, outputTokens: 6n });
       expect((await run.results()).map(({ result }) => result?.outputJson)).toEqual(["42"]);
       expect(asked[1]?.prompt.at(-2)?.content).toMatchObject([
@@ -146,7 +147,7 @@ describe("packages of models", () => {
   ])("LOOP-11 %s %j fails the run and says why", async (provider, modules, why) => {
     const run = await openRun({ turns: [{ calls: [double(1)] }], model: modelOf(provider, modules) });
     await run.work();
-    expect(await run.view()).toMatchObject({ reason: "model_error", error: expect.stringContaining(why) });
+    expect(await run.view()).toMatchObject({ reason: RunEndReason.MODEL_ERROR, error: expect.stringContaining(why) });
   });
 
   test("LOOP-11 other packages are the operator's to name: an agent cannot have any module loaded", () => {

@@ -13,7 +13,7 @@
  * C4  A process that was telling what the model says is left a moment to end the run itself: the log gets what it told last.
  */
 
-import { RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Asker } from "#runtime/failure/session-owner.ts";
 import { until } from "#runtime/time/until.ts";
@@ -98,6 +98,6 @@ export async function buryCalls(router: CallGrave, state: FoldedRun, signal: Abo
 }
 
 export function endOfCancelled(state: FoldedRun) {
-  const reason = state.cancel?.reason === AGENT_SWITCHED ? AGENT_SWITCHED : "cancelled";
+  const reason = state.cancel?.reason === AGENT_SWITCHED ? RunEndReason.AGENT_SWITCHED : RunEndReason.CANCELED;
   return { state: RunState.CANCELED, reason, outputText: outputTextFromState(state) };
 }

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import type { ToolChoiceSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ToolChoiceMode, type ToolChoiceSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ForkRunRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
@@ -49,7 +49,7 @@ async function openRun(choice: Choice) {
 
 describe("the tool choice of a fork", () => {
   test.each<Choice>([
-    { case: "mode", value: "required" },
+    { case: "mode", value: ToolChoiceMode.REQUIRED },
     { case: "forcedTool", value: "look" },
   ])(
     "LOOP-2 $value holds for the first turn only: it is left out behind that turn, and kept before it",
@@ -65,8 +65,8 @@ describe("the tool choice of a fork", () => {
   );
 
   test.each<Choice>([
-    { case: "mode", value: "none" },
-    { case: "mode", value: "auto" },
+    { case: "mode", value: ToolChoiceMode.NONE },
+    { case: "mode", value: ToolChoiceMode.AUTO },
   ])("LOOP-2 $value holds for every turn, and so for a fork", async (choice) => {
     const fork = await openRun(choice);
     for (const at of [1, 2]) expect((await fork(at)).accepted.options).toMatchObject({ toolChoice: { choice } });

@@ -1,6 +1,6 @@
 import { clone, create } from "@bufbuild/protobuf";
 import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunForkSchema, type RunOptions, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunForkSchema, type RunOptions, RunOptionsSchema, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ForkRunRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { Carry } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
@@ -57,7 +57,7 @@ export async function forkRun(
 /** LOOP-2: `required` and a forced tool are done with once a turn that met them is behind the fork. */
 function optionsAt({ accepted: { options }, turns }: FoldedRun, atSequence: number): RunOptions | undefined {
   const choice = options?.toolChoice?.choice;
-  const isOnce = choice?.case === "forcedTool" || (choice?.case === "mode" && choice.value === "required");
+  const isOnce = choice?.case === "forcedTool" || (choice?.case === "mode" && choice.value === ToolChoiceMode.REQUIRED);
   if (options === undefined || !isOnce || !turns.some(({ sequence }) => sequence <= atSequence)) return options;
   const rest = clone(RunOptionsSchema, options);
   delete rest.toolChoice;

@@ -6,6 +6,7 @@ import {
   ItemSchema,
   Role,
   type Run,
+  RunEndReason,
   RunSchema,
   RunState,
 } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -24,7 +25,7 @@ export function runFromState(state: FoldedRun): Run {
     sessionId: accepted.sessionId,
     agent: accepted.agent,
     state: statusFromState(state),
-    reason: ended?.reason ?? "",
+    reason: ended?.reason ?? RunEndReason.UNSPECIFIED,
     error: ended?.error ?? "",
     outputText: ended?.outputText ?? "",
     items: itemsFromState(state),

@@ -6,7 +6,7 @@
 
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { openJournal } from "../run/journal.ts";
 import { wakeAt } from "./wake.ts";
@@ -29,7 +29,7 @@ async function endQueued({ log, clock }: WorkerOptions, runId: string): Promise<
   const journal = await openJournal(log, runId, clock);
   await journal.append((state) =>
     state?.phase.kind === "queued" && state.cancel === undefined
-      ? { case: "ended", value: { state: RunState.INCOMPLETE, reason: "deadline" } }
+      ? { case: "ended", value: { state: RunState.INCOMPLETE, reason: RunEndReason.DEADLINE } }
       : undefined,
   );
 }

@@ -1,6 +1,6 @@
 /** A run in which there is something to do. The rules (W…) are those of `worker.ts`. */
 
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { LoopOutcome } from "../loop/loop.ts";
 import { type ClaimedRun, claimRun, Superseded } from "../run/claim.ts";
@@ -51,7 +51,7 @@ async function turn(
     if (error instanceof Superseded || given.signal.aborted) return undefined;
     if (options.abandon.aborted || isPassing(error)) throw error;
     options.logger.error({ err: error, runId: run.state.runId }, "a run failed by an error that nobody expected");
-    await run.end({ state: RunState.FAILED, reason: "internal_error", error: "internal error" }); // W5
+    await run.end({ state: RunState.FAILED, reason: RunEndReason.INTERNAL_ERROR, error: "internal error" }); // W5
     return undefined;
   } finally {
     hold.nudge = () => {};

@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Agent, Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Inbox } from "../inbox/inbox.ts";
@@ -62,7 +62,7 @@ export async function turnLoop(
     return await runLoop(run, context);
   } catch (error) {
     if (error instanceof Superseded || signal.aborted || isPassing(error)) throw error;
-    const reason = error instanceof RunFailed ? error.reason : "internal_error";
+    const reason = error instanceof RunFailed ? error.reason : RunEndReason.INTERNAL_ERROR;
     await endDraftsOfRun(reason, run, options, signal);
     if (!(error instanceof RunFailed)) throw error;
     await run.end({ state: RunState.FAILED, reason: error.reason, error: error.message });
@@ -72,7 +72,7 @@ export async function turnLoop(
   }
 }
 
-const reasonOfFault = { unpriced: "price_missing", currency: "currency_mismatch" } as const;
+const reasonOfFault = { unpriced: RunEndReason.PRICE_MISSING, currency: RunEndReason.CURRENCY_MISMATCH } as const;
 
 async function openContext(
   options: TurnLoopOptions,
@@ -137,17 +137,17 @@ async function newsOfRun(
 }
 
 function modelsOfAgent({ modelOf }: TurnLoopOptions, { name, model, fallbackModel }: Agent): ModelRow {
-  if (model === undefined) throw new RunFailed("model_error", `agent ${name} names no model`);
+  if (model === undefined) throw new RunFailed(RunEndReason.MODEL_ERROR, `agent ${name} names no model`);
   const open = (config: Model): AgentModel => ({ language: modelOf(config), config });
   try {
     return fallbackModel === undefined ? createModelRow(open(model)) : createModelRow(open(model), open(fallbackModel));
   } catch (error) {
-    throw new RunFailed("model_error", messageFromUnknown(error), error);
+    throw new RunFailed(RunEndReason.MODEL_ERROR, messageFromUnknown(error), error);
   }
 }
 
 function getAgent({ agents, clock }: TurnLoopOptions, run: ClaimedRun, signal: AbortSignal): Promise<Agent> {
   const { agent: name, principal } = run.state.accepted;
-  const patience = { clock, signal, reason: "agent_unavailable", what: `agent ${name}` };
+  const patience = { clock, signal, reason: RunEndReason.AGENT_UNAVAILABLE, what: `agent ${name}` };
   return patiently(patience, () => agents.getAgent(name, { signal, principal }));
 }

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { PriceSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { usd, usdPrice } from "#runtime/money/dollars.fixture.ts";
 import type { Amount } from "#runtime/money/money.ts";
 import { until } from "#runtime/time/until.ts";
@@ -33,7 +33,7 @@ async function ending(setting: Omit<WorldOptions, "router">, maxCost?: Amount) {
 describe("max_cost", () => {
   test("LOOP-12 of an agent whose model has no price fails the run before the model is asked, and says what is missing", async () => {
     const ended = await ending({ limits: { maxCost: usd(2) } });
-    expect(ended).toMatchObject({ state: RunState.FAILED, reason: "price_missing", turns: 0 });
+    expect(ended).toMatchObject({ state: RunState.FAILED, reason: RunEndReason.PRICE_MISSING, turns: 0 });
     expect(ended.error).toBe(
       'max_cost is 2.00 USD, but the model "echo" of agent echo has no price: no cost would ever reach it',
     );
@@ -69,7 +69,7 @@ describe("max_cost", () => {
   test("LOOP-12 prices of one agent in two currencies fail its run before a model is asked", async () => {
     const agent = { model: { ...model, price }, fallbackModel: { ...model, model: "other", price: inEuro } };
     const ended = await ending({ agent });
-    expect(ended).toMatchObject({ state: RunState.FAILED, reason: "currency_mismatch", turns: 0 });
+    expect(ended).toMatchObject({ state: RunState.FAILED, reason: RunEndReason.CURRENCY_MISMATCH, turns: 0 });
     expect(ended.error).toBe("fallbackModel.price is in EUR, but model.price of agent echo is in USD");
   });
 });

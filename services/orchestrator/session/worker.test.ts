@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { acceptRun } from "../run/acceptance.ts";
@@ -58,7 +58,7 @@ function openWorker({ told = "gone", beginnings, turn }: Setting = {}) {
       if (turn !== undefined) return turn(run, ...about);
       started.push(run.state.runId);
       await finish.promise;
-      await run.end({ state: RunState.COMPLETED, reason: "final_answer" });
+      await run.end({ state: RunState.COMPLETED, reason: RunEndReason.FINAL_ANSWER });
       return "ended";
     },
     startFromInbox: async () => false,

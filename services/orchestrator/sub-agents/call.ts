@@ -14,7 +14,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { SubAgent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { ExecuteToolRequest } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { ItemSchema, Role, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ItemSchema, Role, RunOptionsSchema, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { MoneySchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
@@ -112,7 +112,7 @@ function acceptedOf(
     input: [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: input } } })],
     options: create(RunOptionsSchema, {
       limits: childLimits(offered.limits, caller, timeLeftMs),
-      ...(callsLeft(caller) === 0 && { toolChoice: { choice: { case: "mode" as const, value: "none" } } }), // a limit of 0 is none
+      ...(callsLeft(caller) === 0 && { toolChoice: { choice: { case: "mode" as const, value: ToolChoiceMode.NONE } } }), // a limit of 0 is none
     }),
     parent: { runId: state?.runId ?? "", callId: ownCallId, depth },
   });

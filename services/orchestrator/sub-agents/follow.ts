@@ -5,7 +5,7 @@ import {
   ExecuteToolResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { RunEnded, RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReasonSchema, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -15,6 +15,7 @@ import { openExisting } from "../run/answers.ts";
 import type { CancelOptions } from "../run/cancellation.ts";
 import { usageFromSpent } from "../run/view.ts";
 import { type WatchOptions, watchRun } from "../run/watch.ts";
+import { wordOf } from "../run/word.ts";
 import { type SubAgentOptions, startSubAgent } from "./call.ts";
 import { cancelIfOpen } from "./cancel.ts";
 
@@ -91,8 +92,8 @@ function success(text: string): ToolResult {
   return create(ToolResultSchema, { outputJson: JSON.stringify(text) });
 }
 
-function textOfEnd({ state: status, reason, error, outputText }: RunEnded): string {
-  const how = `the agent's run ended ${(RunStateSchema.value[status]?.localName ?? "").toLowerCase()} (${reason})`;
+function textOfEnd({ state, reason, error, outputText }: RunEnded): string {
+  const how = `the agent's run ended ${wordOf(RunStateSchema, state)} (${wordOf(RunEndReasonSchema, reason)})`;
   const parts = [how, error, outputText && `what it had written: ${outputText}`];
   return parts.filter((part) => part !== "").join(": ");
 }

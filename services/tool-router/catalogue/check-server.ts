@@ -1,13 +1,15 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { type McpServer, McpServerSchema, ShareSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { agentSpelling } from "#runtime/file-form/agent-spelling.ts";
-import { contractJson } from "#runtime/file-form/spelling.ts";
+import { contractJson, namesOf } from "#runtime/file-form/spelling.ts";
 import { faultsByContract } from "./contract-faults.ts";
 
 /** TOOL-14. */
 const TRANSPORTS = ["stdio", "http", "sse", "ws", "tcp"];
+/** As files write it, and as the contract's JSON does. */
+const shareWords = new Set([...namesOf(ShareSchema), ...ShareSchema.values.map(({ name }) => name)]);
 const SCHEMES = ["http", "https", "ws", "wss", "tcp", "unix"];
 
 export interface ServerCheck {
@@ -26,6 +28,10 @@ export function faultsOfServers(agent: Agent, check: ServerCheck): string[] {
 }
 
 function faultsOfConfig(config: JsonObject, check: ServerCheck): string[] {
+  const { share } = config;
+  if (typeof share === "string" && !shareWords.has(share)) {
+    return [`.share: ${JSON.stringify(share)} is none of ${namesOf(ShareSchema).join(", ")}`];
+  }
   let server: McpServer;
   try {
     server = fromJson(McpServerSchema, contractJson(McpServerSchema, { ...config, name: "source" }, agentSpelling)); // its name is the source's

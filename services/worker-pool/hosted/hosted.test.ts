@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Effect, ExecutionType, LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
@@ -180,7 +180,7 @@ describe("a hosted module", () => {
     const { events, value } = await call("tells");
     expect(value).toBe("told");
     expect(events.map((event) => event.case)).toEqual(["log", "progress", "log", "result"]);
-    expect(events[0]).toMatchObject({ value: { level: "info", message: "one", fieldsJson: '{"n":1}' } });
+    expect(events[0]).toMatchObject({ value: { level: LogLevel.INFO, message: "one", fieldsJson: '{"n":1}' } });
     expect(events[1]).toMatchObject({ value: { progress: 1, total: 2, message: "half" } });
   });
 });

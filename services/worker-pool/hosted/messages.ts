@@ -1,6 +1,5 @@
 import type { Duration } from "@bufbuild/protobuf/wkt";
-import type { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { LogLevel } from "../logs/log-line.ts";
+import type { Effect, LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Answer } from "../worker/worker.ts";
 
 /** A tool as its module describes it. */

@@ -7,6 +7,7 @@
 // T3  A retiring thread takes no call. It ends when the calls that somebody waits for are answered.
 
 import type { Worker } from "node:worker_threads";
+import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import type { WrittenLine } from "../logs/log-line.ts";
@@ -51,7 +52,7 @@ export class ModuleThread {
   private constructor(options: ThreadOptions) {
     this.#options = options;
     this.file = options.file;
-    this.#worker = startThread(options, (text) => options.onLine(this.#line("info", text, "")));
+    this.#worker = startThread(options, (text) => options.onLine(this.#line(LogLevel.INFO, text, "")));
     for (const one of [this.#described, this.#initialized]) one.promise.catch(() => {}); // whoever waits is told
     this.#worker.on("message", (message: FromThread) => this.#take(message));
     this.#worker.on("error", (error) => {
@@ -195,7 +196,7 @@ export class ModuleThread {
     this.#post({ kind: "ping" });
     const isAlive = await comesWithin(graceMs, Promise.race([this.#hasSign.promise, this.ended]));
     if (isAlive) {
-      onLine(this.#line("warn", `${call.tool} goes on after its time: ${file} is loaded again`, ""));
+      onLine(this.#line(LogLevel.WARN, `${call.tool} goes on after its time: ${file} is loaded again`, ""));
       return this.retire();
     }
     this.#fault = `${call.tool} did not return`;

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { RunSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunSchema, RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type CreateRunRequest, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { type CallToolRequest, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
@@ -81,7 +81,14 @@ beforeAll(async () => {
 afterAll(() => pool[Symbol.asyncDispose]());
 
 const scope = { sessionId: "s", agent: "a", agentRevision: 4, principal: "ada", runId: "run_1" };
-const bounds = { turn: 2, maxTurns: 9, call: 5, maxToolCalls: 7, toolChoice: "required", forcedTool: "reads" };
+const bounds = {
+  turn: 2,
+  maxTurns: 9,
+  call: 5,
+  maxToolCalls: 7,
+  toolChoice: ToolChoiceMode.REQUIRED,
+  forcedTool: "reads",
+};
 
 async function run(tool: string, times: number, more: object) {
   const { events, value } = await pool.call({ source: { name: "share" }, tool, args: { times }, scope, ...more });
@@ -93,7 +100,7 @@ describe("what a hosted tool has done on its call's behalf", () => {
   test("LOOP-1 LOOP-3 LOOP-12 WORK-12 is called within what the run allows and leaves, each call with its number, and its sum is told", async () => {
     const left = { ...bounds, tokensLeft: 100n, costLeft: usd(2) };
     const { told } = await run("reads", 2, { bounds: left, allowedTools: ["look"] });
-    const place = { turn: 2, maxTurns: 9, maxToolCalls: 7, toolChoice: "", forcedTool: "" };
+    const place = { turn: 2, maxTurns: 9, maxToolCalls: 7, toolChoice: ToolChoiceMode.UNSPECIFIED, forcedTool: "" };
     const allowedTools = [{ names: ["look"] }];
     expect(calls.map(({ runId }) => runId)).toEqual(["run_1", "run_1"]);
     expect(calls.map(({ runContext }) => decodeRunContext(runContext))).toMatchObject([

@@ -1,3 +1,4 @@
+import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createEventQueue } from "../event-queue.ts";
 import type { LogLine } from "./log-line.ts";
 
@@ -38,5 +39,5 @@ export function createLogHub(): LogHub {
 function lineAboutLeftOut(source: string, count: number): LogLine {
   const message = `${count} lines were left out: they came faster than they were read`;
   const labels = { source, function: "", callId: "", traceId: "" };
-  return { timeMs: Date.now(), ...labels, level: "warn", message, fieldsJson: "" };
+  return { timeMs: Date.now(), ...labels, level: LogLevel.WARN, message, fieldsJson: "" };
 }

@@ -1,4 +1,4 @@
-export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
+import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 
 /** One line of a worker's log, with the labels that tell whose it is; a label is empty where the line belongs to none. */
 export interface LogLine {
@@ -23,18 +23,25 @@ export interface WrittenLine {
   id?: number;
 }
 
-const LEVELS = new Set<unknown>(["trace", "debug", "info", "warn", "error"]);
+/** By the words that the SDK writes. */
+export const LEVELS: ReadonlyMap<unknown, LogLevel> = new Map([
+  ["trace", LogLevel.TRACE],
+  ["debug", LogLevel.DEBUG],
+  ["info", LogLevel.INFO],
+  ["warn", LogLevel.WARN],
+  ["error", LogLevel.ERROR],
+]);
 const SDK_LINE = '{"toolbus":"log"';
 
 /** The SDK writes JSON lines; everything else that reaches stderr is a message of its own. */
 export function writtenLineFromText(text: string, nowMs: number): WrittenLine {
-  const plain: WrittenLine = { timeMs: nowMs, level: "info", message: text, fieldsJson: "" };
+  const plain: WrittenLine = { timeMs: nowMs, level: LogLevel.INFO, message: text, fieldsJson: "" };
   if (!text.startsWith(SDK_LINE)) return plain;
   const entry = objectFromText(text);
   if (entry === undefined || typeof entry.message !== "string") return plain;
   return {
     timeMs: timeMsFromSeconds(entry.time) ?? nowMs,
-    level: LEVELS.has(entry.level) ? (entry.level as LogLevel) : "info",
+    level: LEVELS.get(entry.level) ?? LogLevel.INFO,
     message: entry.message,
     fieldsJson: entry.fields === undefined ? "" : JSON.stringify(entry.fields),
     ...(typeof entry.id === "number" && { id: entry.id }),

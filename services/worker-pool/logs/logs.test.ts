@@ -1,26 +1,32 @@
 import { describe, expect, test } from "vitest";
+import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createLogHub } from "./log-hub.ts";
 import { type LogLine, writtenLineFromText } from "./log-line.ts";
 import { createRedaction } from "./redaction.ts";
 
 const line = (message: string, source = "a"): LogLine => {
   const labels = { source, function: "", callId: "", traceId: "" };
-  return { timeMs: 0, ...labels, level: "info", message, fieldsJson: "" };
+  return { timeMs: 0, ...labels, level: LogLevel.INFO, message, fieldsJson: "" };
 };
 
 describe("lines", () => {
   test("WORK-6 a line of the SDK is read, any other is a message", () => {
     const text = '{"toolbus":"log","time":1.5,"level":"warn","message":"m","id":3,"fields":{"a":[1]}}';
-    const expected = { timeMs: 1_500, level: "warn", message: "m", fieldsJson: '{"a":[1]}', id: 3 };
+    const expected = { timeMs: 1_500, level: LogLevel.WARN, message: "m", fieldsJson: '{"a":[1]}', id: 3 };
     expect(writtenLineFromText(text, 9)).toEqual(expected);
     for (const other of ["plain", '{"a":1}', '{"toolbus":"log"', '{"toolbus":"log"}']) {
-      expect(writtenLineFromText(other, 9)).toEqual({ timeMs: 9, level: "info", message: other, fieldsJson: "" });
+      expect(writtenLineFromText(other, 9)).toEqual({
+        timeMs: 9,
+        level: LogLevel.INFO,
+        message: other,
+        fieldsJson: "",
+      });
     }
   });
 
   test("a time or level that makes no sense is replaced", () => {
     const text = '{"toolbus":"log","time":1e300,"level":"loud","message":"m"}';
-    expect(writtenLineFromText(text, 9)).toEqual({ timeMs: 9, level: "info", message: "m", fieldsJson: "" });
+    expect(writtenLineFromText(text, 9)).toEqual({ timeMs: 9, level: LogLevel.INFO, message: "m", fieldsJson: "" });
   });
 });
 

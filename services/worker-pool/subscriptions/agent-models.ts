@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Client } from "@connectrpc/connect";
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { Role, type Run, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Role, type Run, RunMode, RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import type { AskingCall } from "../hosted/host.ts";
@@ -60,7 +60,7 @@ export class AgentModels {
         input: [{ item: { case: "message", value: message } }],
         options: {
           mode: RunMode.SINGLE_TURN,
-          toolChoice: { choice: { case: "mode", value: "none" } },
+          toolChoice: { choice: { case: "mode", value: ToolChoiceMode.NONE } },
           instructions: ask.instructions,
           limits,
         },

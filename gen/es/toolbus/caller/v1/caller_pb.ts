@@ -4,18 +4,18 @@
 
 // Callers: the outside clients that open sessions and offer tools of their own.
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolbus/caller/v1/caller.proto.
  */
 export const file_toolbus_caller_v1_caller: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sYnVzL2NhbGxlci92MS9jYWxsZXIucHJvdG8SEXRvb2xidXMuY2FsbGVyLnYxIqIBCgpDYWxsZXJUb29sEhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAISHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIkChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCUIJukgGcgQYgIBAEjQKB3RpbWVvdXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CCLpIBaoBAioAImsKEUNhbGxlckRlY2xhcmF0aW9uEh0KCWNhbGxlcl9pZBgBIAEoCUIKukgHcgUQARiAAhI3CgV0b29scxgCIAMoCzIdLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlclRvb2xCCbpIBpIBAxDoByKgAQoRQ2FsbGVyVG9vbFJlcXVlc3QSDAoEdHlwZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhIKCnNlc3Npb25faWQYAyABKAkSDAoEdG9vbBgEIAEoCRIWCg5hcmd1bWVudHNfanNvbhgFIAEoCRIvCgtleHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiPAoWQ2FsbGVyVG9vbENhbmNlbGxhdGlvbhISCgpyZXF1ZXN0X2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("Ch50b29sYnVzL2NhbGxlci92MS9jYWxsZXIucHJvdG8SEXRvb2xidXMuY2FsbGVyLnYxIqIBCgpDYWxsZXJUb29sEhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAISHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIkChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCUIJukgGcgQYgIBAEjQKB3RpbWVvdXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CCLpIBaoBAioAImsKEUNhbGxlckRlY2xhcmF0aW9uEh0KCWNhbGxlcl9pZBgBIAEoCUIKukgHcgUQARiAAhI3CgV0b29scxgCIAMoCzIdLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlclRvb2xCCbpIBpIBAxDoByKgAQoRQ2FsbGVyVG9vbFJlcXVlc3QSDAoEdHlwZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhIKCnNlc3Npb25faWQYAyABKAkSDAoEdG9vbBgEIAEoCRIWCg5hcmd1bWVudHNfanNvbhgFIAEoCRIvCgtleHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAibQoWQ2FsbGVyVG9vbENhbmNlbGxhdGlvbhISCgpyZXF1ZXN0X2lkGAEgASgJEj8KBnJlYXNvbhgCIAEoDjIvLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlclRvb2xDYW5jZWxsYXRpb25SZWFzb24qqwEKHENhbGxlclRvb2xDYW5jZWxsYXRpb25SZWFzb24SLworQ0FMTEVSX1RPT0xfQ0FOQ0VMTEFUSU9OX1JFQVNPTl9VTlNQRUNJRklFRBAAEiwKKENBTExFUl9UT09MX0NBTkNFTExBVElPTl9SRUFTT05fQ0FOQ0VMRUQQARIsCihDQUxMRVJfVE9PTF9DQU5DRUxMQVRJT05fUkVBU09OX0RFQURMSU5FEAJiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * A tool of the caller.
@@ -157,11 +157,11 @@ export type CallerToolCancellation = Message<"toolbus.caller.v1.CallerToolCancel
   requestId: string;
 
   /**
-   * Why: `canceled` when its run was canceled or whoever made the call left, `deadline` when their time was over.
+   * Why.
    *
-   * @generated from field: string reason = 2;
+   * @generated from field: toolbus.caller.v1.CallerToolCancellationReason reason = 2;
    */
-  reason: string;
+  reason: CallerToolCancellationReason;
 };
 
 /**
@@ -170,4 +170,45 @@ export type CallerToolCancellation = Message<"toolbus.caller.v1.CallerToolCancel
  */
 export const CallerToolCancellationSchema: GenMessage<CallerToolCancellation> = /*@__PURE__*/
   messageDesc(file_toolbus_caller_v1_caller, 3);
+
+/**
+ * Why a request to a caller was canceled.
+ *
+ * @generated from enum toolbus.caller.v1.CallerToolCancellationReason
+ */
+export const CallerToolCancellationReason = {
+  /**
+   * Not set.
+   *
+   * @generated from enum value: CALLER_TOOL_CANCELLATION_REASON_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * The run was canceled, or whoever made the call left.
+   *
+   * @generated from enum value: CALLER_TOOL_CANCELLATION_REASON_CANCELED = 1;
+   */
+  CANCELED: 1,
+
+  /**
+   * The time of the run, or of whoever made the call, was over.
+   *
+   * @generated from enum value: CALLER_TOOL_CANCELLATION_REASON_DEADLINE = 2;
+   */
+  DEADLINE: 2,
+} as const;
+
+/**
+ * Why a request to a caller was canceled.
+ *
+ * @generated from enum toolbus.caller.v1.CallerToolCancellationReason
+ */
+export type CallerToolCancellationReason = (typeof CallerToolCancellationReason)[keyof typeof CallerToolCancellationReason] | UnknownEnum;
+
+/**
+ * Describes the enum toolbus.caller.v1.CallerToolCancellationReason.
+ */
+export const CallerToolCancellationReasonSchema: GenEnum<CallerToolCancellationReason> = /*@__PURE__*/
+  enumDesc(file_toolbus_caller_v1_caller, 0);
 

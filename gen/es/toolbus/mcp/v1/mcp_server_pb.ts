@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/mcp/v1/mcp_server.proto.
  */
 export const file_toolbus_mcp_v1_mcp_server: GenFile = /*@__PURE__*/
-  fileDesc("Ch90b29sYnVzL21jcC92MS9tY3Bfc2VydmVyLnByb3RvEg50b29sYnVzLm1jcC52MSJ6CgtIZWFsdGhDaGVjaxI1CghpbnRlcnZhbBgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECKgASNAoHdGltZW91dBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECKgAi9QMKCU1jcFNlcnZlchIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIRCgl0cmFuc3BvcnQYAiABKAkSCwoDdXJsGAMgASgJEg8KB2NvbW1hbmQYBCABKAkSDAoEYXJncxgFIAMoCRIvCgNlbnYYBiADKAsyIi50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXIuRW52RW50cnkSNwoHaGVhZGVycxgHIAMoCzImLnRvb2xidXMubWNwLnYxLk1jcFNlcnZlci5IZWFkZXJzRW50cnkSFQoNYWxsb3dlZF90b29scxgIIAMoCRIxCgxoZWFsdGhfY2hlY2sYCSABKAsyGy50b29sYnVzLm1jcC52MS5IZWFsdGhDaGVjaxI8Cg9zdGFydHVwX3RpbWVvdXQYCiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CCLpIBaoBAioAEi4KBXNoYXJlGAsgASgJQh+6SBxyGlIAUgdzZXNzaW9uUgVhZ2VudFIGZ2xvYmFsGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiqQIKDU1jcENvbm5lY3Rpb24SDAoEbmFtZRgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEg0KBWFnZW50GAMgASgJEisKBmhlYWx0aBgEIAEoDjIbLnRvb2xidXMubWNwLnYxLkhlYWx0aFN0YXRlEioKB2xhdGVuY3kYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDgoGcmVhc29uGAYgASgJEhIKCnRvb2xfY291bnQYByABKA0SGAoQcHJvdG9jb2xfdmVyc2lvbhgIIAEoCRIQCghpbnN0YW5jZRgJIAEoCRIuCgpjaGVja190aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZydW5faWQYCyABKAkqcgoLSGVhbHRoU3RhdGUSHAoYSEVBTFRIX1NUQVRFX1VOU1BFQ0lGSUVEEAASFgoSSEVBTFRIX1NUQVRFX0dSRUVOEAESFwoTSEVBTFRIX1NUQVRFX1lFTExPVxACEhQKEEhFQUxUSF9TVEFURV9SRUQQA2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("Ch90b29sYnVzL21jcC92MS9tY3Bfc2VydmVyLnByb3RvEg50b29sYnVzLm1jcC52MSJ6CgtIZWFsdGhDaGVjaxI1CghpbnRlcnZhbBgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECKgASNAoHdGltZW91dBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECKgAi9QMKCU1jcFNlcnZlchIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIRCgl0cmFuc3BvcnQYAiABKAkSCwoDdXJsGAMgASgJEg8KB2NvbW1hbmQYBCABKAkSDAoEYXJncxgFIAMoCRIvCgNlbnYYBiADKAsyIi50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXIuRW52RW50cnkSNwoHaGVhZGVycxgHIAMoCzImLnRvb2xidXMubWNwLnYxLk1jcFNlcnZlci5IZWFkZXJzRW50cnkSFQoNYWxsb3dlZF90b29scxgIIAMoCRIxCgxoZWFsdGhfY2hlY2sYCSABKAsyGy50b29sYnVzLm1jcC52MS5IZWFsdGhDaGVjaxI8Cg9zdGFydHVwX3RpbWVvdXQYCiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CCLpIBaoBAioAEi4KBXNoYXJlGAsgASgOMhUudG9vbGJ1cy5tY3AudjEuU2hhcmVCCLpIBYIBAhABGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiqQIKDU1jcENvbm5lY3Rpb24SDAoEbmFtZRgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEg0KBWFnZW50GAMgASgJEisKBmhlYWx0aBgEIAEoDjIbLnRvb2xidXMubWNwLnYxLkhlYWx0aFN0YXRlEioKB2xhdGVuY3kYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDgoGcmVhc29uGAYgASgJEhIKCnRvb2xfY291bnQYByABKA0SGAoQcHJvdG9jb2xfdmVyc2lvbhgIIAEoCRIQCghpbnN0YW5jZRgJIAEoCRIuCgpjaGVja190aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZydW5faWQYCyABKAkqcgoLSGVhbHRoU3RhdGUSHAoYSEVBTFRIX1NUQVRFX1VOU1BFQ0lGSUVEEAASFgoSSEVBTFRIX1NUQVRFX0dSRUVOEAESFwoTSEVBTFRIX1NUQVRFX1lFTExPVxACEhQKEEhFQUxUSF9TVEFURV9SRUQQAypUCgVTaGFyZRIVChFTSEFSRV9VTlNQRUNJRklFRBAAEhEKDVNIQVJFX1NFU1NJT04QARIPCgtTSEFSRV9BR0VOVBACEhAKDFNIQVJFX0dMT0JBTBADYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * How a server's health is checked.
@@ -122,11 +122,11 @@ export type McpServer = Message<"toolbus.mcp.v1.McpServer"> & {
   startupTimeout?: Duration | undefined;
 
   /**
-   * Who shares a connection: empty for one session and agent, `agent`, or `global`.
+   * Who shares a connection.
    *
-   * @generated from field: string share = 11;
+   * @generated from field: toolbus.mcp.v1.Share share = 11;
    */
-  share: string;
+  share: Share;
 };
 
 /**
@@ -274,4 +274,52 @@ export type HealthState = (typeof HealthState)[keyof typeof HealthState] | Unkno
  */
 export const HealthStateSchema: GenEnum<HealthState> = /*@__PURE__*/
   enumDesc(file_toolbus_mcp_v1_mcp_server, 0);
+
+/**
+ * Who shares a connection to a server.
+ *
+ * @generated from enum toolbus.mcp.v1.Share
+ */
+export const Share = {
+  /**
+   * The default, SHARE_SESSION.
+   *
+   * @generated from enum value: SHARE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Nobody: each session and agent has a connection of its own.
+   *
+   * @generated from enum value: SHARE_SESSION = 1;
+   */
+  SESSION: 1,
+
+  /**
+   * All sessions of an agent.
+   *
+   * @generated from enum value: SHARE_AGENT = 2;
+   */
+  AGENT: 2,
+
+  /**
+   * All sessions of all agents.
+   *
+   * @generated from enum value: SHARE_GLOBAL = 3;
+   */
+  GLOBAL: 3,
+} as const;
+
+/**
+ * Who shares a connection to a server.
+ *
+ * @generated from enum toolbus.mcp.v1.Share
+ */
+export type Share = (typeof Share)[keyof typeof Share] | UnknownEnum;
+
+/**
+ * Describes the enum toolbus.mcp.v1.Share.
+ */
+export const ShareSchema: GenEnum<Share> = /*@__PURE__*/
+  enumDesc(file_toolbus_mcp_v1_mcp_server, 1);
 

@@ -21,7 +21,7 @@ import type { Message as Message$1, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/run/v1/run.proto.
  */
 export const file_toolbus_run_v1_run: GenFile = /*@__PURE__*/
-  fileDesc("Chh0b29sYnVzL3J1bi92MS9ydW4ucHJvdG8SDnRvb2xidXMucnVuLnYxInkKB01lc3NhZ2USLAoEcm9sZRgBIAEoDjIULnRvb2xidXMucnVuLnYxLlJvbGVCCLpIBYIBAhABEgwKBHRleHQYAiABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgDIAEoCRISCgppbmNvbXBsZXRlGAQgASgIImUKDEZ1bmN0aW9uQ2FsbBIPCgdjYWxsX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSFgoOYXJndW1lbnRzX2pzb24YAyABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgEIAEoCSJeChJGdW5jdGlvbkNhbGxPdXRwdXQSGwoHY2FsbF9pZBgBIAEoCUIKukgHcgUQARiAARIrCgZyZXN1bHQYAiABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdCI5CglSZWFzb25pbmcSDAoEdGV4dBgBIAEoCRIeChZwcm92aWRlcl9tZXRhZGF0YV9qc29uGAIgASgJIuUBCgRJdGVtEioKB21lc3NhZ2UYASABKAsyFy50b29sYnVzLnJ1bi52MS5NZXNzYWdlSAASNQoNZnVuY3Rpb25fY2FsbBgCIAEoCzIcLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbEgAEkIKFGZ1bmN0aW9uX2NhbGxfb3V0cHV0GAMgASgLMiIudG9vbGJ1cy5ydW4udjEuRnVuY3Rpb25DYWxsT3V0cHV0SAASLgoJcmVhc29uaW5nGAQgASgLMhkudG9vbGJ1cy5ydW4udjEuUmVhc29uaW5nSABCBgoEaXRlbSJmCgpUb29sQ2hvaWNlEisKBG1vZGUYASABKAlCG7pIGHIWUgRhdXRvUghyZXF1aXJlZFIEbm9uZUgAEiEKC2ZvcmNlZF90b29sGAIgASgJQgq6SAdyBRABGIAESABCCAoGY2hvaWNlIogDCgxSdW5NY3BTZXJ2ZXISKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSFQoDdXJsGAIgASgJQgi6SAVyAxiAIBJECgdoZWFkZXJzGAMgAygLMikudG9vbGJ1cy5ydW4udjEuUnVuTWNwU2VydmVyLkhlYWRlcnNFbnRyeUIIukgFmgECEEASIAoNYWxsb3dlZF90b29scxgEIAMoCUIJukgGkgEDEOgHEhkKB2NvbW1hbmQYBSABKAlCCLpIBXIDGIAgEhcKBGFyZ3MYBiADKAlCCbpIBpIBAxCAAhI8CgNlbnYYByADKAsyJS50b29sYnVzLnJ1bi52MS5SdW5NY3BTZXJ2ZXIuRW52RW50cnlCCLpIBZoBAhBAGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEigQMKClJ1bk9wdGlvbnMSLwoLdG9vbF9jaG9pY2UYASABKAsyGi50b29sYnVzLnJ1bi52MS5Ub29sQ2hvaWNlEiAKDWFsbG93ZWRfdG9vbHMYAiADKAlCCbpIBpIBAxDoBxI4Cg5mdW5jdGlvbl90b29scxgDIAMoCzIVLnRvb2xidXMudG9vbC52MS5Ub29sQgm6SAaSAQMQ6AcSLwoEbW9kZRgEIAEoDjIXLnRvb2xidXMucnVuLnYxLlJ1bk1vZGVCCLpIBYIBAhABEiAKE3BhcmFsbGVsX3Rvb2xfY2FsbHMYBSABKAhIAIgBARIoCgZsaW1pdHMYBiABKAsyGC50b29sYnVzLmFnZW50LnYxLkxpbWl0cxIUCgxpbnN0cnVjdGlvbnMYByABKAkSOwoLbWNwX3NlcnZlcnMYCCADKAsyHC50b29sYnVzLnJ1bi52MS5SdW5NY3BTZXJ2ZXJCCLpIBZIBAhAQQhYKFF9wYXJhbGxlbF90b29sX2NhbGxzIjsKCVJ1blBhcmVudBIOCgZydW5faWQYASABKAkSDwoHY2FsbF9pZBgCIAEoCRINCgVkZXB0aBgDIAEoDSIuCgdSdW5Gb3JrEg4KBnJ1bl9pZBgBIAEoCRITCgthdF9zZXF1ZW5jZRgCIAEoDSKtBAoDUnVuEgoKAmlkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDQoFYWdlbnQYAyABKAkSJwoFc3RhdGUYBCABKA4yGC50b29sYnVzLnJ1bi52MS5SdW5TdGF0ZRIOCgZyZWFzb24YBSABKAkSDQoFZXJyb3IYBiABKAkSIwoFaXRlbXMYByADKAsyFC50b29sYnVzLnJ1bi52MS5JdGVtEhMKC291dHB1dF90ZXh0GAggASgJEjQKDnJlcXVpcmVkX2NhbGxzGAkgAygLMhwudG9vbGJ1cy5ydW4udjEuRnVuY3Rpb25DYWxsEg0KBXR1cm5zGAogASgNEiUKBXVzYWdlGAsgASgLMhYudG9vbGJ1cy50b29sLnYxLlVzYWdlEi8KC2NyZWF0ZV90aW1lGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNbGFzdF9zZXF1ZW5jZRgOIAEoDRIpCgZwYXJlbnQYDyABKAsyGS50b29sYnVzLnJ1bi52MS5SdW5QYXJlbnQSJQoEZm9yaxgQIAEoCzIXLnRvb2xidXMucnVuLnYxLlJ1bkZvcmsSEgoKc2VsZl93YWtlcxgRIAEoDRItCgVkcmFmdBgSIAEoCzIeLnRvb2xidXMucnVuLnYxLlRleHRDaGVja3BvaW50ImIKDlRleHRDaGVja3BvaW50EgwKBHR1cm4YASABKA0SDwoHYXR0ZW1wdBgCIAEoDRIOCgZkZWx0YXMYAyABKA0SDAoEdGV4dBgEIAEoCRITCgtmaXJzdF9kZWx0YRgFIAEoDSrWAQoIUnVuU3RhdGUSGQoVUlVOX1NUQVRFX1VOU1BFQ0lGSUVEEAASFAoQUlVOX1NUQVRFX1FVRVVFRBABEhkKFVJVTl9TVEFURV9JTl9QUk9HUkVTUxACEh0KGVJVTl9TVEFURV9SRVFVSVJFU19BQ1RJT04QAxIXChNSVU5fU1RBVEVfQ09NUExFVEVEEAQSGAoUUlVOX1NUQVRFX0lOQ09NUExFVEUQBRIUChBSVU5fU1RBVEVfRkFJTEVEEAYSFgoSUlVOX1NUQVRFX0NBTkNFTEVEEAcqUwoHUnVuTW9kZRIYChRSVU5fTU9ERV9VTlNQRUNJRklFRBAAEhQKEFJVTl9NT0RFX0FHRU5USUMQARIYChRSVU5fTU9ERV9TSU5HTEVfVFVSThACKlAKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg0KCVJPTEVfVVNFUhABEhIKDlJPTEVfQVNTSVNUQU5UEAISDwoLUk9MRV9TWVNURU0QA2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_agent_v1_agent, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
+  fileDesc("Chh0b29sYnVzL3J1bi92MS9ydW4ucHJvdG8SDnRvb2xidXMucnVuLnYxInkKB01lc3NhZ2USLAoEcm9sZRgBIAEoDjIULnRvb2xidXMucnVuLnYxLlJvbGVCCLpIBYIBAhABEgwKBHRleHQYAiABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgDIAEoCRISCgppbmNvbXBsZXRlGAQgASgIImUKDEZ1bmN0aW9uQ2FsbBIPCgdjYWxsX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSFgoOYXJndW1lbnRzX2pzb24YAyABKAkSHgoWcHJvdmlkZXJfbWV0YWRhdGFfanNvbhgEIAEoCSJeChJGdW5jdGlvbkNhbGxPdXRwdXQSGwoHY2FsbF9pZBgBIAEoCUIKukgHcgUQARiAARIrCgZyZXN1bHQYAiABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdCI5CglSZWFzb25pbmcSDAoEdGV4dBgBIAEoCRIeChZwcm92aWRlcl9tZXRhZGF0YV9qc29uGAIgASgJIuUBCgRJdGVtEioKB21lc3NhZ2UYASABKAsyFy50b29sYnVzLnJ1bi52MS5NZXNzYWdlSAASNQoNZnVuY3Rpb25fY2FsbBgCIAEoCzIcLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbEgAEkIKFGZ1bmN0aW9uX2NhbGxfb3V0cHV0GAMgASgLMiIudG9vbGJ1cy5ydW4udjEuRnVuY3Rpb25DYWxsT3V0cHV0SAASLgoJcmVhc29uaW5nGAQgASgLMhkudG9vbGJ1cy5ydW4udjEuUmVhc29uaW5nSABCBgoEaXRlbSJzCgpUb29sQ2hvaWNlEjgKBG1vZGUYASABKA4yHi50b29sYnVzLnJ1bi52MS5Ub29sQ2hvaWNlTW9kZUIIukgFggECEAFIABIhCgtmb3JjZWRfdG9vbBgCIAEoCUIKukgHcgUQARiABEgAQggKBmNob2ljZSKIAwoMUnVuTWNwU2VydmVyEisKBG5hbWUYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEhUKA3VybBgCIAEoCUIIukgFcgMYgCASRAoHaGVhZGVycxgDIAMoCzIpLnRvb2xidXMucnVuLnYxLlJ1bk1jcFNlcnZlci5IZWFkZXJzRW50cnlCCLpIBZoBAhBAEiAKDWFsbG93ZWRfdG9vbHMYBCADKAlCCbpIBpIBAxDoBxIZCgdjb21tYW5kGAUgASgJQgi6SAVyAxiAIBIXCgRhcmdzGAYgAygJQgm6SAaSAQMQgAISPAoDZW52GAcgAygLMiUudG9vbGJ1cy5ydW4udjEuUnVuTWNwU2VydmVyLkVudkVudHJ5Qgi6SAWaAQIQQBouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIoEDCgpSdW5PcHRpb25zEi8KC3Rvb2xfY2hvaWNlGAEgASgLMhoudG9vbGJ1cy5ydW4udjEuVG9vbENob2ljZRIgCg1hbGxvd2VkX3Rvb2xzGAIgAygJQgm6SAaSAQMQ6AcSOAoOZnVuY3Rpb25fdG9vbHMYAyADKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbEIJukgGkgEDEOgHEi8KBG1vZGUYBCABKA4yFy50b29sYnVzLnJ1bi52MS5SdW5Nb2RlQgi6SAWCAQIQARIgChNwYXJhbGxlbF90b29sX2NhbGxzGAUgASgISACIAQESKAoGbGltaXRzGAYgASgLMhgudG9vbGJ1cy5hZ2VudC52MS5MaW1pdHMSFAoMaW5zdHJ1Y3Rpb25zGAcgASgJEjsKC21jcF9zZXJ2ZXJzGAggAygLMhwudG9vbGJ1cy5ydW4udjEuUnVuTWNwU2VydmVyQgi6SAWSAQIQEEIWChRfcGFyYWxsZWxfdG9vbF9jYWxscyI7CglSdW5QYXJlbnQSDgoGcnVuX2lkGAEgASgJEg8KB2NhbGxfaWQYAiABKAkSDQoFZGVwdGgYAyABKA0iLgoHUnVuRm9yaxIOCgZydW5faWQYASABKAkSEwoLYXRfc2VxdWVuY2UYAiABKA0iywQKA1J1bhIKCgJpZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEg0KBWFnZW50GAMgASgJEicKBXN0YXRlGAQgASgOMhgudG9vbGJ1cy5ydW4udjEuUnVuU3RhdGUSLAoGcmVhc29uGAUgASgOMhwudG9vbGJ1cy5ydW4udjEuUnVuRW5kUmVhc29uEg0KBWVycm9yGAYgASgJEiMKBWl0ZW1zGAcgAygLMhQudG9vbGJ1cy5ydW4udjEuSXRlbRITCgtvdXRwdXRfdGV4dBgIIAEoCRI0Cg5yZXF1aXJlZF9jYWxscxgJIAMoCzIcLnRvb2xidXMucnVuLnYxLkZ1bmN0aW9uQ2FsbBINCgV0dXJucxgKIAEoDRIlCgV1c2FnZRgLIAEoCzIWLnRvb2xidXMudG9vbC52MS5Vc2FnZRIvCgtjcmVhdGVfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhUKDWxhc3Rfc2VxdWVuY2UYDiABKA0SKQoGcGFyZW50GA8gASgLMhkudG9vbGJ1cy5ydW4udjEuUnVuUGFyZW50EiUKBGZvcmsYECABKAsyFy50b29sYnVzLnJ1bi52MS5SdW5Gb3JrEhIKCnNlbGZfd2FrZXMYESABKA0SLQoFZHJhZnQYEiABKAsyHi50b29sYnVzLnJ1bi52MS5UZXh0Q2hlY2twb2ludCJiCg5UZXh0Q2hlY2twb2ludBIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SDgoGZGVsdGFzGAMgASgNEgwKBHRleHQYBCABKAkSEwoLZmlyc3RfZGVsdGEYBSABKA0q1gEKCFJ1blN0YXRlEhkKFVJVTl9TVEFURV9VTlNQRUNJRklFRBAAEhQKEFJVTl9TVEFURV9RVUVVRUQQARIZChVSVU5fU1RBVEVfSU5fUFJPR1JFU1MQAhIdChlSVU5fU1RBVEVfUkVRVUlSRVNfQUNUSU9OEAMSFwoTUlVOX1NUQVRFX0NPTVBMRVRFRBAEEhgKFFJVTl9TVEFURV9JTkNPTVBMRVRFEAUSFAoQUlVOX1NUQVRFX0ZBSUxFRBAGEhYKElJVTl9TVEFURV9DQU5DRUxFRBAHKrEGCgxSdW5FbmRSZWFzb24SHgoaUlVOX0VORF9SRUFTT05fVU5TUEVDSUZJRUQQABIfChtSVU5fRU5EX1JFQVNPTl9GSU5BTF9BTlNXRVIQARIeChpSVU5fRU5EX1JFQVNPTl9TSU5HTEVfVFVSThACEhoKFlJVTl9FTkRfUkVBU09OX1NLSVBQRUQQAxIaChZSVU5fRU5EX1JFQVNPTl9OT19ORVdTEAQSHAoYUlVOX0VORF9SRUFTT05fTUFYX1RVUk5TEAUSIQodUlVOX0VORF9SRUFTT05fTUFYX1RPT0xfQ0FMTFMQBhIdChlSVU5fRU5EX1JFQVNPTl9NQVhfVE9LRU5TEAcSGwoXUlVOX0VORF9SRUFTT05fTUFYX0NPU1QQCBIbChdSVU5fRU5EX1JFQVNPTl9ERUFETElORRAJEiQKIFJVTl9FTkRfUkVBU09OX01BWF9PVVRQVVRfVE9LRU5TEAoSIQodUlVOX0VORF9SRUFTT05fQ09OVEVOVF9GSUxURVIQCxIkCiBSVU5fRU5EX1JFQVNPTl9UT09MX0NIT0lDRV9VTk1FVBAMEh8KG1JVTl9FTkRfUkVBU09OX0VNUFRZX0FOU1dFUhANEh4KGlJVTl9FTkRfUkVBU09OX01PREVMX0VSUk9SEA4SIQodUlVOX0VORF9SRUFTT05fVFVSTl9UT09fTEFSR0UQDxIgChxSVU5fRU5EX1JFQVNPTl9QUklDRV9NSVNTSU5HEBASJAogUlVOX0VORF9SRUFTT05fQ1VSUkVOQ1lfTUlTTUFUQ0gQERIkCiBSVU5fRU5EX1JFQVNPTl9UT09MU19VTkFWQUlMQUJMRRASEiQKIFJVTl9FTkRfUkVBU09OX0FHRU5UX1VOQVZBSUxBQkxFEBMSJAogUlVOX0VORF9SRUFTT05fSU5CT1hfVU5BVkFJTEFCTEUQFBIhCh1SVU5fRU5EX1JFQVNPTl9JTlRFUk5BTF9FUlJPUhAVEhsKF1JVTl9FTkRfUkVBU09OX0NBTkNFTEVEEBYSIQodUlVOX0VORF9SRUFTT05fQUdFTlRfU1dJVENIRUQQFyqHAQoOVG9vbENob2ljZU1vZGUSIAocVE9PTF9DSE9JQ0VfTU9ERV9VTlNQRUNJRklFRBAAEhkKFVRPT0xfQ0hPSUNFX01PREVfQVVUTxABEh0KGVRPT0xfQ0hPSUNFX01PREVfUkVRVUlSRUQQAhIZChVUT09MX0NIT0lDRV9NT0RFX05PTkUQAypTCgdSdW5Nb2RlEhgKFFJVTl9NT0RFX1VOU1BFQ0lGSUVEEAASFAoQUlVOX01PREVfQUdFTlRJQxABEhgKFFJVTl9NT0RFX1NJTkdMRV9UVVJOEAIqUAoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASDQoJUk9MRV9VU0VSEAESEgoOUk9MRV9BU1NJU1RBTlQQAhIPCgtST0xFX1NZU1RFTRADYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_agent_v1_agent, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
 
 /**
  * A text of the conversation.
@@ -230,11 +230,11 @@ export type ToolChoice = Message$1<"toolbus.run.v1.ToolChoice"> & {
    */
   choice: {
     /**
-     * `auto`, `required` or `none`. `required` holds for the first turn only.
+     * Whether the model is to call tools.
      *
-     * @generated from field: string mode = 1;
+     * @generated from field: toolbus.run.v1.ToolChoiceMode mode = 1;
      */
-    value: string;
+    value: ToolChoiceMode;
     case: "mode";
   } | {
     /**
@@ -490,11 +490,11 @@ export type Run = Message$1<"toolbus.run.v1.Run"> & {
   state: RunState;
 
   /**
-   * Why it ended, for example `final_answer`, `max_turns`, `deadline`, `tool_choice_unmet`, `empty_answer`, `skipped`; empty while it goes on.
+   * Why it ended; unspecified while it goes on.
    *
-   * @generated from field: string reason = 5;
+   * @generated from field: toolbus.run.v1.RunEndReason reason = 5;
    */
-  reason: string;
+  reason: RunEndReason;
 
   /**
    * The error's text, if it failed.
@@ -721,6 +721,242 @@ export const RunStateSchema: GenEnum<RunState> = /*@__PURE__*/
   enumDesc(file_toolbus_run_v1_run, 0);
 
 /**
+ * Why a run ended.
+ *
+ * @generated from enum toolbus.run.v1.RunEndReason
+ */
+export const RunEndReason = {
+  /**
+   * Not set: the run goes on.
+   *
+   * @generated from enum value: RUN_END_REASON_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Completed: the model gave its final answer.
+   *
+   * @generated from enum value: RUN_END_REASON_FINAL_ANSWER = 1;
+   */
+  FINAL_ANSWER: 1,
+
+  /**
+   * Completed: RUN_MODE_SINGLE_TURN ends after one response.
+   *
+   * @generated from enum value: RUN_END_REASON_SINGLE_TURN = 2;
+   */
+  SINGLE_TURN: 2,
+
+  /**
+   * Completed: the model called the built-in `skip`.
+   *
+   * @generated from enum value: RUN_END_REASON_SKIPPED = 3;
+   */
+  SKIPPED: 3,
+
+  /**
+   * Completed: an inbox event started the run, and another run had taken it.
+   *
+   * @generated from enum value: RUN_END_REASON_NO_NEWS = 4;
+   */
+  NO_NEWS: 4,
+
+  /**
+   * Incomplete: Limits.max_turns.
+   *
+   * @generated from enum value: RUN_END_REASON_MAX_TURNS = 5;
+   */
+  MAX_TURNS: 5,
+
+  /**
+   * Incomplete: Limits.max_tool_calls.
+   *
+   * @generated from enum value: RUN_END_REASON_MAX_TOOL_CALLS = 6;
+   */
+  MAX_TOOL_CALLS: 6,
+
+  /**
+   * Incomplete: Limits.max_tokens.
+   *
+   * @generated from enum value: RUN_END_REASON_MAX_TOKENS = 7;
+   */
+  MAX_TOKENS: 7,
+
+  /**
+   * Incomplete: Limits.max_cost.
+   *
+   * @generated from enum value: RUN_END_REASON_MAX_COST = 8;
+   */
+  MAX_COST: 8,
+
+  /**
+   * Incomplete: Limits.timeout.
+   *
+   * @generated from enum value: RUN_END_REASON_DEADLINE = 9;
+   */
+  DEADLINE: 9,
+
+  /**
+   * Incomplete: the model's own limit of output cut its answer off.
+   *
+   * @generated from enum value: RUN_END_REASON_MAX_OUTPUT_TOKENS = 10;
+   */
+  MAX_OUTPUT_TOKENS: 10,
+
+  /**
+   * Incomplete: the provider's content filter cut the answer off.
+   *
+   * @generated from enum value: RUN_END_REASON_CONTENT_FILTER = 11;
+   */
+  CONTENT_FILTER: 11,
+
+  /**
+   * Failed: the model did not obey RunOptions.tool_choice, twice.
+   *
+   * @generated from enum value: RUN_END_REASON_TOOL_CHOICE_UNMET = 12;
+   */
+  TOOL_CHOICE_UNMET: 12,
+
+  /**
+   * Failed: the model answered with nothing, twice.
+   *
+   * @generated from enum value: RUN_END_REASON_EMPTY_ANSWER = 13;
+   */
+  EMPTY_ANSWER: 13,
+
+  /**
+   * Failed: the model could not be asked, or its errors outlasted the retries.
+   *
+   * @generated from enum value: RUN_END_REASON_MODEL_ERROR = 14;
+   */
+  MODEL_ERROR: 14,
+
+  /**
+   * Failed: one turn of the model is larger than the run's log takes.
+   *
+   * @generated from enum value: RUN_END_REASON_TURN_TOO_LARGE = 15;
+   */
+  TURN_TOO_LARGE: 15,
+
+  /**
+   * Failed: a limit of cost stands, and a model has no price.
+   *
+   * @generated from enum value: RUN_END_REASON_PRICE_MISSING = 16;
+   */
+  PRICE_MISSING: 16,
+
+  /**
+   * Failed: a limit of cost is in another currency than the price of a model.
+   *
+   * @generated from enum value: RUN_END_REASON_CURRENCY_MISMATCH = 17;
+   */
+  CURRENCY_MISMATCH: 17,
+
+  /**
+   * Failed: the tools could not be listed for too long.
+   *
+   * @generated from enum value: RUN_END_REASON_TOOLS_UNAVAILABLE = 18;
+   */
+  TOOLS_UNAVAILABLE: 18,
+
+  /**
+   * Failed: the agent's configuration could not be read for too long.
+   *
+   * @generated from enum value: RUN_END_REASON_AGENT_UNAVAILABLE = 19;
+   */
+  AGENT_UNAVAILABLE: 19,
+
+  /**
+   * Failed: the inbox could not be read for too long.
+   *
+   * @generated from enum value: RUN_END_REASON_INBOX_UNAVAILABLE = 20;
+   */
+  INBOX_UNAVAILABLE: 20,
+
+  /**
+   * Failed: an error of the suite itself; its log says more.
+   *
+   * @generated from enum value: RUN_END_REASON_INTERNAL_ERROR = 21;
+   */
+  INTERNAL_ERROR: 21,
+
+  /**
+   * Canceled by a client.
+   *
+   * @generated from enum value: RUN_END_REASON_CANCELED = 22;
+   */
+  CANCELED: 22,
+
+  /**
+   * Canceled: its session has another agent.
+   *
+   * @generated from enum value: RUN_END_REASON_AGENT_SWITCHED = 23;
+   */
+  AGENT_SWITCHED: 23,
+} as const;
+
+/**
+ * Why a run ended.
+ *
+ * @generated from enum toolbus.run.v1.RunEndReason
+ */
+export type RunEndReason = (typeof RunEndReason)[keyof typeof RunEndReason] | UnknownEnum;
+
+/**
+ * Describes the enum toolbus.run.v1.RunEndReason.
+ */
+export const RunEndReasonSchema: GenEnum<RunEndReason> = /*@__PURE__*/
+  enumDesc(file_toolbus_run_v1_run, 1);
+
+/**
+ * Which tools the model is to call.
+ *
+ * @generated from enum toolbus.run.v1.ToolChoiceMode
+ */
+export const ToolChoiceMode = {
+  /**
+   * The default, TOOL_CHOICE_MODE_AUTO.
+   *
+   * @generated from enum value: TOOL_CHOICE_MODE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Any tool or none, as the model decides.
+   *
+   * @generated from enum value: TOOL_CHOICE_MODE_AUTO = 1;
+   */
+  AUTO: 1,
+
+  /**
+   * At least one tool, in the first turn; later turns are free.
+   *
+   * @generated from enum value: TOOL_CHOICE_MODE_REQUIRED = 2;
+   */
+  REQUIRED: 2,
+
+  /**
+   * No tool.
+   *
+   * @generated from enum value: TOOL_CHOICE_MODE_NONE = 3;
+   */
+  NONE: 3,
+} as const;
+
+/**
+ * Which tools the model is to call.
+ *
+ * @generated from enum toolbus.run.v1.ToolChoiceMode
+ */
+export type ToolChoiceMode = (typeof ToolChoiceMode)[keyof typeof ToolChoiceMode] | UnknownEnum;
+
+/**
+ * Describes the enum toolbus.run.v1.ToolChoiceMode.
+ */
+export const ToolChoiceModeSchema: GenEnum<ToolChoiceMode> = /*@__PURE__*/
+  enumDesc(file_toolbus_run_v1_run, 2);
+
+/**
  * How the loop treats the model's calls.
  *
  * @generated from enum toolbus.run.v1.RunMode
@@ -759,7 +995,7 @@ export type RunMode = (typeof RunMode)[keyof typeof RunMode] | UnknownEnum;
  * Describes the enum toolbus.run.v1.RunMode.
  */
 export const RunModeSchema: GenEnum<RunMode> = /*@__PURE__*/
-  enumDesc(file_toolbus_run_v1_run, 1);
+  enumDesc(file_toolbus_run_v1_run, 3);
 
 /**
  * Who speaks in a message.
@@ -807,5 +1043,5 @@ export type Role = (typeof Role)[keyof typeof Role] | UnknownEnum;
  * Describes the enum toolbus.run.v1.Role.
  */
 export const RoleSchema: GenEnum<Role> = /*@__PURE__*/
-  enumDesc(file_toolbus_run_v1_run, 2);
+  enumDesc(file_toolbus_run_v1_run, 4);
 

@@ -4,8 +4,8 @@
 
 // The tools of a session: what a name means, whether it may, what it answers.
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
@@ -13,13 +13,13 @@ import type { RunSource, SourceStatus } from "./source_pb.ts";
 import { file_toolbus_tool_v1_source } from "./source_pb.ts";
 import type { Tool, ToolLog, ToolProgress, ToolResult } from "./tool_pb.ts";
 import { file_toolbus_tool_v1_tool } from "./tool_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolbus/tool/v1/tool_service.proto.
  */
 export const file_toolbus_tool_v1_tool_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJ0b29sYnVzL3Rvb2wvdjEvdG9vbF9zZXJ2aWNlLnByb3RvEg90b29sYnVzLnRvb2wudjEinQEKCU1vZGVsVG9vbBISCgptb2RlbF9uYW1lGAEgASgJEhEKCXJlZmVyZW5jZRgCIAEoCRIPCgdhbGlhc2VzGAMgAygJEiMKBHRvb2wYBCABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIQCghjYWxsYWJsZRgFIAEoCBIRCglhdmFpbGFibGUYBiABKAgSDgoGcmVhc29uGAcgASgJIrMCChBMaXN0VG9vbHNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSJgoUa25vd25fdG9vbHNfcmV2aXNpb24YAyABKAlCCLpIBXIDGIABEhsKCXBhZ2Vfc2l6ZRgEIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgFIAEoCRIsCgZydW5faWQYBiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSOQoLcnVuX3NvdXJjZXMYByADKAsyGi50b29sYnVzLnRvb2wudjEuUnVuU291cmNlQgi6SAWSAQIQICLYAQoRTGlzdFRvb2xzUmVzcG9uc2USKQoFdG9vbHMYASADKAsyGi50b29sYnVzLnRvb2wudjEuTW9kZWxUb29sEi4KB3NvdXJjZXMYAiADKAsyHS50b29sYnVzLnRvb2wudjEuU291cmNlU3RhdHVzEg0KBWFnZW50GAMgASgJEhYKDmFnZW50X3JldmlzaW9uGAQgASgNEhYKDnRvb2xzX3JldmlzaW9uGAUgASgJEhAKCGlzX2tub3duGAYgASgIEhcKD25leHRfcGFnZV90b2tlbhgHIAEoCSKLAwoPQ2FsbFRvb2xSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXswLDEyOH0kEjAKCnNlc3Npb25faWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGAoEbmFtZRgDIAEoCUIKukgHcgUQARiABBIWCg5hcmd1bWVudHNfanNvbhgEIAEoCRIsCgZydW5faWQYBSABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSFgoOYWdlbnRfcmV2aXNpb24YBiABKA0SFQoNYWxsb3dlZF90b29scxgHIAMoCRIsCghkZWFkbGluZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoLcnVuX2NvbnRleHQYCSABKAxCCbpIBnoEGICAQBI5CgtydW5fc291cmNlcxgKIAMoCzIaLnRvb2xidXMudG9vbC52MS5SdW5Tb3VyY2VCCLpIBZIBAhAgIs8BChBDYWxsVG9vbFJlc3BvbnNlEjEKCHByb2dyZXNzGAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlRvb2xQcm9ncmVzc0gAEicKA2xvZxgCIAEoCzIYLnRvb2xidXMudG9vbC52MS5Ub29sTG9nSAASLQoGcmVzdWx0GAMgASgLMhsudG9vbGJ1cy50b29sLnYxLlRvb2xSZXN1bHRIABIPCgdjYWxsX2lkGAQgASgJEhYKDnRvb2xzX3JldmlzaW9uGAUgASgJQgcKBWV2ZW50Io0BChJFeHBsYWluVG9vbFJlcXVlc3QSKwoFYWdlbnQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSMAoKc2Vzc2lvbl9pZBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIYCgRuYW1lGAMgASgJQgq6SAdyBRABGIAEIj0KC0V4cGxhaW5TdGVwEg0KBXN0YWdlGAEgASgJEg8KB2ZpbmRpbmcYAiABKAkSDgoGcGFzc2VkGAMgASgIIoMCChNFeHBsYWluVG9vbFJlc3BvbnNlEhEKCXJlZmVyZW5jZRgBIAEoCRIQCghwcm92aWRlchgCIAEoCRIRCglhdmFpbGFibGUYAyABKAgSDwoHdmlzaWJsZRgEIAEoCBIQCghjYWxsYWJsZRgFIAEoCBIMCgRydWxlGAYgASgJEisKBXN0ZXBzGAcgAygLMhwudG9vbGJ1cy50b29sLnYxLkV4cGxhaW5TdGVwEhIKCm1vZGVsX25hbWUYCCABKAkSDwoHYWxpYXNlcxgJIAMoCRIaChJ1bmF2YWlsYWJsZV9yZWFzb24YCiABKAkSFQoNY2xvc2VzdF9uYW1lcxgLIAMoCTKOAgoLVG9vbFNlcnZpY2USUgoJTGlzdFRvb2xzEiEudG9vbGJ1cy50b29sLnYxLkxpc3RUb29sc1JlcXVlc3QaIi50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xzUmVzcG9uc2USUQoIQ2FsbFRvb2wSIC50b29sYnVzLnRvb2wudjEuQ2FsbFRvb2xSZXF1ZXN0GiEudG9vbGJ1cy50b29sLnYxLkNhbGxUb29sUmVzcG9uc2UwARJYCgtFeHBsYWluVG9vbBIjLnRvb2xidXMudG9vbC52MS5FeHBsYWluVG9vbFJlcXVlc3QaJC50b29sYnVzLnRvb2wudjEuRXhwbGFpblRvb2xSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool]);
+  fileDesc("CiJ0b29sYnVzL3Rvb2wvdjEvdG9vbF9zZXJ2aWNlLnByb3RvEg90b29sYnVzLnRvb2wudjEinQEKCU1vZGVsVG9vbBISCgptb2RlbF9uYW1lGAEgASgJEhEKCXJlZmVyZW5jZRgCIAEoCRIPCgdhbGlhc2VzGAMgAygJEiMKBHRvb2wYBCABKAsyFS50b29sYnVzLnRvb2wudjEuVG9vbBIQCghjYWxsYWJsZRgFIAEoCBIRCglhdmFpbGFibGUYBiABKAgSDgoGcmVhc29uGAcgASgJIrMCChBMaXN0VG9vbHNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSJgoUa25vd25fdG9vbHNfcmV2aXNpb24YAyABKAlCCLpIBXIDGIABEhsKCXBhZ2Vfc2l6ZRgEIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgFIAEoCRIsCgZydW5faWQYBiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSOQoLcnVuX3NvdXJjZXMYByADKAsyGi50b29sYnVzLnRvb2wudjEuUnVuU291cmNlQgi6SAWSAQIQICLYAQoRTGlzdFRvb2xzUmVzcG9uc2USKQoFdG9vbHMYASADKAsyGi50b29sYnVzLnRvb2wudjEuTW9kZWxUb29sEi4KB3NvdXJjZXMYAiADKAsyHS50b29sYnVzLnRvb2wudjEuU291cmNlU3RhdHVzEg0KBWFnZW50GAMgASgJEhYKDmFnZW50X3JldmlzaW9uGAQgASgNEhYKDnRvb2xzX3JldmlzaW9uGAUgASgJEhAKCGlzX2tub3duGAYgASgIEhcKD25leHRfcGFnZV90b2tlbhgHIAEoCSKLAwoPQ2FsbFRvb2xSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXswLDEyOH0kEjAKCnNlc3Npb25faWQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGAoEbmFtZRgDIAEoCUIKukgHcgUQARiABBIWCg5hcmd1bWVudHNfanNvbhgEIAEoCRIsCgZydW5faWQYBSABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSFgoOYWdlbnRfcmV2aXNpb24YBiABKA0SFQoNYWxsb3dlZF90b29scxgHIAMoCRIsCghkZWFkbGluZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoLcnVuX2NvbnRleHQYCSABKAxCCbpIBnoEGICAQBI5CgtydW5fc291cmNlcxgKIAMoCzIaLnRvb2xidXMudG9vbC52MS5SdW5Tb3VyY2VCCLpIBZIBAhAgIs8BChBDYWxsVG9vbFJlc3BvbnNlEjEKCHByb2dyZXNzGAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlRvb2xQcm9ncmVzc0gAEicKA2xvZxgCIAEoCzIYLnRvb2xidXMudG9vbC52MS5Ub29sTG9nSAASLQoGcmVzdWx0GAMgASgLMhsudG9vbGJ1cy50b29sLnYxLlRvb2xSZXN1bHRIABIPCgdjYWxsX2lkGAQgASgJEhYKDnRvb2xzX3JldmlzaW9uGAUgASgJQgcKBWV2ZW50Io0BChJFeHBsYWluVG9vbFJlcXVlc3QSKwoFYWdlbnQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSMAoKc2Vzc2lvbl9pZBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIYCgRuYW1lGAMgASgJQgq6SAdyBRABGIAEIlwKC0V4cGxhaW5TdGVwEiwKBXN0YWdlGAEgASgOMh0udG9vbGJ1cy50b29sLnYxLkV4cGxhaW5TdGFnZRIPCgdmaW5kaW5nGAIgASgJEg4KBnBhc3NlZBgDIAEoCCKDAgoTRXhwbGFpblRvb2xSZXNwb25zZRIRCglyZWZlcmVuY2UYASABKAkSEAoIcHJvdmlkZXIYAiABKAkSEQoJYXZhaWxhYmxlGAMgASgIEg8KB3Zpc2libGUYBCABKAgSEAoIY2FsbGFibGUYBSABKAgSDAoEcnVsZRgGIAEoCRIrCgVzdGVwcxgHIAMoCzIcLnRvb2xidXMudG9vbC52MS5FeHBsYWluU3RlcBISCgptb2RlbF9uYW1lGAggASgJEg8KB2FsaWFzZXMYCSADKAkSGgoSdW5hdmFpbGFibGVfcmVhc29uGAogASgJEhUKDWNsb3Nlc3RfbmFtZXMYCyADKAkqgwIKDEV4cGxhaW5TdGFnZRIdChlFWFBMQUlOX1NUQUdFX1VOU1BFQ0lGSUVEEAASFwoTRVhQTEFJTl9TVEFHRV9BTElBUxABEhkKFUVYUExBSU5fU1RBR0VfUkVTT0xWRRACEhoKFkVYUExBSU5fU1RBR0VfUFJPVklERVIQAxIeChpFWFBMQUlOX1NUQUdFX0FWQUlMQUJJTElUWRAEEhUKEUVYUExBSU5fU1RBR0VfVVNFEAUSGQoVRVhQTEFJTl9TVEFHRV9BTExPV0VEEAYSFwoTRVhQTEFJTl9TVEFHRV9PRkZFUhAHEhkKFUVYUExBSU5fU1RBR0VfVklTSUJMRRAIMo4CCgtUb29sU2VydmljZRJSCglMaXN0VG9vbHMSIS50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xzUmVxdWVzdBoiLnRvb2xidXMudG9vbC52MS5MaXN0VG9vbHNSZXNwb25zZRJRCghDYWxsVG9vbBIgLnRvb2xidXMudG9vbC52MS5DYWxsVG9vbFJlcXVlc3QaIS50b29sYnVzLnRvb2wudjEuQ2FsbFRvb2xSZXNwb25zZTABElgKC0V4cGxhaW5Ub29sEiMudG9vbGJ1cy50b29sLnYxLkV4cGxhaW5Ub29sUmVxdWVzdBokLnRvb2xidXMudG9vbC52MS5FeHBsYWluVG9vbFJlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_source, file_toolbus_tool_v1_tool]);
 
 /**
  * A tool as the model of a session sees it.
@@ -404,11 +404,11 @@ export const ExplainToolRequestSchema: GenMessage<ExplainToolRequest> = /*@__PUR
  */
 export type ExplainStep = Message<"toolbus.tool.v1.ExplainStep"> & {
   /**
-   * The stage: alias, resolve, provider, availability, use, allowed, offer, visible.
+   * The stage.
    *
-   * @generated from field: string stage = 1;
+   * @generated from field: toolbus.tool.v1.ExplainStage stage = 1;
    */
-  stage: string;
+  stage: ExplainStage;
 
   /**
    * What was found, in words.
@@ -522,6 +522,89 @@ export type ExplainToolResponse = Message<"toolbus.tool.v1.ExplainToolResponse">
  */
 export const ExplainToolResponseSchema: GenMessage<ExplainToolResponse> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool_service, 7);
+
+/**
+ * A stage of the way from a name to a decision, in the order of the way.
+ *
+ * @generated from enum toolbus.tool.v1.ExplainStage
+ */
+export const ExplainStage = {
+  /**
+   * Not set.
+   *
+   * @generated from enum value: EXPLAIN_STAGE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Whether the name is an alias.
+   *
+   * @generated from enum value: EXPLAIN_STAGE_ALIAS = 1;
+   */
+  ALIAS: 1,
+
+  /**
+   * Which tool the name means.
+   *
+   * @generated from enum value: EXPLAIN_STAGE_RESOLVE = 2;
+   */
+  RESOLVE: 2,
+
+  /**
+   * Who provides it.
+   *
+   * @generated from enum value: EXPLAIN_STAGE_PROVIDER = 3;
+   */
+  PROVIDER: 3,
+
+  /**
+   * Whether its source can be used now.
+   *
+   * @generated from enum value: EXPLAIN_STAGE_AVAILABILITY = 4;
+   */
+  AVAILABILITY: 4,
+
+  /**
+   * Whether the agent uses it.
+   *
+   * @generated from enum value: EXPLAIN_STAGE_USE = 5;
+   */
+  USE: 5,
+
+  /**
+   * Whether the agent's policy allows it.
+   *
+   * @generated from enum value: EXPLAIN_STAGE_ALLOWED = 6;
+   */
+  ALLOWED: 6,
+
+  /**
+   * Whether its source offers it in a form that can be called.
+   *
+   * @generated from enum value: EXPLAIN_STAGE_OFFER = 7;
+   */
+  OFFER: 7,
+
+  /**
+   * Whether a visible tool has a space to appear in.
+   *
+   * @generated from enum value: EXPLAIN_STAGE_VISIBLE = 8;
+   */
+  VISIBLE: 8,
+} as const;
+
+/**
+ * A stage of the way from a name to a decision, in the order of the way.
+ *
+ * @generated from enum toolbus.tool.v1.ExplainStage
+ */
+export type ExplainStage = (typeof ExplainStage)[keyof typeof ExplainStage] | UnknownEnum;
+
+/**
+ * Describes the enum toolbus.tool.v1.ExplainStage.
+ */
+export const ExplainStageSchema: GenEnum<ExplainStage> = /*@__PURE__*/
+  enumDesc(file_toolbus_tool_v1_tool_service, 0);
 
 /**
  * The one pipeline of every call.

@@ -26,6 +26,59 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Why a request to a caller was canceled.
+type CallerToolCancellationReason int32
+
+const (
+	// Not set.
+	CallerToolCancellationReason_CALLER_TOOL_CANCELLATION_REASON_UNSPECIFIED CallerToolCancellationReason = 0
+	// The run was canceled, or whoever made the call left.
+	CallerToolCancellationReason_CALLER_TOOL_CANCELLATION_REASON_CANCELED CallerToolCancellationReason = 1
+	// The time of the run, or of whoever made the call, was over.
+	CallerToolCancellationReason_CALLER_TOOL_CANCELLATION_REASON_DEADLINE CallerToolCancellationReason = 2
+)
+
+// Enum value maps for CallerToolCancellationReason.
+var (
+	CallerToolCancellationReason_name = map[int32]string{
+		0: "CALLER_TOOL_CANCELLATION_REASON_UNSPECIFIED",
+		1: "CALLER_TOOL_CANCELLATION_REASON_CANCELED",
+		2: "CALLER_TOOL_CANCELLATION_REASON_DEADLINE",
+	}
+	CallerToolCancellationReason_value = map[string]int32{
+		"CALLER_TOOL_CANCELLATION_REASON_UNSPECIFIED": 0,
+		"CALLER_TOOL_CANCELLATION_REASON_CANCELED":    1,
+		"CALLER_TOOL_CANCELLATION_REASON_DEADLINE":    2,
+	}
+)
+
+func (x CallerToolCancellationReason) Enum() *CallerToolCancellationReason {
+	p := new(CallerToolCancellationReason)
+	*p = x
+	return p
+}
+
+func (x CallerToolCancellationReason) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CallerToolCancellationReason) Descriptor() protoreflect.EnumDescriptor {
+	return file_toolbus_caller_v1_caller_proto_enumTypes[0].Descriptor()
+}
+
+func (CallerToolCancellationReason) Type() protoreflect.EnumType {
+	return &file_toolbus_caller_v1_caller_proto_enumTypes[0]
+}
+
+func (x CallerToolCancellationReason) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CallerToolCancellationReason.Descriptor instead.
+func (CallerToolCancellationReason) EnumDescriptor() ([]byte, []int) {
+	return file_toolbus_caller_v1_caller_proto_rawDescGZIP(), []int{0}
+}
+
 // A tool of the caller.
 type CallerTool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -250,8 +303,8 @@ type CallerToolCancellation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The request.
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// Why: `canceled` when its run was canceled or whoever made the call left, `deadline` when their time was over.
-	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Why.
+	Reason        CallerToolCancellationReason `protobuf:"varint,2,opt,name=reason,proto3,enum=toolbus.caller.v1.CallerToolCancellationReason" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -293,11 +346,11 @@ func (x *CallerToolCancellation) GetRequestId() string {
 	return ""
 }
 
-func (x *CallerToolCancellation) GetReason() string {
+func (x *CallerToolCancellation) GetReason() CallerToolCancellationReason {
 	if x != nil {
 		return x.Reason
 	}
-	return ""
+	return CallerToolCancellationReason_CALLER_TOOL_CANCELLATION_REASON_UNSPECIFIED
 }
 
 var File_toolbus_caller_v1_caller_proto protoreflect.FileDescriptor
@@ -325,11 +378,15 @@ const file_toolbus_caller_v1_caller_proto_rawDesc = "" +
 	"\x04tool\x18\x04 \x01(\tR\x04tool\x12%\n" +
 	"\x0earguments_json\x18\x05 \x01(\tR\rargumentsJson\x12;\n" +
 	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime\"O\n" +
+	"expireTime\"\x80\x01\n" +
 	"\x16CallerToolCancellation\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reasonB\xb9\x01\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12G\n" +
+	"\x06reason\x18\x02 \x01(\x0e2/.toolbus.caller.v1.CallerToolCancellationReasonR\x06reason*\xab\x01\n" +
+	"\x1cCallerToolCancellationReason\x12/\n" +
+	"+CALLER_TOOL_CANCELLATION_REASON_UNSPECIFIED\x10\x00\x12,\n" +
+	"(CALLER_TOOL_CANCELLATION_REASON_CANCELED\x10\x01\x12,\n" +
+	"(CALLER_TOOL_CANCELLATION_REASON_DEADLINE\x10\x02B\xb9\x01\n" +
 	"\x15com.toolbus.caller.v1B\vCallerProtoP\x01Z-toolbus.dev/gen/go/toolbus/caller/v1;callerv1\xa2\x02\x03TCX\xaa\x02\x11Toolbus.Caller.V1\xca\x02\x11Toolbus\\Caller\\V1\xe2\x02\x1dToolbus\\Caller\\V1\\GPBMetadata\xea\x02\x13Toolbus::Caller::V1b\x06proto3"
 
 var (
@@ -344,24 +401,27 @@ func file_toolbus_caller_v1_caller_proto_rawDescGZIP() []byte {
 	return file_toolbus_caller_v1_caller_proto_rawDescData
 }
 
+var file_toolbus_caller_v1_caller_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_toolbus_caller_v1_caller_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_toolbus_caller_v1_caller_proto_goTypes = []any{
-	(*CallerTool)(nil),             // 0: toolbus.caller.v1.CallerTool
-	(*CallerDeclaration)(nil),      // 1: toolbus.caller.v1.CallerDeclaration
-	(*CallerToolRequest)(nil),      // 2: toolbus.caller.v1.CallerToolRequest
-	(*CallerToolCancellation)(nil), // 3: toolbus.caller.v1.CallerToolCancellation
-	(*durationpb.Duration)(nil),    // 4: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 5: google.protobuf.Timestamp
+	(CallerToolCancellationReason)(0), // 0: toolbus.caller.v1.CallerToolCancellationReason
+	(*CallerTool)(nil),                // 1: toolbus.caller.v1.CallerTool
+	(*CallerDeclaration)(nil),         // 2: toolbus.caller.v1.CallerDeclaration
+	(*CallerToolRequest)(nil),         // 3: toolbus.caller.v1.CallerToolRequest
+	(*CallerToolCancellation)(nil),    // 4: toolbus.caller.v1.CallerToolCancellation
+	(*durationpb.Duration)(nil),       // 5: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),     // 6: google.protobuf.Timestamp
 }
 var file_toolbus_caller_v1_caller_proto_depIdxs = []int32{
-	4, // 0: toolbus.caller.v1.CallerTool.timeout:type_name -> google.protobuf.Duration
-	0, // 1: toolbus.caller.v1.CallerDeclaration.tools:type_name -> toolbus.caller.v1.CallerTool
-	5, // 2: toolbus.caller.v1.CallerToolRequest.expire_time:type_name -> google.protobuf.Timestamp
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	5, // 0: toolbus.caller.v1.CallerTool.timeout:type_name -> google.protobuf.Duration
+	1, // 1: toolbus.caller.v1.CallerDeclaration.tools:type_name -> toolbus.caller.v1.CallerTool
+	6, // 2: toolbus.caller.v1.CallerToolRequest.expire_time:type_name -> google.protobuf.Timestamp
+	0, // 3: toolbus.caller.v1.CallerToolCancellation.reason:type_name -> toolbus.caller.v1.CallerToolCancellationReason
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_caller_v1_caller_proto_init() }
@@ -374,13 +434,14 @@ func file_toolbus_caller_v1_caller_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_caller_v1_caller_proto_rawDesc), len(file_toolbus_caller_v1_caller_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_toolbus_caller_v1_caller_proto_goTypes,
 		DependencyIndexes: file_toolbus_caller_v1_caller_proto_depIdxs,
+		EnumInfos:         file_toolbus_caller_v1_caller_proto_enumTypes,
 		MessageInfos:      file_toolbus_caller_v1_caller_proto_msgTypes,
 	}.Build()
 	File_toolbus_caller_v1_caller_proto = out.File

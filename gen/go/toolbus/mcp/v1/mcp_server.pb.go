@@ -83,6 +83,63 @@ func (HealthState) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{0}
 }
 
+// Who shares a connection to a server.
+type Share int32
+
+const (
+	// The default, SHARE_SESSION.
+	Share_SHARE_UNSPECIFIED Share = 0
+	// Nobody: each session and agent has a connection of its own.
+	Share_SHARE_SESSION Share = 1
+	// All sessions of an agent.
+	Share_SHARE_AGENT Share = 2
+	// All sessions of all agents.
+	Share_SHARE_GLOBAL Share = 3
+)
+
+// Enum value maps for Share.
+var (
+	Share_name = map[int32]string{
+		0: "SHARE_UNSPECIFIED",
+		1: "SHARE_SESSION",
+		2: "SHARE_AGENT",
+		3: "SHARE_GLOBAL",
+	}
+	Share_value = map[string]int32{
+		"SHARE_UNSPECIFIED": 0,
+		"SHARE_SESSION":     1,
+		"SHARE_AGENT":       2,
+		"SHARE_GLOBAL":      3,
+	}
+)
+
+func (x Share) Enum() *Share {
+	p := new(Share)
+	*p = x
+	return p
+}
+
+func (x Share) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Share) Descriptor() protoreflect.EnumDescriptor {
+	return file_toolbus_mcp_v1_mcp_server_proto_enumTypes[1].Descriptor()
+}
+
+func (Share) Type() protoreflect.EnumType {
+	return &file_toolbus_mcp_v1_mcp_server_proto_enumTypes[1]
+}
+
+func (x Share) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Share.Descriptor instead.
+func (Share) EnumDescriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{1}
+}
+
 // How a server's health is checked.
 type HealthCheck struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -161,8 +218,8 @@ type McpServer struct {
 	HealthCheck *HealthCheck `protobuf:"bytes,9,opt,name=health_check,json=healthCheck,proto3" json:"health_check,omitempty"`
 	// How long it may take until initialised and listed; absent means 5 s.
 	StartupTimeout *durationpb.Duration `protobuf:"bytes,10,opt,name=startup_timeout,json=startupTimeout,proto3" json:"startup_timeout,omitempty"`
-	// Who shares a connection: empty for one session and agent, `agent`, or `global`.
-	Share         string `protobuf:"bytes,11,opt,name=share,proto3" json:"share,omitempty"`
+	// Who shares a connection.
+	Share         Share `protobuf:"varint,11,opt,name=share,proto3,enum=toolbus.mcp.v1.Share" json:"share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -267,11 +324,11 @@ func (x *McpServer) GetStartupTimeout() *durationpb.Duration {
 	return nil
 }
 
-func (x *McpServer) GetShare() string {
+func (x *McpServer) GetShare() Share {
 	if x != nil {
 		return x.Share
 	}
-	return ""
+	return Share_SHARE_UNSPECIFIED
 }
 
 // A connection to a server, and where it stands.
@@ -430,7 +487,7 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\fhealth_check\x18\t \x01(\v2\x1b.toolbus.mcp.v1.HealthCheckR\vhealthCheck\x12L\n" +
 	"\x0fstartup_timeout\x18\n" +
 	" \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\x0estartupTimeout\x125\n" +
-	"\x05share\x18\v \x01(\tB\x1f\xbaH\x1cr\x1aR\x00R\asessionR\x05agentR\x06globalR\x05share\x1a6\n" +
+	"\x05share\x18\v \x01(\x0e2\x15.toolbus.mcp.v1.ShareB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05share\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
@@ -457,7 +514,12 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\x18HEALTH_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12HEALTH_STATE_GREEN\x10\x01\x12\x17\n" +
 	"\x13HEALTH_STATE_YELLOW\x10\x02\x12\x14\n" +
-	"\x10HEALTH_STATE_RED\x10\x03B\xa7\x01\n" +
+	"\x10HEALTH_STATE_RED\x10\x03*T\n" +
+	"\x05Share\x12\x15\n" +
+	"\x11SHARE_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rSHARE_SESSION\x10\x01\x12\x0f\n" +
+	"\vSHARE_AGENT\x10\x02\x12\x10\n" +
+	"\fSHARE_GLOBAL\x10\x03B\xa7\x01\n" +
 	"\x12com.toolbus.mcp.v1B\x0eMcpServerProtoP\x01Z'toolbus.dev/gen/go/toolbus/mcp/v1;mcpv1\xa2\x02\x03TMX\xaa\x02\x0eToolbus.Mcp.V1\xca\x02\x0eToolbus\\Mcp\\V1\xe2\x02\x1aToolbus\\Mcp\\V1\\GPBMetadata\xea\x02\x10Toolbus::Mcp::V1b\x06proto3"
 
 var (
@@ -472,33 +534,35 @@ func file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP() []byte {
 	return file_toolbus_mcp_v1_mcp_server_proto_rawDescData
 }
 
-var file_toolbus_mcp_v1_mcp_server_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_toolbus_mcp_v1_mcp_server_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_toolbus_mcp_v1_mcp_server_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_toolbus_mcp_v1_mcp_server_proto_goTypes = []any{
 	(HealthState)(0),              // 0: toolbus.mcp.v1.HealthState
-	(*HealthCheck)(nil),           // 1: toolbus.mcp.v1.HealthCheck
-	(*McpServer)(nil),             // 2: toolbus.mcp.v1.McpServer
-	(*McpConnection)(nil),         // 3: toolbus.mcp.v1.McpConnection
-	nil,                           // 4: toolbus.mcp.v1.McpServer.EnvEntry
-	nil,                           // 5: toolbus.mcp.v1.McpServer.HeadersEntry
-	(*durationpb.Duration)(nil),   // 6: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
+	(Share)(0),                    // 1: toolbus.mcp.v1.Share
+	(*HealthCheck)(nil),           // 2: toolbus.mcp.v1.HealthCheck
+	(*McpServer)(nil),             // 3: toolbus.mcp.v1.McpServer
+	(*McpConnection)(nil),         // 4: toolbus.mcp.v1.McpConnection
+	nil,                           // 5: toolbus.mcp.v1.McpServer.EnvEntry
+	nil,                           // 6: toolbus.mcp.v1.McpServer.HeadersEntry
+	(*durationpb.Duration)(nil),   // 7: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
 }
 var file_toolbus_mcp_v1_mcp_server_proto_depIdxs = []int32{
-	6, // 0: toolbus.mcp.v1.HealthCheck.interval:type_name -> google.protobuf.Duration
-	6, // 1: toolbus.mcp.v1.HealthCheck.timeout:type_name -> google.protobuf.Duration
-	4, // 2: toolbus.mcp.v1.McpServer.env:type_name -> toolbus.mcp.v1.McpServer.EnvEntry
-	5, // 3: toolbus.mcp.v1.McpServer.headers:type_name -> toolbus.mcp.v1.McpServer.HeadersEntry
-	1, // 4: toolbus.mcp.v1.McpServer.health_check:type_name -> toolbus.mcp.v1.HealthCheck
-	6, // 5: toolbus.mcp.v1.McpServer.startup_timeout:type_name -> google.protobuf.Duration
-	0, // 6: toolbus.mcp.v1.McpConnection.health:type_name -> toolbus.mcp.v1.HealthState
-	6, // 7: toolbus.mcp.v1.McpConnection.latency:type_name -> google.protobuf.Duration
-	7, // 8: toolbus.mcp.v1.McpConnection.check_time:type_name -> google.protobuf.Timestamp
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	7,  // 0: toolbus.mcp.v1.HealthCheck.interval:type_name -> google.protobuf.Duration
+	7,  // 1: toolbus.mcp.v1.HealthCheck.timeout:type_name -> google.protobuf.Duration
+	5,  // 2: toolbus.mcp.v1.McpServer.env:type_name -> toolbus.mcp.v1.McpServer.EnvEntry
+	6,  // 3: toolbus.mcp.v1.McpServer.headers:type_name -> toolbus.mcp.v1.McpServer.HeadersEntry
+	2,  // 4: toolbus.mcp.v1.McpServer.health_check:type_name -> toolbus.mcp.v1.HealthCheck
+	7,  // 5: toolbus.mcp.v1.McpServer.startup_timeout:type_name -> google.protobuf.Duration
+	1,  // 6: toolbus.mcp.v1.McpServer.share:type_name -> toolbus.mcp.v1.Share
+	0,  // 7: toolbus.mcp.v1.McpConnection.health:type_name -> toolbus.mcp.v1.HealthState
+	7,  // 8: toolbus.mcp.v1.McpConnection.latency:type_name -> google.protobuf.Duration
+	8,  // 9: toolbus.mcp.v1.McpConnection.check_time:type_name -> google.protobuf.Timestamp
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_mcp_v1_mcp_server_proto_init() }
@@ -511,7 +575,7 @@ func file_toolbus_mcp_v1_mcp_server_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_mcp_v1_mcp_server_proto_rawDesc), len(file_toolbus_mcp_v1_mcp_server_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -100,6 +100,200 @@ func (RunState) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{0}
 }
 
+// Why a run ended.
+type RunEndReason int32
+
+const (
+	// Not set: the run goes on.
+	RunEndReason_RUN_END_REASON_UNSPECIFIED RunEndReason = 0
+	// Completed: the model gave its final answer.
+	RunEndReason_RUN_END_REASON_FINAL_ANSWER RunEndReason = 1
+	// Completed: RUN_MODE_SINGLE_TURN ends after one response.
+	RunEndReason_RUN_END_REASON_SINGLE_TURN RunEndReason = 2
+	// Completed: the model called the built-in `skip`.
+	RunEndReason_RUN_END_REASON_SKIPPED RunEndReason = 3
+	// Completed: an inbox event started the run, and another run had taken it.
+	RunEndReason_RUN_END_REASON_NO_NEWS RunEndReason = 4
+	// Incomplete: Limits.max_turns.
+	RunEndReason_RUN_END_REASON_MAX_TURNS RunEndReason = 5
+	// Incomplete: Limits.max_tool_calls.
+	RunEndReason_RUN_END_REASON_MAX_TOOL_CALLS RunEndReason = 6
+	// Incomplete: Limits.max_tokens.
+	RunEndReason_RUN_END_REASON_MAX_TOKENS RunEndReason = 7
+	// Incomplete: Limits.max_cost.
+	RunEndReason_RUN_END_REASON_MAX_COST RunEndReason = 8
+	// Incomplete: Limits.timeout.
+	RunEndReason_RUN_END_REASON_DEADLINE RunEndReason = 9
+	// Incomplete: the model's own limit of output cut its answer off.
+	RunEndReason_RUN_END_REASON_MAX_OUTPUT_TOKENS RunEndReason = 10
+	// Incomplete: the provider's content filter cut the answer off.
+	RunEndReason_RUN_END_REASON_CONTENT_FILTER RunEndReason = 11
+	// Failed: the model did not obey RunOptions.tool_choice, twice.
+	RunEndReason_RUN_END_REASON_TOOL_CHOICE_UNMET RunEndReason = 12
+	// Failed: the model answered with nothing, twice.
+	RunEndReason_RUN_END_REASON_EMPTY_ANSWER RunEndReason = 13
+	// Failed: the model could not be asked, or its errors outlasted the retries.
+	RunEndReason_RUN_END_REASON_MODEL_ERROR RunEndReason = 14
+	// Failed: one turn of the model is larger than the run's log takes.
+	RunEndReason_RUN_END_REASON_TURN_TOO_LARGE RunEndReason = 15
+	// Failed: a limit of cost stands, and a model has no price.
+	RunEndReason_RUN_END_REASON_PRICE_MISSING RunEndReason = 16
+	// Failed: a limit of cost is in another currency than the price of a model.
+	RunEndReason_RUN_END_REASON_CURRENCY_MISMATCH RunEndReason = 17
+	// Failed: the tools could not be listed for too long.
+	RunEndReason_RUN_END_REASON_TOOLS_UNAVAILABLE RunEndReason = 18
+	// Failed: the agent's configuration could not be read for too long.
+	RunEndReason_RUN_END_REASON_AGENT_UNAVAILABLE RunEndReason = 19
+	// Failed: the inbox could not be read for too long.
+	RunEndReason_RUN_END_REASON_INBOX_UNAVAILABLE RunEndReason = 20
+	// Failed: an error of the suite itself; its log says more.
+	RunEndReason_RUN_END_REASON_INTERNAL_ERROR RunEndReason = 21
+	// Canceled by a client.
+	RunEndReason_RUN_END_REASON_CANCELED RunEndReason = 22
+	// Canceled: its session has another agent.
+	RunEndReason_RUN_END_REASON_AGENT_SWITCHED RunEndReason = 23
+)
+
+// Enum value maps for RunEndReason.
+var (
+	RunEndReason_name = map[int32]string{
+		0:  "RUN_END_REASON_UNSPECIFIED",
+		1:  "RUN_END_REASON_FINAL_ANSWER",
+		2:  "RUN_END_REASON_SINGLE_TURN",
+		3:  "RUN_END_REASON_SKIPPED",
+		4:  "RUN_END_REASON_NO_NEWS",
+		5:  "RUN_END_REASON_MAX_TURNS",
+		6:  "RUN_END_REASON_MAX_TOOL_CALLS",
+		7:  "RUN_END_REASON_MAX_TOKENS",
+		8:  "RUN_END_REASON_MAX_COST",
+		9:  "RUN_END_REASON_DEADLINE",
+		10: "RUN_END_REASON_MAX_OUTPUT_TOKENS",
+		11: "RUN_END_REASON_CONTENT_FILTER",
+		12: "RUN_END_REASON_TOOL_CHOICE_UNMET",
+		13: "RUN_END_REASON_EMPTY_ANSWER",
+		14: "RUN_END_REASON_MODEL_ERROR",
+		15: "RUN_END_REASON_TURN_TOO_LARGE",
+		16: "RUN_END_REASON_PRICE_MISSING",
+		17: "RUN_END_REASON_CURRENCY_MISMATCH",
+		18: "RUN_END_REASON_TOOLS_UNAVAILABLE",
+		19: "RUN_END_REASON_AGENT_UNAVAILABLE",
+		20: "RUN_END_REASON_INBOX_UNAVAILABLE",
+		21: "RUN_END_REASON_INTERNAL_ERROR",
+		22: "RUN_END_REASON_CANCELED",
+		23: "RUN_END_REASON_AGENT_SWITCHED",
+	}
+	RunEndReason_value = map[string]int32{
+		"RUN_END_REASON_UNSPECIFIED":       0,
+		"RUN_END_REASON_FINAL_ANSWER":      1,
+		"RUN_END_REASON_SINGLE_TURN":       2,
+		"RUN_END_REASON_SKIPPED":           3,
+		"RUN_END_REASON_NO_NEWS":           4,
+		"RUN_END_REASON_MAX_TURNS":         5,
+		"RUN_END_REASON_MAX_TOOL_CALLS":    6,
+		"RUN_END_REASON_MAX_TOKENS":        7,
+		"RUN_END_REASON_MAX_COST":          8,
+		"RUN_END_REASON_DEADLINE":          9,
+		"RUN_END_REASON_MAX_OUTPUT_TOKENS": 10,
+		"RUN_END_REASON_CONTENT_FILTER":    11,
+		"RUN_END_REASON_TOOL_CHOICE_UNMET": 12,
+		"RUN_END_REASON_EMPTY_ANSWER":      13,
+		"RUN_END_REASON_MODEL_ERROR":       14,
+		"RUN_END_REASON_TURN_TOO_LARGE":    15,
+		"RUN_END_REASON_PRICE_MISSING":     16,
+		"RUN_END_REASON_CURRENCY_MISMATCH": 17,
+		"RUN_END_REASON_TOOLS_UNAVAILABLE": 18,
+		"RUN_END_REASON_AGENT_UNAVAILABLE": 19,
+		"RUN_END_REASON_INBOX_UNAVAILABLE": 20,
+		"RUN_END_REASON_INTERNAL_ERROR":    21,
+		"RUN_END_REASON_CANCELED":          22,
+		"RUN_END_REASON_AGENT_SWITCHED":    23,
+	}
+)
+
+func (x RunEndReason) Enum() *RunEndReason {
+	p := new(RunEndReason)
+	*p = x
+	return p
+}
+
+func (x RunEndReason) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RunEndReason) Descriptor() protoreflect.EnumDescriptor {
+	return file_toolbus_run_v1_run_proto_enumTypes[1].Descriptor()
+}
+
+func (RunEndReason) Type() protoreflect.EnumType {
+	return &file_toolbus_run_v1_run_proto_enumTypes[1]
+}
+
+func (x RunEndReason) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RunEndReason.Descriptor instead.
+func (RunEndReason) EnumDescriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{1}
+}
+
+// Which tools the model is to call.
+type ToolChoiceMode int32
+
+const (
+	// The default, TOOL_CHOICE_MODE_AUTO.
+	ToolChoiceMode_TOOL_CHOICE_MODE_UNSPECIFIED ToolChoiceMode = 0
+	// Any tool or none, as the model decides.
+	ToolChoiceMode_TOOL_CHOICE_MODE_AUTO ToolChoiceMode = 1
+	// At least one tool, in the first turn; later turns are free.
+	ToolChoiceMode_TOOL_CHOICE_MODE_REQUIRED ToolChoiceMode = 2
+	// No tool.
+	ToolChoiceMode_TOOL_CHOICE_MODE_NONE ToolChoiceMode = 3
+)
+
+// Enum value maps for ToolChoiceMode.
+var (
+	ToolChoiceMode_name = map[int32]string{
+		0: "TOOL_CHOICE_MODE_UNSPECIFIED",
+		1: "TOOL_CHOICE_MODE_AUTO",
+		2: "TOOL_CHOICE_MODE_REQUIRED",
+		3: "TOOL_CHOICE_MODE_NONE",
+	}
+	ToolChoiceMode_value = map[string]int32{
+		"TOOL_CHOICE_MODE_UNSPECIFIED": 0,
+		"TOOL_CHOICE_MODE_AUTO":        1,
+		"TOOL_CHOICE_MODE_REQUIRED":    2,
+		"TOOL_CHOICE_MODE_NONE":        3,
+	}
+)
+
+func (x ToolChoiceMode) Enum() *ToolChoiceMode {
+	p := new(ToolChoiceMode)
+	*p = x
+	return p
+}
+
+func (x ToolChoiceMode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ToolChoiceMode) Descriptor() protoreflect.EnumDescriptor {
+	return file_toolbus_run_v1_run_proto_enumTypes[2].Descriptor()
+}
+
+func (ToolChoiceMode) Type() protoreflect.EnumType {
+	return &file_toolbus_run_v1_run_proto_enumTypes[2]
+}
+
+func (x ToolChoiceMode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ToolChoiceMode.Descriptor instead.
+func (ToolChoiceMode) EnumDescriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{2}
+}
+
 // How the loop treats the model's calls.
 type RunMode int32
 
@@ -137,11 +331,11 @@ func (x RunMode) String() string {
 }
 
 func (RunMode) Descriptor() protoreflect.EnumDescriptor {
-	return file_toolbus_run_v1_run_proto_enumTypes[1].Descriptor()
+	return file_toolbus_run_v1_run_proto_enumTypes[3].Descriptor()
 }
 
 func (RunMode) Type() protoreflect.EnumType {
-	return &file_toolbus_run_v1_run_proto_enumTypes[1]
+	return &file_toolbus_run_v1_run_proto_enumTypes[3]
 }
 
 func (x RunMode) Number() protoreflect.EnumNumber {
@@ -150,7 +344,7 @@ func (x RunMode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RunMode.Descriptor instead.
 func (RunMode) EnumDescriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{1}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{3}
 }
 
 // Who speaks in a message.
@@ -194,11 +388,11 @@ func (x Role) String() string {
 }
 
 func (Role) Descriptor() protoreflect.EnumDescriptor {
-	return file_toolbus_run_v1_run_proto_enumTypes[2].Descriptor()
+	return file_toolbus_run_v1_run_proto_enumTypes[4].Descriptor()
 }
 
 func (Role) Type() protoreflect.EnumType {
-	return &file_toolbus_run_v1_run_proto_enumTypes[2]
+	return &file_toolbus_run_v1_run_proto_enumTypes[4]
 }
 
 func (x Role) Number() protoreflect.EnumNumber {
@@ -207,7 +401,7 @@ func (x Role) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Role.Descriptor instead.
 func (Role) EnumDescriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{2}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{4}
 }
 
 // A text of the conversation.
@@ -639,13 +833,13 @@ func (x *ToolChoice) GetChoice() isToolChoice_Choice {
 	return nil
 }
 
-func (x *ToolChoice) GetMode() string {
+func (x *ToolChoice) GetMode() ToolChoiceMode {
 	if x != nil {
 		if x, ok := x.Choice.(*ToolChoice_Mode); ok {
 			return x.Mode
 		}
 	}
-	return ""
+	return ToolChoiceMode_TOOL_CHOICE_MODE_UNSPECIFIED
 }
 
 func (x *ToolChoice) GetForcedTool() string {
@@ -662,8 +856,8 @@ type isToolChoice_Choice interface {
 }
 
 type ToolChoice_Mode struct {
-	// `auto`, `required` or `none`. `required` holds for the first turn only.
-	Mode string `protobuf:"bytes,1,opt,name=mode,proto3,oneof"`
+	// Whether the model is to call tools.
+	Mode ToolChoiceMode `protobuf:"varint,1,opt,name=mode,proto3,enum=toolbus.run.v1.ToolChoiceMode,oneof"`
 }
 
 type ToolChoice_ForcedTool struct {
@@ -1019,8 +1213,8 @@ type Run struct {
 	Agent string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
 	// Where it stands.
 	State RunState `protobuf:"varint,4,opt,name=state,proto3,enum=toolbus.run.v1.RunState" json:"state,omitempty"`
-	// Why it ended, for example `final_answer`, `max_turns`, `deadline`, `tool_choice_unmet`, `empty_answer`, `skipped`; empty while it goes on.
-	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Why it ended; unspecified while it goes on.
+	Reason RunEndReason `protobuf:"varint,5,opt,name=reason,proto3,enum=toolbus.run.v1.RunEndReason" json:"reason,omitempty"`
 	// The error's text, if it failed.
 	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
 	// Input and everything that came of it.
@@ -1109,11 +1303,11 @@ func (x *Run) GetState() RunState {
 	return RunState_RUN_STATE_UNSPECIFIED
 }
 
-func (x *Run) GetReason() string {
+func (x *Run) GetReason() RunEndReason {
 	if x != nil {
 		return x.Reason
 	}
-	return ""
+	return RunEndReason_RUN_END_REASON_UNSPECIFIED
 }
 
 func (x *Run) GetError() string {
@@ -1318,10 +1512,10 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\rfunction_call\x18\x02 \x01(\v2\x1c.toolbus.run.v1.FunctionCallH\x00R\ffunctionCall\x12V\n" +
 	"\x14function_call_output\x18\x03 \x01(\v2\".toolbus.run.v1.FunctionCallOutputH\x00R\x12functionCallOutput\x129\n" +
 	"\treasoning\x18\x04 \x01(\v2\x19.toolbus.run.v1.ReasoningH\x00R\treasoningB\x06\n" +
-	"\x04item\"x\n" +
+	"\x04item\"\x85\x01\n" +
 	"\n" +
-	"ToolChoice\x121\n" +
-	"\x04mode\x18\x01 \x01(\tB\x1b\xbaH\x18r\x16R\x04autoR\brequiredR\x04noneH\x00R\x04mode\x12-\n" +
+	"ToolChoice\x12>\n" +
+	"\x04mode\x18\x01 \x01(\x0e2\x1e.toolbus.run.v1.ToolChoiceModeB\b\xbaH\x05\x82\x01\x02\x10\x01H\x00R\x04mode\x12-\n" +
 	"\vforced_tool\x18\x02 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x04H\x00R\n" +
 	"forcedToolB\b\n" +
@@ -1360,14 +1554,14 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\aRunFork\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1f\n" +
 	"\vat_sequence\x18\x02 \x01(\rR\n" +
-	"atSequence\"\xcc\x05\n" +
+	"atSequence\"\xea\x05\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x14\n" +
 	"\x05agent\x18\x03 \x01(\tR\x05agent\x12.\n" +
-	"\x05state\x18\x04 \x01(\x0e2\x18.toolbus.run.v1.RunStateR\x05state\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05state\x18\x04 \x01(\x0e2\x18.toolbus.run.v1.RunStateR\x05state\x124\n" +
+	"\x06reason\x18\x05 \x01(\x0e2\x1c.toolbus.run.v1.RunEndReasonR\x06reason\x12\x14\n" +
 	"\x05error\x18\x06 \x01(\tR\x05error\x12*\n" +
 	"\x05items\x18\a \x03(\v2\x14.toolbus.run.v1.ItemR\x05items\x12\x1f\n" +
 	"\voutput_text\x18\b \x01(\tR\n" +
@@ -1400,7 +1594,38 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x13RUN_STATE_COMPLETED\x10\x04\x12\x18\n" +
 	"\x14RUN_STATE_INCOMPLETE\x10\x05\x12\x14\n" +
 	"\x10RUN_STATE_FAILED\x10\x06\x12\x16\n" +
-	"\x12RUN_STATE_CANCELED\x10\a*S\n" +
+	"\x12RUN_STATE_CANCELED\x10\a*\xb1\x06\n" +
+	"\fRunEndReason\x12\x1e\n" +
+	"\x1aRUN_END_REASON_UNSPECIFIED\x10\x00\x12\x1f\n" +
+	"\x1bRUN_END_REASON_FINAL_ANSWER\x10\x01\x12\x1e\n" +
+	"\x1aRUN_END_REASON_SINGLE_TURN\x10\x02\x12\x1a\n" +
+	"\x16RUN_END_REASON_SKIPPED\x10\x03\x12\x1a\n" +
+	"\x16RUN_END_REASON_NO_NEWS\x10\x04\x12\x1c\n" +
+	"\x18RUN_END_REASON_MAX_TURNS\x10\x05\x12!\n" +
+	"\x1dRUN_END_REASON_MAX_TOOL_CALLS\x10\x06\x12\x1d\n" +
+	"\x19RUN_END_REASON_MAX_TOKENS\x10\a\x12\x1b\n" +
+	"\x17RUN_END_REASON_MAX_COST\x10\b\x12\x1b\n" +
+	"\x17RUN_END_REASON_DEADLINE\x10\t\x12$\n" +
+	" RUN_END_REASON_MAX_OUTPUT_TOKENS\x10\n" +
+	"\x12!\n" +
+	"\x1dRUN_END_REASON_CONTENT_FILTER\x10\v\x12$\n" +
+	" RUN_END_REASON_TOOL_CHOICE_UNMET\x10\f\x12\x1f\n" +
+	"\x1bRUN_END_REASON_EMPTY_ANSWER\x10\r\x12\x1e\n" +
+	"\x1aRUN_END_REASON_MODEL_ERROR\x10\x0e\x12!\n" +
+	"\x1dRUN_END_REASON_TURN_TOO_LARGE\x10\x0f\x12 \n" +
+	"\x1cRUN_END_REASON_PRICE_MISSING\x10\x10\x12$\n" +
+	" RUN_END_REASON_CURRENCY_MISMATCH\x10\x11\x12$\n" +
+	" RUN_END_REASON_TOOLS_UNAVAILABLE\x10\x12\x12$\n" +
+	" RUN_END_REASON_AGENT_UNAVAILABLE\x10\x13\x12$\n" +
+	" RUN_END_REASON_INBOX_UNAVAILABLE\x10\x14\x12!\n" +
+	"\x1dRUN_END_REASON_INTERNAL_ERROR\x10\x15\x12\x1b\n" +
+	"\x17RUN_END_REASON_CANCELED\x10\x16\x12!\n" +
+	"\x1dRUN_END_REASON_AGENT_SWITCHED\x10\x17*\x87\x01\n" +
+	"\x0eToolChoiceMode\x12 \n" +
+	"\x1cTOOL_CHOICE_MODE_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15TOOL_CHOICE_MODE_AUTO\x10\x01\x12\x1d\n" +
+	"\x19TOOL_CHOICE_MODE_REQUIRED\x10\x02\x12\x19\n" +
+	"\x15TOOL_CHOICE_MODE_NONE\x10\x03*S\n" +
 	"\aRunMode\x12\x18\n" +
 	"\x14RUN_MODE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10RUN_MODE_AGENTIC\x10\x01\x12\x18\n" +
@@ -1424,60 +1649,64 @@ func file_toolbus_run_v1_run_proto_rawDescGZIP() []byte {
 	return file_toolbus_run_v1_run_proto_rawDescData
 }
 
-var file_toolbus_run_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_toolbus_run_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
 var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(RunState)(0),                 // 0: toolbus.run.v1.RunState
-	(RunMode)(0),                  // 1: toolbus.run.v1.RunMode
-	(Role)(0),                     // 2: toolbus.run.v1.Role
-	(*Message)(nil),               // 3: toolbus.run.v1.Message
-	(*FunctionCall)(nil),          // 4: toolbus.run.v1.FunctionCall
-	(*FunctionCallOutput)(nil),    // 5: toolbus.run.v1.FunctionCallOutput
-	(*Reasoning)(nil),             // 6: toolbus.run.v1.Reasoning
-	(*Item)(nil),                  // 7: toolbus.run.v1.Item
-	(*ToolChoice)(nil),            // 8: toolbus.run.v1.ToolChoice
-	(*RunMcpServer)(nil),          // 9: toolbus.run.v1.RunMcpServer
-	(*RunOptions)(nil),            // 10: toolbus.run.v1.RunOptions
-	(*RunParent)(nil),             // 11: toolbus.run.v1.RunParent
-	(*RunFork)(nil),               // 12: toolbus.run.v1.RunFork
-	(*Run)(nil),                   // 13: toolbus.run.v1.Run
-	(*TextCheckpoint)(nil),        // 14: toolbus.run.v1.TextCheckpoint
-	nil,                           // 15: toolbus.run.v1.RunMcpServer.HeadersEntry
-	nil,                           // 16: toolbus.run.v1.RunMcpServer.EnvEntry
-	(*v1.ToolResult)(nil),         // 17: toolbus.tool.v1.ToolResult
-	(*v1.Tool)(nil),               // 18: toolbus.tool.v1.Tool
-	(*v11.Limits)(nil),            // 19: toolbus.agent.v1.Limits
-	(*v1.Usage)(nil),              // 20: toolbus.tool.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(RunEndReason)(0),             // 1: toolbus.run.v1.RunEndReason
+	(ToolChoiceMode)(0),           // 2: toolbus.run.v1.ToolChoiceMode
+	(RunMode)(0),                  // 3: toolbus.run.v1.RunMode
+	(Role)(0),                     // 4: toolbus.run.v1.Role
+	(*Message)(nil),               // 5: toolbus.run.v1.Message
+	(*FunctionCall)(nil),          // 6: toolbus.run.v1.FunctionCall
+	(*FunctionCallOutput)(nil),    // 7: toolbus.run.v1.FunctionCallOutput
+	(*Reasoning)(nil),             // 8: toolbus.run.v1.Reasoning
+	(*Item)(nil),                  // 9: toolbus.run.v1.Item
+	(*ToolChoice)(nil),            // 10: toolbus.run.v1.ToolChoice
+	(*RunMcpServer)(nil),          // 11: toolbus.run.v1.RunMcpServer
+	(*RunOptions)(nil),            // 12: toolbus.run.v1.RunOptions
+	(*RunParent)(nil),             // 13: toolbus.run.v1.RunParent
+	(*RunFork)(nil),               // 14: toolbus.run.v1.RunFork
+	(*Run)(nil),                   // 15: toolbus.run.v1.Run
+	(*TextCheckpoint)(nil),        // 16: toolbus.run.v1.TextCheckpoint
+	nil,                           // 17: toolbus.run.v1.RunMcpServer.HeadersEntry
+	nil,                           // 18: toolbus.run.v1.RunMcpServer.EnvEntry
+	(*v1.ToolResult)(nil),         // 19: toolbus.tool.v1.ToolResult
+	(*v1.Tool)(nil),               // 20: toolbus.tool.v1.Tool
+	(*v11.Limits)(nil),            // 21: toolbus.agent.v1.Limits
+	(*v1.Usage)(nil),              // 22: toolbus.tool.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
 }
 var file_toolbus_run_v1_run_proto_depIdxs = []int32{
-	2,  // 0: toolbus.run.v1.Message.role:type_name -> toolbus.run.v1.Role
-	17, // 1: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
-	3,  // 2: toolbus.run.v1.Item.message:type_name -> toolbus.run.v1.Message
-	4,  // 3: toolbus.run.v1.Item.function_call:type_name -> toolbus.run.v1.FunctionCall
-	5,  // 4: toolbus.run.v1.Item.function_call_output:type_name -> toolbus.run.v1.FunctionCallOutput
-	6,  // 5: toolbus.run.v1.Item.reasoning:type_name -> toolbus.run.v1.Reasoning
-	15, // 6: toolbus.run.v1.RunMcpServer.headers:type_name -> toolbus.run.v1.RunMcpServer.HeadersEntry
-	16, // 7: toolbus.run.v1.RunMcpServer.env:type_name -> toolbus.run.v1.RunMcpServer.EnvEntry
-	8,  // 8: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
-	18, // 9: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.tool.v1.Tool
-	1,  // 10: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
-	19, // 11: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
-	9,  // 12: toolbus.run.v1.RunOptions.mcp_servers:type_name -> toolbus.run.v1.RunMcpServer
-	0,  // 13: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
-	7,  // 14: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
-	4,  // 15: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
-	20, // 16: toolbus.run.v1.Run.usage:type_name -> toolbus.tool.v1.Usage
-	21, // 17: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
-	21, // 18: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
-	11, // 19: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
-	12, // 20: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
-	14, // 21: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	4,  // 0: toolbus.run.v1.Message.role:type_name -> toolbus.run.v1.Role
+	19, // 1: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
+	5,  // 2: toolbus.run.v1.Item.message:type_name -> toolbus.run.v1.Message
+	6,  // 3: toolbus.run.v1.Item.function_call:type_name -> toolbus.run.v1.FunctionCall
+	7,  // 4: toolbus.run.v1.Item.function_call_output:type_name -> toolbus.run.v1.FunctionCallOutput
+	8,  // 5: toolbus.run.v1.Item.reasoning:type_name -> toolbus.run.v1.Reasoning
+	2,  // 6: toolbus.run.v1.ToolChoice.mode:type_name -> toolbus.run.v1.ToolChoiceMode
+	17, // 7: toolbus.run.v1.RunMcpServer.headers:type_name -> toolbus.run.v1.RunMcpServer.HeadersEntry
+	18, // 8: toolbus.run.v1.RunMcpServer.env:type_name -> toolbus.run.v1.RunMcpServer.EnvEntry
+	10, // 9: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
+	20, // 10: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.tool.v1.Tool
+	3,  // 11: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
+	21, // 12: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
+	11, // 13: toolbus.run.v1.RunOptions.mcp_servers:type_name -> toolbus.run.v1.RunMcpServer
+	0,  // 14: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
+	1,  // 15: toolbus.run.v1.Run.reason:type_name -> toolbus.run.v1.RunEndReason
+	9,  // 16: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
+	6,  // 17: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
+	22, // 18: toolbus.run.v1.Run.usage:type_name -> toolbus.tool.v1.Usage
+	23, // 19: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
+	23, // 20: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
+	13, // 21: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
+	14, // 22: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
+	16, // 23: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_proto_init() }
@@ -1501,7 +1730,7 @@ func file_toolbus_run_v1_run_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_run_v1_run_proto_rawDesc), len(file_toolbus_run_v1_run_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      5,
 			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -718,7 +718,7 @@ type RunEnded struct {
 	// How: completed, incomplete, failed or canceled.
 	State RunState `protobuf:"varint,1,opt,name=state,proto3,enum=toolbus.run.v1.RunState" json:"state,omitempty"`
 	// Why.
-	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason RunEndReason `protobuf:"varint,2,opt,name=reason,proto3,enum=toolbus.run.v1.RunEndReason" json:"reason,omitempty"`
 	// The error's text, if it failed.
 	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	// The final answer's text, if there is one.
@@ -764,11 +764,11 @@ func (x *RunEnded) GetState() RunState {
 	return RunState_RUN_STATE_UNSPECIFIED
 }
 
-func (x *RunEnded) GetReason() string {
+func (x *RunEnded) GetReason() RunEndReason {
 	if x != nil {
 		return x.Reason
 	}
-	return ""
+	return RunEndReason_RUN_END_REASON_UNSPECIFIED
 }
 
 func (x *RunEnded) GetError() string {
@@ -1675,10 +1675,10 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\bspace_id\x18\x05 \x01(\tR\aspaceId\"G\n" +
 	"\x0fCancelRequested\x12\x1c\n" +
 	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x89\x01\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xa7\x01\n" +
 	"\bRunEnded\x12.\n" +
-	"\x05state\x18\x01 \x01(\x0e2\x18.toolbus.run.v1.RunStateR\x05state\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x18.toolbus.run.v1.RunStateR\x05state\x124\n" +
+	"\x06reason\x18\x02 \x01(\x0e2\x1c.toolbus.run.v1.RunEndReasonR\x06reason\x12\x14\n" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12\x1f\n" +
 	"\voutput_text\x18\x04 \x01(\tR\n" +
 	"outputText\"U\n" +
@@ -1782,9 +1782,10 @@ var file_toolbus_run_v1_run_event_proto_goTypes = []any{
 	(*FunctionCall)(nil),          // 26: toolbus.run.v1.FunctionCall
 	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
 	(RunState)(0),                 // 28: toolbus.run.v1.RunState
-	(*TextCheckpoint)(nil),        // 29: toolbus.run.v1.TextCheckpoint
-	(*v11.ToolProgress)(nil),      // 30: toolbus.tool.v1.ToolProgress
-	(*v11.ToolLog)(nil),           // 31: toolbus.tool.v1.ToolLog
+	(RunEndReason)(0),             // 29: toolbus.run.v1.RunEndReason
+	(*TextCheckpoint)(nil),        // 30: toolbus.run.v1.TextCheckpoint
+	(*v11.ToolProgress)(nil),      // 31: toolbus.tool.v1.ToolProgress
+	(*v11.ToolLog)(nil),           // 32: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_run_v1_run_event_proto_depIdxs = []int32{
 	18, // 0: toolbus.run.v1.RunAccepted.input:type_name -> toolbus.run.v1.Item
@@ -1800,32 +1801,33 @@ var file_toolbus_run_v1_run_event_proto_depIdxs = []int32{
 	26, // 10: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
 	27, // 11: toolbus.run.v1.RunParked.deadline:type_name -> google.protobuf.Timestamp
 	28, // 12: toolbus.run.v1.RunEnded.state:type_name -> toolbus.run.v1.RunState
-	18, // 13: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
-	23, // 14: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.tool.v1.Usage
-	27, // 15: toolbus.run.v1.RunEvent.create_time:type_name -> google.protobuf.Timestamp
-	0,  // 16: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
-	1,  // 17: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
-	2,  // 18: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
-	4,  // 19: toolbus.run.v1.RunEvent.call_started:type_name -> toolbus.run.v1.CallStarted
-	5,  // 20: toolbus.run.v1.RunEvent.call_finished:type_name -> toolbus.run.v1.CallFinished
-	6,  // 21: toolbus.run.v1.RunEvent.parked:type_name -> toolbus.run.v1.RunParked
-	29, // 22: toolbus.run.v1.RunEvent.text_checkpoint:type_name -> toolbus.run.v1.TextCheckpoint
-	8,  // 23: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
-	9,  // 24: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
-	10, // 25: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
-	11, // 26: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
-	3,  // 27: toolbus.run.v1.RunEvent.answer_dropped:type_name -> toolbus.run.v1.AnswerDropped
-	7,  // 28: toolbus.run.v1.RunEvent.call_shown:type_name -> toolbus.run.v1.CallShown
-	14, // 29: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
-	15, // 30: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
-	16, // 31: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
-	30, // 32: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
-	31, // 33: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	29, // 13: toolbus.run.v1.RunEnded.reason:type_name -> toolbus.run.v1.RunEndReason
+	18, // 14: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
+	23, // 15: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.tool.v1.Usage
+	27, // 16: toolbus.run.v1.RunEvent.create_time:type_name -> google.protobuf.Timestamp
+	0,  // 17: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
+	1,  // 18: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
+	2,  // 19: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
+	4,  // 20: toolbus.run.v1.RunEvent.call_started:type_name -> toolbus.run.v1.CallStarted
+	5,  // 21: toolbus.run.v1.RunEvent.call_finished:type_name -> toolbus.run.v1.CallFinished
+	6,  // 22: toolbus.run.v1.RunEvent.parked:type_name -> toolbus.run.v1.RunParked
+	30, // 23: toolbus.run.v1.RunEvent.text_checkpoint:type_name -> toolbus.run.v1.TextCheckpoint
+	8,  // 24: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
+	9,  // 25: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
+	10, // 26: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
+	11, // 27: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
+	3,  // 28: toolbus.run.v1.RunEvent.answer_dropped:type_name -> toolbus.run.v1.AnswerDropped
+	7,  // 29: toolbus.run.v1.RunEvent.call_shown:type_name -> toolbus.run.v1.CallShown
+	14, // 30: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
+	15, // 31: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
+	16, // 32: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
+	31, // 33: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
+	32, // 34: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_event_proto_init() }

@@ -172,6 +172,71 @@ func (Effect) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{1}
 }
 
+// How grave a line of a log is.
+type LogLevel int32
+
+const (
+	// Not set.
+	LogLevel_LOG_LEVEL_UNSPECIFIED LogLevel = 0
+	// Every step, for whoever looks for a fault.
+	LogLevel_LOG_LEVEL_TRACE LogLevel = 1
+	// What helps to find a fault.
+	LogLevel_LOG_LEVEL_DEBUG LogLevel = 2
+	// What happened.
+	LogLevel_LOG_LEVEL_INFO LogLevel = 3
+	// What may need attention.
+	LogLevel_LOG_LEVEL_WARN LogLevel = 4
+	// What failed.
+	LogLevel_LOG_LEVEL_ERROR LogLevel = 5
+)
+
+// Enum value maps for LogLevel.
+var (
+	LogLevel_name = map[int32]string{
+		0: "LOG_LEVEL_UNSPECIFIED",
+		1: "LOG_LEVEL_TRACE",
+		2: "LOG_LEVEL_DEBUG",
+		3: "LOG_LEVEL_INFO",
+		4: "LOG_LEVEL_WARN",
+		5: "LOG_LEVEL_ERROR",
+	}
+	LogLevel_value = map[string]int32{
+		"LOG_LEVEL_UNSPECIFIED": 0,
+		"LOG_LEVEL_TRACE":       1,
+		"LOG_LEVEL_DEBUG":       2,
+		"LOG_LEVEL_INFO":        3,
+		"LOG_LEVEL_WARN":        4,
+		"LOG_LEVEL_ERROR":       5,
+	}
+)
+
+func (x LogLevel) Enum() *LogLevel {
+	p := new(LogLevel)
+	*p = x
+	return p
+}
+
+func (x LogLevel) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LogLevel) Descriptor() protoreflect.EnumDescriptor {
+	return file_toolbus_tool_v1_tool_proto_enumTypes[2].Descriptor()
+}
+
+func (LogLevel) Type() protoreflect.EnumType {
+	return &file_toolbus_tool_v1_tool_proto_enumTypes[2]
+}
+
+func (x LogLevel) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LogLevel.Descriptor instead.
+func (LogLevel) EnumDescriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{2}
+}
+
 // How the router calls a tool's URL.
 type HttpExecution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -724,8 +789,8 @@ func (x *ToolProgress) GetMessage() string {
 // One line of a tool's log.
 type ToolLog struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Severity: trace, debug, info, warn, error.
-	Level string `protobuf:"bytes,1,opt,name=level,proto3" json:"level,omitempty"`
+	// How grave it is.
+	Level LogLevel `protobuf:"varint,1,opt,name=level,proto3,enum=toolbus.tool.v1.LogLevel" json:"level,omitempty"`
 	// The line.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// Further fields as JSON text; empty means none.
@@ -764,11 +829,11 @@ func (*ToolLog) Descriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *ToolLog) GetLevel() string {
+func (x *ToolLog) GetLevel() LogLevel {
 	if x != nil {
 		return x.Level
 	}
-	return ""
+	return LogLevel_LOG_LEVEL_UNSPECIFIED
 }
 
 func (x *ToolLog) GetMessage() string {
@@ -846,9 +911,9 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\fToolProgress\x12\x1a\n" +
 	"\bprogress\x18\x01 \x01(\x01R\bprogress\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\"Z\n" +
-	"\aToolLog\x12\x14\n" +
-	"\x05level\x18\x01 \x01(\tR\x05level\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"u\n" +
+	"\aToolLog\x12/\n" +
+	"\x05level\x18\x01 \x01(\x0e2\x19.toolbus.tool.v1.LogLevelR\x05level\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x1f\n" +
 	"\vfields_json\x18\x03 \x01(\tR\n" +
 	"fieldsJson*\xdc\x02\n" +
@@ -870,7 +935,14 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\x12EFFECT_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vEFFECT_PURE\x10\x01\x12\x15\n" +
 	"\x11EFFECT_IDEMPOTENT\x10\x02\x12\x17\n" +
-	"\x13EFFECT_AT_MOST_ONCE\x10\x03B\xa9\x01\n" +
+	"\x13EFFECT_AT_MOST_ONCE\x10\x03*\x8c\x01\n" +
+	"\bLogLevel\x12\x19\n" +
+	"\x15LOG_LEVEL_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fLOG_LEVEL_TRACE\x10\x01\x12\x13\n" +
+	"\x0fLOG_LEVEL_DEBUG\x10\x02\x12\x12\n" +
+	"\x0eLOG_LEVEL_INFO\x10\x03\x12\x12\n" +
+	"\x0eLOG_LEVEL_WARN\x10\x04\x12\x13\n" +
+	"\x0fLOG_LEVEL_ERROR\x10\x05B\xa9\x01\n" +
 	"\x13com.toolbus.tool.v1B\tToolProtoP\x01Z)toolbus.dev/gen/go/toolbus/tool/v1;toolv1\xa2\x02\x03TTX\xaa\x02\x0fToolbus.Tool.V1\xca\x02\x0fToolbus\\Tool\\V1\xe2\x02\x1bToolbus\\Tool\\V1\\GPBMetadata\xea\x02\x11Toolbus::Tool::V1b\x06proto3"
 
 var (
@@ -885,40 +957,42 @@ func file_toolbus_tool_v1_tool_proto_rawDescGZIP() []byte {
 	return file_toolbus_tool_v1_tool_proto_rawDescData
 }
 
-var file_toolbus_tool_v1_tool_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_toolbus_tool_v1_tool_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_toolbus_tool_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	(ExecutionType)(0),          // 0: toolbus.tool.v1.ExecutionType
 	(Effect)(0),                 // 1: toolbus.tool.v1.Effect
-	(*HttpExecution)(nil),       // 2: toolbus.tool.v1.HttpExecution
-	(*BuiltinPolicy)(nil),       // 3: toolbus.tool.v1.BuiltinPolicy
-	(*ToolAnnotations)(nil),     // 4: toolbus.tool.v1.ToolAnnotations
-	(*Tool)(nil),                // 5: toolbus.tool.v1.Tool
-	(*ToolResult)(nil),          // 6: toolbus.tool.v1.ToolResult
-	(*ToolProgress)(nil),        // 7: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),             // 8: toolbus.tool.v1.ToolLog
-	nil,                         // 9: toolbus.tool.v1.HttpExecution.HeadersEntry
-	(*durationpb.Duration)(nil), // 10: google.protobuf.Duration
-	(*structpb.Struct)(nil),     // 11: google.protobuf.Struct
-	(*Usage)(nil),               // 12: toolbus.tool.v1.Usage
+	(LogLevel)(0),               // 2: toolbus.tool.v1.LogLevel
+	(*HttpExecution)(nil),       // 3: toolbus.tool.v1.HttpExecution
+	(*BuiltinPolicy)(nil),       // 4: toolbus.tool.v1.BuiltinPolicy
+	(*ToolAnnotations)(nil),     // 5: toolbus.tool.v1.ToolAnnotations
+	(*Tool)(nil),                // 6: toolbus.tool.v1.Tool
+	(*ToolResult)(nil),          // 7: toolbus.tool.v1.ToolResult
+	(*ToolProgress)(nil),        // 8: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),             // 9: toolbus.tool.v1.ToolLog
+	nil,                         // 10: toolbus.tool.v1.HttpExecution.HeadersEntry
+	(*durationpb.Duration)(nil), // 11: google.protobuf.Duration
+	(*structpb.Struct)(nil),     // 12: google.protobuf.Struct
+	(*Usage)(nil),               // 13: toolbus.tool.v1.Usage
 }
 var file_toolbus_tool_v1_tool_proto_depIdxs = []int32{
-	9,  // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
-	10, // 1: toolbus.tool.v1.BuiltinPolicy.timeout:type_name -> google.protobuf.Duration
+	10, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
+	11, // 1: toolbus.tool.v1.BuiltinPolicy.timeout:type_name -> google.protobuf.Duration
 	0,  // 2: toolbus.tool.v1.Tool.execution_type:type_name -> toolbus.tool.v1.ExecutionType
-	10, // 3: toolbus.tool.v1.Tool.timeout:type_name -> google.protobuf.Duration
-	2,  // 4: toolbus.tool.v1.Tool.execution:type_name -> toolbus.tool.v1.HttpExecution
+	11, // 3: toolbus.tool.v1.Tool.timeout:type_name -> google.protobuf.Duration
+	3,  // 4: toolbus.tool.v1.Tool.execution:type_name -> toolbus.tool.v1.HttpExecution
 	1,  // 5: toolbus.tool.v1.Tool.effect:type_name -> toolbus.tool.v1.Effect
-	11, // 6: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
-	3,  // 7: toolbus.tool.v1.Tool.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
-	4,  // 8: toolbus.tool.v1.Tool.annotations:type_name -> toolbus.tool.v1.ToolAnnotations
-	10, // 9: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
-	12, // 10: toolbus.tool.v1.ToolResult.usage:type_name -> toolbus.tool.v1.Usage
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	12, // 6: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
+	4,  // 7: toolbus.tool.v1.Tool.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
+	5,  // 8: toolbus.tool.v1.Tool.annotations:type_name -> toolbus.tool.v1.ToolAnnotations
+	11, // 9: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
+	13, // 10: toolbus.tool.v1.ToolResult.usage:type_name -> toolbus.tool.v1.Usage
+	2,  // 11: toolbus.tool.v1.ToolLog.level:type_name -> toolbus.tool.v1.LogLevel
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_proto_init() }
@@ -934,7 +1008,7 @@ func file_toolbus_tool_v1_tool_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_proto_rawDesc), len(file_toolbus_tool_v1_tool_proto_rawDesc)),
-			NumEnums:      2,
+			NumEnums:      3,
 			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,

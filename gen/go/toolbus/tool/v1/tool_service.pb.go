@@ -25,6 +25,83 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// A stage of the way from a name to a decision, in the order of the way.
+type ExplainStage int32
+
+const (
+	// Not set.
+	ExplainStage_EXPLAIN_STAGE_UNSPECIFIED ExplainStage = 0
+	// Whether the name is an alias.
+	ExplainStage_EXPLAIN_STAGE_ALIAS ExplainStage = 1
+	// Which tool the name means.
+	ExplainStage_EXPLAIN_STAGE_RESOLVE ExplainStage = 2
+	// Who provides it.
+	ExplainStage_EXPLAIN_STAGE_PROVIDER ExplainStage = 3
+	// Whether its source can be used now.
+	ExplainStage_EXPLAIN_STAGE_AVAILABILITY ExplainStage = 4
+	// Whether the agent uses it.
+	ExplainStage_EXPLAIN_STAGE_USE ExplainStage = 5
+	// Whether the agent's policy allows it.
+	ExplainStage_EXPLAIN_STAGE_ALLOWED ExplainStage = 6
+	// Whether its source offers it in a form that can be called.
+	ExplainStage_EXPLAIN_STAGE_OFFER ExplainStage = 7
+	// Whether a visible tool has a space to appear in.
+	ExplainStage_EXPLAIN_STAGE_VISIBLE ExplainStage = 8
+)
+
+// Enum value maps for ExplainStage.
+var (
+	ExplainStage_name = map[int32]string{
+		0: "EXPLAIN_STAGE_UNSPECIFIED",
+		1: "EXPLAIN_STAGE_ALIAS",
+		2: "EXPLAIN_STAGE_RESOLVE",
+		3: "EXPLAIN_STAGE_PROVIDER",
+		4: "EXPLAIN_STAGE_AVAILABILITY",
+		5: "EXPLAIN_STAGE_USE",
+		6: "EXPLAIN_STAGE_ALLOWED",
+		7: "EXPLAIN_STAGE_OFFER",
+		8: "EXPLAIN_STAGE_VISIBLE",
+	}
+	ExplainStage_value = map[string]int32{
+		"EXPLAIN_STAGE_UNSPECIFIED":  0,
+		"EXPLAIN_STAGE_ALIAS":        1,
+		"EXPLAIN_STAGE_RESOLVE":      2,
+		"EXPLAIN_STAGE_PROVIDER":     3,
+		"EXPLAIN_STAGE_AVAILABILITY": 4,
+		"EXPLAIN_STAGE_USE":          5,
+		"EXPLAIN_STAGE_ALLOWED":      6,
+		"EXPLAIN_STAGE_OFFER":        7,
+		"EXPLAIN_STAGE_VISIBLE":      8,
+	}
+)
+
+func (x ExplainStage) Enum() *ExplainStage {
+	p := new(ExplainStage)
+	*p = x
+	return p
+}
+
+func (x ExplainStage) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ExplainStage) Descriptor() protoreflect.EnumDescriptor {
+	return file_toolbus_tool_v1_tool_service_proto_enumTypes[0].Descriptor()
+}
+
+func (ExplainStage) Type() protoreflect.EnumType {
+	return &file_toolbus_tool_v1_tool_service_proto_enumTypes[0]
+}
+
+func (x ExplainStage) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ExplainStage.Descriptor instead.
+func (ExplainStage) EnumDescriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{0}
+}
+
 // A tool as the model of a session sees it.
 type ModelTool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -650,8 +727,8 @@ func (x *ExplainToolRequest) GetName() string {
 // One step of the way from a name to a decision.
 type ExplainStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The stage: alias, resolve, provider, availability, use, allowed, offer, visible.
-	Stage string `protobuf:"bytes,1,opt,name=stage,proto3" json:"stage,omitempty"`
+	// The stage.
+	Stage ExplainStage `protobuf:"varint,1,opt,name=stage,proto3,enum=toolbus.tool.v1.ExplainStage" json:"stage,omitempty"`
 	// What was found, in words.
 	Finding string `protobuf:"bytes,2,opt,name=finding,proto3" json:"finding,omitempty"`
 	// Whether the stage lets the call go on.
@@ -690,11 +767,11 @@ func (*ExplainStep) Descriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_service_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *ExplainStep) GetStage() string {
+func (x *ExplainStep) GetStage() ExplainStage {
 	if x != nil {
 		return x.Stage
 	}
-	return ""
+	return ExplainStage_EXPLAIN_STAGE_UNSPECIFIED
 }
 
 func (x *ExplainStep) GetFinding() string {
@@ -908,9 +985,9 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1e\n" +
 	"\x04name\x18\x03 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x04name\"U\n" +
-	"\vExplainStep\x12\x14\n" +
-	"\x05stage\x18\x01 \x01(\tR\x05stage\x12\x18\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x04name\"t\n" +
+	"\vExplainStep\x123\n" +
+	"\x05stage\x18\x01 \x01(\x0e2\x1d.toolbus.tool.v1.ExplainStageR\x05stage\x12\x18\n" +
 	"\afinding\x18\x02 \x01(\tR\afinding\x12\x16\n" +
 	"\x06passed\x18\x03 \x01(\bR\x06passed\"\xf8\x02\n" +
 	"\x13ExplainToolResponse\x12\x1c\n" +
@@ -926,7 +1003,17 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\aaliases\x18\t \x03(\tR\aaliases\x12-\n" +
 	"\x12unavailable_reason\x18\n" +
 	" \x01(\tR\x11unavailableReason\x12#\n" +
-	"\rclosest_names\x18\v \x03(\tR\fclosestNames2\x8e\x02\n" +
+	"\rclosest_names\x18\v \x03(\tR\fclosestNames*\x83\x02\n" +
+	"\fExplainStage\x12\x1d\n" +
+	"\x19EXPLAIN_STAGE_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13EXPLAIN_STAGE_ALIAS\x10\x01\x12\x19\n" +
+	"\x15EXPLAIN_STAGE_RESOLVE\x10\x02\x12\x1a\n" +
+	"\x16EXPLAIN_STAGE_PROVIDER\x10\x03\x12\x1e\n" +
+	"\x1aEXPLAIN_STAGE_AVAILABILITY\x10\x04\x12\x15\n" +
+	"\x11EXPLAIN_STAGE_USE\x10\x05\x12\x19\n" +
+	"\x15EXPLAIN_STAGE_ALLOWED\x10\x06\x12\x17\n" +
+	"\x13EXPLAIN_STAGE_OFFER\x10\a\x12\x19\n" +
+	"\x15EXPLAIN_STAGE_VISIBLE\x10\b2\x8e\x02\n" +
 	"\vToolService\x12R\n" +
 	"\tListTools\x12!.toolbus.tool.v1.ListToolsRequest\x1a\".toolbus.tool.v1.ListToolsResponse\x12Q\n" +
 	"\bCallTool\x12 .toolbus.tool.v1.CallToolRequest\x1a!.toolbus.tool.v1.CallToolResponse0\x01\x12X\n" +
@@ -945,46 +1032,49 @@ func file_toolbus_tool_v1_tool_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_tool_v1_tool_service_proto_rawDescData
 }
 
+var file_toolbus_tool_v1_tool_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_toolbus_tool_v1_tool_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_toolbus_tool_v1_tool_service_proto_goTypes = []any{
-	(*ModelTool)(nil),             // 0: toolbus.tool.v1.ModelTool
-	(*ListToolsRequest)(nil),      // 1: toolbus.tool.v1.ListToolsRequest
-	(*ListToolsResponse)(nil),     // 2: toolbus.tool.v1.ListToolsResponse
-	(*CallToolRequest)(nil),       // 3: toolbus.tool.v1.CallToolRequest
-	(*CallToolResponse)(nil),      // 4: toolbus.tool.v1.CallToolResponse
-	(*ExplainToolRequest)(nil),    // 5: toolbus.tool.v1.ExplainToolRequest
-	(*ExplainStep)(nil),           // 6: toolbus.tool.v1.ExplainStep
-	(*ExplainToolResponse)(nil),   // 7: toolbus.tool.v1.ExplainToolResponse
-	(*Tool)(nil),                  // 8: toolbus.tool.v1.Tool
-	(*RunSource)(nil),             // 9: toolbus.tool.v1.RunSource
-	(*SourceStatus)(nil),          // 10: toolbus.tool.v1.SourceStatus
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*ToolProgress)(nil),          // 12: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),               // 13: toolbus.tool.v1.ToolLog
-	(*ToolResult)(nil),            // 14: toolbus.tool.v1.ToolResult
+	(ExplainStage)(0),             // 0: toolbus.tool.v1.ExplainStage
+	(*ModelTool)(nil),             // 1: toolbus.tool.v1.ModelTool
+	(*ListToolsRequest)(nil),      // 2: toolbus.tool.v1.ListToolsRequest
+	(*ListToolsResponse)(nil),     // 3: toolbus.tool.v1.ListToolsResponse
+	(*CallToolRequest)(nil),       // 4: toolbus.tool.v1.CallToolRequest
+	(*CallToolResponse)(nil),      // 5: toolbus.tool.v1.CallToolResponse
+	(*ExplainToolRequest)(nil),    // 6: toolbus.tool.v1.ExplainToolRequest
+	(*ExplainStep)(nil),           // 7: toolbus.tool.v1.ExplainStep
+	(*ExplainToolResponse)(nil),   // 8: toolbus.tool.v1.ExplainToolResponse
+	(*Tool)(nil),                  // 9: toolbus.tool.v1.Tool
+	(*RunSource)(nil),             // 10: toolbus.tool.v1.RunSource
+	(*SourceStatus)(nil),          // 11: toolbus.tool.v1.SourceStatus
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*ToolProgress)(nil),          // 13: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),               // 14: toolbus.tool.v1.ToolLog
+	(*ToolResult)(nil),            // 15: toolbus.tool.v1.ToolResult
 }
 var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
-	8,  // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
-	9,  // 1: toolbus.tool.v1.ListToolsRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
-	0,  // 2: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.ModelTool
-	10, // 3: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
-	11, // 4: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
-	9,  // 5: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
-	12, // 6: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	13, // 7: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	14, // 8: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
-	6,  // 9: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
-	1,  // 10: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	3,  // 11: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	5,  // 12: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
-	2,  // 13: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	4,  // 14: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	7,  // 15: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
-	13, // [13:16] is the sub-list for method output_type
-	10, // [10:13] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	9,  // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
+	10, // 1: toolbus.tool.v1.ListToolsRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
+	1,  // 2: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.ModelTool
+	11, // 3: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
+	12, // 4: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
+	10, // 5: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
+	13, // 6: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	14, // 7: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	15, // 8: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
+	0,  // 9: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
+	7,  // 10: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
+	2,  // 11: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	4,  // 12: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	6,  // 13: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
+	3,  // 14: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	5,  // 15: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	8,  // 16: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
+	14, // [14:17] is the sub-list for method output_type
+	11, // [11:14] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_service_proto_init() }
@@ -1004,13 +1094,14 @@ func file_toolbus_tool_v1_tool_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_service_proto_rawDesc), len(file_toolbus_tool_v1_tool_service_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_toolbus_tool_v1_tool_service_proto_goTypes,
 		DependencyIndexes: file_toolbus_tool_v1_tool_service_proto_depIdxs,
+		EnumInfos:         file_toolbus_tool_v1_tool_service_proto_enumTypes,
 		MessageInfos:      file_toolbus_tool_v1_tool_service_proto_msgTypes,
 	}.Build()
 	File_toolbus_tool_v1_tool_service_proto = out.File

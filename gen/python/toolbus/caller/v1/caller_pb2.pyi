@@ -9,6 +9,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -19,6 +20,30 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _CallerToolCancellationReason:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _CallerToolCancellationReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CallerToolCancellationReason.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    CALLER_TOOL_CANCELLATION_REASON_UNSPECIFIED: _CallerToolCancellationReason.ValueType  # 0
+    """Not set."""
+    CALLER_TOOL_CANCELLATION_REASON_CANCELED: _CallerToolCancellationReason.ValueType  # 1
+    """The run was canceled, or whoever made the call left."""
+    CALLER_TOOL_CANCELLATION_REASON_DEADLINE: _CallerToolCancellationReason.ValueType  # 2
+    """The time of the run, or of whoever made the call, was over."""
+
+class CallerToolCancellationReason(_CallerToolCancellationReason, metaclass=_CallerToolCancellationReasonEnumTypeWrapper):
+    """Why a request to a caller was canceled."""
+
+CALLER_TOOL_CANCELLATION_REASON_UNSPECIFIED: CallerToolCancellationReason.ValueType  # 0
+"""Not set."""
+CALLER_TOOL_CANCELLATION_REASON_CANCELED: CallerToolCancellationReason.ValueType  # 1
+"""The run was canceled, or whoever made the call left."""
+CALLER_TOOL_CANCELLATION_REASON_DEADLINE: CallerToolCancellationReason.ValueType  # 2
+"""The time of the run, or of whoever made the call, was over."""
+Global___CallerToolCancellationReason: _TypeAlias = CallerToolCancellationReason  # noqa: Y015
 
 @_typing.final
 class CallerTool(_message.Message):
@@ -138,13 +163,13 @@ class CallerToolCancellation(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """The request."""
-    reason: _builtins.str
-    """Why: `canceled` when its run was canceled or whoever made the call left, `deadline` when their time was over."""
+    reason: Global___CallerToolCancellationReason.ValueType
+    """Why."""
     def __init__(
         self,
         *,
         request_id: _builtins.str = ...,
-        reason: _builtins.str = ...,
+        reason: Global___CallerToolCancellationReason.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...

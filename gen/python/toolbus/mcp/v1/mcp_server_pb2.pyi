@@ -49,6 +49,34 @@ HEALTH_STATE_RED: HealthState.ValueType  # 3
 """Two misses, or disconnected."""
 Global___HealthState: _TypeAlias = HealthState  # noqa: Y015
 
+class _Share:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ShareEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Share.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SHARE_UNSPECIFIED: _Share.ValueType  # 0
+    """The default, SHARE_SESSION."""
+    SHARE_SESSION: _Share.ValueType  # 1
+    """Nobody: each session and agent has a connection of its own."""
+    SHARE_AGENT: _Share.ValueType  # 2
+    """All sessions of an agent."""
+    SHARE_GLOBAL: _Share.ValueType  # 3
+    """All sessions of all agents."""
+
+class Share(_Share, metaclass=_ShareEnumTypeWrapper):
+    """Who shares a connection to a server."""
+
+SHARE_UNSPECIFIED: Share.ValueType  # 0
+"""The default, SHARE_SESSION."""
+SHARE_SESSION: Share.ValueType  # 1
+"""Nobody: each session and agent has a connection of its own."""
+SHARE_AGENT: Share.ValueType  # 2
+"""All sessions of an agent."""
+SHARE_GLOBAL: Share.ValueType  # 3
+"""All sessions of all agents."""
+Global___Share: _TypeAlias = Share  # noqa: Y015
+
 @_typing.final
 class HealthCheck(_message.Message):
     """How a server's health is checked."""
@@ -144,8 +172,8 @@ class McpServer(_message.Message):
     """Where it listens; empty for stdio."""
     command: _builtins.str
     """Program to start; empty unless stdio."""
-    share: _builtins.str
-    """Who shares a connection: empty for one session and agent, `agent`, or `global`."""
+    share: Global___Share.ValueType
+    """Who shares a connection."""
     @_builtins.property
     def args(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Its arguments."""
@@ -183,7 +211,7 @@ class McpServer(_message.Message):
         allowed_tools: _abc.Iterable[_builtins.str] | None = ...,
         health_check: Global___HealthCheck | None = ...,
         startup_timeout: _duration_pb2.Duration | None = ...,
-        share: _builtins.str = ...,
+        share: Global___Share.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["health_check", b"health_check", "startup_timeout", b"startup_timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...

@@ -378,7 +378,7 @@ class RunEnded(_message.Message):
     OUTPUT_TEXT_FIELD_NUMBER: _builtins.int
     state: _run_pb2.RunState.ValueType
     """How: completed, incomplete, failed or canceled."""
-    reason: _builtins.str
+    reason: _run_pb2.RunEndReason.ValueType
     """Why."""
     error: _builtins.str
     """The error's text, if it failed."""
@@ -388,7 +388,7 @@ class RunEnded(_message.Message):
         self,
         *,
         state: _run_pb2.RunState.ValueType = ...,
-        reason: _builtins.str = ...,
+        reason: _run_pb2.RunEndReason.ValueType = ...,
         error: _builtins.str = ...,
         output_text: _builtins.str = ...,
     ) -> None: ...

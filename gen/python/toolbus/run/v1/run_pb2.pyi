@@ -67,6 +67,142 @@ RUN_STATE_CANCELED: RunState.ValueType  # 7
 """Ended by cancellation."""
 Global___RunState: _TypeAlias = RunState  # noqa: Y015
 
+class _RunEndReason:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RunEndReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RunEndReason.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    RUN_END_REASON_UNSPECIFIED: _RunEndReason.ValueType  # 0
+    """Not set: the run goes on."""
+    RUN_END_REASON_FINAL_ANSWER: _RunEndReason.ValueType  # 1
+    """Completed: the model gave its final answer."""
+    RUN_END_REASON_SINGLE_TURN: _RunEndReason.ValueType  # 2
+    """Completed: RUN_MODE_SINGLE_TURN ends after one response."""
+    RUN_END_REASON_SKIPPED: _RunEndReason.ValueType  # 3
+    """Completed: the model called the built-in `skip`."""
+    RUN_END_REASON_NO_NEWS: _RunEndReason.ValueType  # 4
+    """Completed: an inbox event started the run, and another run had taken it."""
+    RUN_END_REASON_MAX_TURNS: _RunEndReason.ValueType  # 5
+    """Incomplete: Limits.max_turns."""
+    RUN_END_REASON_MAX_TOOL_CALLS: _RunEndReason.ValueType  # 6
+    """Incomplete: Limits.max_tool_calls."""
+    RUN_END_REASON_MAX_TOKENS: _RunEndReason.ValueType  # 7
+    """Incomplete: Limits.max_tokens."""
+    RUN_END_REASON_MAX_COST: _RunEndReason.ValueType  # 8
+    """Incomplete: Limits.max_cost."""
+    RUN_END_REASON_DEADLINE: _RunEndReason.ValueType  # 9
+    """Incomplete: Limits.timeout."""
+    RUN_END_REASON_MAX_OUTPUT_TOKENS: _RunEndReason.ValueType  # 10
+    """Incomplete: the model's own limit of output cut its answer off."""
+    RUN_END_REASON_CONTENT_FILTER: _RunEndReason.ValueType  # 11
+    """Incomplete: the provider's content filter cut the answer off."""
+    RUN_END_REASON_TOOL_CHOICE_UNMET: _RunEndReason.ValueType  # 12
+    """Failed: the model did not obey RunOptions.tool_choice, twice."""
+    RUN_END_REASON_EMPTY_ANSWER: _RunEndReason.ValueType  # 13
+    """Failed: the model answered with nothing, twice."""
+    RUN_END_REASON_MODEL_ERROR: _RunEndReason.ValueType  # 14
+    """Failed: the model could not be asked, or its errors outlasted the retries."""
+    RUN_END_REASON_TURN_TOO_LARGE: _RunEndReason.ValueType  # 15
+    """Failed: one turn of the model is larger than the run's log takes."""
+    RUN_END_REASON_PRICE_MISSING: _RunEndReason.ValueType  # 16
+    """Failed: a limit of cost stands, and a model has no price."""
+    RUN_END_REASON_CURRENCY_MISMATCH: _RunEndReason.ValueType  # 17
+    """Failed: a limit of cost is in another currency than the price of a model."""
+    RUN_END_REASON_TOOLS_UNAVAILABLE: _RunEndReason.ValueType  # 18
+    """Failed: the tools could not be listed for too long."""
+    RUN_END_REASON_AGENT_UNAVAILABLE: _RunEndReason.ValueType  # 19
+    """Failed: the agent's configuration could not be read for too long."""
+    RUN_END_REASON_INBOX_UNAVAILABLE: _RunEndReason.ValueType  # 20
+    """Failed: the inbox could not be read for too long."""
+    RUN_END_REASON_INTERNAL_ERROR: _RunEndReason.ValueType  # 21
+    """Failed: an error of the suite itself; its log says more."""
+    RUN_END_REASON_CANCELED: _RunEndReason.ValueType  # 22
+    """Canceled by a client."""
+    RUN_END_REASON_AGENT_SWITCHED: _RunEndReason.ValueType  # 23
+    """Canceled: its session has another agent."""
+
+class RunEndReason(_RunEndReason, metaclass=_RunEndReasonEnumTypeWrapper):
+    """Why a run ended."""
+
+RUN_END_REASON_UNSPECIFIED: RunEndReason.ValueType  # 0
+"""Not set: the run goes on."""
+RUN_END_REASON_FINAL_ANSWER: RunEndReason.ValueType  # 1
+"""Completed: the model gave its final answer."""
+RUN_END_REASON_SINGLE_TURN: RunEndReason.ValueType  # 2
+"""Completed: RUN_MODE_SINGLE_TURN ends after one response."""
+RUN_END_REASON_SKIPPED: RunEndReason.ValueType  # 3
+"""Completed: the model called the built-in `skip`."""
+RUN_END_REASON_NO_NEWS: RunEndReason.ValueType  # 4
+"""Completed: an inbox event started the run, and another run had taken it."""
+RUN_END_REASON_MAX_TURNS: RunEndReason.ValueType  # 5
+"""Incomplete: Limits.max_turns."""
+RUN_END_REASON_MAX_TOOL_CALLS: RunEndReason.ValueType  # 6
+"""Incomplete: Limits.max_tool_calls."""
+RUN_END_REASON_MAX_TOKENS: RunEndReason.ValueType  # 7
+"""Incomplete: Limits.max_tokens."""
+RUN_END_REASON_MAX_COST: RunEndReason.ValueType  # 8
+"""Incomplete: Limits.max_cost."""
+RUN_END_REASON_DEADLINE: RunEndReason.ValueType  # 9
+"""Incomplete: Limits.timeout."""
+RUN_END_REASON_MAX_OUTPUT_TOKENS: RunEndReason.ValueType  # 10
+"""Incomplete: the model's own limit of output cut its answer off."""
+RUN_END_REASON_CONTENT_FILTER: RunEndReason.ValueType  # 11
+"""Incomplete: the provider's content filter cut the answer off."""
+RUN_END_REASON_TOOL_CHOICE_UNMET: RunEndReason.ValueType  # 12
+"""Failed: the model did not obey RunOptions.tool_choice, twice."""
+RUN_END_REASON_EMPTY_ANSWER: RunEndReason.ValueType  # 13
+"""Failed: the model answered with nothing, twice."""
+RUN_END_REASON_MODEL_ERROR: RunEndReason.ValueType  # 14
+"""Failed: the model could not be asked, or its errors outlasted the retries."""
+RUN_END_REASON_TURN_TOO_LARGE: RunEndReason.ValueType  # 15
+"""Failed: one turn of the model is larger than the run's log takes."""
+RUN_END_REASON_PRICE_MISSING: RunEndReason.ValueType  # 16
+"""Failed: a limit of cost stands, and a model has no price."""
+RUN_END_REASON_CURRENCY_MISMATCH: RunEndReason.ValueType  # 17
+"""Failed: a limit of cost is in another currency than the price of a model."""
+RUN_END_REASON_TOOLS_UNAVAILABLE: RunEndReason.ValueType  # 18
+"""Failed: the tools could not be listed for too long."""
+RUN_END_REASON_AGENT_UNAVAILABLE: RunEndReason.ValueType  # 19
+"""Failed: the agent's configuration could not be read for too long."""
+RUN_END_REASON_INBOX_UNAVAILABLE: RunEndReason.ValueType  # 20
+"""Failed: the inbox could not be read for too long."""
+RUN_END_REASON_INTERNAL_ERROR: RunEndReason.ValueType  # 21
+"""Failed: an error of the suite itself; its log says more."""
+RUN_END_REASON_CANCELED: RunEndReason.ValueType  # 22
+"""Canceled by a client."""
+RUN_END_REASON_AGENT_SWITCHED: RunEndReason.ValueType  # 23
+"""Canceled: its session has another agent."""
+Global___RunEndReason: _TypeAlias = RunEndReason  # noqa: Y015
+
+class _ToolChoiceMode:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ToolChoiceModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ToolChoiceMode.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TOOL_CHOICE_MODE_UNSPECIFIED: _ToolChoiceMode.ValueType  # 0
+    """The default, TOOL_CHOICE_MODE_AUTO."""
+    TOOL_CHOICE_MODE_AUTO: _ToolChoiceMode.ValueType  # 1
+    """Any tool or none, as the model decides."""
+    TOOL_CHOICE_MODE_REQUIRED: _ToolChoiceMode.ValueType  # 2
+    """At least one tool, in the first turn; later turns are free."""
+    TOOL_CHOICE_MODE_NONE: _ToolChoiceMode.ValueType  # 3
+    """No tool."""
+
+class ToolChoiceMode(_ToolChoiceMode, metaclass=_ToolChoiceModeEnumTypeWrapper):
+    """Which tools the model is to call."""
+
+TOOL_CHOICE_MODE_UNSPECIFIED: ToolChoiceMode.ValueType  # 0
+"""The default, TOOL_CHOICE_MODE_AUTO."""
+TOOL_CHOICE_MODE_AUTO: ToolChoiceMode.ValueType  # 1
+"""Any tool or none, as the model decides."""
+TOOL_CHOICE_MODE_REQUIRED: ToolChoiceMode.ValueType  # 2
+"""At least one tool, in the first turn; later turns are free."""
+TOOL_CHOICE_MODE_NONE: ToolChoiceMode.ValueType  # 3
+"""No tool."""
+Global___ToolChoiceMode: _TypeAlias = ToolChoiceMode  # noqa: Y015
+
 class _RunMode:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -295,14 +431,14 @@ class ToolChoice(_message.Message):
 
     MODE_FIELD_NUMBER: _builtins.int
     FORCED_TOOL_FIELD_NUMBER: _builtins.int
-    mode: _builtins.str
-    """`auto`, `required` or `none`. `required` holds for the first turn only."""
+    mode: Global___ToolChoiceMode.ValueType
+    """Whether the model is to call tools."""
     forced_tool: _builtins.str
     """The tool that the first turn must call."""
     def __init__(
         self,
         *,
-        mode: _builtins.str = ...,
+        mode: Global___ToolChoiceMode.ValueType = ...,
         forced_tool: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["choice", b"choice", "forced_tool", b"forced_tool", "mode", b"mode"]  # noqa: Y015
@@ -567,8 +703,8 @@ class Run(_message.Message):
     """The agent that it runs with."""
     state: Global___RunState.ValueType
     """Where it stands."""
-    reason: _builtins.str
-    """Why it ended, for example `final_answer`, `max_turns`, `deadline`, `tool_choice_unmet`, `empty_answer`, `skipped`; empty while it goes on."""
+    reason: Global___RunEndReason.ValueType
+    """Why it ended; unspecified while it goes on."""
     error: _builtins.str
     """The error's text, if it failed."""
     output_text: _builtins.str
@@ -618,7 +754,7 @@ class Run(_message.Message):
         session_id: _builtins.str = ...,
         agent: _builtins.str = ...,
         state: Global___RunState.ValueType = ...,
-        reason: _builtins.str = ...,
+        reason: Global___RunEndReason.ValueType = ...,
         error: _builtins.str = ...,
         items: _abc.Iterable[Global___Item] | None = ...,
         output_text: _builtins.str = ...,

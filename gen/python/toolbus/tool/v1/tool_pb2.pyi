@@ -110,6 +110,42 @@ EFFECT_AT_MOST_ONCE: Effect.ValueType  # 3
 """Must never be repeated silently: an unknown outcome is told to the model as `outcome_unknown`."""
 Global___Effect: _TypeAlias = Effect  # noqa: Y015
 
+class _LogLevel:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _LogLevelEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LogLevel.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    LOG_LEVEL_UNSPECIFIED: _LogLevel.ValueType  # 0
+    """Not set."""
+    LOG_LEVEL_TRACE: _LogLevel.ValueType  # 1
+    """Every step, for whoever looks for a fault."""
+    LOG_LEVEL_DEBUG: _LogLevel.ValueType  # 2
+    """What helps to find a fault."""
+    LOG_LEVEL_INFO: _LogLevel.ValueType  # 3
+    """What happened."""
+    LOG_LEVEL_WARN: _LogLevel.ValueType  # 4
+    """What may need attention."""
+    LOG_LEVEL_ERROR: _LogLevel.ValueType  # 5
+    """What failed."""
+
+class LogLevel(_LogLevel, metaclass=_LogLevelEnumTypeWrapper):
+    """How grave a line of a log is."""
+
+LOG_LEVEL_UNSPECIFIED: LogLevel.ValueType  # 0
+"""Not set."""
+LOG_LEVEL_TRACE: LogLevel.ValueType  # 1
+"""Every step, for whoever looks for a fault."""
+LOG_LEVEL_DEBUG: LogLevel.ValueType  # 2
+"""What helps to find a fault."""
+LOG_LEVEL_INFO: LogLevel.ValueType  # 3
+"""What happened."""
+LOG_LEVEL_WARN: LogLevel.ValueType  # 4
+"""What may need attention."""
+LOG_LEVEL_ERROR: LogLevel.ValueType  # 5
+"""What failed."""
+Global___LogLevel: _TypeAlias = LogLevel  # noqa: Y015
+
 @_typing.final
 class HttpExecution(_message.Message):
     """How the router calls a tool's URL."""
@@ -436,8 +472,8 @@ class ToolLog(_message.Message):
     LEVEL_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     FIELDS_JSON_FIELD_NUMBER: _builtins.int
-    level: _builtins.str
-    """Severity: trace, debug, info, warn, error."""
+    level: Global___LogLevel.ValueType
+    """How grave it is."""
     message: _builtins.str
     """The line."""
     fields_json: _builtins.str
@@ -445,7 +481,7 @@ class ToolLog(_message.Message):
     def __init__(
         self,
         *,
-        level: _builtins.str = ...,
+        level: Global___LogLevel.ValueType = ...,
         message: _builtins.str = ...,
         fields_json: _builtins.str = ...,
     ) -> None: ...

@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from toolbus.tool.v1 import source_pb2 as _source_pb2
 from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 import builtins as _builtins
@@ -20,6 +21,54 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _ExplainStage:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ExplainStageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ExplainStage.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    EXPLAIN_STAGE_UNSPECIFIED: _ExplainStage.ValueType  # 0
+    """Not set."""
+    EXPLAIN_STAGE_ALIAS: _ExplainStage.ValueType  # 1
+    """Whether the name is an alias."""
+    EXPLAIN_STAGE_RESOLVE: _ExplainStage.ValueType  # 2
+    """Which tool the name means."""
+    EXPLAIN_STAGE_PROVIDER: _ExplainStage.ValueType  # 3
+    """Who provides it."""
+    EXPLAIN_STAGE_AVAILABILITY: _ExplainStage.ValueType  # 4
+    """Whether its source can be used now."""
+    EXPLAIN_STAGE_USE: _ExplainStage.ValueType  # 5
+    """Whether the agent uses it."""
+    EXPLAIN_STAGE_ALLOWED: _ExplainStage.ValueType  # 6
+    """Whether the agent's policy allows it."""
+    EXPLAIN_STAGE_OFFER: _ExplainStage.ValueType  # 7
+    """Whether its source offers it in a form that can be called."""
+    EXPLAIN_STAGE_VISIBLE: _ExplainStage.ValueType  # 8
+    """Whether a visible tool has a space to appear in."""
+
+class ExplainStage(_ExplainStage, metaclass=_ExplainStageEnumTypeWrapper):
+    """A stage of the way from a name to a decision, in the order of the way."""
+
+EXPLAIN_STAGE_UNSPECIFIED: ExplainStage.ValueType  # 0
+"""Not set."""
+EXPLAIN_STAGE_ALIAS: ExplainStage.ValueType  # 1
+"""Whether the name is an alias."""
+EXPLAIN_STAGE_RESOLVE: ExplainStage.ValueType  # 2
+"""Which tool the name means."""
+EXPLAIN_STAGE_PROVIDER: ExplainStage.ValueType  # 3
+"""Who provides it."""
+EXPLAIN_STAGE_AVAILABILITY: ExplainStage.ValueType  # 4
+"""Whether its source can be used now."""
+EXPLAIN_STAGE_USE: ExplainStage.ValueType  # 5
+"""Whether the agent uses it."""
+EXPLAIN_STAGE_ALLOWED: ExplainStage.ValueType  # 6
+"""Whether the agent's policy allows it."""
+EXPLAIN_STAGE_OFFER: ExplainStage.ValueType  # 7
+"""Whether its source offers it in a form that can be called."""
+EXPLAIN_STAGE_VISIBLE: ExplainStage.ValueType  # 8
+"""Whether a visible tool has a space to appear in."""
+Global___ExplainStage: _TypeAlias = ExplainStage  # noqa: Y015
 
 @_typing.final
 class ModelTool(_message.Message):
@@ -333,8 +382,8 @@ class ExplainStep(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     FINDING_FIELD_NUMBER: _builtins.int
     PASSED_FIELD_NUMBER: _builtins.int
-    stage: _builtins.str
-    """The stage: alias, resolve, provider, availability, use, allowed, offer, visible."""
+    stage: Global___ExplainStage.ValueType
+    """The stage."""
     finding: _builtins.str
     """What was found, in words."""
     passed: _builtins.bool
@@ -342,7 +391,7 @@ class ExplainStep(_message.Message):
     def __init__(
         self,
         *,
-        stage: _builtins.str = ...,
+        stage: Global___ExplainStage.ValueType = ...,
         finding: _builtins.str = ...,
         passed: _builtins.bool = ...,
     ) -> None: ...

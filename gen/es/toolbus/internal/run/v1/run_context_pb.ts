@@ -6,6 +6,8 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { ToolChoiceMode } from "../../../run/v1/run_pb.ts";
+import { file_toolbus_run_v1_run } from "../../../run/v1/run_pb.ts";
 import type { Money } from "../../../tool/v1/usage_pb.ts";
 import { file_toolbus_tool_v1_usage } from "../../../tool/v1/usage_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -14,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/internal/run/v1/run_context.proto.
  */
 export const file_toolbus_internal_run_v1_run_context: GenFile = /*@__PURE__*/
-  fileDesc("Cil0b29sYnVzL2ludGVybmFsL3J1bi92MS9ydW5fY29udGV4dC5wcm90bxIXdG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEikwEKClJ1bkNvbnRleHQSMgoGYm91bmRzGAEgASgLMiIudG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEuUnVuQm91bmRzEj0KDWFsbG93ZWRfdG9vbHMYAiADKAsyJi50b29sYnVzLmludGVybmFsLnJ1bi52MS5Ub29sU2VsZWN0aW9uEhIKCnJlY292ZXJpbmcYAyABKAgiHgoNVG9vbFNlbGVjdGlvbhINCgVuYW1lcxgBIAMoCSLRAQoJUnVuQm91bmRzEgwKBHR1cm4YASABKA0SEQoJbWF4X3R1cm5zGAIgASgNEgwKBGNhbGwYAyABKA0SFgoObWF4X3Rvb2xfY2FsbHMYBCABKA0SEwoLdG9vbF9jaG9pY2UYBSABKAkSEwoLZm9yY2VkX3Rvb2wYBiABKAkSGAoLdG9rZW5zX2xlZnQYByABKARIAIgBARIpCgljb3N0X2xlZnQYCCABKAsyFi50b29sYnVzLnRvb2wudjEuTW9uZXlCDgoMX3Rva2Vuc19sZWZ0YgZwcm90bzM", [file_toolbus_tool_v1_usage]);
+  fileDesc("Cil0b29sYnVzL2ludGVybmFsL3J1bi92MS9ydW5fY29udGV4dC5wcm90bxIXdG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEikwEKClJ1bkNvbnRleHQSMgoGYm91bmRzGAEgASgLMiIudG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEuUnVuQm91bmRzEj0KDWFsbG93ZWRfdG9vbHMYAiADKAsyJi50b29sYnVzLmludGVybmFsLnJ1bi52MS5Ub29sU2VsZWN0aW9uEhIKCnJlY292ZXJpbmcYAyABKAgiHgoNVG9vbFNlbGVjdGlvbhINCgVuYW1lcxgBIAMoCSLxAQoJUnVuQm91bmRzEgwKBHR1cm4YASABKA0SEQoJbWF4X3R1cm5zGAIgASgNEgwKBGNhbGwYAyABKA0SFgoObWF4X3Rvb2xfY2FsbHMYBCABKA0SMwoLdG9vbF9jaG9pY2UYBSABKA4yHi50b29sYnVzLnJ1bi52MS5Ub29sQ2hvaWNlTW9kZRITCgtmb3JjZWRfdG9vbBgGIAEoCRIYCgt0b2tlbnNfbGVmdBgHIAEoBEgAiAEBEikKCWNvc3RfbGVmdBgIIAEoCzIWLnRvb2xidXMudG9vbC52MS5Nb25leUIOCgxfdG9rZW5zX2xlZnRiBnByb3RvMw", [file_toolbus_run_v1_run, file_toolbus_tool_v1_usage]);
 
 /**
  * What stands, encoded, in `run_context` of a call and of its execution. Services write and read it; whoever else has it hands it
@@ -112,11 +114,11 @@ export type RunBounds = Message<"toolbus.internal.run.v1.RunBounds"> & {
   maxToolCalls: number;
 
   /**
-   * The run's tool_choice, if it is a mode: under `none` nothing is called.
+   * The run's tool_choice, if it is a mode: under TOOL_CHOICE_MODE_NONE nothing is called.
    *
-   * @generated from field: string tool_choice = 5;
+   * @generated from field: toolbus.run.v1.ToolChoiceMode tool_choice = 5;
    */
-  toolChoice: string;
+  toolChoice: ToolChoiceMode;
 
   /**
    * The tool that this turn is to call, and no other; empty for any.
