@@ -23,7 +23,8 @@ const others = clientFor(bus, ToolCallService, { process: CALLERS_ROUTER });
 
 async function watch(): Promise<void> {
   let handed = 0;
-  for await (const { call } of calls.watchToolCalls({ tools: [TOOL], watcherId: "measured", maxInFlight: 256 })) {
+  for await (const { update } of calls.watchToolCalls({ tools: [TOOL], watcherId: "measured", maxInFlight: 256 })) {
+    const call = update.case === "call" ? update.value.call : undefined;
     if (call === undefined) throw new Error(`${TOOL} is not there to be watched`);
     const answering = handed++ % 2 === 0 ? calls : others;
     const outcome = { case: "resultJson" as const, value: call.argumentsJson || "{}" };

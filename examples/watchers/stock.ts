@@ -21,10 +21,10 @@ const calls = createClient(ToolCallService, transport);
 const watcherId = `stock-${randomUUID()}`;
 const stock: Record<string, number> = { screws: 1_200, nuts: 7 };
 
-async function handle({ call, deliveryId, withdrawn, notices }: WatchToolCallsResponse): Promise<void> {
-  for (const { problem, closestNames } of notices) console.error([problem, ...closestNames].join(" · "));
-  if (call === undefined || withdrawn) return; // one that is withdrawn was canceled: stop working on it
-  const { callId, argumentsJson } = call;
+async function handle({ update }: WatchToolCallsResponse): Promise<void> {
+  if (update.case === "notice") console.error([update.value.problem, ...update.value.closestNames].join(" · "));
+  if (update.case !== "call") return; // one that is withdrawn was canceled: stop working on it
+  const { deliveryId, call: { callId, argumentsJson } = { callId: "", argumentsJson: "" } } = update.value;
   try {
     await calls.acknowledgeToolCall({ callId, deliveryId }); // from here on it is ours; refused, it is somebody else's
     const { article } = JSON.parse(argumentsJson) as { article: string };

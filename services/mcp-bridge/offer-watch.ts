@@ -1,4 +1,3 @@
-import { create } from "@bufbuild/protobuf";
 import {
   type Scope,
   type WatchProvidedToolsRequest,
@@ -6,6 +5,7 @@ import {
   WatchProvidedToolsResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { withEtag } from "#runtime/rpc/etag.ts";
 import { createBackoff } from "#runtime/time/backoff.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -70,7 +70,7 @@ async function* watchSources(
     for (;;) {
       const changed = changes.next();
       const all = sources.map((source) => offers.get(source) ?? failedOffer(source.name, "it is starting"));
-      yield create(WatchProvidedToolsResponseSchema, {
+      yield withEtag(WatchProvidedToolsResponseSchema, {
         tools: all.flatMap(({ tools }) => tools),
         sources: all.map(({ status }) => status),
       });

@@ -1,9 +1,14 @@
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { McpServerService, type StoredMcpServer } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import {
+  McpServerService,
+  type StoredMcpServer,
+  WatchConnectionsResponseSchema,
+} from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
+import { withEtag } from "#runtime/rpc/etag.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -78,7 +83,8 @@ export function createRoutes(parts: Routes) {
       },
       async *watchConnections({ sessionId }, context) {
         using ending = lasting(context);
-        for await (const connection of partFor(context).watch(sessionId, ending.signal)) yield { connection };
+        for await (const connection of partFor(context).watch(sessionId, ending.signal))
+          yield withEtag(WatchConnectionsResponseSchema, { connection });
       },
       async closeConnections({ sessionId, agent, runId }, context) {
         return { closed: await partFor(context).release({ sessionId, agent, runId }, context.signal) };

@@ -4,18 +4,22 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import {
   type GetProvidedToolsResponse,
   ToolProviderService,
+  WatchProvidedToolsResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { Worker as WorkerMessage } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import {
+  LeftOutLinesSchema,
   type WatchWorkerLogsResponse,
-  WatchWorkerLogsResponseSchema,
+  type WorkerLogLine,
+  WorkerLogLineSchema,
   WorkerService,
 } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
+import { withEtag } from "#runtime/rpc/etag.ts";
 import { pageOf, placeOfNumber } from "#runtime/rpc/page.ts";
 import { currentTrace, logFieldsFromTrace } from "#runtime/telemetry/trace-context.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import type { LogHub } from "./logs/log-hub.ts";
+import type { LogHub, LogNews } from "./logs/log-hub.ts";
 import type { LogLine } from "./logs/log-line.ts";
 import { watchOffers } from "./offer-changes.ts";
 import type { ToolCalls } from "./tool-calls.ts";
@@ -38,7 +42,8 @@ export function createRoutes({ offer, onChange, calls, workers, stop, logs, stop
       async *watchProvidedTools({ sources }, { signal }) {
         using ending = openEnding(signal, stopping);
         const offers = watchOffers(() => offer(sources), onChange, ending.signal);
-        for await (const response of offers) yield { tools: response.tools, sources: response.sources };
+        for await (const response of offers)
+          yield withEtag(WatchProvidedToolsResponseSchema, { tools: response.tools, sources: response.sources });
       },
       executeTool: (request, { signal }) => calls.run(request, { traceId: currentTraceId(), signal }),
       releaseScope: () => ({}), // a worker belongs to its file: what a scope needs comes with each request
@@ -54,7 +59,7 @@ export function createRoutes({ offer, onChange, calls, workers, stop, logs, stop
       },
       async *watchWorkerLogs({ source }, { signal }) {
         using ending = openEnding(signal, stopping);
-        for await (const line of logs.watch(source, ending.signal)) yield responseFromLine(line);
+        for await (const news of logs.watch(source, ending.signal)) yield { update: updateFromNews(news) };
       },
     });
   };
@@ -68,9 +73,14 @@ function currentTraceId(): string {
   return logFieldsFromTrace(currentTrace()).trace_id ?? "";
 }
 
-function responseFromLine(line: LogLine): WatchWorkerLogsResponse {
+function updateFromNews(news: LogNews): WatchWorkerLogsResponse["update"] {
+  if (news.case === "line") return { case: "line", value: messageFromLine(news.value) };
+  return { case: "leftOut", value: create(LeftOutLinesSchema, { count: BigInt(news.value) }) };
+}
+
+function messageFromLine(line: LogLine): WorkerLogLine {
   const { timeMs, source, callId, traceId, level, message, fieldsJson } = line;
-  return create(WatchWorkerLogsResponseSchema, {
+  return create(WorkerLogLineSchema, {
     createTime: timestampFromMs(timeMs),
     source,
     function: line.function,

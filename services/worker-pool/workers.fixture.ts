@@ -7,7 +7,11 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type CallOptions, type Client, createClient, createRouterTransport } from "@connectrpc/connect";
 import { afterAll } from "vitest";
 import { type ExecuteToolResponse, ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { type WatchWorkerLogsResponse, WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
+import {
+  type WatchWorkerLogsResponse,
+  type WorkerLogLine,
+  WorkerService,
+} from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { until } from "#runtime/time/until.ts";
@@ -46,7 +50,7 @@ export interface TestWorkers extends AsyncDisposable {
   /** Calls `source.function`; throws what the RPC throws. */
   call(name: string, args?: object, input?: CallInput): Promise<Called>;
   /** All log lines from here on, in a list that grows. */
-  watchLogs(): WatchWorkerLogsResponse[];
+  watchLogs(): WorkerLogLine[];
 }
 
 /** Python files reach no host. */
@@ -102,7 +106,7 @@ export async function openTestWorkers(
       return calledFromEvents(provider.executeTool(request, options));
     },
     watchLogs() {
-      const lines: WatchWorkerLogsResponse[] = [];
+      const lines: WorkerLogLine[] = [];
       void collect(service.watchWorkerLogs({}, { signal: watching.signal }), lines, watching.signal);
       return lines;
     },
@@ -110,9 +114,9 @@ export async function openTestWorkers(
   };
 }
 
-async function collect<T>(stream: AsyncIterable<T>, items: T[], signal: AbortSignal): Promise<void> {
+async function collect(stream: AsyncIterable<WatchWorkerLogsResponse>, lines: WorkerLogLine[], signal: AbortSignal) {
   try {
-    for await (const item of stream) items.push(item);
+    for await (const { update } of stream) if (update.case === "line") lines.push(update.value);
   } catch (error) {
     if (!signal.aborted) throw error;
   }

@@ -41,7 +41,8 @@ beforeAll(async () => {
   await alice.spaces.enterSpace({ spaceId: "hall", sessionId });
   for (const name of ["weigh", "approve"]) await firstOf(alice.router.callTool({ sessionId, name, callId: name }));
   runId = await parkedRun("first");
-  for await (const { deliveryId } of scales.calls.watchToolCalls({ tools: ["weigh"] })) {
+  for await (const { update } of scales.calls.watchToolCalls({ tools: ["weigh"] })) {
+    const deliveryId = update.case === "call" ? update.value.deliveryId : "";
     await scales.calls.acknowledgeToolCall({ callId: "weigh", deliveryId });
     break;
   }

@@ -1,8 +1,10 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { CallerDeclaration } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import { withEtag } from "#runtime/rpc/etag.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { toolsFromDeclaration } from "../declaration.ts";
 import type { Declarations, Relay } from "../relay.ts";
@@ -33,7 +35,8 @@ export function providerRoutes(parts: ProviderRouteParts): ServiceImpl<typeof To
       const sessionId = scope?.sessionId || refuseField("scope.session_id", "is required");
       using ending = openEnding(context.signal, stopping);
       const ends = ending.signal;
-      for await (const declaration of declarations.follow(sessionId, ends)) yield offer(declaration, sources);
+      for await (const declaration of declarations.follow(sessionId, ends))
+        yield withEtag(WatchProvidedToolsResponseSchema, offer(declaration, sources));
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });
     },
     async *executeTool(request, context) {

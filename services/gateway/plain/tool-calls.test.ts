@@ -28,10 +28,12 @@ beforeAll(async () => {
           },
           async *watchToolCalls({ tools }) {
             if (tools.includes("count")) {
-              yield { call: { callId: "c1", tool: "count", argumentsJson: `{\n "n": ${odd}\n}` }, deliveryId: "d1" };
+              const call = { callId: "c1", tool: "count", argumentsJson: `{\n "n": ${odd}\n}` };
+              yield { update: { case: "call", value: { call, deliveryId: "d1" } } };
             }
             if (tools.includes("wiegh")) {
-              yield { notices: [{ tool: "wiegh", problem: "there is no tool", closestNames: ["weigh"] }] };
+              const notice = { tool: "wiegh", problem: "there is no tool", closestNames: ["weigh"] };
+              yield { update: { case: "notice", value: notice } };
             }
             throw connectError("permission_denied", "a watcher of that name is not yours", { reason: "CALL_TAKEN" });
           },

@@ -98,7 +98,7 @@ async function stream(
     const watching = calls.watchToolCalls(watchFrom(query), { headers, signal: leaving.signal });
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
     response.write(": watching\n\n");
-    for await (const handed of watching) response.write(eventsFrom(handed));
+    for await (const handed of watching) response.write(eventFrom(handed));
     response.end();
   } catch (error) {
     if (!response.headersSent) answerFailure(response, error);
@@ -134,10 +134,14 @@ function refusalFrom(error: unknown): string {
   return eventText("refused", { code, message, reason });
 }
 
-function eventsFrom({ call, deliveryId, withdrawn, notices }: WatchToolCallsResponse): string {
-  const events = notices.map(({ tool, problem, closestNames }) => eventText("notice", { tool, problem, closestNames }));
-  if (call) events.push(eventText(withdrawn ? "withdrawn" : "call", callData(call, deliveryId), deliveryId));
-  return events.join("");
+function eventFrom({ update }: WatchToolCallsResponse): string {
+  if (update.case === undefined) return "";
+  if (update.case === "notice") {
+    const { tool, problem, closestNames } = update.value;
+    return eventText("notice", { tool, problem, closestNames });
+  }
+  const { call, deliveryId } = update.value;
+  return call === undefined ? "" : eventText(update.case, callData(call, deliveryId), deliveryId);
 }
 
 function callData(call: ToolCall, deliveryId: string): object {

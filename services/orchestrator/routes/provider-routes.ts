@@ -1,6 +1,8 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { withEtag } from "#runtime/rpc/etag.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { callSubAgent, type FollowOptions } from "../sub-agents/follow.ts";
@@ -23,7 +25,8 @@ export function providerRoutes(options: FollowOptions): ServiceImpl<typeof ToolP
     async *watchProvidedTools({ scope, sources }, context) {
       using ending = openEnding(context.signal, stopping);
       const signal = ending.signal;
-      yield sources.length > 0 ? { sources: sources.map(refused) } : await offer(scope, signal);
+      const told = sources.length > 0 ? { sources: sources.map(refused) } : await offer(scope, signal);
+      yield withEtag(WatchProvidedToolsResponseSchema, told);
       await unlessAborted(new Promise<never>(() => {}), signal).catch(() => {}); // the end that was waited for
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });
     },

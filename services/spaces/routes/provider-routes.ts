@@ -1,7 +1,9 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { withEtag } from "#runtime/rpc/etag.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
@@ -13,7 +15,7 @@ export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl
   return {
     getProvidedTools: (request) => offerFor(request.sources),
     async *watchProvidedTools(request, context) {
-      yield offerFor(request.sources);
+      yield withEtag(WatchProvidedToolsResponseSchema, offerFor(request.sources));
       using ending = openEnding(context.signal, stopping);
       await untilAborted(ending.signal);
       if (stopping.aborted) refuse("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });

@@ -1,8 +1,9 @@
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import { AgentService, type StoredAgent } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { AgentService, type StoredAgent, WatchAgentsResponseSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { ProviderService, type StoredProvider } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import { type CatalogTool, ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
+import { withEtag } from "#runtime/rpc/etag.ts";
 import { askerOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -52,7 +53,8 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
       await catalogue.caughtUp();
       while (!ends.aborted) {
         const changed = Promise.race([catalogue.agentsChanged, files.loaded, ended]);
-        yield { agents: catalogue.agents, refusedFiles: files.refused("agents", "tools") };
+        const told = { agents: catalogue.agents, refusedFiles: files.refused("agents", "tools") };
+        yield withEtag(WatchAgentsResponseSchema, told);
         await changed;
       }
     },

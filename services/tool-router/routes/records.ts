@@ -68,8 +68,10 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
       const principal = principalOf(requestHeader);
       const token = tokenFrom(principal, watcherId || randomUUID());
       const notices = await currentNotices(tools);
-      if (notices.length > 0) yield { notices };
-      yield* desk.watch({ token, principal, tools, limit: maxInFlight || IN_FLIGHT }, ending.signal);
+      for (const notice of notices) yield { update: { case: "notice", value: notice } };
+      const watch = { token, principal, tools, limit: maxInFlight || IN_FLIGHT };
+      for await (const { withdrawn, ...delivery } of desk.watch(watch, ending.signal))
+        yield { update: { case: withdrawn ? "withdrawn" : "call", value: delivery } };
     },
     async acknowledgeToolCall(request, { requestHeader }) {
       return { call: await acknowledgements.acknowledge(request, principalOf(requestHeader)) };

@@ -1,6 +1,7 @@
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { SessionService, WatchSessionResponseSchema } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { withEtag } from "#runtime/rpc/etag.ts";
 import { askerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -40,7 +41,8 @@ export function routeSessions(router: ConnectRouter, routes: SessionRoutes): voi
       using ending = openEnding(context.signal, stopping);
       await ownership.requireSession(sessionId, askerOf(context));
       try {
-        for await (const session of watchSession(routes, sessionId, ending.signal)) yield { session };
+        for await (const session of watchSession(routes, sessionId, ending.signal))
+          yield withEtag(WatchSessionResponseSchema, { session });
       } catch (error) {
         if (!ending.signal.aborted) throw error; // a watch that is left, or whose server stops, ends quietly
       }

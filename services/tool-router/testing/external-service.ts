@@ -1,13 +1,13 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
 import type {
+  ToolCallDelivery,
   ToolCallService,
   WatchToolCallsRequestSchema,
-  WatchToolCallsResponse,
 } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 
 type Calls = Client<typeof ToolCallService>;
-type Handed = WatchToolCallsResponse;
+type Handed = Pick<ToolCallDelivery, "call" | "deliveryId"> & { withdrawn: boolean };
 
 /** Takes the call, then answers with its arguments. */
 export async function takeAndAnswer(calls: Calls, { call, deliveryId }: Handed): Promise<void> {
@@ -62,9 +62,10 @@ export class ExternalService implements AsyncDisposable {
   ): Promise<void> {
     const { signal } = this.#leaving;
     try {
-      for await (const handed of calls.watchToolCalls(request, { signal, headers: how.headers })) {
-        this.notices.push(...handed.notices.map(({ problem }) => problem));
-        if (handed.call === undefined) continue;
+      for await (const { update } of calls.watchToolCalls(request, { signal, headers: how.headers })) {
+        if (update.case === "notice") this.notices.push(update.value.problem);
+        if (update.case !== "call" && update.case !== "withdrawn") continue;
+        const handed = { ...update.value, withdrawn: update.case === "withdrawn" };
         this.handed.push(handed);
         if (!handed.withdrawn) void how.act(calls, handed).catch((error) => this.faults.push(error));
       }

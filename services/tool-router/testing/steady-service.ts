@@ -1,5 +1,5 @@
 import type { Client } from "@connectrpc/connect";
-import type { ToolCallService, WatchToolCallsResponse } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import type { ToolCallDelivery, ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { delay } from "#runtime/time/delay.ts";
 
@@ -22,8 +22,8 @@ export class SteadyService implements AsyncDisposable {
     const { signal } = this.#leaving;
     while (!signal.aborted) {
       try {
-        for await (const handed of this.#calls.watchToolCalls(request, { signal })) {
-          if (handed.call && !handed.withdrawn) void this.#execute(handed);
+        for await (const { update } of this.#calls.watchToolCalls(request, { signal })) {
+          if (update.case === "call") void this.#execute(update.value);
         }
       } catch {
         // its router is gone, or it leaves
@@ -32,7 +32,7 @@ export class SteadyService implements AsyncDisposable {
     }
   }
 
-  async #execute({ call, deliveryId }: WatchToolCallsResponse): Promise<void> {
+  async #execute({ call, deliveryId }: ToolCallDelivery): Promise<void> {
     const { callId = "", argumentsJson = "" } = call ?? {};
     const isMine = await this.#heard(() => this.#calls.acknowledgeToolCall({ callId, deliveryId }));
     if (!isMine) return;

@@ -168,8 +168,8 @@ describe("a hosted module", () => {
     const seen: string[] = [];
     const leaving = new AbortController();
     const watching = (async () => {
-      for await (const { log } of logs.watchWorkerLogs({ source: "good" }, { signal: leaving.signal }))
-        seen.push(log?.message ?? "");
+      for await (const { update } of logs.watchWorkerLogs({ source: "good" }, { signal: leaving.signal }))
+        if (update.case === "line") seen.push(update.value.log?.message ?? "");
     })().catch(() => {}); // left below
     await until(async () => (await call("add", { a: 1 })) && (await call("tells")) && seen.includes("one"), {
       timeoutMs: 20_000,

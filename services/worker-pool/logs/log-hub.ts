@@ -1,4 +1,3 @@
-import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createEventQueue } from "../event-queue.ts";
 import type { LogLine } from "./log-line.ts";
 
@@ -6,21 +5,25 @@ import type { LogLine } from "./log-line.ts";
 export interface LogHub {
   write(line: LogLine): void;
   /** All lines from here on, of one source or of all (empty), until the signal aborts. */
-  watch(source: string, signal: AbortSignal): AsyncIterable<LogLine>;
+  watch(source: string, signal: AbortSignal): AsyncIterable<LogNews>;
 }
+
+/** A line, or how many were left out before the next one: they came faster than they were read. */
+export type LogNews = { case: "line"; value: LogLine } | { case: "leftOut"; value: number };
 
 const WATCHER_LIMIT = 2_000;
 
 export function createLogHub(): LogHub {
-  const watchers = new Set<{ source: string; push: (line: LogLine) => void }>();
+  const watchers = new Set<{ source: string; push: (news: LogNews) => void }>();
 
   return {
     write(line) {
-      for (const { source, push } of watchers) if (source === "" || source === line.source) push(line);
+      for (const { source, push } of watchers)
+        if (source === "" || source === line.source) push({ case: "line", value: line });
     },
     async *watch(source, signal) {
-      const leftOut = (count: number) => lineAboutLeftOut(source, count);
-      const queue = createEventQueue<LogLine>({ limit: WATCHER_LIMIT, leftOut });
+      const leftOut = (count: number): LogNews => ({ case: "leftOut", value: count });
+      const queue = createEventQueue<LogNews>({ limit: WATCHER_LIMIT, leftOut });
       const watcher = { source, push: queue.push };
       const onAbort = () => queue.end();
       watchers.add(watcher);
@@ -34,10 +37,4 @@ export function createLogHub(): LogHub {
       }
     },
   };
-}
-
-function lineAboutLeftOut(source: string, count: number): LogLine {
-  const message = `${count} lines were left out: they came faster than they were read`;
-  const labels = { source, function: "", callId: "", traceId: "" };
-  return { timeMs: Date.now(), ...labels, level: LogLevel.WARN, message, fieldsJson: "" };
 }

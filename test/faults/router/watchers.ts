@@ -1,6 +1,6 @@
 /** Ten services outside, each on a connection of its own: they take calls and execute them; others say what came of it. */
 import type { Client } from "@connectrpc/connect";
-import { ToolCallService, type WatchToolCallsResponse } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { type ToolCallDelivery, ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { clientFor } from "../../../services/clients.ts";
@@ -12,7 +12,7 @@ const watched = tools.map(({ name }) => name);
 const patienceMs = 60_000;
 const tell = (word: WatcherWord) => void process.send?.(word);
 
-async function execute(watcher: string, calls: Client<typeof ToolCallService>, handed: WatchToolCallsResponse) {
+async function execute(watcher: string, calls: Client<typeof ToolCallService>, handed: ToolCallDelivery) {
   const { call, deliveryId } = handed;
   const { callId = "", argumentsJson = "" } = call ?? {};
   try {
@@ -32,8 +32,9 @@ async function watch(watcher: string): Promise<never> {
   for (let stream = 1; ; stream++) {
     try {
       const request = { tools: watched, watcherId: watcher, maxInFlight: 8 };
-      for await (const handed of calls.watchToolCalls(request)) {
-        if (handed.call === undefined || handed.withdrawn) continue;
+      for await (const { update } of calls.watchToolCalls(request)) {
+        if (update.case !== "call") continue;
+        const handed = update.value;
         const { call, deliveryId } = handed;
         tell({ kind: "handed", watcher, stream, deliveryId, callId: call?.callId ?? "", atMs: Date.now() });
         void execute(watcher, calls, handed);

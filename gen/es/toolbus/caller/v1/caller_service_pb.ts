@@ -69,7 +69,8 @@ export const DeclareToolsResponseSchema: GenMessage<DeclareToolsResponse> = /*@_
   messageDesc(file_toolbus_caller_v1_caller_service, 1);
 
 /**
- * Attaches the caller to its session.
+ * Attaches the caller to its session. There is no `from_sequence`: requests are work, and a caller that comes back in time is sent
+ * those again that are open.
  *
  * @generated from message toolbus.caller.v1.WatchCallerRequest
  */

@@ -15,10 +15,11 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool_call_service.proto.
  */
 export const file_toolbus_tool_v1_tool_call_service: GenFile = /*@__PURE__*/
-  fileDesc("Cid0b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsX3NlcnZpY2UucHJvdG8SD3Rvb2xidXMudG9vbC52MSJyChVXYXRjaFRvb2xDYWxsc1JlcXVlc3QSGgoFdG9vbHMYASADKAlCC7pICJIBBQgBEOgHEhwKCndhdGNoZXJfaWQYAiABKAlCCLpIBXIDGIACEh8KDW1heF9pbl9mbGlnaHQYAyABKA1CCLpIBSoDGOgHIkMKC1dhdGNoTm90aWNlEgwKBHRvb2wYASABKAkSDwoHcHJvYmxlbRgCIAEoCRIVCg1jbG9zZXN0X25hbWVzGAMgAygJIpgBChZXYXRjaFRvb2xDYWxsc1Jlc3BvbnNlEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwSEwoLZGVsaXZlcnlfaWQYAiABKAkSEQoJd2l0aGRyYXduGAMgASgIEi0KB25vdGljZXMYBCADKAsyHC50b29sYnVzLnRvb2wudjEuV2F0Y2hOb3RpY2UibQoaQWNrbm93bGVkZ2VUb29sQ2FsbFJlcXVlc3QSLgoHY2FsbF9pZBgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSHwoLZGVsaXZlcnlfaWQYAiABKAlCCrpIB3IFEAEYgAIiRgobQWNrbm93bGVkZ2VUb29sQ2FsbFJlc3BvbnNlEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwi5AEKF1N1Ym1pdFRvb2xSZXN1bHRSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEiwKBnJ1bl9pZBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIeCgtyZXN1bHRfanNvbhgDIAEoCUIHukgEcgIQAUgAEhgKBWVycm9yGAQgASgJQge6SARyAhABSAASHwoNc3VibWlzc2lvbl9pZBgFIAEoCUIIukgFcgMYgAFCEAoHb3V0Y29tZRIFukgCCAEiQwoYU3VibWl0VG9vbFJlc3VsdFJlc3BvbnNlEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwiRAoSR2V0VG9vbENhbGxSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kIj4KE0dldFRvb2xDYWxsUmVzcG9uc2USJwoEY2FsbBgBIAEoCzIZLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbCKpAQoUTGlzdFRvb2xDYWxsc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIuCgZzdGF0ZXMYAiADKA4yHi50b29sYnVzLnRvb2wudjEuVG9vbENhbGxTdGF0ZRIbCglwYWdlX3NpemUYAyABKA1CCLpIBSoDGOgHEhIKCnBhZ2VfdG9rZW4YBCABKAkiWgoVTGlzdFRvb2xDYWxsc1Jlc3BvbnNlEigKBWNhbGxzGAEgAygLMhkudG9vbGJ1cy50b29sLnYxLlRvb2xDYWxsEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKdAQoRUmVhZFJlc3VsdFJlcXVlc3QSMAoHY2FsbF9pZBgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSRIABImChBzdG9yZWRfcmVmZXJlbmNlGAIgASgJQgq6SAdyBRABGIACSAASDgoGb2Zmc2V0GAMgASgEEg0KBWxpbWl0GAQgASgEQg8KBnJlc3VsdBIFukgCCAEifAoSUmVhZFJlc3VsdFJlc3BvbnNlEi8KBnJlc3VsdBgBIAEoCzIdLnRvb2xidXMudG9vbC52MS5TdG9yZWRSZXN1bHRIABItCgVjaHVuaxgCIAEoCzIcLnRvb2xidXMudG9vbC52MS5SZXN1bHRDaHVua0gAQgYKBHBhcnQiRgoMU3RvcmVkUmVzdWx0EhgKEHN0b3JlZF9yZWZlcmVuY2UYASABKAkSDAoEc2l6ZRgCIAEoBBIOCgZzaGEyNTYYAyABKAwiKwoLUmVzdWx0Q2h1bmsSDgoGb2Zmc2V0GAEgASgEEgwKBGRhdGEYAiABKAwiVwoVQ2FuY2VsVG9vbENhbGxSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEg4KBnJlYXNvbhgCIAEoCSIpChZDYW5jZWxUb29sQ2FsbFJlc3BvbnNlEg8KB3N0YXJ0ZWQYASABKAgyxwUKD1Rvb2xDYWxsU2VydmljZRJjCg5XYXRjaFRvb2xDYWxscxImLnRvb2xidXMudG9vbC52MS5XYXRjaFRvb2xDYWxsc1JlcXVlc3QaJy50b29sYnVzLnRvb2wudjEuV2F0Y2hUb29sQ2FsbHNSZXNwb25zZTABEnAKE0Fja25vd2xlZGdlVG9vbENhbGwSKy50b29sYnVzLnRvb2wudjEuQWNrbm93bGVkZ2VUb29sQ2FsbFJlcXVlc3QaLC50b29sYnVzLnRvb2wudjEuQWNrbm93bGVkZ2VUb29sQ2FsbFJlc3BvbnNlEmcKEFN1Ym1pdFRvb2xSZXN1bHQSKC50b29sYnVzLnRvb2wudjEuU3VibWl0VG9vbFJlc3VsdFJlcXVlc3QaKS50b29sYnVzLnRvb2wudjEuU3VibWl0VG9vbFJlc3VsdFJlc3BvbnNlElgKC0dldFRvb2xDYWxsEiMudG9vbGJ1cy50b29sLnYxLkdldFRvb2xDYWxsUmVxdWVzdBokLnRvb2xidXMudG9vbC52MS5HZXRUb29sQ2FsbFJlc3BvbnNlEl4KDUxpc3RUb29sQ2FsbHMSJS50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xDYWxsc1JlcXVlc3QaJi50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xDYWxsc1Jlc3BvbnNlElcKClJlYWRSZXN1bHQSIi50b29sYnVzLnRvb2wudjEuUmVhZFJlc3VsdFJlcXVlc3QaIy50b29sYnVzLnRvb2wudjEuUmVhZFJlc3VsdFJlc3BvbnNlMAESYQoOQ2FuY2VsVG9vbENhbGwSJi50b29sYnVzLnRvb2wudjEuQ2FuY2VsVG9vbENhbGxSZXF1ZXN0GicudG9vbGJ1cy50b29sLnYxLkNhbmNlbFRvb2xDYWxsUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_toolbus_tool_v1_tool_call]);
+  fileDesc("Cid0b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsX3NlcnZpY2UucHJvdG8SD3Rvb2xidXMudG9vbC52MSJyChVXYXRjaFRvb2xDYWxsc1JlcXVlc3QSGgoFdG9vbHMYASADKAlCC7pICJIBBQgBEOgHEhwKCndhdGNoZXJfaWQYAiABKAlCCLpIBXIDGIACEh8KDW1heF9pbl9mbGlnaHQYAyABKA1CCLpIBSoDGOgHIkMKC1dhdGNoTm90aWNlEgwKBHRvb2wYASABKAkSDwoHcHJvYmxlbRgCIAEoCRIVCg1jbG9zZXN0X25hbWVzGAMgAygJIlAKEFRvb2xDYWxsRGVsaXZlcnkSJwoEY2FsbBgBIAEoCzIZLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbBITCgtkZWxpdmVyeV9pZBgCIAEoCSK9AQoWV2F0Y2hUb29sQ2FsbHNSZXNwb25zZRIxCgRjYWxsGAEgASgLMiEudG9vbGJ1cy50b29sLnYxLlRvb2xDYWxsRGVsaXZlcnlIABI2Cgl3aXRoZHJhd24YAiABKAsyIS50b29sYnVzLnRvb2wudjEuVG9vbENhbGxEZWxpdmVyeUgAEi4KBm5vdGljZRgDIAEoCzIcLnRvb2xidXMudG9vbC52MS5XYXRjaE5vdGljZUgAQggKBnVwZGF0ZSJtChpBY2tub3dsZWRnZVRvb2xDYWxsUmVxdWVzdBIuCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JBIfCgtkZWxpdmVyeV9pZBgCIAEoCUIKukgHcgUQARiAAiJGChtBY2tub3dsZWRnZVRvb2xDYWxsUmVzcG9uc2USJwoEY2FsbBgBIAEoCzIZLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbCLkAQoXU3VibWl0VG9vbFJlc3VsdFJlcXVlc3QSLgoHY2FsbF9pZBgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSLAoGcnVuX2lkGAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEh4KC3Jlc3VsdF9qc29uGAMgASgJQge6SARyAhABSAASGAoFZXJyb3IYBCABKAlCB7pIBHICEAFIABIfCg1zdWJtaXNzaW9uX2lkGAUgASgJQgi6SAVyAxiAAUIQCgdvdXRjb21lEgW6SAIIASJDChhTdWJtaXRUb29sUmVzdWx0UmVzcG9uc2USJwoEY2FsbBgBIAEoCzIZLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbCJEChJHZXRUb29sQ2FsbFJlcXVlc3QSLgoHY2FsbF9pZBgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQiPgoTR2V0VG9vbENhbGxSZXNwb25zZRInCgRjYWxsGAEgASgLMhkudG9vbGJ1cy50b29sLnYxLlRvb2xDYWxsIqkBChRMaXN0VG9vbENhbGxzUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEi4KBnN0YXRlcxgCIAMoDjIeLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbFN0YXRlEhsKCXBhZ2Vfc2l6ZRgDIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgEIAEoCSJaChVMaXN0VG9vbENhbGxzUmVzcG9uc2USKAoFY2FsbHMYASADKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIp0BChFSZWFkUmVzdWx0UmVxdWVzdBIwCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JEgAEiYKEHN0b3JlZF9yZWZlcmVuY2UYAiABKAlCCrpIB3IFEAEYgAJIABIOCgZvZmZzZXQYAyABKAQSDQoFbGltaXQYBCABKARCDwoGcmVzdWx0EgW6SAIIASJ8ChJSZWFkUmVzdWx0UmVzcG9uc2USLwoGcmVzdWx0GAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlN0b3JlZFJlc3VsdEgAEi0KBWNodW5rGAIgASgLMhwudG9vbGJ1cy50b29sLnYxLlJlc3VsdENodW5rSABCBgoEcGFydCJGCgxTdG9yZWRSZXN1bHQSGAoQc3RvcmVkX3JlZmVyZW5jZRgBIAEoCRIMCgRzaXplGAIgASgEEg4KBnNoYTI1NhgDIAEoDCIrCgtSZXN1bHRDaHVuaxIOCgZvZmZzZXQYASABKAQSDAoEZGF0YRgCIAEoDCJXChVDYW5jZWxUb29sQ2FsbFJlcXVlc3QSLgoHY2FsbF9pZBgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSDgoGcmVhc29uGAIgASgJIikKFkNhbmNlbFRvb2xDYWxsUmVzcG9uc2USDwoHc3RhcnRlZBgBIAEoCDLHBQoPVG9vbENhbGxTZXJ2aWNlEmMKDldhdGNoVG9vbENhbGxzEiYudG9vbGJ1cy50b29sLnYxLldhdGNoVG9vbENhbGxzUmVxdWVzdBonLnRvb2xidXMudG9vbC52MS5XYXRjaFRvb2xDYWxsc1Jlc3BvbnNlMAEScAoTQWNrbm93bGVkZ2VUb29sQ2FsbBIrLnRvb2xidXMudG9vbC52MS5BY2tub3dsZWRnZVRvb2xDYWxsUmVxdWVzdBosLnRvb2xidXMudG9vbC52MS5BY2tub3dsZWRnZVRvb2xDYWxsUmVzcG9uc2USZwoQU3VibWl0VG9vbFJlc3VsdBIoLnRvb2xidXMudG9vbC52MS5TdWJtaXRUb29sUmVzdWx0UmVxdWVzdBopLnRvb2xidXMudG9vbC52MS5TdWJtaXRUb29sUmVzdWx0UmVzcG9uc2USWAoLR2V0VG9vbENhbGwSIy50b29sYnVzLnRvb2wudjEuR2V0VG9vbENhbGxSZXF1ZXN0GiQudG9vbGJ1cy50b29sLnYxLkdldFRvb2xDYWxsUmVzcG9uc2USXgoNTGlzdFRvb2xDYWxscxIlLnRvb2xidXMudG9vbC52MS5MaXN0VG9vbENhbGxzUmVxdWVzdBomLnRvb2xidXMudG9vbC52MS5MaXN0VG9vbENhbGxzUmVzcG9uc2USVwoKUmVhZFJlc3VsdBIiLnRvb2xidXMudG9vbC52MS5SZWFkUmVzdWx0UmVxdWVzdBojLnRvb2xidXMudG9vbC52MS5SZWFkUmVzdWx0UmVzcG9uc2UwARJhCg5DYW5jZWxUb29sQ2FsbBImLnRvb2xidXMudG9vbC52MS5DYW5jZWxUb29sQ2FsbFJlcXVlc3QaJy50b29sYnVzLnRvb2wudjEuQ2FuY2VsVG9vbENhbGxSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_tool_v1_tool_call]);
 
 /**
- * Asks for calls of tools that the watcher executes.
+ * Asks for calls of tools that the watcher executes. There is no `from_sequence`: calls are work, each of which is handed out until
+ * somebody takes it, and not a log of which two could read the same.
  *
  * @generated from message toolbus.tool.v1.WatchToolCallsRequest
  */
@@ -89,13 +90,13 @@ export const WatchNoticeSchema: GenMessage<WatchNotice> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool_call_service, 1);
 
 /**
- * A call handed to this watcher and to no other until it is acknowledged or handed on.
+ * A call in the hands of a watcher.
  *
- * @generated from message toolbus.tool.v1.WatchToolCallsResponse
+ * @generated from message toolbus.tool.v1.ToolCallDelivery
  */
-export type WatchToolCallsResponse = Message<"toolbus.tool.v1.WatchToolCallsResponse"> & {
+export type ToolCallDelivery = Message<"toolbus.tool.v1.ToolCallDelivery"> & {
   /**
-   * The call; absent in a message of notices.
+   * The call.
    *
    * @generated from field: toolbus.tool.v1.ToolCall call = 1;
    */
@@ -107,20 +108,51 @@ export type WatchToolCallsResponse = Message<"toolbus.tool.v1.WatchToolCallsResp
    * @generated from field: string delivery_id = 2;
    */
   deliveryId: string;
+};
 
-  /**
-   * The call was handed to this watcher before and takes no result any more: it was canceled or has expired.
-   *
-   * @generated from field: bool withdrawn = 3;
-   */
-  withdrawn: boolean;
+/**
+ * Describes the message toolbus.tool.v1.ToolCallDelivery.
+ * Use `create(ToolCallDeliverySchema)` to create a new message.
+ */
+export const ToolCallDeliverySchema: GenMessage<ToolCallDelivery> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 2);
 
+/**
+ * What a watcher is told.
+ *
+ * @generated from message toolbus.tool.v1.WatchToolCallsResponse
+ */
+export type WatchToolCallsResponse = Message<"toolbus.tool.v1.WatchToolCallsResponse"> & {
   /**
-   * Told first, and only when there is something to tell; then there is no call. The watch goes on, since a tool may come later.
+   * What it is.
    *
-   * @generated from field: repeated toolbus.tool.v1.WatchNotice notices = 4;
+   * @generated from oneof toolbus.tool.v1.WatchToolCallsResponse.update
    */
-  notices: WatchNotice[];
+  update: {
+    /**
+     * A call handed to this watcher and to no other until it is acknowledged or handed on.
+     *
+     * @generated from field: toolbus.tool.v1.ToolCallDelivery call = 1;
+     */
+    value: ToolCallDelivery;
+    case: "call";
+  } | {
+    /**
+     * A call that was handed to this watcher before and takes no result any more: it was canceled or has expired.
+     *
+     * @generated from field: toolbus.tool.v1.ToolCallDelivery withdrawn = 2;
+     */
+    value: ToolCallDelivery;
+    case: "withdrawn";
+  } | {
+    /**
+     * Why calls of a tool do not come. Told first. The watch goes on, since the tool may come later.
+     *
+     * @generated from field: toolbus.tool.v1.WatchNotice notice = 3;
+     */
+    value: WatchNotice;
+    case: "notice";
+  } | { case: undefined; value?: undefined };
 };
 
 /**
@@ -128,7 +160,7 @@ export type WatchToolCallsResponse = Message<"toolbus.tool.v1.WatchToolCallsResp
  * Use `create(WatchToolCallsResponseSchema)` to create a new message.
  */
 export const WatchToolCallsResponseSchema: GenMessage<WatchToolCallsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call_service, 2);
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 3);
 
 /**
  * Takes a call that was handed over: it is executed by this watcher or by nobody, unless it may be repeated.
@@ -156,7 +188,7 @@ export type AcknowledgeToolCallRequest = Message<"toolbus.tool.v1.AcknowledgeToo
  * Use `create(AcknowledgeToolCallRequestSchema)` to create a new message.
  */
 export const AcknowledgeToolCallRequestSchema: GenMessage<AcknowledgeToolCallRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call_service, 3);
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 4);
 
 /**
  * The call is taken.
@@ -177,7 +209,7 @@ export type AcknowledgeToolCallResponse = Message<"toolbus.tool.v1.AcknowledgeTo
  * Use `create(AcknowledgeToolCallResponseSchema)` to create a new message.
  */
 export const AcknowledgeToolCallResponseSchema: GenMessage<AcknowledgeToolCallResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call_service, 4);
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 5);
 
 /**
  * Submits a result.
@@ -237,7 +269,7 @@ export type SubmitToolResultRequest = Message<"toolbus.tool.v1.SubmitToolResultR
  * Use `create(SubmitToolResultRequestSchema)` to create a new message.
  */
 export const SubmitToolResultRequestSchema: GenMessage<SubmitToolResultRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call_service, 5);
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 6);
 
 /**
  * The result is stored: this submission won, now or when it was made first.
@@ -258,7 +290,7 @@ export type SubmitToolResultResponse = Message<"toolbus.tool.v1.SubmitToolResult
  * Use `create(SubmitToolResultResponseSchema)` to create a new message.
  */
 export const SubmitToolResultResponseSchema: GenMessage<SubmitToolResultResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call_service, 6);
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 7);
 
 /**
  * Asks for a call.
@@ -279,7 +311,7 @@ export type GetToolCallRequest = Message<"toolbus.tool.v1.GetToolCallRequest"> &
  * Use `create(GetToolCallRequestSchema)` to create a new message.
  */
 export const GetToolCallRequestSchema: GenMessage<GetToolCallRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call_service, 7);
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 8);
 
 /**
  * A call as it is recorded.
@@ -300,7 +332,7 @@ export type GetToolCallResponse = Message<"toolbus.tool.v1.GetToolCallResponse">
  * Use `create(GetToolCallResponseSchema)` to create a new message.
  */
 export const GetToolCallResponseSchema: GenMessage<GetToolCallResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call_service, 8);
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 9);
 
 /**
  * Asks for recorded calls.
@@ -342,7 +374,7 @@ export type ListToolCallsRequest = Message<"toolbus.tool.v1.ListToolCallsRequest
  * Use `create(ListToolCallsRequestSchema)` to create a new message.
  */
 export const ListToolCallsRequestSchema: GenMessage<ListToolCallsRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call_service, 9);
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 10);
 
 /**
  * A page of recorded calls.
@@ -370,7 +402,7 @@ export type ListToolCallsResponse = Message<"toolbus.tool.v1.ListToolCallsRespon
  * Use `create(ListToolCallsResponseSchema)` to create a new message.
  */
 export const ListToolCallsResponseSchema: GenMessage<ListToolCallsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call_service, 10);
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 11);
 
 /**
  * Asks for a result as a whole, or for a part of it.
@@ -421,7 +453,7 @@ export type ReadResultRequest = Message<"toolbus.tool.v1.ReadResultRequest"> & {
  * Use `create(ReadResultRequestSchema)` to create a new message.
  */
 export const ReadResultRequestSchema: GenMessage<ReadResultRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call_service, 11);
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 12);
 
 /**
  * A part of a result: first what there is to read, then its bytes in order.
@@ -458,7 +490,7 @@ export type ReadResultResponse = Message<"toolbus.tool.v1.ReadResultResponse"> &
  * Use `create(ReadResultResponseSchema)` to create a new message.
  */
 export const ReadResultResponseSchema: GenMessage<ReadResultResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call_service, 12);
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 13);
 
 /**
  * A result that can be read.
@@ -493,7 +525,7 @@ export type StoredResult = Message<"toolbus.tool.v1.StoredResult"> & {
  * Use `create(StoredResultSchema)` to create a new message.
  */
 export const StoredResultSchema: GenMessage<StoredResult> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call_service, 13);
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 14);
 
 /**
  * Some bytes of a result, which is JSON text in UTF-8. They may end in the middle of a character.
@@ -521,7 +553,7 @@ export type ResultChunk = Message<"toolbus.tool.v1.ResultChunk"> & {
  * Use `create(ResultChunkSchema)` to create a new message.
  */
 export const ResultChunkSchema: GenMessage<ResultChunk> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call_service, 14);
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 15);
 
 /**
  * Keeps a call from starting, or stops it.
@@ -549,7 +581,7 @@ export type CancelToolCallRequest = Message<"toolbus.tool.v1.CancelToolCallReque
  * Use `create(CancelToolCallRequestSchema)` to create a new message.
  */
 export const CancelToolCallRequestSchema: GenMessage<CancelToolCallRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call_service, 15);
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 16);
 
 /**
  * The call will not start any more.
@@ -570,7 +602,7 @@ export type CancelToolCallResponse = Message<"toolbus.tool.v1.CancelToolCallResp
  * Use `create(CancelToolCallResponseSchema)` to create a new message.
  */
 export const CancelToolCallResponseSchema: GenMessage<CancelToolCallResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call_service, 16);
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 17);
 
 /**
  * Recorded calls, and those who answer them from outside.

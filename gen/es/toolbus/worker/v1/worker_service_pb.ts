@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/worker/v1/worker_service.proto.
  */
 export const file_toolbus_worker_v1_worker_service: GenFile = /*@__PURE__*/
-  fileDesc("CiZ0b29sYnVzL3dvcmtlci92MS93b3JrZXJfc2VydmljZS5wcm90bxIRdG9vbGJ1cy53b3JrZXIudjEiRQoSTGlzdFdvcmtlcnNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgCIAEoCSJaChNMaXN0V29ya2Vyc1Jlc3BvbnNlEioKB3dvcmtlcnMYASADKAsyGS50b29sYnVzLndvcmtlci52MS5Xb3JrZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIj0KEVN0b3BXb3JrZXJSZXF1ZXN0EhkKBnNvdXJjZRgBIAEoCUIJukgGcgQQARhAEg0KBWZvcmNlGAIgASgIIhQKElN0b3BXb3JrZXJSZXNwb25zZSIxChZXYXRjaFdvcmtlckxvZ3NSZXF1ZXN0EhcKBnNvdXJjZRgBIAEoCUIHukgEcgIYQCK2AQoXV2F0Y2hXb3JrZXJMb2dzUmVzcG9uc2USLwoLY3JlYXRlX3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnNvdXJjZRgCIAEoCRIQCghmdW5jdGlvbhgDIAEoCRIPCgdjYWxsX2lkGAQgASgJEhAKCHRyYWNlX2lkGAUgASgJEiUKA2xvZxgGIAEoCzIYLnRvb2xidXMudG9vbC52MS5Ub29sTG9nMrQCCg1Xb3JrZXJTZXJ2aWNlElwKC0xpc3RXb3JrZXJzEiUudG9vbGJ1cy53b3JrZXIudjEuTGlzdFdvcmtlcnNSZXF1ZXN0GiYudG9vbGJ1cy53b3JrZXIudjEuTGlzdFdvcmtlcnNSZXNwb25zZRJZCgpTdG9wV29ya2VyEiQudG9vbGJ1cy53b3JrZXIudjEuU3RvcFdvcmtlclJlcXVlc3QaJS50b29sYnVzLndvcmtlci52MS5TdG9wV29ya2VyUmVzcG9uc2USagoPV2F0Y2hXb3JrZXJMb2dzEikudG9vbGJ1cy53b3JrZXIudjEuV2F0Y2hXb3JrZXJMb2dzUmVxdWVzdBoqLnRvb2xidXMud29ya2VyLnYxLldhdGNoV29ya2VyTG9nc1Jlc3BvbnNlMAFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool, file_toolbus_worker_v1_worker]);
+  fileDesc("CiZ0b29sYnVzL3dvcmtlci92MS93b3JrZXJfc2VydmljZS5wcm90bxIRdG9vbGJ1cy53b3JrZXIudjEiRQoSTGlzdFdvcmtlcnNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgCIAEoCSJaChNMaXN0V29ya2Vyc1Jlc3BvbnNlEioKB3dvcmtlcnMYASADKAsyGS50b29sYnVzLndvcmtlci52MS5Xb3JrZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIj0KEVN0b3BXb3JrZXJSZXF1ZXN0EhkKBnNvdXJjZRgBIAEoCUIJukgGcgQQARhAEg0KBWZvcmNlGAIgASgIIhQKElN0b3BXb3JrZXJSZXNwb25zZSIxChZXYXRjaFdvcmtlckxvZ3NSZXF1ZXN0EhcKBnNvdXJjZRgBIAEoCUIHukgEcgIYQCKsAQoNV29ya2VyTG9nTGluZRIvCgtjcmVhdGVfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGc291cmNlGAIgASgJEhAKCGZ1bmN0aW9uGAMgASgJEg8KB2NhbGxfaWQYBCABKAkSEAoIdHJhY2VfaWQYBSABKAkSJQoDbG9nGAYgASgLMhgudG9vbGJ1cy50b29sLnYxLlRvb2xMb2ciHQoMTGVmdE91dExpbmVzEg0KBWNvdW50GAEgASgEIooBChdXYXRjaFdvcmtlckxvZ3NSZXNwb25zZRIwCgRsaW5lGAEgASgLMiAudG9vbGJ1cy53b3JrZXIudjEuV29ya2VyTG9nTGluZUgAEjMKCGxlZnRfb3V0GAIgASgLMh8udG9vbGJ1cy53b3JrZXIudjEuTGVmdE91dExpbmVzSABCCAoGdXBkYXRlMrQCCg1Xb3JrZXJTZXJ2aWNlElwKC0xpc3RXb3JrZXJzEiUudG9vbGJ1cy53b3JrZXIudjEuTGlzdFdvcmtlcnNSZXF1ZXN0GiYudG9vbGJ1cy53b3JrZXIudjEuTGlzdFdvcmtlcnNSZXNwb25zZRJZCgpTdG9wV29ya2VyEiQudG9vbGJ1cy53b3JrZXIudjEuU3RvcFdvcmtlclJlcXVlc3QaJS50b29sYnVzLndvcmtlci52MS5TdG9wV29ya2VyUmVzcG9uc2USagoPV2F0Y2hXb3JrZXJMb2dzEikudG9vbGJ1cy53b3JrZXIudjEuV2F0Y2hXb3JrZXJMb2dzUmVxdWVzdBoqLnRvb2xidXMud29ya2VyLnYxLldhdGNoV29ya2VyTG9nc1Jlc3BvbnNlMAFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool, file_toolbus_worker_v1_worker]);
 
 /**
  * Asks for workers.
@@ -121,7 +121,7 @@ export const StopWorkerResponseSchema: GenMessage<StopWorkerResponse> = /*@__PUR
   messageDesc(file_toolbus_worker_v1_worker_service, 3);
 
 /**
- * Asks to follow the logs of workers.
+ * Asks to follow the logs of workers, from now on: they are kept nowhere, so that there is no sequence to go back to.
  *
  * @generated from message toolbus.worker.v1.WatchWorkerLogsRequest
  */
@@ -142,11 +142,11 @@ export const WatchWorkerLogsRequestSchema: GenMessage<WatchWorkerLogsRequest> = 
   messageDesc(file_toolbus_worker_v1_worker_service, 4);
 
 /**
- * One line.
+ * A line of a worker.
  *
- * @generated from message toolbus.worker.v1.WatchWorkerLogsResponse
+ * @generated from message toolbus.worker.v1.WorkerLogLine
  */
-export type WatchWorkerLogsResponse = Message<"toolbus.worker.v1.WatchWorkerLogsResponse"> & {
+export type WorkerLogLine = Message<"toolbus.worker.v1.WorkerLogLine"> & {
   /**
    * When it was written.
    *
@@ -191,11 +191,69 @@ export type WatchWorkerLogsResponse = Message<"toolbus.worker.v1.WatchWorkerLogs
 };
 
 /**
+ * Describes the message toolbus.worker.v1.WorkerLogLine.
+ * Use `create(WorkerLogLineSchema)` to create a new message.
+ */
+export const WorkerLogLineSchema: GenMessage<WorkerLogLine> = /*@__PURE__*/
+  messageDesc(file_toolbus_worker_v1_worker_service, 5);
+
+/**
+ * Lines that came faster than this watcher read them.
+ *
+ * @generated from message toolbus.worker.v1.LeftOutLines
+ */
+export type LeftOutLines = Message<"toolbus.worker.v1.LeftOutLines"> & {
+  /**
+   * How many were left out before the next line.
+   *
+   * @generated from field: uint64 count = 1;
+   */
+  count: bigint;
+};
+
+/**
+ * Describes the message toolbus.worker.v1.LeftOutLines.
+ * Use `create(LeftOutLinesSchema)` to create a new message.
+ */
+export const LeftOutLinesSchema: GenMessage<LeftOutLines> = /*@__PURE__*/
+  messageDesc(file_toolbus_worker_v1_worker_service, 6);
+
+/**
+ * What is told of the logs.
+ *
+ * @generated from message toolbus.worker.v1.WatchWorkerLogsResponse
+ */
+export type WatchWorkerLogsResponse = Message<"toolbus.worker.v1.WatchWorkerLogsResponse"> & {
+  /**
+   * What it is.
+   *
+   * @generated from oneof toolbus.worker.v1.WatchWorkerLogsResponse.update
+   */
+  update: {
+    /**
+     * A line.
+     *
+     * @generated from field: toolbus.worker.v1.WorkerLogLine line = 1;
+     */
+    value: WorkerLogLine;
+    case: "line";
+  } | {
+    /**
+     * Lines that this watcher will not be told.
+     *
+     * @generated from field: toolbus.worker.v1.LeftOutLines left_out = 2;
+     */
+    value: LeftOutLines;
+    case: "leftOut";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
  * Describes the message toolbus.worker.v1.WatchWorkerLogsResponse.
  * Use `create(WatchWorkerLogsResponseSchema)` to create a new message.
  */
 export const WatchWorkerLogsResponseSchema: GenMessage<WatchWorkerLogsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_worker_v1_worker_service, 5);
+  messageDesc(file_toolbus_worker_v1_worker_service, 7);
 
 /**
  * Workers: list, stop, logs.

@@ -559,7 +559,10 @@ type WatchAgentsResponse struct {
 	// The agents, by name.
 	Agents []*StoredAgent `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
 	// Files of agents and tools that were refused, by name.
-	RefusedFiles  []*v1.RefusedFile `protobuf:"bytes,2,rep,name=refused_files,json=refusedFiles,proto3" json:"refused_files,omitempty"`
+	RefusedFiles []*v1.RefusedFile `protobuf:"bytes,2,rep,name=refused_files,json=refusedFiles,proto3" json:"refused_files,omitempty"`
+	// Tells states apart: it differs when what is told differs, and is the same for the same state, whichever instance tells it. Who
+	// comes back to the etag that it knows has missed nothing that still holds.
+	Etag          string `protobuf:"bytes,3,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -608,6 +611,13 @@ func (x *WatchAgentsResponse) GetRefusedFiles() []*v1.RefusedFile {
 	return nil
 }
 
+func (x *WatchAgentsResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 var File_toolbus_agent_v1_agent_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_agent_v1_agent_service_proto_rawDesc = "" +
@@ -642,10 +652,11 @@ const file_toolbus_agent_v1_agent_service_proto_rawDesc = "" +
 	"\x11expected_revision\x18\x02 \x01(\x04B\a\xbaH\x042\x02(\x01H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
 	"\x12_expected_revision\"\x15\n" +
 	"\x13DeleteAgentResponse\"\x14\n" +
-	"\x12WatchAgentsRequest\"\x8f\x01\n" +
+	"\x12WatchAgentsRequest\"\xa3\x01\n" +
 	"\x13WatchAgentsResponse\x125\n" +
 	"\x06agents\x18\x01 \x03(\v2\x1d.toolbus.agent.v1.StoredAgentR\x06agents\x12A\n" +
-	"\rrefused_files\x18\x02 \x03(\v2\x1c.toolbus.tool.v1.RefusedFileR\frefusedFiles2\xcd\x03\n" +
+	"\rrefused_files\x18\x02 \x03(\v2\x1c.toolbus.tool.v1.RefusedFileR\frefusedFiles\x12\x12\n" +
+	"\x04etag\x18\x03 \x01(\tR\x04etag2\xcd\x03\n" +
 	"\fAgentService\x12W\n" +
 	"\n" +
 	"ApplyAgent\x12#.toolbus.agent.v1.ApplyAgentRequest\x1a$.toolbus.agent.v1.ApplyAgentResponse\x12Q\n" +

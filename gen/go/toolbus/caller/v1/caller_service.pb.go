@@ -126,7 +126,8 @@ func (x *DeclareToolsResponse) GetNames() []string {
 	return nil
 }
 
-// Attaches the caller to its session.
+// Attaches the caller to its session. There is no `from_sequence`: requests are work, and a caller that comes back in time is sent
+// those again that are open.
 type WatchCallerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.

@@ -665,7 +665,9 @@ func (x *WatchConnectionsRequest) GetSessionId() string {
 type WatchConnectionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The connection.
-	Connection    *McpConnection `protobuf:"bytes,1,opt,name=connection,proto3" json:"connection,omitempty"`
+	Connection *McpConnection `protobuf:"bytes,1,opt,name=connection,proto3" json:"connection,omitempty"`
+	// Tells findings about one connection apart: who comes back to the etag that it knows of a connection has missed no later finding.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -705,6 +707,13 @@ func (x *WatchConnectionsResponse) GetConnection() *McpConnection {
 		return x.Connection
 	}
 	return nil
+}
+
+func (x *WatchConnectionsResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // Closes the connections of a session's agent.
@@ -860,11 +869,12 @@ const file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"V\n" +
 	"\x17WatchConnectionsRequest\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"Y\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"m\n" +
 	"\x18WatchConnectionsResponse\x12=\n" +
 	"\n" +
 	"connection\x18\x01 \x01(\v2\x1d.toolbus.mcp.v1.McpConnectionR\n" +
-	"connection\"\xbf\x01\n" +
+	"connection\x12\x12\n" +
+	"\x04etag\x18\x02 \x01(\tR\x04etag\"\xbf\x01\n" +
 	"\x17CloseConnectionsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +

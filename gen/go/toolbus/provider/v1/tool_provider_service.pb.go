@@ -347,8 +347,11 @@ type WatchProvidedToolsResponse struct {
 	Sources []*v1.SourceStatus `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
 	// The offer is the same in every scope: who follows it in one need not follow it in another.
 	AlikeInAllScopes bool `protobuf:"varint,3,opt,name=alike_in_all_scopes,json=alikeInAllScopes,proto3" json:"alike_in_all_scopes,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Tells offers apart: it differs when the offer differs, and who comes back to the etag that it knows has missed nothing that still
+	// holds. Empty from a provider that does not say.
+	Etag          string `protobuf:"bytes,4,opt,name=etag,proto3" json:"etag,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchProvidedToolsResponse) Reset() {
@@ -400,6 +403,13 @@ func (x *WatchProvidedToolsResponse) GetAlikeInAllScopes() bool {
 		return x.AlikeInAllScopes
 	}
 	return false
+}
+
+func (x *WatchProvidedToolsResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // Executes one call.
@@ -741,11 +751,12 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\x13alike_in_all_scopes\x18\x03 \x01(\bR\x10alikeInAllScopes\"\x80\x01\n" +
 	"\x19WatchProvidedToolsRequest\x120\n" +
 	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeR\x05scope\x121\n" +
-	"\asources\x18\x02 \x03(\v2\x17.toolbus.tool.v1.SourceR\asources\"\xbc\x01\n" +
+	"\asources\x18\x02 \x03(\v2\x17.toolbus.tool.v1.SourceR\asources\"\xd0\x01\n" +
 	"\x1aWatchProvidedToolsResponse\x126\n" +
 	"\x05tools\x18\x01 \x03(\v2 .toolbus.provider.v1.OfferedToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12-\n" +
-	"\x13alike_in_all_scopes\x18\x03 \x01(\bR\x10alikeInAllScopes\"\xc7\x03\n" +
+	"\x13alike_in_all_scopes\x18\x03 \x01(\bR\x10alikeInAllScopes\x12\x12\n" +
+	"\x04etag\x18\x04 \x01(\tR\x04etag\"\xc7\x03\n" +
 	"\x12ExecuteToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x120\n" +
 	"\x05scope\x18\x02 \x01(\v2\x1a.toolbus.provider.v1.ScopeR\x05scope\x12/\n" +

@@ -612,7 +612,10 @@ func (x *WatchSessionRequest) GetSessionId() string {
 type WatchSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
-	Session       *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	// Tells states apart: it differs when what is told differs, and is the same for the same state, whichever instance tells it. Who
+	// comes back to the etag that it knows has missed nothing that still holds.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -652,6 +655,13 @@ func (x *WatchSessionResponse) GetSession() *Session {
 		return x.Session
 	}
 	return nil
+}
+
+func (x *WatchSessionResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 var File_toolbus_session_v1_session_service_proto protoreflect.FileDescriptor
@@ -695,9 +705,10 @@ const file_toolbus_session_v1_session_service_proto_rawDesc = "" +
 	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"R\n" +
 	"\x13WatchSessionRequest\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"M\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"a\n" +
 	"\x14WatchSessionResponse\x125\n" +
-	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession2\xde\x04\n" +
+	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\x12\x12\n" +
+	"\x04etag\x18\x02 \x01(\tR\x04etag2\xde\x04\n" +
 	"\x0eSessionService\x12d\n" +
 	"\rCreateSession\x12(.toolbus.session.v1.CreateSessionRequest\x1a).toolbus.session.v1.CreateSessionResponse\x12[\n" +
 	"\n" +

@@ -24,7 +24,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Asks for calls of tools that the watcher executes.
+// Asks for calls of tools that the watcher executes. There is no `from_sequence`: calls are work, each of which is handed out until
+// somebody takes it, and not a log of which two could read the same.
 type WatchToolCallsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names of the tools.
@@ -153,24 +154,79 @@ func (x *WatchNotice) GetClosestNames() []string {
 	return nil
 }
 
-// A call handed to this watcher and to no other until it is acknowledged or handed on.
-type WatchToolCallsResponse struct {
+// A call in the hands of a watcher.
+type ToolCallDelivery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call; absent in a message of notices.
+	// The call.
 	Call *ToolCall `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
 	// Names this delivery in the acknowledgement.
-	DeliveryId string `protobuf:"bytes,2,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
-	// The call was handed to this watcher before and takes no result any more: it was canceled or has expired.
-	Withdrawn bool `protobuf:"varint,3,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
-	// Told first, and only when there is something to tell; then there is no call. The watch goes on, since a tool may come later.
-	Notices       []*WatchNotice `protobuf:"bytes,4,rep,name=notices,proto3" json:"notices,omitempty"`
+	DeliveryId    string `protobuf:"bytes,2,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolCallDelivery) Reset() {
+	*x = ToolCallDelivery{}
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolCallDelivery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolCallDelivery) ProtoMessage() {}
+
+func (x *ToolCallDelivery) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolCallDelivery.ProtoReflect.Descriptor instead.
+func (*ToolCallDelivery) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ToolCallDelivery) GetCall() *ToolCall {
+	if x != nil {
+		return x.Call
+	}
+	return nil
+}
+
+func (x *ToolCallDelivery) GetDeliveryId() string {
+	if x != nil {
+		return x.DeliveryId
+	}
+	return ""
+}
+
+// What a watcher is told.
+type WatchToolCallsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it is.
+	//
+	// Types that are valid to be assigned to Update:
+	//
+	//	*WatchToolCallsResponse_Call
+	//	*WatchToolCallsResponse_Withdrawn
+	//	*WatchToolCallsResponse_Notice
+	Update        isWatchToolCallsResponse_Update `protobuf_oneof:"update"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchToolCallsResponse) Reset() {
 	*x = WatchToolCallsResponse{}
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[2]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -182,7 +238,7 @@ func (x *WatchToolCallsResponse) String() string {
 func (*WatchToolCallsResponse) ProtoMessage() {}
 
 func (x *WatchToolCallsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[2]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -195,36 +251,67 @@ func (x *WatchToolCallsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchToolCallsResponse.ProtoReflect.Descriptor instead.
 func (*WatchToolCallsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{2}
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *WatchToolCallsResponse) GetCall() *ToolCall {
+func (x *WatchToolCallsResponse) GetUpdate() isWatchToolCallsResponse_Update {
 	if x != nil {
-		return x.Call
+		return x.Update
 	}
 	return nil
 }
 
-func (x *WatchToolCallsResponse) GetDeliveryId() string {
+func (x *WatchToolCallsResponse) GetCall() *ToolCallDelivery {
 	if x != nil {
-		return x.DeliveryId
-	}
-	return ""
-}
-
-func (x *WatchToolCallsResponse) GetWithdrawn() bool {
-	if x != nil {
-		return x.Withdrawn
-	}
-	return false
-}
-
-func (x *WatchToolCallsResponse) GetNotices() []*WatchNotice {
-	if x != nil {
-		return x.Notices
+		if x, ok := x.Update.(*WatchToolCallsResponse_Call); ok {
+			return x.Call
+		}
 	}
 	return nil
 }
+
+func (x *WatchToolCallsResponse) GetWithdrawn() *ToolCallDelivery {
+	if x != nil {
+		if x, ok := x.Update.(*WatchToolCallsResponse_Withdrawn); ok {
+			return x.Withdrawn
+		}
+	}
+	return nil
+}
+
+func (x *WatchToolCallsResponse) GetNotice() *WatchNotice {
+	if x != nil {
+		if x, ok := x.Update.(*WatchToolCallsResponse_Notice); ok {
+			return x.Notice
+		}
+	}
+	return nil
+}
+
+type isWatchToolCallsResponse_Update interface {
+	isWatchToolCallsResponse_Update()
+}
+
+type WatchToolCallsResponse_Call struct {
+	// A call handed to this watcher and to no other until it is acknowledged or handed on.
+	Call *ToolCallDelivery `protobuf:"bytes,1,opt,name=call,proto3,oneof"`
+}
+
+type WatchToolCallsResponse_Withdrawn struct {
+	// A call that was handed to this watcher before and takes no result any more: it was canceled or has expired.
+	Withdrawn *ToolCallDelivery `protobuf:"bytes,2,opt,name=withdrawn,proto3,oneof"`
+}
+
+type WatchToolCallsResponse_Notice struct {
+	// Why calls of a tool do not come. Told first. The watch goes on, since the tool may come later.
+	Notice *WatchNotice `protobuf:"bytes,3,opt,name=notice,proto3,oneof"`
+}
+
+func (*WatchToolCallsResponse_Call) isWatchToolCallsResponse_Update() {}
+
+func (*WatchToolCallsResponse_Withdrawn) isWatchToolCallsResponse_Update() {}
+
+func (*WatchToolCallsResponse_Notice) isWatchToolCallsResponse_Update() {}
 
 // Takes a call that was handed over: it is executed by this watcher or by nobody, unless it may be repeated.
 type AcknowledgeToolCallRequest struct {
@@ -239,7 +326,7 @@ type AcknowledgeToolCallRequest struct {
 
 func (x *AcknowledgeToolCallRequest) Reset() {
 	*x = AcknowledgeToolCallRequest{}
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[3]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -251,7 +338,7 @@ func (x *AcknowledgeToolCallRequest) String() string {
 func (*AcknowledgeToolCallRequest) ProtoMessage() {}
 
 func (x *AcknowledgeToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[3]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -264,7 +351,7 @@ func (x *AcknowledgeToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeToolCallRequest.ProtoReflect.Descriptor instead.
 func (*AcknowledgeToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{3}
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AcknowledgeToolCallRequest) GetCallId() string {
@@ -292,7 +379,7 @@ type AcknowledgeToolCallResponse struct {
 
 func (x *AcknowledgeToolCallResponse) Reset() {
 	*x = AcknowledgeToolCallResponse{}
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[4]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -304,7 +391,7 @@ func (x *AcknowledgeToolCallResponse) String() string {
 func (*AcknowledgeToolCallResponse) ProtoMessage() {}
 
 func (x *AcknowledgeToolCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[4]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -317,7 +404,7 @@ func (x *AcknowledgeToolCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeToolCallResponse.ProtoReflect.Descriptor instead.
 func (*AcknowledgeToolCallResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{4}
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *AcknowledgeToolCallResponse) GetCall() *ToolCall {
@@ -351,7 +438,7 @@ type SubmitToolResultRequest struct {
 
 func (x *SubmitToolResultRequest) Reset() {
 	*x = SubmitToolResultRequest{}
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[5]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -363,7 +450,7 @@ func (x *SubmitToolResultRequest) String() string {
 func (*SubmitToolResultRequest) ProtoMessage() {}
 
 func (x *SubmitToolResultRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[5]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -376,7 +463,7 @@ func (x *SubmitToolResultRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitToolResultRequest.ProtoReflect.Descriptor instead.
 func (*SubmitToolResultRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{5}
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SubmitToolResultRequest) GetCallId() string {
@@ -454,7 +541,7 @@ type SubmitToolResultResponse struct {
 
 func (x *SubmitToolResultResponse) Reset() {
 	*x = SubmitToolResultResponse{}
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -466,7 +553,7 @@ func (x *SubmitToolResultResponse) String() string {
 func (*SubmitToolResultResponse) ProtoMessage() {}
 
 func (x *SubmitToolResultResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -479,7 +566,7 @@ func (x *SubmitToolResultResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitToolResultResponse.ProtoReflect.Descriptor instead.
 func (*SubmitToolResultResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SubmitToolResultResponse) GetCall() *ToolCall {
@@ -500,7 +587,7 @@ type GetToolCallRequest struct {
 
 func (x *GetToolCallRequest) Reset() {
 	*x = GetToolCallRequest{}
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[7]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -512,7 +599,7 @@ func (x *GetToolCallRequest) String() string {
 func (*GetToolCallRequest) ProtoMessage() {}
 
 func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[7]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -525,7 +612,7 @@ func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetToolCallRequest.ProtoReflect.Descriptor instead.
 func (*GetToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetToolCallRequest) GetCallId() string {
@@ -546,7 +633,7 @@ type GetToolCallResponse struct {
 
 func (x *GetToolCallResponse) Reset() {
 	*x = GetToolCallResponse{}
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[8]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -558,7 +645,7 @@ func (x *GetToolCallResponse) String() string {
 func (*GetToolCallResponse) ProtoMessage() {}
 
 func (x *GetToolCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[8]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -571,7 +658,7 @@ func (x *GetToolCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetToolCallResponse.ProtoReflect.Descriptor instead.
 func (*GetToolCallResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetToolCallResponse) GetCall() *ToolCall {
@@ -598,7 +685,7 @@ type ListToolCallsRequest struct {
 
 func (x *ListToolCallsRequest) Reset() {
 	*x = ListToolCallsRequest{}
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[9]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -610,7 +697,7 @@ func (x *ListToolCallsRequest) String() string {
 func (*ListToolCallsRequest) ProtoMessage() {}
 
 func (x *ListToolCallsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[9]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -623,7 +710,7 @@ func (x *ListToolCallsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListToolCallsRequest.ProtoReflect.Descriptor instead.
 func (*ListToolCallsRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListToolCallsRequest) GetSessionId() string {
@@ -667,7 +754,7 @@ type ListToolCallsResponse struct {
 
 func (x *ListToolCallsResponse) Reset() {
 	*x = ListToolCallsResponse{}
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[10]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -679,7 +766,7 @@ func (x *ListToolCallsResponse) String() string {
 func (*ListToolCallsResponse) ProtoMessage() {}
 
 func (x *ListToolCallsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[10]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -692,7 +779,7 @@ func (x *ListToolCallsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListToolCallsResponse.ProtoReflect.Descriptor instead.
 func (*ListToolCallsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{10}
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListToolCallsResponse) GetCalls() []*ToolCall {
@@ -729,7 +816,7 @@ type ReadResultRequest struct {
 
 func (x *ReadResultRequest) Reset() {
 	*x = ReadResultRequest{}
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[11]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -741,7 +828,7 @@ func (x *ReadResultRequest) String() string {
 func (*ReadResultRequest) ProtoMessage() {}
 
 func (x *ReadResultRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[11]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -754,7 +841,7 @@ func (x *ReadResultRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadResultRequest.ProtoReflect.Descriptor instead.
 func (*ReadResultRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{11}
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReadResultRequest) GetResult() isReadResultRequest_Result {
@@ -830,7 +917,7 @@ type ReadResultResponse struct {
 
 func (x *ReadResultResponse) Reset() {
 	*x = ReadResultResponse{}
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[12]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +929,7 @@ func (x *ReadResultResponse) String() string {
 func (*ReadResultResponse) ProtoMessage() {}
 
 func (x *ReadResultResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[12]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +942,7 @@ func (x *ReadResultResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadResultResponse.ProtoReflect.Descriptor instead.
 func (*ReadResultResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{12}
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReadResultResponse) GetPart() isReadResultResponse_Part {
@@ -916,7 +1003,7 @@ type StoredResult struct {
 
 func (x *StoredResult) Reset() {
 	*x = StoredResult{}
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[13]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -928,7 +1015,7 @@ func (x *StoredResult) String() string {
 func (*StoredResult) ProtoMessage() {}
 
 func (x *StoredResult) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[13]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -941,7 +1028,7 @@ func (x *StoredResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredResult.ProtoReflect.Descriptor instead.
 func (*StoredResult) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{13}
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StoredResult) GetStoredReference() string {
@@ -978,7 +1065,7 @@ type ResultChunk struct {
 
 func (x *ResultChunk) Reset() {
 	*x = ResultChunk{}
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[14]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -990,7 +1077,7 @@ func (x *ResultChunk) String() string {
 func (*ResultChunk) ProtoMessage() {}
 
 func (x *ResultChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[14]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1003,7 +1090,7 @@ func (x *ResultChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultChunk.ProtoReflect.Descriptor instead.
 func (*ResultChunk) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{14}
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ResultChunk) GetOffset() uint64 {
@@ -1033,7 +1120,7 @@ type CancelToolCallRequest struct {
 
 func (x *CancelToolCallRequest) Reset() {
 	*x = CancelToolCallRequest{}
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[15]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1045,7 +1132,7 @@ func (x *CancelToolCallRequest) String() string {
 func (*CancelToolCallRequest) ProtoMessage() {}
 
 func (x *CancelToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[15]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1058,7 +1145,7 @@ func (x *CancelToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelToolCallRequest.ProtoReflect.Descriptor instead.
 func (*CancelToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{15}
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CancelToolCallRequest) GetCallId() string {
@@ -1086,7 +1173,7 @@ type CancelToolCallResponse struct {
 
 func (x *CancelToolCallResponse) Reset() {
 	*x = CancelToolCallResponse{}
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[16]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1098,7 +1185,7 @@ func (x *CancelToolCallResponse) String() string {
 func (*CancelToolCallResponse) ProtoMessage() {}
 
 func (x *CancelToolCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[16]
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1111,7 +1198,7 @@ func (x *CancelToolCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelToolCallResponse.ProtoReflect.Descriptor instead.
 func (*CancelToolCallResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{16}
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CancelToolCallResponse) GetStarted() bool {
@@ -1134,13 +1221,16 @@ const file_toolbus_tool_v1_tool_call_service_proto_rawDesc = "" +
 	"\vWatchNotice\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\tR\x04tool\x12\x18\n" +
 	"\aproblem\x18\x02 \x01(\tR\aproblem\x12#\n" +
-	"\rclosest_names\x18\x03 \x03(\tR\fclosestNames\"\xbe\x01\n" +
-	"\x16WatchToolCallsResponse\x12-\n" +
+	"\rclosest_names\x18\x03 \x03(\tR\fclosestNames\"b\n" +
+	"\x10ToolCallDelivery\x12-\n" +
 	"\x04call\x18\x01 \x01(\v2\x19.toolbus.tool.v1.ToolCallR\x04call\x12\x1f\n" +
 	"\vdelivery_id\x18\x02 \x01(\tR\n" +
-	"deliveryId\x12\x1c\n" +
-	"\twithdrawn\x18\x03 \x01(\bR\twithdrawn\x126\n" +
-	"\anotices\x18\x04 \x03(\v2\x1c.toolbus.tool.v1.WatchNoticeR\anotices\"\x81\x01\n" +
+	"deliveryId\"\xd6\x01\n" +
+	"\x16WatchToolCallsResponse\x127\n" +
+	"\x04call\x18\x01 \x01(\v2!.toolbus.tool.v1.ToolCallDeliveryH\x00R\x04call\x12A\n" +
+	"\twithdrawn\x18\x02 \x01(\v2!.toolbus.tool.v1.ToolCallDeliveryH\x00R\twithdrawn\x126\n" +
+	"\x06notice\x18\x03 \x01(\v2\x1c.toolbus.tool.v1.WatchNoticeH\x00R\x06noticeB\b\n" +
+	"\x06update\"\x81\x01\n" +
 	"\x1aAcknowledgeToolCallRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12+\n" +
 	"\vdelivery_id\x18\x02 \x01(\tB\n" +
@@ -1218,57 +1308,60 @@ func file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_tool_v1_tool_call_service_proto_rawDescData
 }
 
-var file_toolbus_tool_v1_tool_call_service_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_toolbus_tool_v1_tool_call_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_toolbus_tool_v1_tool_call_service_proto_goTypes = []any{
 	(*WatchToolCallsRequest)(nil),       // 0: toolbus.tool.v1.WatchToolCallsRequest
 	(*WatchNotice)(nil),                 // 1: toolbus.tool.v1.WatchNotice
-	(*WatchToolCallsResponse)(nil),      // 2: toolbus.tool.v1.WatchToolCallsResponse
-	(*AcknowledgeToolCallRequest)(nil),  // 3: toolbus.tool.v1.AcknowledgeToolCallRequest
-	(*AcknowledgeToolCallResponse)(nil), // 4: toolbus.tool.v1.AcknowledgeToolCallResponse
-	(*SubmitToolResultRequest)(nil),     // 5: toolbus.tool.v1.SubmitToolResultRequest
-	(*SubmitToolResultResponse)(nil),    // 6: toolbus.tool.v1.SubmitToolResultResponse
-	(*GetToolCallRequest)(nil),          // 7: toolbus.tool.v1.GetToolCallRequest
-	(*GetToolCallResponse)(nil),         // 8: toolbus.tool.v1.GetToolCallResponse
-	(*ListToolCallsRequest)(nil),        // 9: toolbus.tool.v1.ListToolCallsRequest
-	(*ListToolCallsResponse)(nil),       // 10: toolbus.tool.v1.ListToolCallsResponse
-	(*ReadResultRequest)(nil),           // 11: toolbus.tool.v1.ReadResultRequest
-	(*ReadResultResponse)(nil),          // 12: toolbus.tool.v1.ReadResultResponse
-	(*StoredResult)(nil),                // 13: toolbus.tool.v1.StoredResult
-	(*ResultChunk)(nil),                 // 14: toolbus.tool.v1.ResultChunk
-	(*CancelToolCallRequest)(nil),       // 15: toolbus.tool.v1.CancelToolCallRequest
-	(*CancelToolCallResponse)(nil),      // 16: toolbus.tool.v1.CancelToolCallResponse
-	(*ToolCall)(nil),                    // 17: toolbus.tool.v1.ToolCall
-	(ToolCallState)(0),                  // 18: toolbus.tool.v1.ToolCallState
+	(*ToolCallDelivery)(nil),            // 2: toolbus.tool.v1.ToolCallDelivery
+	(*WatchToolCallsResponse)(nil),      // 3: toolbus.tool.v1.WatchToolCallsResponse
+	(*AcknowledgeToolCallRequest)(nil),  // 4: toolbus.tool.v1.AcknowledgeToolCallRequest
+	(*AcknowledgeToolCallResponse)(nil), // 5: toolbus.tool.v1.AcknowledgeToolCallResponse
+	(*SubmitToolResultRequest)(nil),     // 6: toolbus.tool.v1.SubmitToolResultRequest
+	(*SubmitToolResultResponse)(nil),    // 7: toolbus.tool.v1.SubmitToolResultResponse
+	(*GetToolCallRequest)(nil),          // 8: toolbus.tool.v1.GetToolCallRequest
+	(*GetToolCallResponse)(nil),         // 9: toolbus.tool.v1.GetToolCallResponse
+	(*ListToolCallsRequest)(nil),        // 10: toolbus.tool.v1.ListToolCallsRequest
+	(*ListToolCallsResponse)(nil),       // 11: toolbus.tool.v1.ListToolCallsResponse
+	(*ReadResultRequest)(nil),           // 12: toolbus.tool.v1.ReadResultRequest
+	(*ReadResultResponse)(nil),          // 13: toolbus.tool.v1.ReadResultResponse
+	(*StoredResult)(nil),                // 14: toolbus.tool.v1.StoredResult
+	(*ResultChunk)(nil),                 // 15: toolbus.tool.v1.ResultChunk
+	(*CancelToolCallRequest)(nil),       // 16: toolbus.tool.v1.CancelToolCallRequest
+	(*CancelToolCallResponse)(nil),      // 17: toolbus.tool.v1.CancelToolCallResponse
+	(*ToolCall)(nil),                    // 18: toolbus.tool.v1.ToolCall
+	(ToolCallState)(0),                  // 19: toolbus.tool.v1.ToolCallState
 }
 var file_toolbus_tool_v1_tool_call_service_proto_depIdxs = []int32{
-	17, // 0: toolbus.tool.v1.WatchToolCallsResponse.call:type_name -> toolbus.tool.v1.ToolCall
-	1,  // 1: toolbus.tool.v1.WatchToolCallsResponse.notices:type_name -> toolbus.tool.v1.WatchNotice
-	17, // 2: toolbus.tool.v1.AcknowledgeToolCallResponse.call:type_name -> toolbus.tool.v1.ToolCall
-	17, // 3: toolbus.tool.v1.SubmitToolResultResponse.call:type_name -> toolbus.tool.v1.ToolCall
-	17, // 4: toolbus.tool.v1.GetToolCallResponse.call:type_name -> toolbus.tool.v1.ToolCall
-	18, // 5: toolbus.tool.v1.ListToolCallsRequest.states:type_name -> toolbus.tool.v1.ToolCallState
-	17, // 6: toolbus.tool.v1.ListToolCallsResponse.calls:type_name -> toolbus.tool.v1.ToolCall
-	13, // 7: toolbus.tool.v1.ReadResultResponse.result:type_name -> toolbus.tool.v1.StoredResult
-	14, // 8: toolbus.tool.v1.ReadResultResponse.chunk:type_name -> toolbus.tool.v1.ResultChunk
-	0,  // 9: toolbus.tool.v1.ToolCallService.WatchToolCalls:input_type -> toolbus.tool.v1.WatchToolCallsRequest
-	3,  // 10: toolbus.tool.v1.ToolCallService.AcknowledgeToolCall:input_type -> toolbus.tool.v1.AcknowledgeToolCallRequest
-	5,  // 11: toolbus.tool.v1.ToolCallService.SubmitToolResult:input_type -> toolbus.tool.v1.SubmitToolResultRequest
-	7,  // 12: toolbus.tool.v1.ToolCallService.GetToolCall:input_type -> toolbus.tool.v1.GetToolCallRequest
-	9,  // 13: toolbus.tool.v1.ToolCallService.ListToolCalls:input_type -> toolbus.tool.v1.ListToolCallsRequest
-	11, // 14: toolbus.tool.v1.ToolCallService.ReadResult:input_type -> toolbus.tool.v1.ReadResultRequest
-	15, // 15: toolbus.tool.v1.ToolCallService.CancelToolCall:input_type -> toolbus.tool.v1.CancelToolCallRequest
-	2,  // 16: toolbus.tool.v1.ToolCallService.WatchToolCalls:output_type -> toolbus.tool.v1.WatchToolCallsResponse
-	4,  // 17: toolbus.tool.v1.ToolCallService.AcknowledgeToolCall:output_type -> toolbus.tool.v1.AcknowledgeToolCallResponse
-	6,  // 18: toolbus.tool.v1.ToolCallService.SubmitToolResult:output_type -> toolbus.tool.v1.SubmitToolResultResponse
-	8,  // 19: toolbus.tool.v1.ToolCallService.GetToolCall:output_type -> toolbus.tool.v1.GetToolCallResponse
-	10, // 20: toolbus.tool.v1.ToolCallService.ListToolCalls:output_type -> toolbus.tool.v1.ListToolCallsResponse
-	12, // 21: toolbus.tool.v1.ToolCallService.ReadResult:output_type -> toolbus.tool.v1.ReadResultResponse
-	16, // 22: toolbus.tool.v1.ToolCallService.CancelToolCall:output_type -> toolbus.tool.v1.CancelToolCallResponse
-	16, // [16:23] is the sub-list for method output_type
-	9,  // [9:16] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	18, // 0: toolbus.tool.v1.ToolCallDelivery.call:type_name -> toolbus.tool.v1.ToolCall
+	2,  // 1: toolbus.tool.v1.WatchToolCallsResponse.call:type_name -> toolbus.tool.v1.ToolCallDelivery
+	2,  // 2: toolbus.tool.v1.WatchToolCallsResponse.withdrawn:type_name -> toolbus.tool.v1.ToolCallDelivery
+	1,  // 3: toolbus.tool.v1.WatchToolCallsResponse.notice:type_name -> toolbus.tool.v1.WatchNotice
+	18, // 4: toolbus.tool.v1.AcknowledgeToolCallResponse.call:type_name -> toolbus.tool.v1.ToolCall
+	18, // 5: toolbus.tool.v1.SubmitToolResultResponse.call:type_name -> toolbus.tool.v1.ToolCall
+	18, // 6: toolbus.tool.v1.GetToolCallResponse.call:type_name -> toolbus.tool.v1.ToolCall
+	19, // 7: toolbus.tool.v1.ListToolCallsRequest.states:type_name -> toolbus.tool.v1.ToolCallState
+	18, // 8: toolbus.tool.v1.ListToolCallsResponse.calls:type_name -> toolbus.tool.v1.ToolCall
+	14, // 9: toolbus.tool.v1.ReadResultResponse.result:type_name -> toolbus.tool.v1.StoredResult
+	15, // 10: toolbus.tool.v1.ReadResultResponse.chunk:type_name -> toolbus.tool.v1.ResultChunk
+	0,  // 11: toolbus.tool.v1.ToolCallService.WatchToolCalls:input_type -> toolbus.tool.v1.WatchToolCallsRequest
+	4,  // 12: toolbus.tool.v1.ToolCallService.AcknowledgeToolCall:input_type -> toolbus.tool.v1.AcknowledgeToolCallRequest
+	6,  // 13: toolbus.tool.v1.ToolCallService.SubmitToolResult:input_type -> toolbus.tool.v1.SubmitToolResultRequest
+	8,  // 14: toolbus.tool.v1.ToolCallService.GetToolCall:input_type -> toolbus.tool.v1.GetToolCallRequest
+	10, // 15: toolbus.tool.v1.ToolCallService.ListToolCalls:input_type -> toolbus.tool.v1.ListToolCallsRequest
+	12, // 16: toolbus.tool.v1.ToolCallService.ReadResult:input_type -> toolbus.tool.v1.ReadResultRequest
+	16, // 17: toolbus.tool.v1.ToolCallService.CancelToolCall:input_type -> toolbus.tool.v1.CancelToolCallRequest
+	3,  // 18: toolbus.tool.v1.ToolCallService.WatchToolCalls:output_type -> toolbus.tool.v1.WatchToolCallsResponse
+	5,  // 19: toolbus.tool.v1.ToolCallService.AcknowledgeToolCall:output_type -> toolbus.tool.v1.AcknowledgeToolCallResponse
+	7,  // 20: toolbus.tool.v1.ToolCallService.SubmitToolResult:output_type -> toolbus.tool.v1.SubmitToolResultResponse
+	9,  // 21: toolbus.tool.v1.ToolCallService.GetToolCall:output_type -> toolbus.tool.v1.GetToolCallResponse
+	11, // 22: toolbus.tool.v1.ToolCallService.ListToolCalls:output_type -> toolbus.tool.v1.ListToolCallsResponse
+	13, // 23: toolbus.tool.v1.ToolCallService.ReadResult:output_type -> toolbus.tool.v1.ReadResultResponse
+	17, // 24: toolbus.tool.v1.ToolCallService.CancelToolCall:output_type -> toolbus.tool.v1.CancelToolCallResponse
+	18, // [18:25] is the sub-list for method output_type
+	11, // [11:18] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_call_service_proto_init() }
@@ -1277,15 +1370,20 @@ func file_toolbus_tool_v1_tool_call_service_proto_init() {
 		return
 	}
 	file_toolbus_tool_v1_tool_call_proto_init()
-	file_toolbus_tool_v1_tool_call_service_proto_msgTypes[5].OneofWrappers = []any{
+	file_toolbus_tool_v1_tool_call_service_proto_msgTypes[3].OneofWrappers = []any{
+		(*WatchToolCallsResponse_Call)(nil),
+		(*WatchToolCallsResponse_Withdrawn)(nil),
+		(*WatchToolCallsResponse_Notice)(nil),
+	}
+	file_toolbus_tool_v1_tool_call_service_proto_msgTypes[6].OneofWrappers = []any{
 		(*SubmitToolResultRequest_ResultJson)(nil),
 		(*SubmitToolResultRequest_Error)(nil),
 	}
-	file_toolbus_tool_v1_tool_call_service_proto_msgTypes[11].OneofWrappers = []any{
+	file_toolbus_tool_v1_tool_call_service_proto_msgTypes[12].OneofWrappers = []any{
 		(*ReadResultRequest_CallId)(nil),
 		(*ReadResultRequest_StoredReference)(nil),
 	}
-	file_toolbus_tool_v1_tool_call_service_proto_msgTypes[12].OneofWrappers = []any{
+	file_toolbus_tool_v1_tool_call_service_proto_msgTypes[13].OneofWrappers = []any{
 		(*ReadResultResponse_Result)(nil),
 		(*ReadResultResponse_Chunk)(nil),
 	}
@@ -1295,7 +1393,7 @@ func file_toolbus_tool_v1_tool_call_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_call_service_proto_rawDesc), len(file_toolbus_tool_v1_tool_call_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -228,7 +228,7 @@ func (*StopWorkerResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_worker_v1_worker_service_proto_rawDescGZIP(), []int{3}
 }
 
-// Asks to follow the logs of workers.
+// Asks to follow the logs of workers, from now on: they are kept nowhere, so that there is no sequence to go back to.
 type WatchWorkerLogsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only of this source; empty for all.
@@ -274,8 +274,8 @@ func (x *WatchWorkerLogsRequest) GetSource() string {
 	return ""
 }
 
-// One line.
-type WatchWorkerLogsResponse struct {
+// A line of a worker.
+type WorkerLogLine struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// When it was written.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
@@ -293,9 +293,141 @@ type WatchWorkerLogsResponse struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *WorkerLogLine) Reset() {
+	*x = WorkerLogLine{}
+	mi := &file_toolbus_worker_v1_worker_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkerLogLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkerLogLine) ProtoMessage() {}
+
+func (x *WorkerLogLine) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_worker_v1_worker_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkerLogLine.ProtoReflect.Descriptor instead.
+func (*WorkerLogLine) Descriptor() ([]byte, []int) {
+	return file_toolbus_worker_v1_worker_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *WorkerLogLine) GetCreateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreateTime
+	}
+	return nil
+}
+
+func (x *WorkerLogLine) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *WorkerLogLine) GetFunction() string {
+	if x != nil {
+		return x.Function
+	}
+	return ""
+}
+
+func (x *WorkerLogLine) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *WorkerLogLine) GetTraceId() string {
+	if x != nil {
+		return x.TraceId
+	}
+	return ""
+}
+
+func (x *WorkerLogLine) GetLog() *v1.ToolLog {
+	if x != nil {
+		return x.Log
+	}
+	return nil
+}
+
+// Lines that came faster than this watcher read them.
+type LeftOutLines struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many were left out before the next line.
+	Count         uint64 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeftOutLines) Reset() {
+	*x = LeftOutLines{}
+	mi := &file_toolbus_worker_v1_worker_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeftOutLines) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeftOutLines) ProtoMessage() {}
+
+func (x *LeftOutLines) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_worker_v1_worker_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeftOutLines.ProtoReflect.Descriptor instead.
+func (*LeftOutLines) Descriptor() ([]byte, []int) {
+	return file_toolbus_worker_v1_worker_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *LeftOutLines) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+// What is told of the logs.
+type WatchWorkerLogsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it is.
+	//
+	// Types that are valid to be assigned to Update:
+	//
+	//	*WatchWorkerLogsResponse_Line
+	//	*WatchWorkerLogsResponse_LeftOut
+	Update        isWatchWorkerLogsResponse_Update `protobuf_oneof:"update"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
 func (x *WatchWorkerLogsResponse) Reset() {
 	*x = WatchWorkerLogsResponse{}
-	mi := &file_toolbus_worker_v1_worker_service_proto_msgTypes[5]
+	mi := &file_toolbus_worker_v1_worker_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -307,7 +439,7 @@ func (x *WatchWorkerLogsResponse) String() string {
 func (*WatchWorkerLogsResponse) ProtoMessage() {}
 
 func (x *WatchWorkerLogsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_worker_v1_worker_service_proto_msgTypes[5]
+	mi := &file_toolbus_worker_v1_worker_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -320,50 +452,51 @@ func (x *WatchWorkerLogsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchWorkerLogsResponse.ProtoReflect.Descriptor instead.
 func (*WatchWorkerLogsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_worker_v1_worker_service_proto_rawDescGZIP(), []int{5}
+	return file_toolbus_worker_v1_worker_service_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *WatchWorkerLogsResponse) GetCreateTime() *timestamppb.Timestamp {
+func (x *WatchWorkerLogsResponse) GetUpdate() isWatchWorkerLogsResponse_Update {
 	if x != nil {
-		return x.CreateTime
+		return x.Update
 	}
 	return nil
 }
 
-func (x *WatchWorkerLogsResponse) GetSource() string {
+func (x *WatchWorkerLogsResponse) GetLine() *WorkerLogLine {
 	if x != nil {
-		return x.Source
-	}
-	return ""
-}
-
-func (x *WatchWorkerLogsResponse) GetFunction() string {
-	if x != nil {
-		return x.Function
-	}
-	return ""
-}
-
-func (x *WatchWorkerLogsResponse) GetCallId() string {
-	if x != nil {
-		return x.CallId
-	}
-	return ""
-}
-
-func (x *WatchWorkerLogsResponse) GetTraceId() string {
-	if x != nil {
-		return x.TraceId
-	}
-	return ""
-}
-
-func (x *WatchWorkerLogsResponse) GetLog() *v1.ToolLog {
-	if x != nil {
-		return x.Log
+		if x, ok := x.Update.(*WatchWorkerLogsResponse_Line); ok {
+			return x.Line
+		}
 	}
 	return nil
 }
+
+func (x *WatchWorkerLogsResponse) GetLeftOut() *LeftOutLines {
+	if x != nil {
+		if x, ok := x.Update.(*WatchWorkerLogsResponse_LeftOut); ok {
+			return x.LeftOut
+		}
+	}
+	return nil
+}
+
+type isWatchWorkerLogsResponse_Update interface {
+	isWatchWorkerLogsResponse_Update()
+}
+
+type WatchWorkerLogsResponse_Line struct {
+	// A line.
+	Line *WorkerLogLine `protobuf:"bytes,1,opt,name=line,proto3,oneof"`
+}
+
+type WatchWorkerLogsResponse_LeftOut struct {
+	// Lines that this watcher will not be told.
+	LeftOut *LeftOutLines `protobuf:"bytes,2,opt,name=left_out,json=leftOut,proto3,oneof"`
+}
+
+func (*WatchWorkerLogsResponse_Line) isWatchWorkerLogsResponse_Update() {}
+
+func (*WatchWorkerLogsResponse_LeftOut) isWatchWorkerLogsResponse_Update() {}
 
 var File_toolbus_worker_v1_worker_service_proto protoreflect.FileDescriptor
 
@@ -382,15 +515,21 @@ const file_toolbus_worker_v1_worker_service_proto_rawDesc = "" +
 	"\x05force\x18\x02 \x01(\bR\x05force\"\x14\n" +
 	"\x12StopWorkerResponse\"9\n" +
 	"\x16WatchWorkerLogsRequest\x12\x1f\n" +
-	"\x06source\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06source\"\xea\x01\n" +
-	"\x17WatchWorkerLogsResponse\x12;\n" +
+	"\x06source\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06source\"\xe0\x01\n" +
+	"\rWorkerLogLine\x12;\n" +
 	"\vcreate_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x1a\n" +
 	"\bfunction\x18\x03 \x01(\tR\bfunction\x12\x17\n" +
 	"\acall_id\x18\x04 \x01(\tR\x06callId\x12\x19\n" +
 	"\btrace_id\x18\x05 \x01(\tR\atraceId\x12*\n" +
-	"\x03log\x18\x06 \x01(\v2\x18.toolbus.tool.v1.ToolLogR\x03log2\xb4\x02\n" +
+	"\x03log\x18\x06 \x01(\v2\x18.toolbus.tool.v1.ToolLogR\x03log\"$\n" +
+	"\fLeftOutLines\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x04R\x05count\"\x99\x01\n" +
+	"\x17WatchWorkerLogsResponse\x126\n" +
+	"\x04line\x18\x01 \x01(\v2 .toolbus.worker.v1.WorkerLogLineH\x00R\x04line\x12<\n" +
+	"\bleft_out\x18\x02 \x01(\v2\x1f.toolbus.worker.v1.LeftOutLinesH\x00R\aleftOutB\b\n" +
+	"\x06update2\xb4\x02\n" +
 	"\rWorkerService\x12\\\n" +
 	"\vListWorkers\x12%.toolbus.worker.v1.ListWorkersRequest\x1a&.toolbus.worker.v1.ListWorkersResponse\x12Y\n" +
 	"\n" +
@@ -410,33 +549,37 @@ func file_toolbus_worker_v1_worker_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_worker_v1_worker_service_proto_rawDescData
 }
 
-var file_toolbus_worker_v1_worker_service_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_toolbus_worker_v1_worker_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_toolbus_worker_v1_worker_service_proto_goTypes = []any{
 	(*ListWorkersRequest)(nil),      // 0: toolbus.worker.v1.ListWorkersRequest
 	(*ListWorkersResponse)(nil),     // 1: toolbus.worker.v1.ListWorkersResponse
 	(*StopWorkerRequest)(nil),       // 2: toolbus.worker.v1.StopWorkerRequest
 	(*StopWorkerResponse)(nil),      // 3: toolbus.worker.v1.StopWorkerResponse
 	(*WatchWorkerLogsRequest)(nil),  // 4: toolbus.worker.v1.WatchWorkerLogsRequest
-	(*WatchWorkerLogsResponse)(nil), // 5: toolbus.worker.v1.WatchWorkerLogsResponse
-	(*Worker)(nil),                  // 6: toolbus.worker.v1.Worker
-	(*timestamppb.Timestamp)(nil),   // 7: google.protobuf.Timestamp
-	(*v1.ToolLog)(nil),              // 8: toolbus.tool.v1.ToolLog
+	(*WorkerLogLine)(nil),           // 5: toolbus.worker.v1.WorkerLogLine
+	(*LeftOutLines)(nil),            // 6: toolbus.worker.v1.LeftOutLines
+	(*WatchWorkerLogsResponse)(nil), // 7: toolbus.worker.v1.WatchWorkerLogsResponse
+	(*Worker)(nil),                  // 8: toolbus.worker.v1.Worker
+	(*timestamppb.Timestamp)(nil),   // 9: google.protobuf.Timestamp
+	(*v1.ToolLog)(nil),              // 10: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_worker_v1_worker_service_proto_depIdxs = []int32{
-	6, // 0: toolbus.worker.v1.ListWorkersResponse.workers:type_name -> toolbus.worker.v1.Worker
-	7, // 1: toolbus.worker.v1.WatchWorkerLogsResponse.create_time:type_name -> google.protobuf.Timestamp
-	8, // 2: toolbus.worker.v1.WatchWorkerLogsResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	0, // 3: toolbus.worker.v1.WorkerService.ListWorkers:input_type -> toolbus.worker.v1.ListWorkersRequest
-	2, // 4: toolbus.worker.v1.WorkerService.StopWorker:input_type -> toolbus.worker.v1.StopWorkerRequest
-	4, // 5: toolbus.worker.v1.WorkerService.WatchWorkerLogs:input_type -> toolbus.worker.v1.WatchWorkerLogsRequest
-	1, // 6: toolbus.worker.v1.WorkerService.ListWorkers:output_type -> toolbus.worker.v1.ListWorkersResponse
-	3, // 7: toolbus.worker.v1.WorkerService.StopWorker:output_type -> toolbus.worker.v1.StopWorkerResponse
-	5, // 8: toolbus.worker.v1.WorkerService.WatchWorkerLogs:output_type -> toolbus.worker.v1.WatchWorkerLogsResponse
-	6, // [6:9] is the sub-list for method output_type
-	3, // [3:6] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	8,  // 0: toolbus.worker.v1.ListWorkersResponse.workers:type_name -> toolbus.worker.v1.Worker
+	9,  // 1: toolbus.worker.v1.WorkerLogLine.create_time:type_name -> google.protobuf.Timestamp
+	10, // 2: toolbus.worker.v1.WorkerLogLine.log:type_name -> toolbus.tool.v1.ToolLog
+	5,  // 3: toolbus.worker.v1.WatchWorkerLogsResponse.line:type_name -> toolbus.worker.v1.WorkerLogLine
+	6,  // 4: toolbus.worker.v1.WatchWorkerLogsResponse.left_out:type_name -> toolbus.worker.v1.LeftOutLines
+	0,  // 5: toolbus.worker.v1.WorkerService.ListWorkers:input_type -> toolbus.worker.v1.ListWorkersRequest
+	2,  // 6: toolbus.worker.v1.WorkerService.StopWorker:input_type -> toolbus.worker.v1.StopWorkerRequest
+	4,  // 7: toolbus.worker.v1.WorkerService.WatchWorkerLogs:input_type -> toolbus.worker.v1.WatchWorkerLogsRequest
+	1,  // 8: toolbus.worker.v1.WorkerService.ListWorkers:output_type -> toolbus.worker.v1.ListWorkersResponse
+	3,  // 9: toolbus.worker.v1.WorkerService.StopWorker:output_type -> toolbus.worker.v1.StopWorkerResponse
+	7,  // 10: toolbus.worker.v1.WorkerService.WatchWorkerLogs:output_type -> toolbus.worker.v1.WatchWorkerLogsResponse
+	8,  // [8:11] is the sub-list for method output_type
+	5,  // [5:8] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_worker_v1_worker_service_proto_init() }
@@ -445,13 +588,17 @@ func file_toolbus_worker_v1_worker_service_proto_init() {
 		return
 	}
 	file_toolbus_worker_v1_worker_proto_init()
+	file_toolbus_worker_v1_worker_service_proto_msgTypes[7].OneofWrappers = []any{
+		(*WatchWorkerLogsResponse_Line)(nil),
+		(*WatchWorkerLogsResponse_LeftOut)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_worker_v1_worker_service_proto_rawDesc), len(file_toolbus_worker_v1_worker_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

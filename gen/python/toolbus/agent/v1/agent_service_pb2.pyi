@@ -301,6 +301,11 @@ class WatchAgentsResponse(_message.Message):
 
     AGENTS_FIELD_NUMBER: _builtins.int
     REFUSED_FILES_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Tells states apart: it differs when what is told differs, and is the same for the same state, whichever instance tells it. Who
+    comes back to the etag that it knows has missed nothing that still holds.
+    """
     @_builtins.property
     def agents(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredAgent]:
         """The agents, by name."""
@@ -314,10 +319,11 @@ class WatchAgentsResponse(_message.Message):
         *,
         agents: _abc.Iterable[Global___StoredAgent] | None = ...,
         refused_files: _abc.Iterable[_refused_file_pb2.RefusedFile] | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "refused_files", b"refused_files"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "etag", b"etag", "refused_files", b"refused_files"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

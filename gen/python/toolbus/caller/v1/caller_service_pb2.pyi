@@ -74,7 +74,9 @@ Global___DeclareToolsResponse: _TypeAlias = DeclareToolsResponse  # noqa: Y015
 
 @_typing.final
 class WatchCallerRequest(_message.Message):
-    """Attaches the caller to its session."""
+    """Attaches the caller to its session. There is no `from_sequence`: requests are work, and a caller that comes back in time is sent
+    those again that are open.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

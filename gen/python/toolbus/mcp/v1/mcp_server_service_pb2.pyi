@@ -348,6 +348,9 @@ class WatchConnectionsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CONNECTION_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Tells findings about one connection apart: who comes back to the etag that it knows of a connection has missed no later finding."""
     @_builtins.property
     def connection(self) -> _mcp_server_pb2.McpConnection:
         """The connection."""
@@ -356,10 +359,11 @@ class WatchConnectionsResponse(_message.Message):
         self,
         *,
         connection: _mcp_server_pb2.McpConnection | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["connection", b"connection"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["connection", b"connection"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["connection", b"connection", "etag", b"etag"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

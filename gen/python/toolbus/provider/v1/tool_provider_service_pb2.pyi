@@ -191,8 +191,13 @@ class WatchProvidedToolsResponse(_message.Message):
     TOOLS_FIELD_NUMBER: _builtins.int
     SOURCES_FIELD_NUMBER: _builtins.int
     ALIKE_IN_ALL_SCOPES_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     alike_in_all_scopes: _builtins.bool
     """The offer is the same in every scope: who follows it in one need not follow it in another."""
+    etag: _builtins.str
+    """Tells offers apart: it differs when the offer differs, and who comes back to the etag that it knows has missed nothing that still
+    holds. Empty from a provider that does not say.
+    """
     @_builtins.property
     def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___OfferedTool]:
         """All tools of all available sources."""
@@ -207,10 +212,11 @@ class WatchProvidedToolsResponse(_message.Message):
         tools: _abc.Iterable[Global___OfferedTool] | None = ...,
         sources: _abc.Iterable[_source_pb2.SourceStatus] | None = ...,
         alike_in_all_scopes: _builtins.bool = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["alike_in_all_scopes", b"alike_in_all_scopes", "sources", b"sources", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["alike_in_all_scopes", b"alike_in_all_scopes", "etag", b"etag", "sources", b"sources", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -324,6 +324,11 @@ class WatchSessionResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Tells states apart: it differs when what is told differs, and is the same for the same state, whichever instance tells it. Who
+    comes back to the etag that it knows has missed nothing that still holds.
+    """
     @_builtins.property
     def session(self) -> _session_pb2.Session:
         """The session."""
@@ -332,10 +337,11 @@ class WatchSessionResponse(_message.Message):
         self,
         *,
         session: _session_pb2.Session | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "session", b"session"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,7 +26,7 @@ from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from toolbus.tool.v1 import tool_call_pb2 as toolbus_dot_tool_dot_v1_dot_tool__call__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'toolbus/tool/v1/tool_call_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1ftoolbus/tool/v1/tool_call.proto\"\x91\x01\n\x15WatchToolCallsRequest\x12!\n\x05tools\x18\x01 \x03(\tB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\xe8\x07R\x05tools\x12\'\n\nwatcher_id\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\twatcherId\x12,\n\rmax_in_flight\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x0bmaxInFlight\"`\n\x0bWatchNotice\x12\x12\n\x04tool\x18\x01 \x01(\tR\x04tool\x12\x18\n\x07problem\x18\x02 \x01(\tR\x07problem\x12#\n\rclosest_names\x18\x03 \x03(\tR\x0c\x63losestNames\"\xbe\x01\n\x16WatchToolCallsResponse\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x04\x63\x61ll\x12\x1f\n\x0b\x64\x65livery_id\x18\x02 \x01(\tR\ndeliveryId\x12\x1c\n\twithdrawn\x18\x03 \x01(\x08R\twithdrawn\x12\x36\n\x07notices\x18\x04 \x03(\x0b\x32\x1c.toolbus.tool.v1.WatchNoticeR\x07notices\"\x81\x01\n\x1a\x41\x63knowledgeToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12+\n\x0b\x64\x65livery_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\ndeliveryId\"L\n\x1b\x41\x63knowledgeToolCallResponse\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x04\x63\x61ll\"\x94\x02\n\x17SubmitToolResultRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x33\n\x06run_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12*\n\x0bresult_json\x18\x03 \x01(\tB\x07\xbaH\x04r\x02\x10\x01H\x00R\nresultJson\x12\x1f\n\x05\x65rror\x18\x04 \x01(\tB\x07\xbaH\x04r\x02\x10\x01H\x00R\x05\x65rror\x12-\n\rsubmission_id\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x0csubmissionIdB\x10\n\x07outcome\x12\x05\xbaH\x02\x08\x01\"I\n\x18SubmitToolResultResponse\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x04\x63\x61ll\"L\n\x12GetToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\"D\n\x13GetToolCallResponse\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x04\x63\x61ll\"\xd1\x01\n\x14ListToolCallsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x36\n\x06states\x18\x02 \x03(\x0e\x32\x1e.toolbus.tool.v1.ToolCallStateR\x06states\x12%\n\tpage_size\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x08pageSize\x12\x1d\n\npage_token\x18\x04 \x01(\tR\tpageToken\"p\n\x15ListToolCallsResponse\x12/\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x05\x63\x61lls\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc5\x01\n\x11ReadResultRequest\x12\x38\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$H\x00R\x06\x63\x61llId\x12\x37\n\x10stored_reference\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02H\x00R\x0fstoredReference\x12\x16\n\x06offset\x18\x03 \x01(\x04R\x06offset\x12\x14\n\x05limit\x18\x04 \x01(\x04R\x05limitB\x0f\n\x06result\x12\x05\xbaH\x02\x08\x01\"\x8b\x01\n\x12ReadResultResponse\x12\x37\n\x06result\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.StoredResultH\x00R\x06result\x12\x34\n\x05\x63hunk\x18\x02 \x01(\x0b\x32\x1c.toolbus.tool.v1.ResultChunkH\x00R\x05\x63hunkB\x06\n\x04part\"e\n\x0cStoredResult\x12)\n\x10stored_reference\x18\x01 \x01(\tR\x0fstoredReference\x12\x12\n\x04size\x18\x02 \x01(\x04R\x04size\x12\x16\n\x06sha256\x18\x03 \x01(\x0cR\x06sha256\"9\n\x0bResultChunk\x12\x16\n\x06offset\x18\x01 \x01(\x04R\x06offset\x12\x12\n\x04\x64\x61ta\x18\x02 \x01(\x0cR\x04\x64\x61ta\"g\n\x15\x43\x61ncelToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x16\n\x06reason\x18\x02 \x01(\tR\x06reason\"2\n\x16\x43\x61ncelToolCallResponse\x12\x18\n\x07started\x18\x01 \x01(\x08R\x07started2\xc7\x05\n\x0fToolCallService\x12\x63\n\x0eWatchToolCalls\x12&.toolbus.tool.v1.WatchToolCallsRequest\x1a\'.toolbus.tool.v1.WatchToolCallsResponse0\x01\x12p\n\x13\x41\x63knowledgeToolCall\x12+.toolbus.tool.v1.AcknowledgeToolCallRequest\x1a,.toolbus.tool.v1.AcknowledgeToolCallResponse\x12g\n\x10SubmitToolResult\x12(.toolbus.tool.v1.SubmitToolResultRequest\x1a).toolbus.tool.v1.SubmitToolResultResponse\x12X\n\x0bGetToolCall\x12#.toolbus.tool.v1.GetToolCallRequest\x1a$.toolbus.tool.v1.GetToolCallResponse\x12^\n\rListToolCalls\x12%.toolbus.tool.v1.ListToolCallsRequest\x1a&.toolbus.tool.v1.ListToolCallsResponse\x12W\n\nReadResult\x12\".toolbus.tool.v1.ReadResultRequest\x1a#.toolbus.tool.v1.ReadResultResponse0\x01\x12\x61\n\x0e\x43\x61ncelToolCall\x12&.toolbus.tool.v1.CancelToolCallRequest\x1a\'.toolbus.tool.v1.CancelToolCallResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'toolbus/tool/v1/tool_call_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1ftoolbus/tool/v1/tool_call.proto\"\x91\x01\n\x15WatchToolCallsRequest\x12!\n\x05tools\x18\x01 \x03(\tB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\xe8\x07R\x05tools\x12\'\n\nwatcher_id\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\twatcherId\x12,\n\rmax_in_flight\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x0bmaxInFlight\"`\n\x0bWatchNotice\x12\x12\n\x04tool\x18\x01 \x01(\tR\x04tool\x12\x18\n\x07problem\x18\x02 \x01(\tR\x07problem\x12#\n\rclosest_names\x18\x03 \x03(\tR\x0c\x63losestNames\"b\n\x10ToolCallDelivery\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x04\x63\x61ll\x12\x1f\n\x0b\x64\x65livery_id\x18\x02 \x01(\tR\ndeliveryId\"\xd6\x01\n\x16WatchToolCallsResponse\x12\x37\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32!.toolbus.tool.v1.ToolCallDeliveryH\x00R\x04\x63\x61ll\x12\x41\n\twithdrawn\x18\x02 \x01(\x0b\x32!.toolbus.tool.v1.ToolCallDeliveryH\x00R\twithdrawn\x12\x36\n\x06notice\x18\x03 \x01(\x0b\x32\x1c.toolbus.tool.v1.WatchNoticeH\x00R\x06noticeB\x08\n\x06update\"\x81\x01\n\x1a\x41\x63knowledgeToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12+\n\x0b\x64\x65livery_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\ndeliveryId\"L\n\x1b\x41\x63knowledgeToolCallResponse\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x04\x63\x61ll\"\x94\x02\n\x17SubmitToolResultRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x33\n\x06run_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12*\n\x0bresult_json\x18\x03 \x01(\tB\x07\xbaH\x04r\x02\x10\x01H\x00R\nresultJson\x12\x1f\n\x05\x65rror\x18\x04 \x01(\tB\x07\xbaH\x04r\x02\x10\x01H\x00R\x05\x65rror\x12-\n\rsubmission_id\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x0csubmissionIdB\x10\n\x07outcome\x12\x05\xbaH\x02\x08\x01\"I\n\x18SubmitToolResultResponse\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x04\x63\x61ll\"L\n\x12GetToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\"D\n\x13GetToolCallResponse\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x04\x63\x61ll\"\xd1\x01\n\x14ListToolCallsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x36\n\x06states\x18\x02 \x03(\x0e\x32\x1e.toolbus.tool.v1.ToolCallStateR\x06states\x12%\n\tpage_size\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x08pageSize\x12\x1d\n\npage_token\x18\x04 \x01(\tR\tpageToken\"p\n\x15ListToolCallsResponse\x12/\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x05\x63\x61lls\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc5\x01\n\x11ReadResultRequest\x12\x38\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$H\x00R\x06\x63\x61llId\x12\x37\n\x10stored_reference\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02H\x00R\x0fstoredReference\x12\x16\n\x06offset\x18\x03 \x01(\x04R\x06offset\x12\x14\n\x05limit\x18\x04 \x01(\x04R\x05limitB\x0f\n\x06result\x12\x05\xbaH\x02\x08\x01\"\x8b\x01\n\x12ReadResultResponse\x12\x37\n\x06result\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.StoredResultH\x00R\x06result\x12\x34\n\x05\x63hunk\x18\x02 \x01(\x0b\x32\x1c.toolbus.tool.v1.ResultChunkH\x00R\x05\x63hunkB\x06\n\x04part\"e\n\x0cStoredResult\x12)\n\x10stored_reference\x18\x01 \x01(\tR\x0fstoredReference\x12\x12\n\x04size\x18\x02 \x01(\x04R\x04size\x12\x16\n\x06sha256\x18\x03 \x01(\x0cR\x06sha256\"9\n\x0bResultChunk\x12\x16\n\x06offset\x18\x01 \x01(\x04R\x06offset\x12\x12\n\x04\x64\x61ta\x18\x02 \x01(\x0cR\x04\x64\x61ta\"g\n\x15\x43\x61ncelToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x16\n\x06reason\x18\x02 \x01(\tR\x06reason\"2\n\x16\x43\x61ncelToolCallResponse\x12\x18\n\x07started\x18\x01 \x01(\x08R\x07started2\xc7\x05\n\x0fToolCallService\x12\x63\n\x0eWatchToolCalls\x12&.toolbus.tool.v1.WatchToolCallsRequest\x1a\'.toolbus.tool.v1.WatchToolCallsResponse0\x01\x12p\n\x13\x41\x63knowledgeToolCall\x12+.toolbus.tool.v1.AcknowledgeToolCallRequest\x1a,.toolbus.tool.v1.AcknowledgeToolCallResponse\x12g\n\x10SubmitToolResult\x12(.toolbus.tool.v1.SubmitToolResultRequest\x1a).toolbus.tool.v1.SubmitToolResultResponse\x12X\n\x0bGetToolCall\x12#.toolbus.tool.v1.GetToolCallRequest\x1a$.toolbus.tool.v1.GetToolCallResponse\x12^\n\rListToolCalls\x12%.toolbus.tool.v1.ListToolCallsRequest\x1a&.toolbus.tool.v1.ListToolCallsResponse\x12W\n\nReadResult\x12\".toolbus.tool.v1.ReadResultRequest\x1a#.toolbus.tool.v1.ReadResultResponse0\x01\x12\x61\n\x0e\x43\x61ncelToolCall\x12&.toolbus.tool.v1.CancelToolCallRequest\x1a\'.toolbus.tool.v1.CancelToolCallResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -73,36 +73,38 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WATCHTOOLCALLSREQUEST']._serialized_end=268
   _globals['_WATCHNOTICE']._serialized_start=270
   _globals['_WATCHNOTICE']._serialized_end=366
-  _globals['_WATCHTOOLCALLSRESPONSE']._serialized_start=369
-  _globals['_WATCHTOOLCALLSRESPONSE']._serialized_end=559
-  _globals['_ACKNOWLEDGETOOLCALLREQUEST']._serialized_start=562
-  _globals['_ACKNOWLEDGETOOLCALLREQUEST']._serialized_end=691
-  _globals['_ACKNOWLEDGETOOLCALLRESPONSE']._serialized_start=693
-  _globals['_ACKNOWLEDGETOOLCALLRESPONSE']._serialized_end=769
-  _globals['_SUBMITTOOLRESULTREQUEST']._serialized_start=772
-  _globals['_SUBMITTOOLRESULTREQUEST']._serialized_end=1048
-  _globals['_SUBMITTOOLRESULTRESPONSE']._serialized_start=1050
-  _globals['_SUBMITTOOLRESULTRESPONSE']._serialized_end=1123
-  _globals['_GETTOOLCALLREQUEST']._serialized_start=1125
-  _globals['_GETTOOLCALLREQUEST']._serialized_end=1201
-  _globals['_GETTOOLCALLRESPONSE']._serialized_start=1203
-  _globals['_GETTOOLCALLRESPONSE']._serialized_end=1271
-  _globals['_LISTTOOLCALLSREQUEST']._serialized_start=1274
-  _globals['_LISTTOOLCALLSREQUEST']._serialized_end=1483
-  _globals['_LISTTOOLCALLSRESPONSE']._serialized_start=1485
-  _globals['_LISTTOOLCALLSRESPONSE']._serialized_end=1597
-  _globals['_READRESULTREQUEST']._serialized_start=1600
-  _globals['_READRESULTREQUEST']._serialized_end=1797
-  _globals['_READRESULTRESPONSE']._serialized_start=1800
-  _globals['_READRESULTRESPONSE']._serialized_end=1939
-  _globals['_STOREDRESULT']._serialized_start=1941
-  _globals['_STOREDRESULT']._serialized_end=2042
-  _globals['_RESULTCHUNK']._serialized_start=2044
-  _globals['_RESULTCHUNK']._serialized_end=2101
-  _globals['_CANCELTOOLCALLREQUEST']._serialized_start=2103
-  _globals['_CANCELTOOLCALLREQUEST']._serialized_end=2206
-  _globals['_CANCELTOOLCALLRESPONSE']._serialized_start=2208
-  _globals['_CANCELTOOLCALLRESPONSE']._serialized_end=2258
-  _globals['_TOOLCALLSERVICE']._serialized_start=2261
-  _globals['_TOOLCALLSERVICE']._serialized_end=2972
+  _globals['_TOOLCALLDELIVERY']._serialized_start=368
+  _globals['_TOOLCALLDELIVERY']._serialized_end=466
+  _globals['_WATCHTOOLCALLSRESPONSE']._serialized_start=469
+  _globals['_WATCHTOOLCALLSRESPONSE']._serialized_end=683
+  _globals['_ACKNOWLEDGETOOLCALLREQUEST']._serialized_start=686
+  _globals['_ACKNOWLEDGETOOLCALLREQUEST']._serialized_end=815
+  _globals['_ACKNOWLEDGETOOLCALLRESPONSE']._serialized_start=817
+  _globals['_ACKNOWLEDGETOOLCALLRESPONSE']._serialized_end=893
+  _globals['_SUBMITTOOLRESULTREQUEST']._serialized_start=896
+  _globals['_SUBMITTOOLRESULTREQUEST']._serialized_end=1172
+  _globals['_SUBMITTOOLRESULTRESPONSE']._serialized_start=1174
+  _globals['_SUBMITTOOLRESULTRESPONSE']._serialized_end=1247
+  _globals['_GETTOOLCALLREQUEST']._serialized_start=1249
+  _globals['_GETTOOLCALLREQUEST']._serialized_end=1325
+  _globals['_GETTOOLCALLRESPONSE']._serialized_start=1327
+  _globals['_GETTOOLCALLRESPONSE']._serialized_end=1395
+  _globals['_LISTTOOLCALLSREQUEST']._serialized_start=1398
+  _globals['_LISTTOOLCALLSREQUEST']._serialized_end=1607
+  _globals['_LISTTOOLCALLSRESPONSE']._serialized_start=1609
+  _globals['_LISTTOOLCALLSRESPONSE']._serialized_end=1721
+  _globals['_READRESULTREQUEST']._serialized_start=1724
+  _globals['_READRESULTREQUEST']._serialized_end=1921
+  _globals['_READRESULTRESPONSE']._serialized_start=1924
+  _globals['_READRESULTRESPONSE']._serialized_end=2063
+  _globals['_STOREDRESULT']._serialized_start=2065
+  _globals['_STOREDRESULT']._serialized_end=2166
+  _globals['_RESULTCHUNK']._serialized_start=2168
+  _globals['_RESULTCHUNK']._serialized_end=2225
+  _globals['_CANCELTOOLCALLREQUEST']._serialized_start=2227
+  _globals['_CANCELTOOLCALLREQUEST']._serialized_end=2330
+  _globals['_CANCELTOOLCALLRESPONSE']._serialized_start=2332
+  _globals['_CANCELTOOLCALLRESPONSE']._serialized_end=2382
+  _globals['_TOOLCALLSERVICE']._serialized_start=2385
+  _globals['_TOOLCALLSERVICE']._serialized_end=3096
 # @@protoc_insertion_point(module_scope)

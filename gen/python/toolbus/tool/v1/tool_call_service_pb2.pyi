@@ -21,7 +21,9 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class WatchToolCallsRequest(_message.Message):
-    """Asks for calls of tools that the watcher executes."""
+    """Asks for calls of tools that the watcher executes. There is no `from_sequence`: calls are work, each of which is handed out until
+    somebody takes it, and not a log of which two could read the same.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -86,40 +88,68 @@ class WatchNotice(_message.Message):
 Global___WatchNotice: _TypeAlias = WatchNotice  # noqa: Y015
 
 @_typing.final
-class WatchToolCallsResponse(_message.Message):
-    """A call handed to this watcher and to no other until it is acknowledged or handed on."""
+class ToolCallDelivery(_message.Message):
+    """A call in the hands of a watcher."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     CALL_FIELD_NUMBER: _builtins.int
     DELIVERY_ID_FIELD_NUMBER: _builtins.int
-    WITHDRAWN_FIELD_NUMBER: _builtins.int
-    NOTICES_FIELD_NUMBER: _builtins.int
     delivery_id: _builtins.str
     """Names this delivery in the acknowledgement."""
-    withdrawn: _builtins.bool
-    """The call was handed to this watcher before and takes no result any more: it was canceled or has expired."""
     @_builtins.property
     def call(self) -> _tool_call_pb2.ToolCall:
-        """The call; absent in a message of notices."""
-
-    @_builtins.property
-    def notices(self) -> _containers.RepeatedCompositeFieldContainer[Global___WatchNotice]:
-        """Told first, and only when there is something to tell; then there is no call. The watch goes on, since a tool may come later."""
+        """The call."""
 
     def __init__(
         self,
         *,
         call: _tool_call_pb2.ToolCall | None = ...,
         delivery_id: _builtins.str = ...,
-        withdrawn: _builtins.bool = ...,
-        notices: _abc.Iterable[Global___WatchNotice] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "delivery_id", b"delivery_id", "notices", b"notices", "withdrawn", b"withdrawn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "delivery_id", b"delivery_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ToolCallDelivery: _TypeAlias = ToolCallDelivery  # noqa: Y015
+
+@_typing.final
+class WatchToolCallsResponse(_message.Message):
+    """What a watcher is told."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALL_FIELD_NUMBER: _builtins.int
+    WITHDRAWN_FIELD_NUMBER: _builtins.int
+    NOTICE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def call(self) -> Global___ToolCallDelivery:
+        """A call handed to this watcher and to no other until it is acknowledged or handed on."""
+
+    @_builtins.property
+    def withdrawn(self) -> Global___ToolCallDelivery:
+        """A call that was handed to this watcher before and takes no result any more: it was canceled or has expired."""
+
+    @_builtins.property
+    def notice(self) -> Global___WatchNotice:
+        """Why calls of a tool do not come. Told first. The watch goes on, since the tool may come later."""
+
+    def __init__(
+        self,
+        *,
+        call: Global___ToolCallDelivery | None = ...,
+        withdrawn: Global___ToolCallDelivery | None = ...,
+        notice: Global___WatchNotice | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "notice", b"notice", "update", b"update", "withdrawn", b"withdrawn"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "notice", b"notice", "update", b"update", "withdrawn", b"withdrawn"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["call", "withdrawn", "notice"]  # noqa: Y015
+    _WhichOneofArgType_update: _TypeAlias = _typing.Literal["update", b"update"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_update) -> _WhichOneofReturnType_update | None: ...
 
 Global___WatchToolCallsResponse: _TypeAlias = WatchToolCallsResponse  # noqa: Y015
 

@@ -120,7 +120,7 @@ Global___StopWorkerResponse: _TypeAlias = StopWorkerResponse  # noqa: Y015
 
 @_typing.final
 class WatchWorkerLogsRequest(_message.Message):
-    """Asks to follow the logs of workers."""
+    """Asks to follow the logs of workers, from now on: they are kept nowhere, so that there is no sequence to go back to."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -141,8 +141,8 @@ class WatchWorkerLogsRequest(_message.Message):
 Global___WatchWorkerLogsRequest: _TypeAlias = WatchWorkerLogsRequest  # noqa: Y015
 
 @_typing.final
-class WatchWorkerLogsResponse(_message.Message):
-    """One line."""
+class WorkerLogLine(_message.Message):
+    """A line of a worker."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -183,5 +183,59 @@ class WatchWorkerLogsResponse(_message.Message):
     _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "create_time", b"create_time", "function", b"function", "log", b"log", "source", b"source", "trace_id", b"trace_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WorkerLogLine: _TypeAlias = WorkerLogLine  # noqa: Y015
+
+@_typing.final
+class LeftOutLines(_message.Message):
+    """Lines that came faster than this watcher read them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COUNT_FIELD_NUMBER: _builtins.int
+    count: _builtins.int
+    """How many were left out before the next line."""
+    def __init__(
+        self,
+        *,
+        count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LeftOutLines: _TypeAlias = LeftOutLines  # noqa: Y015
+
+@_typing.final
+class WatchWorkerLogsResponse(_message.Message):
+    """What is told of the logs."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINE_FIELD_NUMBER: _builtins.int
+    LEFT_OUT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def line(self) -> Global___WorkerLogLine:
+        """A line."""
+
+    @_builtins.property
+    def left_out(self) -> Global___LeftOutLines:
+        """Lines that this watcher will not be told."""
+
+    def __init__(
+        self,
+        *,
+        line: Global___WorkerLogLine | None = ...,
+        left_out: Global___LeftOutLines | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["left_out", b"left_out", "line", b"line", "update", b"update"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["left_out", b"left_out", "line", b"line", "update", b"update"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["line", "left_out"]  # noqa: Y015
+    _WhichOneofArgType_update: _TypeAlias = _typing.Literal["update", b"update"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_update) -> _WhichOneofReturnType_update | None: ...
 
 Global___WatchWorkerLogsResponse: _TypeAlias = WatchWorkerLogsResponse  # noqa: Y015
