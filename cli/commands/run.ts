@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type Command, InvalidArgumentError } from "commander";
-import { ItemSchema, Role, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
-import { CreateRunResponseSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { Role, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
+import { CreateRunResponseSchema, InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { UsageFault } from "../fault.ts";
 import { readFunctionsFile } from "../functions-file.ts";
@@ -49,7 +49,7 @@ async function run(agent: string, words: string[], options: Options, command: Co
   const functionTools = options.functions === undefined ? [] : await readFunctionsFile(options.functions);
   const request = {
     ...(options.session === undefined ? { agent } : { sessionId: options.session }),
-    input: [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: words.join(" ") } } })],
+    input: [create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text: words.join(" ") } } })],
     options: {
       allowedTools: options.allow ?? [],
       functionTools,

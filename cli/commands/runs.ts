@@ -4,7 +4,6 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import {
   type FunctionCall,
-  ItemSchema,
   Role,
   type Run,
   RunEndReasonSchema,
@@ -15,6 +14,7 @@ import {
   CancelRunResponseSchema,
   ForkRunResponseSchema,
   GetRunResponseSchema,
+  InputItemSchema,
   ListRunsResponseSchema,
   RunService,
   SubmitOutputsResponseSchema,
@@ -184,7 +184,8 @@ async function forkRun(
   const global = globalOptionsOf(command);
   const connection = openConnection(global);
   const message = { role: Role.USER, text: options.input ?? "" };
-  const input = options.input === undefined ? [] : [create(ItemSchema, { item: { case: "message", value: message } })];
+  const input =
+    options.input === undefined ? [] : [create(InputItemSchema, { item: { case: "message", value: message } })];
   const response = await startOnce(options.key, (idempotencyKey) =>
     connection.client(RunService).forkRun({ runId, atSequence: options.at, input, idempotencyKey }),
   );

@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { Command, Option } from "commander";
-import { ItemSchema, Role, type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { Role, type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
@@ -101,7 +101,7 @@ async function runThrough(connection: Connection, { value, ordersUrl, signal }: 
   if (without !== "person") void playPerson(connection, "demo", signal).catch(reportUnlessLeaving(signal));
 
   const runs = connection.client(RunService);
-  const input = [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: value } } })];
+  const input = [create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text: value } } })];
   const { run } = await runs.createRun({ sessionId, input });
   const runId = run?.id ?? "";
   printLine(`${colors.bold("input")} ${value}`);

@@ -6,7 +6,7 @@ import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import pino from "pino";
 import { type Agent, AgentSchema, type LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
-import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService, type WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
@@ -150,8 +150,8 @@ async function serveRouter(
   });
 }
 
-export function userItem(text: string): Item {
-  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
+export function userItem(text: string) {
+  return { item: { case: "message" as const, value: { role: Role.USER, text } } };
 }
 
 export interface FollowOptions {

@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { ItemSchema, Role, type Run, type RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
-import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { Role, type Run, type RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Connection } from "../../cli/connection.ts";
 import { followRun } from "../../cli/run-follower.ts";
 import { fixturesIn } from "./fixtures.ts";
@@ -18,7 +18,7 @@ export interface Plain {
 export async function runToEnd(connection: Connection, options: Plain): Promise<Run> {
   const runs = connection.client(RunService);
   const message = { role: Role.USER, text: options.text };
-  const input = [create(ItemSchema, { item: { case: "message", value: message } })];
+  const input = [create(InputItemSchema, { item: { case: "message", value: message } })];
   const { run } = await runs.createRun({
     agent: options.agent,
     input,

@@ -3,8 +3,8 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { RunService, type WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { InputItemSchema, RunService, type WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { followRun } from "../../cli/run-follower.ts";
 import { openCluster } from "../harness/cluster.ts";
 import { writeCountingAgent } from "../harness/counting-agent.ts";
@@ -28,7 +28,7 @@ it("BUS-6 LOOP-13 a run through the gateway ends well though the node that leads
   const bus = await cluster.connect();
   const leaderOfRuns = async () => (await bus.manager.streams.info("TOOLBUS_RUNS")).cluster?.leader;
 
-  const input = create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: "go" } } });
+  const input = create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text: "go" } } });
   const { run } = await suite.connection.client(RunService).createRun({ agent: "counting", input: [input] });
   const events: RunEvent[] = [];
   const kill = async () => {

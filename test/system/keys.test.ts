@@ -2,8 +2,8 @@
 
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
@@ -62,7 +62,7 @@ function clientsWith(url: string, apiKey: string) {
 
 type Clients = ReturnType<typeof clientsWith>;
 
-const input = [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: "hello" } } })];
+const input = [create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text: "hello" } } })];
 const options = { functionTools: [{ name: "ask_client" }] };
 const outputs = [{ callId: "asked", outcome: { case: "resultJson" as const, value: "1" } }];
 

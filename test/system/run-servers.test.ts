@@ -5,8 +5,8 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
-import { ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { type CreateRunRequestSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type CreateRunRequestSchema, InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until as untilWithin } from "#runtime/time/until.ts";
@@ -49,7 +49,7 @@ async function openSession(agent: string): Promise<string> {
 type Options = NonNullable<MessageInitShape<typeof CreateRunRequestSchema>["options"]>;
 
 async function start(sessionId: string, text: string, options: Options): Promise<string> {
-  const input = [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } })];
+  const input = [create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text } } })];
   return (await clientOf(RunService).createRun({ sessionId, input, options })).run?.id ?? "";
 }
 

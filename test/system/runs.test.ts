@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
-import { ItemSchema, Role, type Run, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { Role, type Run, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
@@ -54,7 +54,7 @@ async function start(agent: string, text: string): Promise<Run> {
 }
 
 function said(text: string) {
-  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
+  return create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
 }
 
 const look = async ({ id }: Pick<Run, "id">): Promise<Run> => (await clientOf(RunService).getRun({ runId: id })).run!;

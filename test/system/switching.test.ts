@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
-import { ItemSchema, Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { type CreateRunRequestSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type CreateRunRequestSchema, InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { Carry } from "#gen/toolbus/session/v1/session_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
@@ -59,7 +59,7 @@ async function call(sessionId: string, name: string, args: object = {}): Promise
 }
 
 async function startRun(sessionId: string, options: MessageInitShape<typeof CreateRunRequestSchema>["options"] = {}) {
-  const input = [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text: "go" } } })];
+  const input = [create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text: "go" } } })];
   return (await clientOf(RunService).createRun({ sessionId, input, options })).run?.id ?? "";
 }
 
@@ -157,7 +157,7 @@ describe("ORCH-1 after a switch", () => {
 describe("ORCH-1 the conversation after a switch", () => {
   /** Lets the session's agent answer, and gives what it said. */
   async function say(sessionId: string, text: string, more: object = {}): Promise<{ id: string; answer: string }> {
-    const input = [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } })];
+    const input = [create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text } } })];
     const { run } = await clientOf(RunService).createRun({ sessionId, input, ...more });
     return { id: run?.id ?? "", answer: await answerOf(run?.id ?? "") };
   }

@@ -93,8 +93,8 @@ func call(ctx context.Context, tools toolv1connect.ToolServiceClient, sessionID,
 }
 
 func watch(ctx context.Context, runs runv1connect.RunServiceClient, text string) (*runv1.RunEnded, error) {
-	message := &runv1.Message{Role: runv1.Role_ROLE_USER, Text: text}
-	input := []*runv1.Item{{Item: &runv1.Item_Message{Message: message}}}
+	message := &runv1.InputMessage{Role: runv1.Role_ROLE_USER, Text: text}
+	input := []*runv1.InputItem{{Item: &runv1.InputItem_Message{Message: message}}}
 	created, err := runs.CreateRun(ctx, connect.NewRequest(&runv1.CreateRunRequest{Agent: "demo", Input: input}))
 	if err != nil {
 		return nil, err

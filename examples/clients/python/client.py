@@ -47,9 +47,9 @@ def main(text: str) -> int:
         print("qr answered:", json.loads(result.output_json)["text"])
 
         service = runs_grpc.RunServiceStub(channel)
-        message = run_pb2.Message(role=run_pb2.ROLE_USER, text=text)
+        message = runs.InputMessage(role=run_pb2.ROLE_USER, text=text)
         created = service.CreateRun(
-            runs.CreateRunRequest(agent="demo", input=[run_pb2.Item(message=message)]), metadata=metadata
+            runs.CreateRunRequest(agent="demo", input=[runs.InputItem(message=message)]), metadata=metadata
         )
         ended = None
         whole = runs.WatchRunRequest(run_id=created.run.id, from_sequence=0)

@@ -8,15 +8,14 @@ import { awaitsOutput } from "./outputs.ts";
 
 /**
  * LOOP-5: a run whose input answers a call that the session's active run waits for would stand behind that one, which nobody
- * has answered. Calls of the input itself, and those that an earlier run left open, are another matter.
+ * has answered. Calls that an earlier run left open are another matter.
  */
 export async function refuseAwaitedCalls(
   { log, queues, clock }: { log: RunLog; queues: SessionQueues; clock: Clock },
   { sessionId, previousRunId }: { sessionId: string; previousRunId: string },
   input: readonly Item[],
 ): Promise<void> {
-  const own = new Set(callIdsOf("functionCall", input));
-  const answered = callIdsOf("functionCallOutput", input).filter((callId) => !own.has(callId));
+  const answered = callIdsOf("functionCallOutput", input);
   if (answered.length === 0) return;
   const state = (await findActiveRun(queues, log, sessionId, clock))?.state;
   if (state === undefined || (previousRunId !== "" && previousRunId !== state.runId)) return;

@@ -1,8 +1,12 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { type Item, ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { CreateRunRequestSchema, ForkRunRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import {
+  CreateRunRequestSchema,
+  ForkRunRequestSchema,
+  type InputItemSchema,
+} from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { Carry, SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { systemClock } from "#runtime/time/clock.ts";
@@ -16,8 +20,8 @@ import { createMemoryRunLog } from "./memory-log.fixture.ts";
 
 const by = { signal: new AbortController().signal, principal: "ada", asker: "ada" };
 
-function said(text: string): Item {
-  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
+function said(text: string) {
+  return { item: { case: "message" as const, value: { role: Role.USER, text } } };
 }
 
 function openOptions(agent: string, switching: MessageInitShape<typeof SessionSchema> = {}) {
@@ -91,7 +95,7 @@ test("a fork has the agent, the options and the point of the other run, and need
   };
   await journal.append(() => ({ case: "accepted", value: accepted }));
   await journal.append(() => ({ case: "ended", value: { state: RunState.FAILED } }));
-  const fork = (atSequence: number, input: Item[] = []) =>
+  const fork = (atSequence: number, input: MessageInitShape<typeof InputItemSchema>[] = []) =>
     forkRun(options, create(ForkRunRequestSchema, { runId: "r", atSequence, input }), by);
   expect((await fork(1)).accepted).toMatchObject({
     agent: "a",
@@ -101,7 +105,7 @@ test("a fork has the agent, the options and the point of the other run, and need
     fork: { runId: "r", atSequence: 1 },
   });
   await expect(fork(2)).rejects.toThrow("run r has no event 2: its last is 1");
-  await expect(fork(0, [create(ItemSchema)])).rejects.toThrow("input[0] holds nothing");
+  await expect(fork(0, [{}])).rejects.toThrow("input[0] holds nothing");
 });
 
 test("LOOP-13 a key without a session leads to one session and one run for a principal and an agent", async () => {

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { Item, RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { CreateRunRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { RunServers } from "#runtime/config/run-servers.ts";
@@ -16,7 +16,7 @@ import { type AcceptanceOptions, acceptRun, findAccepted } from "./acceptance.ts
 import { refuseAwaitedCalls } from "./awaited-calls.ts";
 import { type FoldedRun, foldLog } from "./fold.ts";
 import { faultsOfFunctionTools } from "./function-tools.ts";
-import { refuseEmptyInput, refuseUnfitInput, refuseUnknownCalls } from "./input.ts";
+import { itemsFromInput, refuseEmptyInput, refuseUnknownCalls } from "./input.ts";
 import { refuseOther, sessionOfKey } from "./repetition.ts";
 
 export interface SessionSource {
@@ -45,11 +45,11 @@ interface Creator {
 
 /** Checks what can be checked before a model is asked, and accepts the run. */
 export async function createRun(options: CreationOptions, request: CreateRunRequest, by: Creator): Promise<FoldedRun> {
-  const { input, idempotencyKey, previousRunId } = request;
-  const repeated = await findRepeated(options, request, by);
+  const { idempotencyKey, previousRunId } = request;
+  const input = itemsFromInput(request.input);
+  const repeated = await findRepeated(options, { ...request, input }, by);
   if (repeated !== undefined) return repeated;
   refuseEmptyInput(input);
-  refuseUnfitInput(input);
   const session = await openSession(options, request, by);
   await refuseUncounted(options.agents, session, request.options, by);
   await refuseUnknownTools(options.router, session, request.options, by);
@@ -77,7 +77,7 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
 /** The run that the key's first creation made, also when its session was closed or switched since. */
 async function findRepeated(
   options: CreationOptions,
-  request: CreateRunRequest,
+  request: Omit<CreateRunRequest, "input"> & { input: Item[] },
   { principal, asker }: Creator,
 ): Promise<FoldedRun | undefined> {
   const { idempotencyKey } = request;
@@ -102,7 +102,7 @@ async function openSession({ sessions }: CreationOptions, request: CreateRunRequ
 }
 
 /** The session that the request names, or its key; empty for one that is to be opened. */
-function sessionOf({ sessionId, agent, idempotencyKey }: CreateRunRequest, principal: string): string {
+function sessionOf({ sessionId, agent, idempotencyKey }: Omit<CreateRunRequest, "input">, principal: string): string {
   return sessionId || (idempotencyKey === "" ? "" : sessionOfKey(principal, agent, idempotencyKey));
 }
 

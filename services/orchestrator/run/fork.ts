@@ -9,7 +9,7 @@ import { acceptRun, findAccepted } from "./acceptance.ts";
 import { notFound } from "./answers.ts";
 import type { CreationOptions } from "./creation.ts";
 import { type FoldedRun, foldLog } from "./fold.ts";
-import { refuseUnfitInput, refuseUnknownCalls } from "./input.ts";
+import { itemsFromInput, refuseUnknownCalls } from "./input.ts";
 import { refuseOther, sessionOfKey } from "./repetition.ts";
 
 /**
@@ -18,9 +18,10 @@ import { refuseOther, sessionOfKey } from "./repetition.ts";
  */
 export async function forkRun(
   options: CreationOptions,
-  { runId, atSequence, input, idempotencyKey }: ForkRunRequest,
+  { runId, atSequence, idempotencyKey, ...request }: ForkRunRequest,
   by: { signal: AbortSignal; principal: string; asker: Asker },
 ): Promise<FoldedRun> {
+  const input = itemsFromInput(request.input);
   const { records } = await options.log.read(runId, 0);
   const last = records.at(-1)?.event.sequence ?? notFound(runId);
   const state = foldLog(records) ?? notFound(runId);
@@ -40,7 +41,6 @@ export async function forkRun(
       reason: "RUN_EVENT_NOT_FOUND",
     });
   }
-  refuseUnfitInput(input);
   const standing = { agent: accepted.agent, switches: 0, carry: Carry.UNSPECIFIED }; // of a session of its own
   await refuseUnknownCalls(options, { ...standing, previousRunId: "", fork, before: undefined }, input);
   const session = await options.sessions.createSession(accepted.agent, {

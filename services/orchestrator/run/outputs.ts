@@ -6,7 +6,7 @@ import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
-import { refuseReused, type Submission, submissionFrom } from "#runtime/submission/submission.ts";
+import { type Outcome, refuseReused, type Submission, submissionFrom } from "#runtime/submission/submission.ts";
 import { type FoldedRun, openCalls, type Turn } from "./fold.ts";
 import { faultOfOutput } from "./function-tools.ts";
 import type { RunLog } from "./journal.ts";
@@ -44,16 +44,22 @@ export function checkedOutputs(
 
 function toldOutput({ callId, submissionId, outcome }: ToolOutput): Output {
   const submission = submissionFrom({ submissionId, outcome }, callId);
-  return { callId, submissionId, result: resultOf(submission, callId) };
+  return { callId, submissionId, result: checkedResult(submission, callId) };
 }
 
-function resultOf({ outcome: { case: kind, value } }: Submission, callId: string): Output["result"] {
+function checkedResult({ outcome }: Submission, callId: string): Output["result"] {
+  if (outcome.case === "resultJson" && !isJson(outcome.value))
+    refuseCall("invalid_argument", callId, "is given an output that is not JSON", "RESULT_INVALID"); // LOOP-8
+  return resultFromOutcome(outcome);
+}
+
+/** What a call answered, as it is stored. */
+export function resultFromOutcome({ case: kind, value }: Outcome): Output["result"] {
   if (kind === "error") return { outputJson: JSON.stringify({ error: value }), isError: true }; // KIND-4
-  if (!isJson(value)) refuseCall("invalid_argument", callId, "is given an output that is not JSON", "RESULT_INVALID"); // LOOP-8
   return { outputJson: value, isError: false };
 }
 
-function isJson(text: string): boolean {
+export function isJson(text: string): boolean {
   try {
     JSON.parse(text);
     return true;

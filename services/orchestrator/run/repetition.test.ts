@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunRequestSchema, ForkRunRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
@@ -16,8 +16,8 @@ import { createMemoryRunLog } from "./memory-log.fixture.ts";
 
 const by = { signal: new AbortController().signal, principal: "ada", asker: "ada" };
 
-function said(text: string): Item {
-  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, text } } });
+function said(text: string) {
+  return { item: { case: "message" as const, value: { role: Role.USER, text } } };
 }
 
 function openOptions() {

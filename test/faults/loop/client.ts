@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { ItemSchema, Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { InputItemSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { persist } from "../persist.ts";
@@ -54,7 +55,7 @@ export function createRunClient(
     cancelledAtMs: undefined,
     async create() {
       const message = { role: Role.USER, text: `Do what is to be done for [${token}]` };
-      const input = [create(ItemSchema, { item: { case: "message", value: message } })];
+      const input = [create(InputItemSchema, { item: { case: "message", value: message } })];
       const functionTools = [
         { name: functionTool, executionType: ExecutionType.FUNCTION, inputSchemaJson: '{"type":"object"}' },
       ];

@@ -7,7 +7,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import type { Item, Run, RunOptions, RunState } from "./run_pb.ts";
+import type { Role, Run, RunOptions, RunState } from "./run_pb.ts";
 import { file_toolbus_run_v1_run } from "./run_pb.ts";
 import type { RunDelta, RunEvent, RunReset } from "./run_event_pb.ts";
 import { file_toolbus_run_v1_run_event } from "./run_event_pb.ts";
@@ -19,7 +19,74 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/run/v1/run_service.proto.
  */
 export const file_toolbus_run_v1_run_service: GenFile = /*@__PURE__*/
-  fileDesc("CiB0b29sYnVzL3J1bi92MS9ydW5fc2VydmljZS5wcm90bxIOdG9vbGJ1cy5ydW4udjEilAMKEENyZWF0ZVJ1blJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIuCgVpbnB1dBgDIAMoCzIULnRvb2xidXMucnVuLnYxLkl0ZW1CCbpIBpIBAxCQThIrCgdvcHRpb25zGAQgASgLMhoudG9vbGJ1cy5ydW4udjEuUnVuT3B0aW9ucxIhCg9pZGVtcG90ZW5jeV9rZXkYBSABKAlCCLpIBXIDGIACEjUKD3ByZXZpb3VzX3J1bl9pZBgGIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JDpqukhnGmUKEHNlc3Npb25fb3JfYWdlbnQSJmVpdGhlciBzZXNzaW9uX2lkIG9yIGFnZW50IGlzIHJlcXVpcmVkGil0aGlzLnNlc3Npb25faWQgIT0gJycgfHwgdGhpcy5hZ2VudCAhPSAnJyI1ChFDcmVhdGVSdW5SZXNwb25zZRIgCgNydW4YASABKAsyEy50b29sYnVzLnJ1bi52MS5SdW4iPQoNR2V0UnVuUmVxdWVzdBIsCgZydW5faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiMgoOR2V0UnVuUmVzcG9uc2USIAoDcnVuGAEgASgLMhMudG9vbGJ1cy5ydW4udjEuUnVuIp4BCg9MaXN0UnVuc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIoCgZzdGF0ZXMYAiADKA4yGC50b29sYnVzLnJ1bi52MS5SdW5TdGF0ZRIbCglwYWdlX3NpemUYAyABKA1CCLpIBSoDGOgHEhIKCnBhZ2VfdG9rZW4YBCABKAkiTgoQTGlzdFJ1bnNSZXNwb25zZRIhCgRydW5zGAEgAygLMhMudG9vbGJ1cy5ydW4udjEuUnVuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSK3AQoPV2F0Y2hSdW5SZXF1ZXN0EiwKBnJ1bl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIaCg1mcm9tX3NlcXVlbmNlGAIgASgESACIAQESFgoOaW5jbHVkZV9kZWx0YXMYAyABKAgSMAoLYWZ0ZXJfZGVsdGEYBCABKAsyGy50b29sYnVzLnJ1bi52MS5EZWx0YUN1cnNvckIQCg5fZnJvbV9zZXF1ZW5jZSI3CgtEZWx0YUN1cnNvchIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SCQoBbhgDIAEoDSL3AQoQV2F0Y2hSdW5SZXNwb25zZRIpCgVldmVudBgBIAEoCzIYLnRvb2xidXMucnVuLnYxLlJ1bkV2ZW50SAASKQoFZGVsdGEYAiABKAsyGC50b29sYnVzLnJ1bi52MS5SdW5EZWx0YUgAEikKBXJlc2V0GAMgASgLMhgudG9vbGJ1cy5ydW4udjEuUnVuUmVzZXRIABItCgVzdGFydBgEIAEoCzIcLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hTdGFydEgAEikKA2dhcBgFIAEoCzIaLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hHYXBIAEIICgZ1cGRhdGUilgEKClRvb2xPdXRwdXQSGwoHY2FsbF9pZBgBIAEoCUIKukgHcgUQARiAARIeCgtyZXN1bHRfanNvbhgCIAEoCUIHukgEcgIQAUgAEhgKBWVycm9yGAMgASgJQge6SARyAhABSAASHwoNc3VibWlzc2lvbl9pZBgEIAEoCUIIukgFcgMYgAFCEAoHb3V0Y29tZRIFukgCCAEifgoUU3VibWl0T3V0cHV0c1JlcXVlc3QSLAoGcnVuX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEjgKB291dHB1dHMYAiADKAsyGi50b29sYnVzLnJ1bi52MS5Ub29sT3V0cHV0Qgu6SAiSAQUIARDoByI5ChVTdWJtaXRPdXRwdXRzUmVzcG9uc2USIAoDcnVuGAEgASgLMhMudG9vbGJ1cy5ydW4udjEuUnVuIloKEENhbmNlbFJ1blJlcXVlc3QSLAoGcnVuX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhgKBnJlYXNvbhgCIAEoCUIIukgFcgMYgCAiNQoRQ2FuY2VsUnVuUmVzcG9uc2USIAoDcnVuGAEgASgLMhMudG9vbGJ1cy5ydW4udjEuUnVuIpsBCg5Gb3JrUnVuUmVxdWVzdBIsCgZydW5faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSEwoLYXRfc2VxdWVuY2UYAiABKA0SIwoFaW5wdXQYAyADKAsyFC50b29sYnVzLnJ1bi52MS5JdGVtEiEKD2lkZW1wb3RlbmN5X2tleRgEIAEoCUIIukgFcgMYgAIiMwoPRm9ya1J1blJlc3BvbnNlEiAKA3J1bhgBIAEoCzITLnRvb2xidXMucnVuLnYxLlJ1bjLDBAoKUnVuU2VydmljZRJQCglDcmVhdGVSdW4SIC50b29sYnVzLnJ1bi52MS5DcmVhdGVSdW5SZXF1ZXN0GiEudG9vbGJ1cy5ydW4udjEuQ3JlYXRlUnVuUmVzcG9uc2USRwoGR2V0UnVuEh0udG9vbGJ1cy5ydW4udjEuR2V0UnVuUmVxdWVzdBoeLnRvb2xidXMucnVuLnYxLkdldFJ1blJlc3BvbnNlEk0KCExpc3RSdW5zEh8udG9vbGJ1cy5ydW4udjEuTGlzdFJ1bnNSZXF1ZXN0GiAudG9vbGJ1cy5ydW4udjEuTGlzdFJ1bnNSZXNwb25zZRJPCghXYXRjaFJ1bhIfLnRvb2xidXMucnVuLnYxLldhdGNoUnVuUmVxdWVzdBogLnRvb2xidXMucnVuLnYxLldhdGNoUnVuUmVzcG9uc2UwARJcCg1TdWJtaXRPdXRwdXRzEiQudG9vbGJ1cy5ydW4udjEuU3VibWl0T3V0cHV0c1JlcXVlc3QaJS50b29sYnVzLnJ1bi52MS5TdWJtaXRPdXRwdXRzUmVzcG9uc2USUAoJQ2FuY2VsUnVuEiAudG9vbGJ1cy5ydW4udjEuQ2FuY2VsUnVuUmVxdWVzdBohLnRvb2xidXMucnVuLnYxLkNhbmNlbFJ1blJlc3BvbnNlEkoKB0ZvcmtSdW4SHi50b29sYnVzLnJ1bi52MS5Gb3JrUnVuUmVxdWVzdBofLnRvb2xidXMucnVuLnYxLkZvcmtSdW5SZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_run_v1_run, file_toolbus_run_v1_run_event, file_toolbus_watch_v1_watch]);
+  fileDesc("CiB0b29sYnVzL3J1bi92MS9ydW5fc2VydmljZS5wcm90bxIOdG9vbGJ1cy5ydW4udjEiiQEKDElucHV0TWVzc2FnZRJrCgRyb2xlGAEgASgOMhQudG9vbGJ1cy5ydW4udjEuUm9sZUJHukhEugFBCgppbnB1dF9yb2xlEiNtdXN0IGJlIFJPTEVfVVNFUiBvciBST0xFX0FTU0lTVEFOVBoOdGhpcyBpbiBbMSwgMl0SDAoEdGV4dBgCIAEoCSJ5CglJbnB1dEl0ZW0SLwoHbWVzc2FnZRgBIAEoCzIcLnRvb2xidXMucnVuLnYxLklucHV0TWVzc2FnZUgAEiwKBm91dHB1dBgCIAEoCzIaLnRvb2xidXMucnVuLnYxLlRvb2xPdXRwdXRIAEINCgRpdGVtEgW6SAIIASKZAwoQQ3JlYXRlUnVuUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEisKBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEjMKBWlucHV0GAMgAygLMhkudG9vbGJ1cy5ydW4udjEuSW5wdXRJdGVtQgm6SAaSAQMQkE4SKwoHb3B0aW9ucxgEIAEoCzIaLnRvb2xidXMucnVuLnYxLlJ1bk9wdGlvbnMSIQoPaWRlbXBvdGVuY3lfa2V5GAUgASgJQgi6SAVyAxiAAhI1Cg9wcmV2aW91c19ydW5faWQYBiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQ6arpIZxplChBzZXNzaW9uX29yX2FnZW50EiZlaXRoZXIgc2Vzc2lvbl9pZCBvciBhZ2VudCBpcyByZXF1aXJlZBopdGhpcy5zZXNzaW9uX2lkICE9ICcnIHx8IHRoaXMuYWdlbnQgIT0gJyciNQoRQ3JlYXRlUnVuUmVzcG9uc2USIAoDcnVuGAEgASgLMhMudG9vbGJ1cy5ydW4udjEuUnVuIj0KDUdldFJ1blJlcXVlc3QSLAoGcnVuX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIjIKDkdldFJ1blJlc3BvbnNlEiAKA3J1bhgBIAEoCzITLnRvb2xidXMucnVuLnYxLlJ1biKeAQoPTGlzdFJ1bnNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSKAoGc3RhdGVzGAIgAygOMhgudG9vbGJ1cy5ydW4udjEuUnVuU3RhdGUSGwoJcGFnZV9zaXplGAMgASgNQgi6SAUqAxjoBxISCgpwYWdlX3Rva2VuGAQgASgJIk4KEExpc3RSdW5zUmVzcG9uc2USIQoEcnVucxgBIAMoCzITLnRvb2xidXMucnVuLnYxLlJ1bhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkitwEKD1dhdGNoUnVuUmVxdWVzdBIsCgZydW5faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGgoNZnJvbV9zZXF1ZW5jZRgCIAEoBEgAiAEBEhYKDmluY2x1ZGVfZGVsdGFzGAMgASgIEjAKC2FmdGVyX2RlbHRhGAQgASgLMhsudG9vbGJ1cy5ydW4udjEuRGVsdGFDdXJzb3JCEAoOX2Zyb21fc2VxdWVuY2UiNwoLRGVsdGFDdXJzb3ISDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEgkKAW4YAyABKA0i9wEKEFdhdGNoUnVuUmVzcG9uc2USKQoFZXZlbnQYASABKAsyGC50b29sYnVzLnJ1bi52MS5SdW5FdmVudEgAEikKBWRlbHRhGAIgASgLMhgudG9vbGJ1cy5ydW4udjEuUnVuRGVsdGFIABIpCgVyZXNldBgDIAEoCzIYLnRvb2xidXMucnVuLnYxLlJ1blJlc2V0SAASLQoFc3RhcnQYBCABKAsyHC50b29sYnVzLndhdGNoLnYxLldhdGNoU3RhcnRIABIpCgNnYXAYBSABKAsyGi50b29sYnVzLndhdGNoLnYxLldhdGNoR2FwSABCCAoGdXBkYXRlIpYBCgpUb29sT3V0cHV0EhsKB2NhbGxfaWQYASABKAlCCrpIB3IFEAEYgAESHgoLcmVzdWx0X2pzb24YAiABKAlCB7pIBHICEAFIABIYCgVlcnJvchgDIAEoCUIHukgEcgIQAUgAEh8KDXN1Ym1pc3Npb25faWQYBCABKAlCCLpIBXIDGIABQhAKB291dGNvbWUSBbpIAggBIn4KFFN1Ym1pdE91dHB1dHNSZXF1ZXN0EiwKBnJ1bl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBI4CgdvdXRwdXRzGAIgAygLMhoudG9vbGJ1cy5ydW4udjEuVG9vbE91dHB1dEILukgIkgEFCAEQ6AciOQoVU3VibWl0T3V0cHV0c1Jlc3BvbnNlEiAKA3J1bhgBIAEoCzITLnRvb2xidXMucnVuLnYxLlJ1biJaChBDYW5jZWxSdW5SZXF1ZXN0EiwKBnJ1bl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIYCgZyZWFzb24YAiABKAlCCLpIBXIDGIAgIjUKEUNhbmNlbFJ1blJlc3BvbnNlEiAKA3J1bhgBIAEoCzITLnRvb2xidXMucnVuLnYxLlJ1biKgAQoORm9ya1J1blJlcXVlc3QSLAoGcnVuX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhMKC2F0X3NlcXVlbmNlGAIgASgNEigKBWlucHV0GAMgAygLMhkudG9vbGJ1cy5ydW4udjEuSW5wdXRJdGVtEiEKD2lkZW1wb3RlbmN5X2tleRgEIAEoCUIIukgFcgMYgAIiMwoPRm9ya1J1blJlc3BvbnNlEiAKA3J1bhgBIAEoCzITLnRvb2xidXMucnVuLnYxLlJ1bjLDBAoKUnVuU2VydmljZRJQCglDcmVhdGVSdW4SIC50b29sYnVzLnJ1bi52MS5DcmVhdGVSdW5SZXF1ZXN0GiEudG9vbGJ1cy5ydW4udjEuQ3JlYXRlUnVuUmVzcG9uc2USRwoGR2V0UnVuEh0udG9vbGJ1cy5ydW4udjEuR2V0UnVuUmVxdWVzdBoeLnRvb2xidXMucnVuLnYxLkdldFJ1blJlc3BvbnNlEk0KCExpc3RSdW5zEh8udG9vbGJ1cy5ydW4udjEuTGlzdFJ1bnNSZXF1ZXN0GiAudG9vbGJ1cy5ydW4udjEuTGlzdFJ1bnNSZXNwb25zZRJPCghXYXRjaFJ1bhIfLnRvb2xidXMucnVuLnYxLldhdGNoUnVuUmVxdWVzdBogLnRvb2xidXMucnVuLnYxLldhdGNoUnVuUmVzcG9uc2UwARJcCg1TdWJtaXRPdXRwdXRzEiQudG9vbGJ1cy5ydW4udjEuU3VibWl0T3V0cHV0c1JlcXVlc3QaJS50b29sYnVzLnJ1bi52MS5TdWJtaXRPdXRwdXRzUmVzcG9uc2USUAoJQ2FuY2VsUnVuEiAudG9vbGJ1cy5ydW4udjEuQ2FuY2VsUnVuUmVxdWVzdBohLnRvb2xidXMucnVuLnYxLkNhbmNlbFJ1blJlc3BvbnNlEkoKB0ZvcmtSdW4SHi50b29sYnVzLnJ1bi52MS5Gb3JrUnVuUmVxdWVzdBofLnRvb2xidXMucnVuLnYxLkZvcmtSdW5SZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_run_v1_run, file_toolbus_run_v1_run_event, file_toolbus_watch_v1_watch]);
+
+/**
+ * A text of the conversation that a client gives.
+ *
+ * @generated from message toolbus.run.v1.InputMessage
+ */
+export type InputMessage = Message<"toolbus.run.v1.InputMessage"> & {
+  /**
+   * Who says it: ROLE_USER or ROLE_ASSISTANT, both of which are taken today; the latter tells the agent of what it said elsewhere.
+   * Instructions are no input: they stand in RunOptions.instructions.
+   *
+   * @generated from field: toolbus.run.v1.Role role = 1;
+   */
+  role: Role;
+
+  /**
+   * The text. One of the user has words; one of the assistant without any is left out.
+   *
+   * @generated from field: string text = 2;
+   */
+  text: string;
+};
+
+/**
+ * Describes the message toolbus.run.v1.InputMessage.
+ * Use `create(InputMessageSchema)` to create a new message.
+ */
+export const InputMessageSchema: GenMessage<InputMessage> = /*@__PURE__*/
+  messageDesc(file_toolbus_run_v1_run_service, 0);
+
+/**
+ * What a client adds to the conversation.
+ *
+ * @generated from message toolbus.run.v1.InputItem
+ */
+export type InputItem = Message<"toolbus.run.v1.InputItem"> & {
+  /**
+   * What it is; required.
+   *
+   * @generated from oneof toolbus.run.v1.InputItem.item
+   */
+  item: {
+    /**
+     * A text.
+     *
+     * @generated from field: toolbus.run.v1.InputMessage message = 1;
+     */
+    value: InputMessage;
+    case: "message";
+  } | {
+    /**
+     * What came of a call that an earlier run of the conversation left open, as one in single-turn mode does. A call that a run
+     * waits for is answered by SubmitOutputs. It has no `submission_id`: a repetition is told by the request's `idempotency_key`.
+     *
+     * @generated from field: toolbus.run.v1.ToolOutput output = 2;
+     */
+    value: ToolOutput;
+    case: "output";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message toolbus.run.v1.InputItem.
+ * Use `create(InputItemSchema)` to create a new message.
+ */
+export const InputItemSchema: GenMessage<InputItem> = /*@__PURE__*/
+  messageDesc(file_toolbus_run_v1_run_service, 1);
 
 /**
  * Starts a run.
@@ -42,11 +109,11 @@ export type CreateRunRequest = Message<"toolbus.run.v1.CreateRunRequest"> & {
   agent: string;
 
   /**
-   * Input: messages and outputs.
+   * What is added to the conversation: messages and outputs.
    *
-   * @generated from field: repeated toolbus.run.v1.Item input = 3;
+   * @generated from field: repeated toolbus.run.v1.InputItem input = 3;
    */
-  input: Item[];
+  input: InputItem[];
 
   /**
    * Options of the run.
@@ -79,7 +146,7 @@ export type CreateRunRequest = Message<"toolbus.run.v1.CreateRunRequest"> & {
  * Use `create(CreateRunRequestSchema)` to create a new message.
  */
 export const CreateRunRequestSchema: GenMessage<CreateRunRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 0);
+  messageDesc(file_toolbus_run_v1_run_service, 2);
 
 /**
  * The accepted run.
@@ -100,7 +167,7 @@ export type CreateRunResponse = Message<"toolbus.run.v1.CreateRunResponse"> & {
  * Use `create(CreateRunResponseSchema)` to create a new message.
  */
 export const CreateRunResponseSchema: GenMessage<CreateRunResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 1);
+  messageDesc(file_toolbus_run_v1_run_service, 3);
 
 /**
  * Asks for a run.
@@ -121,7 +188,7 @@ export type GetRunRequest = Message<"toolbus.run.v1.GetRunRequest"> & {
  * Use `create(GetRunRequestSchema)` to create a new message.
  */
 export const GetRunRequestSchema: GenMessage<GetRunRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 2);
+  messageDesc(file_toolbus_run_v1_run_service, 4);
 
 /**
  * A run as it stands.
@@ -142,7 +209,7 @@ export type GetRunResponse = Message<"toolbus.run.v1.GetRunResponse"> & {
  * Use `create(GetRunResponseSchema)` to create a new message.
  */
 export const GetRunResponseSchema: GenMessage<GetRunResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 3);
+  messageDesc(file_toolbus_run_v1_run_service, 5);
 
 /**
  * Asks for runs.
@@ -184,7 +251,7 @@ export type ListRunsRequest = Message<"toolbus.run.v1.ListRunsRequest"> & {
  * Use `create(ListRunsRequestSchema)` to create a new message.
  */
 export const ListRunsRequestSchema: GenMessage<ListRunsRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 4);
+  messageDesc(file_toolbus_run_v1_run_service, 6);
 
 /**
  * A page of runs, without their items.
@@ -212,7 +279,7 @@ export type ListRunsResponse = Message<"toolbus.run.v1.ListRunsResponse"> & {
  * Use `create(ListRunsResponseSchema)` to create a new message.
  */
 export const ListRunsResponseSchema: GenMessage<ListRunsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 5);
+  messageDesc(file_toolbus_run_v1_run_service, 7);
 
 /**
  * Asks to follow a run.
@@ -255,7 +322,7 @@ export type WatchRunRequest = Message<"toolbus.run.v1.WatchRunRequest"> & {
  * Use `create(WatchRunRequestSchema)` to create a new message.
  */
 export const WatchRunRequestSchema: GenMessage<WatchRunRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 6);
+  messageDesc(file_toolbus_run_v1_run_service, 8);
 
 /**
  * Where a watcher stands between two stored events.
@@ -290,7 +357,7 @@ export type DeltaCursor = Message<"toolbus.run.v1.DeltaCursor"> & {
  * Use `create(DeltaCursorSchema)` to create a new message.
  */
 export const DeltaCursorSchema: GenMessage<DeltaCursor> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 7);
+  messageDesc(file_toolbus_run_v1_run_service, 9);
 
 /**
  * What happens in a run. The stream ends after the terminal event.
@@ -351,7 +418,7 @@ export type WatchRunResponse = Message<"toolbus.run.v1.WatchRunResponse"> & {
  * Use `create(WatchRunResponseSchema)` to create a new message.
  */
 export const WatchRunResponseSchema: GenMessage<WatchRunResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 8);
+  messageDesc(file_toolbus_run_v1_run_service, 10);
 
 /**
  * What came of a call that the client executes.
@@ -404,7 +471,7 @@ export type ToolOutput = Message<"toolbus.run.v1.ToolOutput"> & {
  * Use `create(ToolOutputSchema)` to create a new message.
  */
 export const ToolOutputSchema: GenMessage<ToolOutput> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 9);
+  messageDesc(file_toolbus_run_v1_run_service, 11);
 
 /**
  * Submits outputs of calls that the client executes.
@@ -436,7 +503,7 @@ export type SubmitOutputsRequest = Message<"toolbus.run.v1.SubmitOutputsRequest"
  * Use `create(SubmitOutputsRequestSchema)` to create a new message.
  */
 export const SubmitOutputsRequestSchema: GenMessage<SubmitOutputsRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 10);
+  messageDesc(file_toolbus_run_v1_run_service, 12);
 
 /**
  * The run after the outputs were stored.
@@ -457,7 +524,7 @@ export type SubmitOutputsResponse = Message<"toolbus.run.v1.SubmitOutputsRespons
  * Use `create(SubmitOutputsResponseSchema)` to create a new message.
  */
 export const SubmitOutputsResponseSchema: GenMessage<SubmitOutputsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 11);
+  messageDesc(file_toolbus_run_v1_run_service, 13);
 
 /**
  * Cancels a run.
@@ -485,7 +552,7 @@ export type CancelRunRequest = Message<"toolbus.run.v1.CancelRunRequest"> & {
  * Use `create(CancelRunRequestSchema)` to create a new message.
  */
 export const CancelRunRequestSchema: GenMessage<CancelRunRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 12);
+  messageDesc(file_toolbus_run_v1_run_service, 14);
 
 /**
  * The run after the cancellation was stored.
@@ -506,7 +573,7 @@ export type CancelRunResponse = Message<"toolbus.run.v1.CancelRunResponse"> & {
  * Use `create(CancelRunResponseSchema)` to create a new message.
  */
 export const CancelRunResponseSchema: GenMessage<CancelRunResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 13);
+  messageDesc(file_toolbus_run_v1_run_service, 15);
 
 /**
  * Starts a run from a point of another one.
@@ -529,11 +596,11 @@ export type ForkRunRequest = Message<"toolbus.run.v1.ForkRunRequest"> & {
   atSequence: number;
 
   /**
-   * Further input.
+   * What is added to the conversation behind the point; may be empty.
    *
-   * @generated from field: repeated toolbus.run.v1.Item input = 3;
+   * @generated from field: repeated toolbus.run.v1.InputItem input = 3;
    */
-  input: Item[];
+  input: InputItem[];
 
   /**
    * Repeating a fork of the same run with the same key by the same principal answers the first one's run. The same key with
@@ -549,7 +616,7 @@ export type ForkRunRequest = Message<"toolbus.run.v1.ForkRunRequest"> & {
  * Use `create(ForkRunRequestSchema)` to create a new message.
  */
 export const ForkRunRequestSchema: GenMessage<ForkRunRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 14);
+  messageDesc(file_toolbus_run_v1_run_service, 16);
 
 /**
  * The new run.
@@ -570,7 +637,7 @@ export type ForkRunResponse = Message<"toolbus.run.v1.ForkRunResponse"> & {
  * Use `create(ForkRunResponseSchema)` to create a new message.
  */
 export const ForkRunResponseSchema: GenMessage<ForkRunResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 15);
+  messageDesc(file_toolbus_run_v1_run_service, 17);
 
 /**
  * Runs: create, follow, answer, cancel.

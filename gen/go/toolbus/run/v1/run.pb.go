@@ -555,8 +555,7 @@ type FunctionCallOutput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The call.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The answer. In what a client gives as input it has an `output_json` and `is_error`, and nothing else: where a result is stored
-	// and what it cost is not for a client to say, and is refused.
+	// The answer.
 	Result        *v1.ToolResult `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1487,9 +1486,9 @@ var File_toolbus_run_v1_run_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xa7\x01\n" +
-	"\aMessage\x122\n" +
-	"\x04role\x18\x01 \x01(\x0e2\x14.toolbus.run.v1.RoleB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04role\x12\x12\n" +
+	"\x18toolbus/run/v1/run.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\x9d\x01\n" +
+	"\aMessage\x12(\n" +
+	"\x04role\x18\x01 \x01(\x0e2\x14.toolbus.run.v1.RoleR\x04role\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x124\n" +
 	"\x16provider_metadata_json\x18\x03 \x01(\tR\x14providerMetadataJson\x12\x1e\n" +
 	"\n" +
@@ -1499,10 +1498,9 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
 	"\x0earguments_json\x18\x03 \x01(\tR\rargumentsJson\x124\n" +
-	"\x16provider_metadata_json\x18\x04 \x01(\tR\x14providerMetadataJson\"n\n" +
-	"\x12FunctionCallOutput\x12#\n" +
-	"\acall_id\x18\x01 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06callId\x123\n" +
+	"\x16provider_metadata_json\x18\x04 \x01(\tR\x14providerMetadataJson\"b\n" +
+	"\x12FunctionCallOutput\x12\x17\n" +
+	"\acall_id\x18\x01 \x01(\tR\x06callId\x123\n" +
 	"\x06result\x18\x02 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\"U\n" +
 	"\tReasoning\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x124\n" +

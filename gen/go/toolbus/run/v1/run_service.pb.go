@@ -25,6 +25,150 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// A text of the conversation that a client gives.
+type InputMessage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who says it: ROLE_USER or ROLE_ASSISTANT, both of which are taken today; the latter tells the agent of what it said elsewhere.
+	// Instructions are no input: they stand in RunOptions.instructions.
+	Role Role `protobuf:"varint,1,opt,name=role,proto3,enum=toolbus.run.v1.Role" json:"role,omitempty"`
+	// The text. One of the user has words; one of the assistant without any is left out.
+	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InputMessage) Reset() {
+	*x = InputMessage{}
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InputMessage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InputMessage) ProtoMessage() {}
+
+func (x *InputMessage) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InputMessage.ProtoReflect.Descriptor instead.
+func (*InputMessage) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *InputMessage) GetRole() Role {
+	if x != nil {
+		return x.Role
+	}
+	return Role_ROLE_UNSPECIFIED
+}
+
+func (x *InputMessage) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// What a client adds to the conversation.
+type InputItem struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it is; required.
+	//
+	// Types that are valid to be assigned to Item:
+	//
+	//	*InputItem_Message
+	//	*InputItem_Output
+	Item          isInputItem_Item `protobuf_oneof:"item"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InputItem) Reset() {
+	*x = InputItem{}
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InputItem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InputItem) ProtoMessage() {}
+
+func (x *InputItem) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InputItem.ProtoReflect.Descriptor instead.
+func (*InputItem) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *InputItem) GetItem() isInputItem_Item {
+	if x != nil {
+		return x.Item
+	}
+	return nil
+}
+
+func (x *InputItem) GetMessage() *InputMessage {
+	if x != nil {
+		if x, ok := x.Item.(*InputItem_Message); ok {
+			return x.Message
+		}
+	}
+	return nil
+}
+
+func (x *InputItem) GetOutput() *ToolOutput {
+	if x != nil {
+		if x, ok := x.Item.(*InputItem_Output); ok {
+			return x.Output
+		}
+	}
+	return nil
+}
+
+type isInputItem_Item interface {
+	isInputItem_Item()
+}
+
+type InputItem_Message struct {
+	// A text.
+	Message *InputMessage `protobuf:"bytes,1,opt,name=message,proto3,oneof"`
+}
+
+type InputItem_Output struct {
+	// What came of a call that an earlier run of the conversation left open, as one in single-turn mode does. A call that a run
+	// waits for is answered by SubmitOutputs. It has no `submission_id`: a repetition is told by the request's `idempotency_key`.
+	Output *ToolOutput `protobuf:"bytes,2,opt,name=output,proto3,oneof"`
+}
+
+func (*InputItem_Message) isInputItem_Item() {}
+
+func (*InputItem_Output) isInputItem_Item() {}
+
 // Starts a run.
 type CreateRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -32,8 +176,8 @@ type CreateRunRequest struct {
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The agent of a session to be opened; ignored when `session_id` is given.
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
-	// Input: messages and outputs.
-	Input []*Item `protobuf:"bytes,3,rep,name=input,proto3" json:"input,omitempty"`
+	// What is added to the conversation: messages and outputs.
+	Input []*InputItem `protobuf:"bytes,3,rep,name=input,proto3" json:"input,omitempty"`
 	// Options of the run.
 	Options *RunOptions `protobuf:"bytes,4,opt,name=options,proto3" json:"options,omitempty"`
 	// Repeating a creation with the same key in the same session answers the first run. Without `session_id`, the session is the
@@ -50,7 +194,7 @@ type CreateRunRequest struct {
 
 func (x *CreateRunRequest) Reset() {
 	*x = CreateRunRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[0]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -62,7 +206,7 @@ func (x *CreateRunRequest) String() string {
 func (*CreateRunRequest) ProtoMessage() {}
 
 func (x *CreateRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[0]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -75,7 +219,7 @@ func (x *CreateRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRunRequest.ProtoReflect.Descriptor instead.
 func (*CreateRunRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{0}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CreateRunRequest) GetSessionId() string {
@@ -92,7 +236,7 @@ func (x *CreateRunRequest) GetAgent() string {
 	return ""
 }
 
-func (x *CreateRunRequest) GetInput() []*Item {
+func (x *CreateRunRequest) GetInput() []*InputItem {
 	if x != nil {
 		return x.Input
 	}
@@ -131,7 +275,7 @@ type CreateRunResponse struct {
 
 func (x *CreateRunResponse) Reset() {
 	*x = CreateRunResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[1]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -143,7 +287,7 @@ func (x *CreateRunResponse) String() string {
 func (*CreateRunResponse) ProtoMessage() {}
 
 func (x *CreateRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[1]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -156,7 +300,7 @@ func (x *CreateRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRunResponse.ProtoReflect.Descriptor instead.
 func (*CreateRunResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{1}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CreateRunResponse) GetRun() *Run {
@@ -177,7 +321,7 @@ type GetRunRequest struct {
 
 func (x *GetRunRequest) Reset() {
 	*x = GetRunRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[2]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -189,7 +333,7 @@ func (x *GetRunRequest) String() string {
 func (*GetRunRequest) ProtoMessage() {}
 
 func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[2]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -202,7 +346,7 @@ func (x *GetRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunRequest.ProtoReflect.Descriptor instead.
 func (*GetRunRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{2}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetRunRequest) GetRunId() string {
@@ -223,7 +367,7 @@ type GetRunResponse struct {
 
 func (x *GetRunResponse) Reset() {
 	*x = GetRunResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[3]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -235,7 +379,7 @@ func (x *GetRunResponse) String() string {
 func (*GetRunResponse) ProtoMessage() {}
 
 func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[3]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -248,7 +392,7 @@ func (x *GetRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunResponse.ProtoReflect.Descriptor instead.
 func (*GetRunResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{3}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetRunResponse) GetRun() *Run {
@@ -275,7 +419,7 @@ type ListRunsRequest struct {
 
 func (x *ListRunsRequest) Reset() {
 	*x = ListRunsRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[4]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -287,7 +431,7 @@ func (x *ListRunsRequest) String() string {
 func (*ListRunsRequest) ProtoMessage() {}
 
 func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[4]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -300,7 +444,7 @@ func (x *ListRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsRequest.ProtoReflect.Descriptor instead.
 func (*ListRunsRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{4}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListRunsRequest) GetSessionId() string {
@@ -344,7 +488,7 @@ type ListRunsResponse struct {
 
 func (x *ListRunsResponse) Reset() {
 	*x = ListRunsResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[5]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -356,7 +500,7 @@ func (x *ListRunsResponse) String() string {
 func (*ListRunsResponse) ProtoMessage() {}
 
 func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[5]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -369,7 +513,7 @@ func (x *ListRunsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunsResponse.ProtoReflect.Descriptor instead.
 func (*ListRunsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{5}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListRunsResponse) GetRuns() []*Run {
@@ -404,7 +548,7 @@ type WatchRunRequest struct {
 
 func (x *WatchRunRequest) Reset() {
 	*x = WatchRunRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[6]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -416,7 +560,7 @@ func (x *WatchRunRequest) String() string {
 func (*WatchRunRequest) ProtoMessage() {}
 
 func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[6]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -429,7 +573,7 @@ func (x *WatchRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunRequest.ProtoReflect.Descriptor instead.
 func (*WatchRunRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WatchRunRequest) GetRunId() string {
@@ -475,7 +619,7 @@ type DeltaCursor struct {
 
 func (x *DeltaCursor) Reset() {
 	*x = DeltaCursor{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[7]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -487,7 +631,7 @@ func (x *DeltaCursor) String() string {
 func (*DeltaCursor) ProtoMessage() {}
 
 func (x *DeltaCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[7]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -500,7 +644,7 @@ func (x *DeltaCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeltaCursor.ProtoReflect.Descriptor instead.
 func (*DeltaCursor) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeltaCursor) GetTurn() uint32 {
@@ -543,7 +687,7 @@ type WatchRunResponse struct {
 
 func (x *WatchRunResponse) Reset() {
 	*x = WatchRunResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[8]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -555,7 +699,7 @@ func (x *WatchRunResponse) String() string {
 func (*WatchRunResponse) ProtoMessage() {}
 
 func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[8]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -568,7 +712,7 @@ func (x *WatchRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRunResponse.ProtoReflect.Descriptor instead.
 func (*WatchRunResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WatchRunResponse) GetUpdate() isWatchRunResponse_Update {
@@ -684,7 +828,7 @@ type ToolOutput struct {
 
 func (x *ToolOutput) Reset() {
 	*x = ToolOutput{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[9]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -696,7 +840,7 @@ func (x *ToolOutput) String() string {
 func (*ToolOutput) ProtoMessage() {}
 
 func (x *ToolOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[9]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -709,7 +853,7 @@ func (x *ToolOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolOutput.ProtoReflect.Descriptor instead.
 func (*ToolOutput) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ToolOutput) GetCallId() string {
@@ -786,7 +930,7 @@ type SubmitOutputsRequest struct {
 
 func (x *SubmitOutputsRequest) Reset() {
 	*x = SubmitOutputsRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[10]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -798,7 +942,7 @@ func (x *SubmitOutputsRequest) String() string {
 func (*SubmitOutputsRequest) ProtoMessage() {}
 
 func (x *SubmitOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[10]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -811,7 +955,7 @@ func (x *SubmitOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitOutputsRequest.ProtoReflect.Descriptor instead.
 func (*SubmitOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{10}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SubmitOutputsRequest) GetRunId() string {
@@ -839,7 +983,7 @@ type SubmitOutputsResponse struct {
 
 func (x *SubmitOutputsResponse) Reset() {
 	*x = SubmitOutputsResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[11]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -851,7 +995,7 @@ func (x *SubmitOutputsResponse) String() string {
 func (*SubmitOutputsResponse) ProtoMessage() {}
 
 func (x *SubmitOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[11]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -864,7 +1008,7 @@ func (x *SubmitOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitOutputsResponse.ProtoReflect.Descriptor instead.
 func (*SubmitOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{11}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SubmitOutputsResponse) GetRun() *Run {
@@ -887,7 +1031,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[12]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -899,7 +1043,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[12]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -912,7 +1056,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{12}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CancelRunRequest) GetRunId() string {
@@ -940,7 +1084,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[13]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -952,7 +1096,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[13]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -965,7 +1109,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{13}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CancelRunResponse) GetRun() *Run {
@@ -982,8 +1126,8 @@ type ForkRunRequest struct {
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Last stored event that is kept.
 	AtSequence uint32 `protobuf:"varint,2,opt,name=at_sequence,json=atSequence,proto3" json:"at_sequence,omitempty"`
-	// Further input.
-	Input []*Item `protobuf:"bytes,3,rep,name=input,proto3" json:"input,omitempty"`
+	// What is added to the conversation behind the point; may be empty.
+	Input []*InputItem `protobuf:"bytes,3,rep,name=input,proto3" json:"input,omitempty"`
 	// Repeating a fork of the same run with the same key by the same principal answers the first one's run. The same key with
 	// another point or other input is refused (`already_exists`, IDEMPOTENCY_KEY_REUSED, naming what differs).
 	IdempotencyKey string `protobuf:"bytes,4,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
@@ -993,7 +1137,7 @@ type ForkRunRequest struct {
 
 func (x *ForkRunRequest) Reset() {
 	*x = ForkRunRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[14]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1005,7 +1149,7 @@ func (x *ForkRunRequest) String() string {
 func (*ForkRunRequest) ProtoMessage() {}
 
 func (x *ForkRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[14]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1018,7 +1162,7 @@ func (x *ForkRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkRunRequest.ProtoReflect.Descriptor instead.
 func (*ForkRunRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{14}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ForkRunRequest) GetRunId() string {
@@ -1035,7 +1179,7 @@ func (x *ForkRunRequest) GetAtSequence() uint32 {
 	return 0
 }
 
-func (x *ForkRunRequest) GetInput() []*Item {
+func (x *ForkRunRequest) GetInput() []*InputItem {
 	if x != nil {
 		return x.Input
 	}
@@ -1060,7 +1204,7 @@ type ForkRunResponse struct {
 
 func (x *ForkRunResponse) Reset() {
 	*x = ForkRunResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[15]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1072,7 +1216,7 @@ func (x *ForkRunResponse) String() string {
 func (*ForkRunResponse) ProtoMessage() {}
 
 func (x *ForkRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[15]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1085,7 +1229,7 @@ func (x *ForkRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkRunResponse.ProtoReflect.Descriptor instead.
 func (*ForkRunResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{15}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ForkRunResponse) GetRun() *Run {
@@ -1099,12 +1243,21 @@ var File_toolbus_run_v1_run_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\n" +
-	" toolbus/run/v1/run_service.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18toolbus/run/v1/run.proto\x1a\x1etoolbus/run/v1/run_event.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xd5\x03\n" +
+	" toolbus/run/v1/run_service.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18toolbus/run/v1/run.proto\x1a\x1etoolbus/run/v1/run_event.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\x95\x01\n" +
+	"\fInputMessage\x12q\n" +
+	"\x04role\x18\x01 \x01(\x0e2\x14.toolbus.run.v1.RoleBG\xbaHD\xba\x01A\n" +
+	"\n" +
+	"input_role\x12#must be ROLE_USER or ROLE_ASSISTANT\x1a\x0ethis in [1, 2]R\x04role\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\x8a\x01\n" +
+	"\tInputItem\x128\n" +
+	"\amessage\x18\x01 \x01(\v2\x1c.toolbus.run.v1.InputMessageH\x00R\amessage\x124\n" +
+	"\x06output\x18\x02 \x01(\v2\x1a.toolbus.run.v1.ToolOutputH\x00R\x06outputB\r\n" +
+	"\x04item\x12\x05\xbaH\x02\b\x01\"\xda\x03\n" +
 	"\x10CreateRunRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x122\n" +
-	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\x125\n" +
-	"\x05input\x18\x03 \x03(\v2\x14.toolbus.run.v1.ItemB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05input\x124\n" +
+	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\x12:\n" +
+	"\x05input\x18\x03 \x03(\v2\x19.toolbus.run.v1.InputItemB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05input\x124\n" +
 	"\aoptions\x18\x04 \x01(\v2\x1a.toolbus.run.v1.RunOptionsR\aoptions\x121\n" +
 	"\x0fidempotency_key\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\x12D\n" +
 	"\x0fprevious_run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\rpreviousRunId:j\xbaHg\x1ae\n" +
@@ -1161,12 +1314,12 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x06reason\":\n" +
 	"\x11CancelRunResponse\x12%\n" +
-	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"\xc5\x01\n" +
+	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"\xca\x01\n" +
 	"\x0eForkRunRequest\x123\n" +
 	"\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12\x1f\n" +
 	"\vat_sequence\x18\x02 \x01(\rR\n" +
-	"atSequence\x12*\n" +
-	"\x05input\x18\x03 \x03(\v2\x14.toolbus.run.v1.ItemR\x05input\x121\n" +
+	"atSequence\x12/\n" +
+	"\x05input\x18\x03 \x03(\v2\x19.toolbus.run.v1.InputItemR\x05input\x121\n" +
 	"\x0fidempotency_key\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\"8\n" +
 	"\x0fForkRunResponse\x12%\n" +
 	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run2\xc3\x04\n" +
@@ -1193,71 +1346,76 @@ func file_toolbus_run_v1_run_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_run_v1_run_service_proto_rawDescData
 }
 
-var file_toolbus_run_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_toolbus_run_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_toolbus_run_v1_run_service_proto_goTypes = []any{
-	(*CreateRunRequest)(nil),      // 0: toolbus.run.v1.CreateRunRequest
-	(*CreateRunResponse)(nil),     // 1: toolbus.run.v1.CreateRunResponse
-	(*GetRunRequest)(nil),         // 2: toolbus.run.v1.GetRunRequest
-	(*GetRunResponse)(nil),        // 3: toolbus.run.v1.GetRunResponse
-	(*ListRunsRequest)(nil),       // 4: toolbus.run.v1.ListRunsRequest
-	(*ListRunsResponse)(nil),      // 5: toolbus.run.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),       // 6: toolbus.run.v1.WatchRunRequest
-	(*DeltaCursor)(nil),           // 7: toolbus.run.v1.DeltaCursor
-	(*WatchRunResponse)(nil),      // 8: toolbus.run.v1.WatchRunResponse
-	(*ToolOutput)(nil),            // 9: toolbus.run.v1.ToolOutput
-	(*SubmitOutputsRequest)(nil),  // 10: toolbus.run.v1.SubmitOutputsRequest
-	(*SubmitOutputsResponse)(nil), // 11: toolbus.run.v1.SubmitOutputsResponse
-	(*CancelRunRequest)(nil),      // 12: toolbus.run.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),     // 13: toolbus.run.v1.CancelRunResponse
-	(*ForkRunRequest)(nil),        // 14: toolbus.run.v1.ForkRunRequest
-	(*ForkRunResponse)(nil),       // 15: toolbus.run.v1.ForkRunResponse
-	(*Item)(nil),                  // 16: toolbus.run.v1.Item
-	(*RunOptions)(nil),            // 17: toolbus.run.v1.RunOptions
-	(*Run)(nil),                   // 18: toolbus.run.v1.Run
-	(RunState)(0),                 // 19: toolbus.run.v1.RunState
-	(*RunEvent)(nil),              // 20: toolbus.run.v1.RunEvent
-	(*RunDelta)(nil),              // 21: toolbus.run.v1.RunDelta
-	(*RunReset)(nil),              // 22: toolbus.run.v1.RunReset
-	(*v1.WatchStart)(nil),         // 23: toolbus.watch.v1.WatchStart
-	(*v1.WatchGap)(nil),           // 24: toolbus.watch.v1.WatchGap
+	(*InputMessage)(nil),          // 0: toolbus.run.v1.InputMessage
+	(*InputItem)(nil),             // 1: toolbus.run.v1.InputItem
+	(*CreateRunRequest)(nil),      // 2: toolbus.run.v1.CreateRunRequest
+	(*CreateRunResponse)(nil),     // 3: toolbus.run.v1.CreateRunResponse
+	(*GetRunRequest)(nil),         // 4: toolbus.run.v1.GetRunRequest
+	(*GetRunResponse)(nil),        // 5: toolbus.run.v1.GetRunResponse
+	(*ListRunsRequest)(nil),       // 6: toolbus.run.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),      // 7: toolbus.run.v1.ListRunsResponse
+	(*WatchRunRequest)(nil),       // 8: toolbus.run.v1.WatchRunRequest
+	(*DeltaCursor)(nil),           // 9: toolbus.run.v1.DeltaCursor
+	(*WatchRunResponse)(nil),      // 10: toolbus.run.v1.WatchRunResponse
+	(*ToolOutput)(nil),            // 11: toolbus.run.v1.ToolOutput
+	(*SubmitOutputsRequest)(nil),  // 12: toolbus.run.v1.SubmitOutputsRequest
+	(*SubmitOutputsResponse)(nil), // 13: toolbus.run.v1.SubmitOutputsResponse
+	(*CancelRunRequest)(nil),      // 14: toolbus.run.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),     // 15: toolbus.run.v1.CancelRunResponse
+	(*ForkRunRequest)(nil),        // 16: toolbus.run.v1.ForkRunRequest
+	(*ForkRunResponse)(nil),       // 17: toolbus.run.v1.ForkRunResponse
+	(Role)(0),                     // 18: toolbus.run.v1.Role
+	(*RunOptions)(nil),            // 19: toolbus.run.v1.RunOptions
+	(*Run)(nil),                   // 20: toolbus.run.v1.Run
+	(RunState)(0),                 // 21: toolbus.run.v1.RunState
+	(*RunEvent)(nil),              // 22: toolbus.run.v1.RunEvent
+	(*RunDelta)(nil),              // 23: toolbus.run.v1.RunDelta
+	(*RunReset)(nil),              // 24: toolbus.run.v1.RunReset
+	(*v1.WatchStart)(nil),         // 25: toolbus.watch.v1.WatchStart
+	(*v1.WatchGap)(nil),           // 26: toolbus.watch.v1.WatchGap
 }
 var file_toolbus_run_v1_run_service_proto_depIdxs = []int32{
-	16, // 0: toolbus.run.v1.CreateRunRequest.input:type_name -> toolbus.run.v1.Item
-	17, // 1: toolbus.run.v1.CreateRunRequest.options:type_name -> toolbus.run.v1.RunOptions
-	18, // 2: toolbus.run.v1.CreateRunResponse.run:type_name -> toolbus.run.v1.Run
-	18, // 3: toolbus.run.v1.GetRunResponse.run:type_name -> toolbus.run.v1.Run
-	19, // 4: toolbus.run.v1.ListRunsRequest.states:type_name -> toolbus.run.v1.RunState
-	18, // 5: toolbus.run.v1.ListRunsResponse.runs:type_name -> toolbus.run.v1.Run
-	7,  // 6: toolbus.run.v1.WatchRunRequest.after_delta:type_name -> toolbus.run.v1.DeltaCursor
-	20, // 7: toolbus.run.v1.WatchRunResponse.event:type_name -> toolbus.run.v1.RunEvent
-	21, // 8: toolbus.run.v1.WatchRunResponse.delta:type_name -> toolbus.run.v1.RunDelta
-	22, // 9: toolbus.run.v1.WatchRunResponse.reset:type_name -> toolbus.run.v1.RunReset
-	23, // 10: toolbus.run.v1.WatchRunResponse.start:type_name -> toolbus.watch.v1.WatchStart
-	24, // 11: toolbus.run.v1.WatchRunResponse.gap:type_name -> toolbus.watch.v1.WatchGap
-	9,  // 12: toolbus.run.v1.SubmitOutputsRequest.outputs:type_name -> toolbus.run.v1.ToolOutput
-	18, // 13: toolbus.run.v1.SubmitOutputsResponse.run:type_name -> toolbus.run.v1.Run
-	18, // 14: toolbus.run.v1.CancelRunResponse.run:type_name -> toolbus.run.v1.Run
-	16, // 15: toolbus.run.v1.ForkRunRequest.input:type_name -> toolbus.run.v1.Item
-	18, // 16: toolbus.run.v1.ForkRunResponse.run:type_name -> toolbus.run.v1.Run
-	0,  // 17: toolbus.run.v1.RunService.CreateRun:input_type -> toolbus.run.v1.CreateRunRequest
-	2,  // 18: toolbus.run.v1.RunService.GetRun:input_type -> toolbus.run.v1.GetRunRequest
-	4,  // 19: toolbus.run.v1.RunService.ListRuns:input_type -> toolbus.run.v1.ListRunsRequest
-	6,  // 20: toolbus.run.v1.RunService.WatchRun:input_type -> toolbus.run.v1.WatchRunRequest
-	10, // 21: toolbus.run.v1.RunService.SubmitOutputs:input_type -> toolbus.run.v1.SubmitOutputsRequest
-	12, // 22: toolbus.run.v1.RunService.CancelRun:input_type -> toolbus.run.v1.CancelRunRequest
-	14, // 23: toolbus.run.v1.RunService.ForkRun:input_type -> toolbus.run.v1.ForkRunRequest
-	1,  // 24: toolbus.run.v1.RunService.CreateRun:output_type -> toolbus.run.v1.CreateRunResponse
-	3,  // 25: toolbus.run.v1.RunService.GetRun:output_type -> toolbus.run.v1.GetRunResponse
-	5,  // 26: toolbus.run.v1.RunService.ListRuns:output_type -> toolbus.run.v1.ListRunsResponse
-	8,  // 27: toolbus.run.v1.RunService.WatchRun:output_type -> toolbus.run.v1.WatchRunResponse
-	11, // 28: toolbus.run.v1.RunService.SubmitOutputs:output_type -> toolbus.run.v1.SubmitOutputsResponse
-	13, // 29: toolbus.run.v1.RunService.CancelRun:output_type -> toolbus.run.v1.CancelRunResponse
-	15, // 30: toolbus.run.v1.RunService.ForkRun:output_type -> toolbus.run.v1.ForkRunResponse
-	24, // [24:31] is the sub-list for method output_type
-	17, // [17:24] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	18, // 0: toolbus.run.v1.InputMessage.role:type_name -> toolbus.run.v1.Role
+	0,  // 1: toolbus.run.v1.InputItem.message:type_name -> toolbus.run.v1.InputMessage
+	11, // 2: toolbus.run.v1.InputItem.output:type_name -> toolbus.run.v1.ToolOutput
+	1,  // 3: toolbus.run.v1.CreateRunRequest.input:type_name -> toolbus.run.v1.InputItem
+	19, // 4: toolbus.run.v1.CreateRunRequest.options:type_name -> toolbus.run.v1.RunOptions
+	20, // 5: toolbus.run.v1.CreateRunResponse.run:type_name -> toolbus.run.v1.Run
+	20, // 6: toolbus.run.v1.GetRunResponse.run:type_name -> toolbus.run.v1.Run
+	21, // 7: toolbus.run.v1.ListRunsRequest.states:type_name -> toolbus.run.v1.RunState
+	20, // 8: toolbus.run.v1.ListRunsResponse.runs:type_name -> toolbus.run.v1.Run
+	9,  // 9: toolbus.run.v1.WatchRunRequest.after_delta:type_name -> toolbus.run.v1.DeltaCursor
+	22, // 10: toolbus.run.v1.WatchRunResponse.event:type_name -> toolbus.run.v1.RunEvent
+	23, // 11: toolbus.run.v1.WatchRunResponse.delta:type_name -> toolbus.run.v1.RunDelta
+	24, // 12: toolbus.run.v1.WatchRunResponse.reset:type_name -> toolbus.run.v1.RunReset
+	25, // 13: toolbus.run.v1.WatchRunResponse.start:type_name -> toolbus.watch.v1.WatchStart
+	26, // 14: toolbus.run.v1.WatchRunResponse.gap:type_name -> toolbus.watch.v1.WatchGap
+	11, // 15: toolbus.run.v1.SubmitOutputsRequest.outputs:type_name -> toolbus.run.v1.ToolOutput
+	20, // 16: toolbus.run.v1.SubmitOutputsResponse.run:type_name -> toolbus.run.v1.Run
+	20, // 17: toolbus.run.v1.CancelRunResponse.run:type_name -> toolbus.run.v1.Run
+	1,  // 18: toolbus.run.v1.ForkRunRequest.input:type_name -> toolbus.run.v1.InputItem
+	20, // 19: toolbus.run.v1.ForkRunResponse.run:type_name -> toolbus.run.v1.Run
+	2,  // 20: toolbus.run.v1.RunService.CreateRun:input_type -> toolbus.run.v1.CreateRunRequest
+	4,  // 21: toolbus.run.v1.RunService.GetRun:input_type -> toolbus.run.v1.GetRunRequest
+	6,  // 22: toolbus.run.v1.RunService.ListRuns:input_type -> toolbus.run.v1.ListRunsRequest
+	8,  // 23: toolbus.run.v1.RunService.WatchRun:input_type -> toolbus.run.v1.WatchRunRequest
+	12, // 24: toolbus.run.v1.RunService.SubmitOutputs:input_type -> toolbus.run.v1.SubmitOutputsRequest
+	14, // 25: toolbus.run.v1.RunService.CancelRun:input_type -> toolbus.run.v1.CancelRunRequest
+	16, // 26: toolbus.run.v1.RunService.ForkRun:input_type -> toolbus.run.v1.ForkRunRequest
+	3,  // 27: toolbus.run.v1.RunService.CreateRun:output_type -> toolbus.run.v1.CreateRunResponse
+	5,  // 28: toolbus.run.v1.RunService.GetRun:output_type -> toolbus.run.v1.GetRunResponse
+	7,  // 29: toolbus.run.v1.RunService.ListRuns:output_type -> toolbus.run.v1.ListRunsResponse
+	10, // 30: toolbus.run.v1.RunService.WatchRun:output_type -> toolbus.run.v1.WatchRunResponse
+	13, // 31: toolbus.run.v1.RunService.SubmitOutputs:output_type -> toolbus.run.v1.SubmitOutputsResponse
+	15, // 32: toolbus.run.v1.RunService.CancelRun:output_type -> toolbus.run.v1.CancelRunResponse
+	17, // 33: toolbus.run.v1.RunService.ForkRun:output_type -> toolbus.run.v1.ForkRunResponse
+	27, // [27:34] is the sub-list for method output_type
+	20, // [20:27] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_service_proto_init() }
@@ -1267,15 +1425,19 @@ func file_toolbus_run_v1_run_service_proto_init() {
 	}
 	file_toolbus_run_v1_run_proto_init()
 	file_toolbus_run_v1_run_event_proto_init()
-	file_toolbus_run_v1_run_service_proto_msgTypes[6].OneofWrappers = []any{}
-	file_toolbus_run_v1_run_service_proto_msgTypes[8].OneofWrappers = []any{
+	file_toolbus_run_v1_run_service_proto_msgTypes[1].OneofWrappers = []any{
+		(*InputItem_Message)(nil),
+		(*InputItem_Output)(nil),
+	}
+	file_toolbus_run_v1_run_service_proto_msgTypes[8].OneofWrappers = []any{}
+	file_toolbus_run_v1_run_service_proto_msgTypes[10].OneofWrappers = []any{
 		(*WatchRunResponse_Event)(nil),
 		(*WatchRunResponse_Delta)(nil),
 		(*WatchRunResponse_Reset_)(nil),
 		(*WatchRunResponse_Start)(nil),
 		(*WatchRunResponse_Gap)(nil),
 	}
-	file_toolbus_run_v1_run_service_proto_msgTypes[9].OneofWrappers = []any{
+	file_toolbus_run_v1_run_service_proto_msgTypes[11].OneofWrappers = []any{
 		(*ToolOutput_ResultJson)(nil),
 		(*ToolOutput_Error)(nil),
 	}
@@ -1285,7 +1447,7 @@ func file_toolbus_run_v1_run_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_run_v1_run_service_proto_rawDesc), len(file_toolbus_run_v1_run_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -335,9 +335,7 @@ class FunctionCallOutput(_message.Message):
     """The call."""
     @_builtins.property
     def result(self) -> _tool_pb2.ToolResult:
-        """The answer. In what a client gives as input it has an `output_json` and `is_error`, and nothing else: where a result is stored
-        and what it cost is not for a client to say, and is refused.
-        """
+        """The answer."""
 
     def __init__(
         self,

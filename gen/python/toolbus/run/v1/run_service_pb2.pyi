@@ -22,6 +22,68 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
+class InputMessage(_message.Message):
+    """A text of the conversation that a client gives."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROLE_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    role: _run_pb2.Role.ValueType
+    """Who says it: ROLE_USER or ROLE_ASSISTANT, both of which are taken today; the latter tells the agent of what it said elsewhere.
+    Instructions are no input: they stand in RunOptions.instructions.
+    """
+    text: _builtins.str
+    """The text. One of the user has words; one of the assistant without any is left out."""
+    def __init__(
+        self,
+        *,
+        role: _run_pb2.Role.ValueType = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["role", b"role", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InputMessage: _TypeAlias = InputMessage  # noqa: Y015
+
+@_typing.final
+class InputItem(_message.Message):
+    """What a client adds to the conversation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    OUTPUT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def message(self) -> Global___InputMessage:
+        """A text."""
+
+    @_builtins.property
+    def output(self) -> Global___ToolOutput:
+        """What came of a call that an earlier run of the conversation left open, as one in single-turn mode does. A call that a run
+        waits for is answered by SubmitOutputs. It has no `submission_id`: a repetition is told by the request's `idempotency_key`.
+        """
+
+    def __init__(
+        self,
+        *,
+        message: Global___InputMessage | None = ...,
+        output: Global___ToolOutput | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["item", b"item", "message", b"message", "output", b"output"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["item", b"item", "message", b"message", "output", b"output"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_item: _TypeAlias = _typing.Literal["message", "output"]  # noqa: Y015
+    _WhichOneofArgType_item: _TypeAlias = _typing.Literal["item", b"item"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_item) -> _WhichOneofReturnType_item | None: ...
+
+Global___InputItem: _TypeAlias = InputItem  # noqa: Y015
+
+@_typing.final
 class CreateRunRequest(_message.Message):
     """Starts a run."""
 
@@ -48,8 +110,8 @@ class CreateRunRequest(_message.Message):
     refused if that carried nothing (RUN_NOT_FOUND).
     """
     @_builtins.property
-    def input(self) -> _containers.RepeatedCompositeFieldContainer[_run_pb2.Item]:
-        """Input: messages and outputs."""
+    def input(self) -> _containers.RepeatedCompositeFieldContainer[Global___InputItem]:
+        """What is added to the conversation: messages and outputs."""
 
     @_builtins.property
     def options(self) -> _run_pb2.RunOptions:
@@ -60,7 +122,7 @@ class CreateRunRequest(_message.Message):
         *,
         session_id: _builtins.str = ...,
         agent: _builtins.str = ...,
-        input: _abc.Iterable[_run_pb2.Item] | None = ...,
+        input: _abc.Iterable[Global___InputItem] | None = ...,
         options: _run_pb2.RunOptions | None = ...,
         idempotency_key: _builtins.str = ...,
         previous_run_id: _builtins.str = ...,
@@ -492,15 +554,15 @@ class ForkRunRequest(_message.Message):
     another point or other input is refused (`already_exists`, IDEMPOTENCY_KEY_REUSED, naming what differs).
     """
     @_builtins.property
-    def input(self) -> _containers.RepeatedCompositeFieldContainer[_run_pb2.Item]:
-        """Further input."""
+    def input(self) -> _containers.RepeatedCompositeFieldContainer[Global___InputItem]:
+        """What is added to the conversation behind the point; may be empty."""
 
     def __init__(
         self,
         *,
         run_id: _builtins.str = ...,
         at_sequence: _builtins.int = ...,
-        input: _abc.Iterable[_run_pb2.Item] | None = ...,
+        input: _abc.Iterable[Global___InputItem] | None = ...,
         idempotency_key: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
