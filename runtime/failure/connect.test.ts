@@ -1,7 +1,7 @@
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { ErrorInfoSchema, Reason } from "#gen/toolbus/error/v1/error_pb.ts";
+import { ErrorDetailSchema, Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import { connectErrorFromUnknown, failureFromConnectError } from "./connect.ts";
 import { Failure } from "./failure.ts";
 import { LocalFailure } from "./local-failure.ts";
@@ -40,11 +40,11 @@ describe("the failure at the edge", () => {
 
   test("keeps a reason of a newer peer by its number, and passes it on", () => {
     const value = { reason: 9_999 as Reason, metadata: { a: "b" } };
-    const newer = new ConnectError("x", Code.Aborted, undefined, [{ desc: ErrorInfoSchema, value }]);
+    const newer = new ConnectError("x", Code.Aborted, undefined, [{ desc: ErrorDetailSchema, value }]);
     const failure = failureFromConnectError(newer);
     expect(failure).toMatchObject({ code: "aborted", reason: "9999", metadata: { a: "b" } });
     const passed = connectErrorFromUnknown(new Failure(failure.code, failure.message, { reason: failure.reason }));
-    expect(passed.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: 9_999 }]);
+    expect(passed.findDetails(ErrorDetailSchema)).toMatchObject([{ reason: 9_999 }]);
   });
 
   test.each([
@@ -58,7 +58,7 @@ describe("the failure at the edge", () => {
     [new ConnectError("x", Code.DataLoss), "UNSPECIFIED"],
   ] as const)("gives every error its reason: %s is %s", (thrown, reason) => {
     const told = connectErrorFromUnknown(connectErrorFromUnknown(thrown));
-    expect(told.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: Reason[reason] }]);
+    expect(told.findDetails(ErrorDetailSchema)).toMatchObject([{ reason: Reason[reason] }]);
   });
 
   test("passes a ConnectError with the details of others", () => {

@@ -1,15 +1,15 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import type { Logger } from "pino";
-import { ErrorInfoSchema } from "#gen/toolbus/error/v1/error_pb.ts";
+import { ErrorDetailSchema } from "#gen/toolbus/error/v1/error_pb.ts";
 import { codeFromFailureCode, failureCodeFromCode } from "./code.ts";
-import { infoFromError, infoFromFailure, infoOf, nameFromReason } from "./error-info.ts";
+import { detailFromError, detailFromFailure, detailOf, nameFromReason } from "./error-detail.ts";
 import { Failure, type FailureCode, type FailureOptions, type FieldViolation } from "./failure.ts";
 
 /**
  * What goes over the wire for whatever was thrown. A `Failure` and a `ConnectError` say what they say; an aborted wait is
  * `canceled`, one that ran out of time `deadline_exceeded`; anything else is "internal error", its cause kept for the log.
- * All carry an `ErrorInfo`.
+ * All carry an `ErrorDetail`.
  */
 export function connectErrorFromUnknown(error: unknown): ConnectError {
   if (error instanceof ConnectError) return informed(error);
@@ -29,12 +29,12 @@ export function connectError(code: FailureCode, message: string, options: Failur
 }
 
 function connectErrorFromFailure(failure: Failure, cause: unknown): ConnectError {
-  const details = [{ desc: ErrorInfoSchema, value: infoFromFailure(failure) }];
+  const details = [{ desc: ErrorDetailSchema, value: detailFromFailure(failure) }];
   return new ConnectError(failure.message, codeFromFailureCode(failure.code), undefined, details, cause);
 }
 
 function informed(error: ConnectError): ConnectError {
-  if (!infoOf(error)) error.details.push({ desc: ErrorInfoSchema, value: infoFromError(error) });
+  if (!detailOf(error)) error.details.push({ desc: ErrorDetailSchema, value: detailFromError(error) });
   return error;
 }
 
@@ -47,8 +47,8 @@ export function failureFromConnectError(error: unknown): Failure {
 
 function readError(error: ConnectError) {
   const { code, rawMessage } = error;
-  const info = infoOf(error) ?? infoFromError(error);
-  const fieldViolations: FieldViolation[] = info.fieldViolations.map(({ field, message, ruleId }) => ({
+  const detail = detailOf(error) ?? detailFromError(error);
+  const fieldViolations: FieldViolation[] = detail.fieldViolations.map(({ field, message, ruleId }) => ({
     field,
     message,
     ...(ruleId !== "" && { ruleId }),
@@ -56,8 +56,8 @@ function readError(error: ConnectError) {
   return {
     code,
     rawMessage,
-    reason: nameFromReason(info.reason),
-    metadata: Object.keys(info.metadata).length > 0 ? info.metadata : undefined,
+    reason: nameFromReason(detail.reason),
+    metadata: Object.keys(detail.metadata).length > 0 ? detail.metadata : undefined,
     fieldViolations: fieldViolations.length > 0 ? fieldViolations : undefined,
   };
 }

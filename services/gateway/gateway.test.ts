@@ -11,7 +11,7 @@ import { Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts";
 import { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { infoOf } from "#runtime/failure/error-info.ts";
+import { detailOf } from "#runtime/failure/error-detail.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus } from "../../test/harness/bus.ts";
@@ -135,7 +135,7 @@ describe("BUS-3 from outside, on one port", () => {
     const error = await agentsBy(name).getAgent({ name: "no such!" }).catch(ConnectError.from);
     expect(error).toMatchObject({ code: Code.InvalidArgument, rawMessage: expect.stringContaining("name") });
     const fieldViolations = [{ field: "name", ruleId: "string.pattern", message: expect.stringContaining("match") }];
-    expect(infoOf(error as ConnectError)).toMatchObject({ reason: Reason.INVALID_REQUEST, fieldViolations });
+    expect(detailOf(error as ConnectError)).toMatchObject({ reason: Reason.INVALID_REQUEST, fieldViolations });
   });
 
   it.each(names)("%s is told of a method that a service lacks", async (name) => {
@@ -165,7 +165,7 @@ describe("keys", () => {
     const client = createClient(AgentService, createConnectTransport({ baseUrl: url, httpVersion: "2" }));
     const error = await client.listAgents({}).catch(ConnectError.from);
     expect(error).toMatchObject({ code: Code.Unauthenticated, rawMessage: expect.stringContaining("Authorization") });
-    expect(infoOf(error as ConnectError)).toMatchObject({ reason: Reason.CREDENTIALS_INVALID });
+    expect(detailOf(error as ConnectError)).toMatchObject({ reason: Reason.CREDENTIALS_INVALID });
   });
 
   it("without keys the gateway refuses to listen beyond this machine", () => {

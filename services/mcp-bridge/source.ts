@@ -1,7 +1,7 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { violationsFrom } from "#runtime/failure/error-info.ts";
+import { violationsFrom } from "#runtime/failure/error-detail.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { agentSpelling } from "#runtime/file-form/agent-spelling.ts";
 import { contractJson } from "#runtime/file-form/spelling.ts";

@@ -3,7 +3,7 @@
 import { enumToJson } from "@bufbuild/protobuf";
 import { ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
-import { ErrorInfoSchema, ReasonSchema } from "#gen/toolbus/error/v1/error_pb.ts";
+import { ErrorDetailSchema, ReasonSchema } from "#gen/toolbus/error/v1/error_pb.ts";
 import { Role, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
@@ -58,8 +58,8 @@ function openTransport(field: (name: string) => string): Transport {
 
 /** What happened in words, and the contract's reason for it, if the gateway was heard at all. */
 function textFromError(error: ConnectError): string {
-  const [info] = error.findDetails(ErrorInfoSchema);
-  return info === undefined ? error.message : `${error.message} (${enumToJson(ReasonSchema, info.reason)})`;
+  const [detail] = error.findDetails(ErrorDetailSchema);
+  return detail === undefined ? error.message : `${error.message} (${enumToJson(ReasonSchema, detail.reason)})`;
 }
 
 function append(list: HTMLElement, text: string): void {

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { failureCodeFromCode } from "../../failure/code.ts";
 import { connectError } from "../../failure/connect.ts";
-import { reasonFromCode } from "../../failure/error-info.ts";
+import { reasonFromCode } from "../../failure/error-detail.ts";
 
 /**
  * What is known about a call that failed without an answer.

@@ -11,7 +11,7 @@ import {
   type WatchToolCallsResponse,
 } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { violationsFrom } from "#runtime/failure/error-info.ts";
+import { violationsFrom } from "#runtime/failure/error-detail.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/request-listener.ts";
 import type { Outcome } from "#runtime/submission/submission.ts";

@@ -12,14 +12,14 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/error/v1/error.proto.
  */
 export const file_toolbus_error_v1_error: GenFile = /*@__PURE__*/
-  fileDesc("Chx0b29sYnVzL2Vycm9yL3YxL2Vycm9yLnByb3RvEhB0b29sYnVzLmVycm9yLnYxIt8BCglFcnJvckluZm8SKAoGcmVhc29uGAEgASgOMhgudG9vbGJ1cy5lcnJvci52MS5SZWFzb24SOwoIbWV0YWRhdGEYAiADKAsyKS50b29sYnVzLmVycm9yLnYxLkVycm9ySW5mby5NZXRhZGF0YUVudHJ5EjoKEGZpZWxkX3Zpb2xhdGlvbnMYAyADKAsyIC50b29sYnVzLmVycm9yLnYxLkZpZWxkVmlvbGF0aW9uGi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJBCg5GaWVsZFZpb2xhdGlvbhINCgVmaWVsZBgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEg8KB3J1bGVfaWQYAyABKAkqsxEKBlJlYXNvbhIWChJSRUFTT05fVU5TUEVDSUZJRUQQABITCg9SRUFTT05fSU5URVJOQUwQARITCg9SRUFTT05fQ0FOQ0VMRUQQAhIcChhSRUFTT05fREVBRExJTkVfRVhDRUVERUQQAxIaChZSRUFTT05fSU5WQUxJRF9SRVFVRVNUEAQSHwobUkVBU09OX01FVEhPRF9VTklNUExFTUVOVEVEEAUSHgoaUkVBU09OX0NSRURFTlRJQUxTX0lOVkFMSUQQBhIhCh1SRUFTT05fUFJJTkNJUEFMX05PVF9PUEVSQVRPUhAHEh4KGlJFQVNPTl9QUklOQ0lQQUxfTk9UX09XTkVSEAgSGwoXUkVBU09OX0NBTExfTk9UX1NUQVJURUQQCRIaChZSRUFTT05fT1VUQ09NRV9VTktOT1dOEAoSHAoYUkVBU09OX0lOU1RBTkNFX1NUT1BQSU5HEAsSGAoUUkVBU09OX09XTkVSX0NIQU5HRUQQDBIeChpSRUFTT05fU0VSVklDRV9VTkFWQUlMQUJMRRANEhoKFlJFQVNPTl9CVVNfVU5BVkFJTEFCTEUQDhIVChFSRUFTT05fU1RPUkVfRlVMTBAPEhYKElJFQVNPTl9SRUNPUkRfTE9TVBAQEhwKGFJFQVNPTl9NRVNTQUdFX1RPT19MQVJHRRAREh0KGVJFQVNPTl9QQUdFX1RPS0VOX0lOVkFMSUQQEhIaChZSRUFTT05fU1RSRUFNX1JFUExBQ0VEEBMSFwoTUkVBU09OX1NUUkVBTV9FTkRFRBAUEhwKGFJFQVNPTl9TRVJWSUNFX05PVF9GT1VORBAVEhoKFlJFQVNPTl9BR0VOVF9OT1RfRk9VTkQQFhIYChRSRUFTT05fQUdFTlRfSU5WQUxJRBAXEhkKFVJFQVNPTl9BR0VOVF9TV0lUQ0hFRBAYEh8KG1JFQVNPTl9BR0VOVF9SRVZJU0lPTl9BSEVBRBAZEhkKFVJFQVNPTl9BR0VOVF9NSVNNQVRDSBAaEhkKFVJFQVNPTl9UT09MX05PVF9GT1VORBAbEhsKF1JFQVNPTl9UT09MX05PVF9BTExPV0VEEBwSGgoWUkVBU09OX1RPT0xfTkFNRV9UQUtFThAdEh0KGVJFQVNPTl9QUk9WSURFUl9OT1RfRk9VTkQQHhIfChtSRUFTT05fTUNQX1NFUlZFUl9OT1RfRk9VTkQQHxIhCh1SRUFTT05fTUNQX1NFUlZFUl9VTkFWQUlMQUJMRRAgEhsKF1JFQVNPTl9TRUNSRVRfTk9UX0ZPVU5EECESGgoWUkVBU09OX09SSUdJTl9NSVNNQVRDSBAiEhwKGFJFQVNPTl9SRVZJU0lPTl9NSVNNQVRDSBAjEhwKGFJFQVNPTl9TRVNTSU9OX05PVF9GT1VORBAkEiEKHVJFQVNPTl9TRVNTSU9OX0FMUkVBRFlfRVhJU1RTECUSGQoVUkVBU09OX1NFU1NJT05fQ0xPU0VEECYSHAoYUkVBU09OX1NFU1NJT05fU1dJVENISU5HECcSHwobUkVBU09OX1NFU1NJT05fTk9UX0lOX1NQQUNFECgSGgoWUkVBU09OX1NXSVRDSF9PVVREQVRFRBApEhgKFFJFQVNPTl9SVU5fTk9UX0ZPVU5EECoSFAoQUkVBU09OX1JVTl9FTkRFRBArEh4KGlJFQVNPTl9SVU5fRVZFTlRfTk9UX0ZPVU5EECwSHgoaUkVBU09OX01PREVMX1BSSUNFX01JU1NJTkcQLRIcChhSRUFTT05fQ1VSUkVOQ1lfTUlTTUFUQ0gQTBIhCh1SRUFTT05fSURFTVBPVEVOQ1lfS0VZX1JFVVNFRBAuEhkKFVJFQVNPTl9DQUxMX05PVF9GT1VORBAvEhkKFVJFQVNPTl9DQUxMX0lEX1JFVVNFRBAwEh8KG1JFQVNPTl9TVUJNSVNTSU9OX0lEX1JFVVNFRBBJEiAKHFJFQVNPTl9DQUxMX0FMUkVBRFlfUkVTT0xWRUQQMRIXChNSRUFTT05fQ0FMTF9FWFBJUkVEEDISGwoXUkVBU09OX0NBTExfTk9UX0FXQUlURUQQMxIeChpSRUFTT05fQ0FMTF9BV0FJVEVEX0JZX1JVThA0EhsKF1JFQVNPTl9DQUxMX0lOX1BST0dSRVNTEDUSFQoRUkVBU09OX0NBTExfVEFLRU4QNhIZChVSRUFTT05fQ0FMTF9OT1RfVEFLRU4QNxIdChlSRUFTT05fREVMSVZFUllfTk9UX0ZPVU5EEDgSGQoVUkVBU09OX1JFU1VMVF9JTlZBTElEEDkSGwoXUkVBU09OX1JFU1VMVF9OT1RfRk9VTkQQShIaChZSRUFTT05fU1BBQ0VfTk9UX0ZPVU5EEDoSHAoYUkVBU09OX01FU1NBR0VfSURfUkVVU0VEEDsSFQoRUkVBU09OX0lOQk9YX0ZVTEwQPBIWChJSRUFTT05fTUVNT1JZX0ZVTEwQPRIeChpSRUFTT05fQ0FMTEVSX05PVF9BVFRBQ0hFRBA+EhYKElJFQVNPTl9DQUxMRVJfQlVTWRA/EhsKF1JFQVNPTl9XT1JLRVJfTk9UX0ZPVU5EEEASGQoVUkVBU09OX1dPUktFUl9JTlZBTElEEEESIAocUkVBU09OX1dPUktFUl9JTlNUQUxMX0ZBSUxFRBBCEh4KGlJFQVNPTl9XT1JLRVJfU1RBUlRfRkFJTEVEEEMSHAoYUkVBU09OX1dPUktFUl9CQUNLRURfT0ZGEEQSGQoVUkVBU09OX1dPUktFUl9DUkFTSEVEEEUSGQoVUkVBU09OX1dPUktFUl9TVE9QUEVEEEYSGwoXUkVBU09OX1dPUktFUl9QT09MX0ZVTEwQRxIYChRSRUFTT05fU0NPUEVfTUlTU0lORxBIEh8KG1JFQVNPTl9TRVFVRU5DRV9OT1RfUkVBQ0hFRBBLYgZwcm90bzM");
+  fileDesc("Chx0b29sYnVzL2Vycm9yL3YxL2Vycm9yLnByb3RvEhB0b29sYnVzLmVycm9yLnYxIuMBCgtFcnJvckRldGFpbBIoCgZyZWFzb24YASABKA4yGC50b29sYnVzLmVycm9yLnYxLlJlYXNvbhI9CghtZXRhZGF0YRgCIAMoCzIrLnRvb2xidXMuZXJyb3IudjEuRXJyb3JEZXRhaWwuTWV0YWRhdGFFbnRyeRI6ChBmaWVsZF92aW9sYXRpb25zGAMgAygLMiAudG9vbGJ1cy5lcnJvci52MS5GaWVsZFZpb2xhdGlvbhovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiQQoORmllbGRWaW9sYXRpb24SDQoFZmllbGQYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIPCgdydWxlX2lkGAMgASgJKrMRCgZSZWFzb24SFgoSUkVBU09OX1VOU1BFQ0lGSUVEEAASEwoPUkVBU09OX0lOVEVSTkFMEAESEwoPUkVBU09OX0NBTkNFTEVEEAISHAoYUkVBU09OX0RFQURMSU5FX0VYQ0VFREVEEAMSGgoWUkVBU09OX0lOVkFMSURfUkVRVUVTVBAEEh8KG1JFQVNPTl9NRVRIT0RfVU5JTVBMRU1FTlRFRBAFEhwKGFJFQVNPTl9TRVJWSUNFX05PVF9GT1VORBAGEh4KGlJFQVNPTl9DUkVERU5USUFMU19JTlZBTElEEAcSIQodUkVBU09OX1BSSU5DSVBBTF9OT1RfT1BFUkFUT1IQCBIeChpSRUFTT05fUFJJTkNJUEFMX05PVF9PV05FUhAJEhsKF1JFQVNPTl9DQUxMX05PVF9TVEFSVEVEEAoSGgoWUkVBU09OX09VVENPTUVfVU5LTk9XThALEhwKGFJFQVNPTl9JTlNUQU5DRV9TVE9QUElORxAMEhgKFFJFQVNPTl9PV05FUl9DSEFOR0VEEA0SHgoaUkVBU09OX1NFUlZJQ0VfVU5BVkFJTEFCTEUQDhIaChZSRUFTT05fQlVTX1VOQVZBSUxBQkxFEA8SFQoRUkVBU09OX1NUT1JFX0ZVTEwQEBIWChJSRUFTT05fUkVDT1JEX0xPU1QQERIcChhSRUFTT05fTUVTU0FHRV9UT09fTEFSR0UQEhIdChlSRUFTT05fUEFHRV9UT0tFTl9JTlZBTElEEBMSHwobUkVBU09OX1NFUVVFTkNFX05PVF9SRUFDSEVEEBQSGgoWUkVBU09OX1NUUkVBTV9SRVBMQUNFRBAVEhcKE1JFQVNPTl9TVFJFQU1fRU5ERUQQFhIaChZSRUFTT05fQUdFTlRfTk9UX0ZPVU5EEBcSGAoUUkVBU09OX0FHRU5UX0lOVkFMSUQQGBIZChVSRUFTT05fQUdFTlRfU1dJVENIRUQQGRIfChtSRUFTT05fQUdFTlRfUkVWSVNJT05fQUhFQUQQGhIZChVSRUFTT05fQUdFTlRfTUlTTUFUQ0gQGxIZChVSRUFTT05fVE9PTF9OT1RfRk9VTkQQHBIbChdSRUFTT05fVE9PTF9OT1RfQUxMT1dFRBAdEhgKFFJFQVNPTl9TQ09QRV9NSVNTSU5HEB4SGgoWUkVBU09OX1RPT0xfTkFNRV9UQUtFThAfEh0KGVJFQVNPTl9QUk9WSURFUl9OT1RfRk9VTkQQIBIfChtSRUFTT05fTUNQX1NFUlZFUl9OT1RfRk9VTkQQIRIhCh1SRUFTT05fTUNQX1NFUlZFUl9VTkFWQUlMQUJMRRAiEhsKF1JFQVNPTl9TRUNSRVRfTk9UX0ZPVU5EECMSGgoWUkVBU09OX09SSUdJTl9NSVNNQVRDSBAkEhwKGFJFQVNPTl9SRVZJU0lPTl9NSVNNQVRDSBAlEhwKGFJFQVNPTl9TRVNTSU9OX05PVF9GT1VORBAmEiEKHVJFQVNPTl9TRVNTSU9OX0FMUkVBRFlfRVhJU1RTECcSGQoVUkVBU09OX1NFU1NJT05fQ0xPU0VEECgSHAoYUkVBU09OX1NFU1NJT05fU1dJVENISU5HECkSHwobUkVBU09OX1NFU1NJT05fTk9UX0lOX1NQQUNFECoSGgoWUkVBU09OX1NXSVRDSF9PVVREQVRFRBArEhgKFFJFQVNPTl9SVU5fTk9UX0ZPVU5EECwSFAoQUkVBU09OX1JVTl9FTkRFRBAtEh4KGlJFQVNPTl9SVU5fRVZFTlRfTk9UX0ZPVU5EEC4SHgoaUkVBU09OX01PREVMX1BSSUNFX01JU1NJTkcQLxIcChhSRUFTT05fQ1VSUkVOQ1lfTUlTTUFUQ0gQMBIhCh1SRUFTT05fSURFTVBPVEVOQ1lfS0VZX1JFVVNFRBAxEhkKFVJFQVNPTl9DQUxMX05PVF9GT1VORBAyEhkKFVJFQVNPTl9DQUxMX0lEX1JFVVNFRBAzEh8KG1JFQVNPTl9TVUJNSVNTSU9OX0lEX1JFVVNFRBA0EiAKHFJFQVNPTl9DQUxMX0FMUkVBRFlfUkVTT0xWRUQQNRIXChNSRUFTT05fQ0FMTF9FWFBJUkVEEDYSGwoXUkVBU09OX0NBTExfTk9UX0FXQUlURUQQNxIeChpSRUFTT05fQ0FMTF9BV0FJVEVEX0JZX1JVThA4EhsKF1JFQVNPTl9DQUxMX0lOX1BST0dSRVNTEDkSFQoRUkVBU09OX0NBTExfVEFLRU4QOhIZChVSRUFTT05fQ0FMTF9OT1RfVEFLRU4QOxIdChlSRUFTT05fREVMSVZFUllfTk9UX0ZPVU5EEDwSGQoVUkVBU09OX1JFU1VMVF9JTlZBTElEED0SGwoXUkVBU09OX1JFU1VMVF9OT1RfRk9VTkQQPhIaChZSRUFTT05fU1BBQ0VfTk9UX0ZPVU5EED8SHAoYUkVBU09OX01FU1NBR0VfSURfUkVVU0VEEEASFQoRUkVBU09OX0lOQk9YX0ZVTEwQQRIWChJSRUFTT05fTUVNT1JZX0ZVTEwQQhIeChpSRUFTT05fQ0FMTEVSX05PVF9BVFRBQ0hFRBBDEhYKElJFQVNPTl9DQUxMRVJfQlVTWRBEEhsKF1JFQVNPTl9XT1JLRVJfTk9UX0ZPVU5EEEUSGQoVUkVBU09OX1dPUktFUl9JTlZBTElEEEYSIAocUkVBU09OX1dPUktFUl9JTlNUQUxMX0ZBSUxFRBBHEh4KGlJFQVNPTl9XT1JLRVJfU1RBUlRfRkFJTEVEEEgSHAoYUkVBU09OX1dPUktFUl9CQUNLRURfT0ZGEEkSGQoVUkVBU09OX1dPUktFUl9DUkFTSEVEEEoSGQoVUkVBU09OX1dPUktFUl9TVE9QUEVEEEsSGwoXUkVBU09OX1dPUktFUl9QT09MX0ZVTEwQTGIGcHJvdG8z");
 
 /**
  * The typed detail of every error that a toolbus service answers with.
  *
- * @generated from message toolbus.error.v1.ErrorInfo
+ * @generated from message toolbus.error.v1.ErrorDetail
  */
-export type ErrorInfo = Message<"toolbus.error.v1.ErrorInfo"> & {
+export type ErrorDetail = Message<"toolbus.error.v1.ErrorDetail"> & {
   /**
    * What happened. A value that the reader does not know comes from a newer service: act on the error's code.
    *
@@ -43,10 +43,10 @@ export type ErrorInfo = Message<"toolbus.error.v1.ErrorInfo"> & {
 };
 
 /**
- * Describes the message toolbus.error.v1.ErrorInfo.
- * Use `create(ErrorInfoSchema)` to create a new message.
+ * Describes the message toolbus.error.v1.ErrorDetail.
+ * Use `create(ErrorDetailSchema)` to create a new message.
  */
-export const ErrorInfoSchema: GenMessage<ErrorInfo> = /*@__PURE__*/
+export const ErrorDetailSchema: GenMessage<ErrorDetail> = /*@__PURE__*/
   messageDesc(file_toolbus_error_v1_error, 0);
 
 /**
@@ -134,502 +134,502 @@ export const Reason = {
   METHOD_UNIMPLEMENTED: 5,
 
   /**
+   * There is no service of that name here. Ask for one that reflection or the documentation lists.
+   *
+   * @generated from enum value: REASON_SERVICE_NOT_FOUND = 6;
+   */
+  SERVICE_NOT_FOUND: 6,
+
+  /**
    * The request comes without a key, or with one that is not known here. Send a known key.
    *
-   * @generated from enum value: REASON_CREDENTIALS_INVALID = 6;
+   * @generated from enum value: REASON_CREDENTIALS_INVALID = 7;
    */
-  CREDENTIALS_INVALID: 6,
+  CREDENTIALS_INVALID: 7,
 
   /**
    * Only an operator may do this. Ask an operator, or use an operator's key.
    *
-   * @generated from enum value: REASON_PRINCIPAL_NOT_OPERATOR = 7;
+   * @generated from enum value: REASON_PRINCIPAL_NOT_OPERATOR = 8;
    */
-  PRINCIPAL_NOT_OPERATOR: 7,
+  PRINCIPAL_NOT_OPERATOR: 8,
 
   /**
    * The session belongs to another principal, and so do its runs and calls. Use the owner's key.
    *
-   * @generated from enum value: REASON_PRINCIPAL_NOT_OWNER = 8;
+   * @generated from enum value: REASON_PRINCIPAL_NOT_OWNER = 9;
    */
-  PRINCIPAL_NOT_OWNER: 8,
+  PRINCIPAL_NOT_OWNER: 9,
 
   /**
    * The call has not been started and will not be. Repeating it is safe.
    *
-   * @generated from enum value: REASON_CALL_NOT_STARTED = 9;
+   * @generated from enum value: REASON_CALL_NOT_STARTED = 10;
    */
-  CALL_NOT_STARTED: 9,
+  CALL_NOT_STARTED: 10,
 
   /**
    * Nobody can say whether the call had its effect. Read the state before repeating what is not idempotent.
    *
-   * @generated from enum value: REASON_OUTCOME_UNKNOWN = 10;
+   * @generated from enum value: REASON_OUTCOME_UNKNOWN = 11;
    */
-  OUTCOME_UNKNOWN: 10,
+  OUTCOME_UNKNOWN: 11,
 
   /**
    * The instance that served the call stops. Call or watch again: another instance answers.
    *
-   * @generated from enum value: REASON_INSTANCE_STOPPING = 11;
+   * @generated from enum value: REASON_INSTANCE_STOPPING = 12;
    */
-  INSTANCE_STOPPING: 11,
+  INSTANCE_STOPPING: 12,
 
   /**
    * What the call needs has just moved to another instance. Repeat the call.
    *
-   * @generated from enum value: REASON_OWNER_CHANGED = 12;
+   * @generated from enum value: REASON_OWNER_CHANGED = 13;
    */
-  OWNER_CHANGED: 12,
+  OWNER_CHANGED: 13,
 
   /**
    * A service that the call needs is not there, or does not answer. Repeat after a while; what is not idempotent, only after
    * reading the state.
    *
-   * @generated from enum value: REASON_SERVICE_UNAVAILABLE = 13;
+   * @generated from enum value: REASON_SERVICE_UNAVAILABLE = 14;
    */
-  SERVICE_UNAVAILABLE: 13,
+  SERVICE_UNAVAILABLE: 14,
 
   /**
    * The service cannot reach its bus or store at present. Repeat after a while; a write may have been stored.
    *
-   * @generated from enum value: REASON_BUS_UNAVAILABLE = 14;
+   * @generated from enum value: REASON_BUS_UNAVAILABLE = 15;
    */
-  BUS_UNAVAILABLE: 14,
+  BUS_UNAVAILABLE: 15,
 
   /**
    * The store takes no more. Delete what is not needed, or ask the operator for more room.
    *
-   * @generated from enum value: REASON_STORE_FULL = 15;
+   * @generated from enum value: REASON_STORE_FULL = 16;
    */
-  STORE_FULL: 15,
+  STORE_FULL: 16,
 
   /**
    * What was stored is broken or gone. Repeating does not help: ask the operator.
    *
-   * @generated from enum value: REASON_RECORD_LOST = 16;
+   * @generated from enum value: REASON_RECORD_LOST = 17;
    */
-  RECORD_LOST: 16,
+  RECORD_LOST: 17,
 
   /**
    * A message, or a part of it, is over its limit. Send less; where it is known, `metadata` has `bytes` and `limit`.
    *
-   * @generated from enum value: REASON_MESSAGE_TOO_LARGE = 17;
+   * @generated from enum value: REASON_MESSAGE_TOO_LARGE = 18;
    */
-  MESSAGE_TOO_LARGE: 17,
+  MESSAGE_TOO_LARGE: 18,
 
   /**
    * The page token comes from no earlier answer of this list with these filters. List from the beginning.
    *
-   * @generated from enum value: REASON_PAGE_TOKEN_INVALID = 18;
+   * @generated from enum value: REASON_PAGE_TOKEN_INVALID = 19;
    */
-  PAGE_TOKEN_INVALID: 18,
-
-  /**
-   * Another stream was opened in place of this one. Leave it to that one.
-   *
-   * @generated from enum value: REASON_STREAM_REPLACED = 19;
-   */
-  STREAM_REPLACED: 19,
-
-  /**
-   * The stream that carried the call ended before it. Call again when the stream is back.
-   *
-   * @generated from enum value: REASON_STREAM_ENDED = 20;
-   */
-  STREAM_ENDED: 20,
-
-  /**
-   * There is no service of that name here. Ask for one that reflection or the documentation lists.
-   *
-   * @generated from enum value: REASON_SERVICE_NOT_FOUND = 21;
-   */
-  SERVICE_NOT_FOUND: 21,
-
-  /**
-   * There is no agent of that name. List the agents, or apply it first.
-   *
-   * @generated from enum value: REASON_AGENT_NOT_FOUND = 22;
-   */
-  AGENT_NOT_FOUND: 22,
-
-  /**
-   * The agent's configuration has faults. Mend and apply the agent, then repeat.
-   *
-   * @generated from enum value: REASON_AGENT_INVALID = 23;
-   */
-  AGENT_INVALID: 23,
-
-  /**
-   * The session has another agent by now: what its former agent decided is not carried out. Drop the call.
-   *
-   * @generated from enum value: REASON_AGENT_SWITCHED = 24;
-   */
-  AGENT_SWITCHED: 24,
-
-  /**
-   * The agent's revision is newer than what this instance has heard of. Repeat in a moment.
-   *
-   * @generated from enum value: REASON_AGENT_REVISION_AHEAD = 25;
-   */
-  AGENT_REVISION_AHEAD: 25,
-
-  /**
-   * The session has another agent than the request names. Name that one, or none.
-   *
-   * @generated from enum value: REASON_AGENT_MISMATCH = 26;
-   */
-  AGENT_MISMATCH: 26,
-
-  /**
-   * There is no tool of that name for this caller. List the tools.
-   *
-   * @generated from enum value: REASON_TOOL_NOT_FOUND = 27;
-   */
-  TOOL_NOT_FOUND: 27,
-
-  /**
-   * The policy does not allow this tool, or not in this way. Use another, or have the policy changed.
-   *
-   * @generated from enum value: REASON_TOOL_NOT_ALLOWED = 28;
-   */
-  TOOL_NOT_ALLOWED: 28,
-
-  /**
-   * Two tools would have one name. Rename the one that is offered here.
-   *
-   * @generated from enum value: REASON_TOOL_NAME_TAKEN = 29;
-   */
-  TOOL_NAME_TAKEN: 29,
-
-  /**
-   * There is no provider of that name. List the providers, or apply it first.
-   *
-   * @generated from enum value: REASON_PROVIDER_NOT_FOUND = 30;
-   */
-  PROVIDER_NOT_FOUND: 30,
-
-  /**
-   * There is no MCP server of that name. List the servers, or apply it first.
-   *
-   * @generated from enum value: REASON_MCP_SERVER_NOT_FOUND = 31;
-   */
-  MCP_SERVER_NOT_FOUND: 31,
-
-  /**
-   * The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready.
-   *
-   * @generated from enum value: REASON_MCP_SERVER_UNAVAILABLE = 32;
-   */
-  MCP_SERVER_UNAVAILABLE: 32,
-
-  /**
-   * A secret that the tool needs is not known to the service. The operator sets it.
-   *
-   * @generated from enum value: REASON_SECRET_NOT_FOUND = 33;
-   */
-  SECRET_NOT_FOUND: 33,
-
-  /**
-   * What stands comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
-   *
-   * @generated from enum value: REASON_ORIGIN_MISMATCH = 34;
-   */
-  ORIGIN_MISMATCH: 34,
-
-  /**
-   * What stands has another revision than was expected. Read it, decide again, and apply with its revision.
-   *
-   * @generated from enum value: REASON_REVISION_MISMATCH = 35;
-   */
-  REVISION_MISMATCH: 35,
-
-  /**
-   * There is no session of that id. List the sessions, or open one.
-   *
-   * @generated from enum value: REASON_SESSION_NOT_FOUND = 36;
-   */
-  SESSION_NOT_FOUND: 36,
-
-  /**
-   * There is another session of that id. Choose another id.
-   *
-   * @generated from enum value: REASON_SESSION_ALREADY_EXISTS = 37;
-   */
-  SESSION_ALREADY_EXISTS: 37,
-
-  /**
-   * The session is closed for good. Open another one.
-   *
-   * @generated from enum value: REASON_SESSION_CLOSED = 38;
-   */
-  SESSION_CLOSED: 38,
-
-  /**
-   * The session is on its way to another agent, or to its end. Repeat in a moment.
-   *
-   * @generated from enum value: REASON_SESSION_SWITCHING = 39;
-   */
-  SESSION_SWITCHING: 39,
-
-  /**
-   * The session is not in that space, or in none. Enter the space first.
-   *
-   * @generated from enum value: REASON_SESSION_NOT_IN_SPACE = 40;
-   */
-  SESSION_NOT_IN_SPACE: 40,
-
-  /**
-   * The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted.
-   *
-   * @generated from enum value: REASON_SWITCH_OUTDATED = 41;
-   */
-  SWITCH_OUTDATED: 41,
-
-  /**
-   * There is no run of that id in that place. List the runs.
-   *
-   * @generated from enum value: REASON_RUN_NOT_FOUND = 42;
-   */
-  RUN_NOT_FOUND: 42,
-
-  /**
-   * The run has ended. Start another one.
-   *
-   * @generated from enum value: REASON_RUN_ENDED = 43;
-   */
-  RUN_ENDED: 43,
-
-  /**
-   * The run has no event of that number. Ask for one from 1 to its last.
-   *
-   * @generated from enum value: REASON_RUN_EVENT_NOT_FOUND = 44;
-   */
-  RUN_EVENT_NOT_FOUND: 44,
-
-  /**
-   * A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
-   *
-   * @generated from enum value: REASON_MODEL_PRICE_MISSING = 45;
-   */
-  MODEL_PRICE_MISSING: 45,
-
-  /**
-   * A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs.
-   *
-   * @generated from enum value: REASON_CURRENCY_MISMATCH = 76;
-   */
-  CURRENCY_MISMATCH: 76,
-
-  /**
-   * The key was used for another request. Use another key; `metadata` names what differs.
-   *
-   * @generated from enum value: REASON_IDEMPOTENCY_KEY_REUSED = 46;
-   */
-  IDEMPOTENCY_KEY_REUSED: 46,
-
-  /**
-   * There is no call of that id in that place, or it is forgotten. List the calls.
-   *
-   * @generated from enum value: REASON_CALL_NOT_FOUND = 47;
-   */
-  CALL_NOT_FOUND: 47,
-
-  /**
-   * The id was used for another call. Use another id.
-   *
-   * @generated from enum value: REASON_CALL_ID_REUSED = 48;
-   */
-  CALL_ID_REUSED: 48,
-
-  /**
-   * The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
-   *
-   * @generated from enum value: REASON_SUBMISSION_ID_REUSED = 73;
-   */
-  SUBMISSION_ID_REUSED: 73,
-
-  /**
-   * The call has its answer, and the first answer stands. Read the call.
-   *
-   * @generated from enum value: REASON_CALL_ALREADY_RESOLVED = 49;
-   */
-  CALL_ALREADY_RESOLVED: 49,
-
-  /**
-   * The call waited for its answer too long. Drop the answer.
-   *
-   * @generated from enum value: REASON_CALL_EXPIRED = 50;
-   */
-  CALL_EXPIRED: 50,
-
-  /**
-   * No answer from outside is awaited for the call. Read its state.
-   *
-   * @generated from enum value: REASON_CALL_NOT_AWAITED = 51;
-   */
-  CALL_NOT_AWAITED: 51,
-
-  /**
-   * A run waits for the output of the call. Give it with SubmitOutputs of that run.
-   *
-   * @generated from enum value: REASON_CALL_AWAITED_BY_RUN = 52;
-   */
-  CALL_AWAITED_BY_RUN: 52,
-
-  /**
-   * The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment.
-   *
-   * @generated from enum value: REASON_CALL_IN_PROGRESS = 53;
-   */
-  CALL_IN_PROGRESS: 53,
-
-  /**
-   * Another watcher has taken the call. Leave the call to it.
-   *
-   * @generated from enum value: REASON_CALL_TAKEN = 54;
-   */
-  CALL_TAKEN: 54,
-
-  /**
-   * The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool.
-   *
-   * @generated from enum value: REASON_CALL_NOT_TAKEN = 55;
-   */
-  CALL_NOT_TAKEN: 55,
-
-  /**
-   * The call was not handed over by that delivery. Acknowledge the delivery that came with the call.
-   *
-   * @generated from enum value: REASON_DELIVERY_NOT_FOUND = 56;
-   */
-  DELIVERY_NOT_FOUND: 56,
-
-  /**
-   * The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
-   *
-   * @generated from enum value: REASON_RESULT_INVALID = 57;
-   */
-  RESULT_INVALID: 57,
-
-  /**
-   * There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool again.
-   *
-   * @generated from enum value: REASON_RESULT_NOT_FOUND = 74;
-   */
-  RESULT_NOT_FOUND: 74,
-
-  /**
-   * There is no space of that id. List the spaces, or create it.
-   *
-   * @generated from enum value: REASON_SPACE_NOT_FOUND = 58;
-   */
-  SPACE_NOT_FOUND: 58,
-
-  /**
-   * The id belongs to another message. Use another id.
-   *
-   * @generated from enum value: REASON_MESSAGE_ID_REUSED = 59;
-   */
-  MESSAGE_ID_REUSED: 59,
-
-  /**
-   * Too many events wait for the agents of the session. Repeat when they have been read.
-   *
-   * @generated from enum value: REASON_INBOX_FULL = 60;
-   */
-  INBOX_FULL: 60,
-
-  /**
-   * The agent keeps as many entries as it may. Delete some first.
-   *
-   * @generated from enum value: REASON_MEMORY_FULL = 61;
-   */
-  MEMORY_FULL: 61,
-
-  /**
-   * No stream of the session's caller is attached here. Attach one, or repeat when it is back.
-   *
-   * @generated from enum value: REASON_CALLER_NOT_ATTACHED = 62;
-   */
-  CALLER_NOT_ATTACHED: 62,
-
-  /**
-   * The caller has as many requests open as it may. Repeat when some are answered.
-   *
-   * @generated from enum value: REASON_CALLER_BUSY = 63;
-   */
-  CALLER_BUSY: 63,
-
-  /**
-   * There is no worker file or hosted module of that name. Put the file into its directory, or name another one.
-   *
-   * @generated from enum value: REASON_WORKER_NOT_FOUND = 64;
-   */
-  WORKER_NOT_FOUND: 64,
-
-  /**
-   * The worker file or hosted module cannot be used as it is. Correct the file; it is read again.
-   *
-   * @generated from enum value: REASON_WORKER_INVALID = 65;
-   */
-  WORKER_INVALID: 65,
-
-  /**
-   * What the worker needs could not be installed; nothing was started. Correct the worker's dependencies.
-   *
-   * @generated from enum value: REASON_WORKER_INSTALL_FAILED = 66;
-   */
-  WORKER_INSTALL_FAILED: 66,
-
-  /**
-   * The worker did not start; nothing was called. Correct the worker; its log has the cause.
-   *
-   * @generated from enum value: REASON_WORKER_START_FAILED = 67;
-   */
-  WORKER_START_FAILED: 67,
-
-  /**
-   * The worker keeps failing and is started again later; nothing was started. Repeat after a while.
-   *
-   * @generated from enum value: REASON_WORKER_BACKED_OFF = 68;
-   */
-  WORKER_BACKED_OFF: 68,
-
-  /**
-   * The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating.
-   *
-   * @generated from enum value: REASON_WORKER_CRASHED = 69;
-   */
-  WORKER_CRASHED: 69,
-
-  /**
-   * The worker or hosted module is being stopped; nothing was started. Repeat: another one is started.
-   *
-   * @generated from enum value: REASON_WORKER_STOPPED = 70;
-   */
-  WORKER_STOPPED: 70,
-
-  /**
-   * All workers are busy, and none got free in time; nothing was started. Repeat after a while.
-   *
-   * @generated from enum value: REASON_WORKER_POOL_FULL = 71;
-   */
-  WORKER_POOL_FULL: 71,
-
-  /**
-   * The call comes from no agent or no session, which it needs. Call it from a session.
-   *
-   * @generated from enum value: REASON_SCOPE_MISSING = 72;
-   */
-  SCOPE_MISSING: 72,
+  PAGE_TOKEN_INVALID: 19,
 
   /**
    * The log has not come that far: no event of that sequence has been told. The store was reset or restored; watch from 0.
    *
-   * @generated from enum value: REASON_SEQUENCE_NOT_REACHED = 75;
+   * @generated from enum value: REASON_SEQUENCE_NOT_REACHED = 20;
    */
-  SEQUENCE_NOT_REACHED: 75,
+  SEQUENCE_NOT_REACHED: 20,
+
+  /**
+   * Another stream was opened in place of this one. Leave it to that one.
+   *
+   * @generated from enum value: REASON_STREAM_REPLACED = 21;
+   */
+  STREAM_REPLACED: 21,
+
+  /**
+   * The stream that carried the call ended before it. Call again when the stream is back.
+   *
+   * @generated from enum value: REASON_STREAM_ENDED = 22;
+   */
+  STREAM_ENDED: 22,
+
+  /**
+   * There is no agent of that name. List the agents, or apply it first.
+   *
+   * @generated from enum value: REASON_AGENT_NOT_FOUND = 23;
+   */
+  AGENT_NOT_FOUND: 23,
+
+  /**
+   * The agent's configuration has faults. Mend and apply the agent, then repeat.
+   *
+   * @generated from enum value: REASON_AGENT_INVALID = 24;
+   */
+  AGENT_INVALID: 24,
+
+  /**
+   * The session has another agent by now: what its former agent decided is not carried out. Drop the call.
+   *
+   * @generated from enum value: REASON_AGENT_SWITCHED = 25;
+   */
+  AGENT_SWITCHED: 25,
+
+  /**
+   * The agent's revision is newer than what this instance has heard of. Repeat in a moment.
+   *
+   * @generated from enum value: REASON_AGENT_REVISION_AHEAD = 26;
+   */
+  AGENT_REVISION_AHEAD: 26,
+
+  /**
+   * The session has another agent than the request names. Name that one, or none.
+   *
+   * @generated from enum value: REASON_AGENT_MISMATCH = 27;
+   */
+  AGENT_MISMATCH: 27,
+
+  /**
+   * There is no tool of that name for this caller. List the tools.
+   *
+   * @generated from enum value: REASON_TOOL_NOT_FOUND = 28;
+   */
+  TOOL_NOT_FOUND: 28,
+
+  /**
+   * The policy does not allow this tool, or not in this way. Use another, or have the policy changed.
+   *
+   * @generated from enum value: REASON_TOOL_NOT_ALLOWED = 29;
+   */
+  TOOL_NOT_ALLOWED: 29,
+
+  /**
+   * The call comes from no agent or no session, which it needs. Call it from a session.
+   *
+   * @generated from enum value: REASON_SCOPE_MISSING = 30;
+   */
+  SCOPE_MISSING: 30,
+
+  /**
+   * Two tools would have one name. Rename the one that is offered here.
+   *
+   * @generated from enum value: REASON_TOOL_NAME_TAKEN = 31;
+   */
+  TOOL_NAME_TAKEN: 31,
+
+  /**
+   * There is no provider of that name. List the providers, or apply it first.
+   *
+   * @generated from enum value: REASON_PROVIDER_NOT_FOUND = 32;
+   */
+  PROVIDER_NOT_FOUND: 32,
+
+  /**
+   * There is no MCP server of that name. List the servers, or apply it first.
+   *
+   * @generated from enum value: REASON_MCP_SERVER_NOT_FOUND = 33;
+   */
+  MCP_SERVER_NOT_FOUND: 33,
+
+  /**
+   * The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready.
+   *
+   * @generated from enum value: REASON_MCP_SERVER_UNAVAILABLE = 34;
+   */
+  MCP_SERVER_UNAVAILABLE: 34,
+
+  /**
+   * A secret that the tool needs is not known to the service. The operator sets it.
+   *
+   * @generated from enum value: REASON_SECRET_NOT_FOUND = 35;
+   */
+  SECRET_NOT_FOUND: 35,
+
+  /**
+   * What stands comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
+   *
+   * @generated from enum value: REASON_ORIGIN_MISMATCH = 36;
+   */
+  ORIGIN_MISMATCH: 36,
+
+  /**
+   * What stands has another revision than was expected. Read it, decide again, and apply with its revision.
+   *
+   * @generated from enum value: REASON_REVISION_MISMATCH = 37;
+   */
+  REVISION_MISMATCH: 37,
+
+  /**
+   * There is no session of that id. List the sessions, or open one.
+   *
+   * @generated from enum value: REASON_SESSION_NOT_FOUND = 38;
+   */
+  SESSION_NOT_FOUND: 38,
+
+  /**
+   * There is another session of that id. Choose another id.
+   *
+   * @generated from enum value: REASON_SESSION_ALREADY_EXISTS = 39;
+   */
+  SESSION_ALREADY_EXISTS: 39,
+
+  /**
+   * The session is closed for good. Open another one.
+   *
+   * @generated from enum value: REASON_SESSION_CLOSED = 40;
+   */
+  SESSION_CLOSED: 40,
+
+  /**
+   * The session is on its way to another agent, or to its end. Repeat in a moment.
+   *
+   * @generated from enum value: REASON_SESSION_SWITCHING = 41;
+   */
+  SESSION_SWITCHING: 41,
+
+  /**
+   * The session is not in that space, or in none. Enter the space first.
+   *
+   * @generated from enum value: REASON_SESSION_NOT_IN_SPACE = 42;
+   */
+  SESSION_NOT_IN_SPACE: 42,
+
+  /**
+   * The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted.
+   *
+   * @generated from enum value: REASON_SWITCH_OUTDATED = 43;
+   */
+  SWITCH_OUTDATED: 43,
+
+  /**
+   * There is no run of that id in that place. List the runs.
+   *
+   * @generated from enum value: REASON_RUN_NOT_FOUND = 44;
+   */
+  RUN_NOT_FOUND: 44,
+
+  /**
+   * The run has ended. Start another one.
+   *
+   * @generated from enum value: REASON_RUN_ENDED = 45;
+   */
+  RUN_ENDED: 45,
+
+  /**
+   * The run has no event of that number. Ask for one from 1 to its last.
+   *
+   * @generated from enum value: REASON_RUN_EVENT_NOT_FOUND = 46;
+   */
+  RUN_EVENT_NOT_FOUND: 46,
+
+  /**
+   * A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
+   *
+   * @generated from enum value: REASON_MODEL_PRICE_MISSING = 47;
+   */
+  MODEL_PRICE_MISSING: 47,
+
+  /**
+   * A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs.
+   *
+   * @generated from enum value: REASON_CURRENCY_MISMATCH = 48;
+   */
+  CURRENCY_MISMATCH: 48,
+
+  /**
+   * The key was used for another request. Use another key; `metadata` names what differs.
+   *
+   * @generated from enum value: REASON_IDEMPOTENCY_KEY_REUSED = 49;
+   */
+  IDEMPOTENCY_KEY_REUSED: 49,
+
+  /**
+   * There is no call of that id in that place, or it is forgotten. List the calls.
+   *
+   * @generated from enum value: REASON_CALL_NOT_FOUND = 50;
+   */
+  CALL_NOT_FOUND: 50,
+
+  /**
+   * The id was used for another call. Use another id.
+   *
+   * @generated from enum value: REASON_CALL_ID_REUSED = 51;
+   */
+  CALL_ID_REUSED: 51,
+
+  /**
+   * The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
+   *
+   * @generated from enum value: REASON_SUBMISSION_ID_REUSED = 52;
+   */
+  SUBMISSION_ID_REUSED: 52,
+
+  /**
+   * The call has its answer, and the first answer stands. Read the call.
+   *
+   * @generated from enum value: REASON_CALL_ALREADY_RESOLVED = 53;
+   */
+  CALL_ALREADY_RESOLVED: 53,
+
+  /**
+   * The call waited for its answer too long. Drop the answer.
+   *
+   * @generated from enum value: REASON_CALL_EXPIRED = 54;
+   */
+  CALL_EXPIRED: 54,
+
+  /**
+   * No answer from outside is awaited for the call. Read its state.
+   *
+   * @generated from enum value: REASON_CALL_NOT_AWAITED = 55;
+   */
+  CALL_NOT_AWAITED: 55,
+
+  /**
+   * A run waits for the output of the call. Give it with SubmitOutputs of that run.
+   *
+   * @generated from enum value: REASON_CALL_AWAITED_BY_RUN = 56;
+   */
+  CALL_AWAITED_BY_RUN: 56,
+
+  /**
+   * The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment.
+   *
+   * @generated from enum value: REASON_CALL_IN_PROGRESS = 57;
+   */
+  CALL_IN_PROGRESS: 57,
+
+  /**
+   * Another watcher has taken the call. Leave the call to it.
+   *
+   * @generated from enum value: REASON_CALL_TAKEN = 58;
+   */
+  CALL_TAKEN: 58,
+
+  /**
+   * The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool.
+   *
+   * @generated from enum value: REASON_CALL_NOT_TAKEN = 59;
+   */
+  CALL_NOT_TAKEN: 59,
+
+  /**
+   * The call was not handed over by that delivery. Acknowledge the delivery that came with the call.
+   *
+   * @generated from enum value: REASON_DELIVERY_NOT_FOUND = 60;
+   */
+  DELIVERY_NOT_FOUND: 60,
+
+  /**
+   * The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
+   *
+   * @generated from enum value: REASON_RESULT_INVALID = 61;
+   */
+  RESULT_INVALID: 61,
+
+  /**
+   * There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool again.
+   *
+   * @generated from enum value: REASON_RESULT_NOT_FOUND = 62;
+   */
+  RESULT_NOT_FOUND: 62,
+
+  /**
+   * There is no space of that id. List the spaces, or create it.
+   *
+   * @generated from enum value: REASON_SPACE_NOT_FOUND = 63;
+   */
+  SPACE_NOT_FOUND: 63,
+
+  /**
+   * The id belongs to another message. Use another id.
+   *
+   * @generated from enum value: REASON_MESSAGE_ID_REUSED = 64;
+   */
+  MESSAGE_ID_REUSED: 64,
+
+  /**
+   * Too many events wait for the agents of the session. Repeat when they have been read.
+   *
+   * @generated from enum value: REASON_INBOX_FULL = 65;
+   */
+  INBOX_FULL: 65,
+
+  /**
+   * The agent keeps as many entries as it may. Delete some first.
+   *
+   * @generated from enum value: REASON_MEMORY_FULL = 66;
+   */
+  MEMORY_FULL: 66,
+
+  /**
+   * No stream of the session's caller is attached here. Attach one, or repeat when it is back.
+   *
+   * @generated from enum value: REASON_CALLER_NOT_ATTACHED = 67;
+   */
+  CALLER_NOT_ATTACHED: 67,
+
+  /**
+   * The caller has as many requests open as it may. Repeat when some are answered.
+   *
+   * @generated from enum value: REASON_CALLER_BUSY = 68;
+   */
+  CALLER_BUSY: 68,
+
+  /**
+   * There is no worker file or hosted module of that name. Put the file into its directory, or name another one.
+   *
+   * @generated from enum value: REASON_WORKER_NOT_FOUND = 69;
+   */
+  WORKER_NOT_FOUND: 69,
+
+  /**
+   * The worker file or hosted module cannot be used as it is. Correct the file; it is read again.
+   *
+   * @generated from enum value: REASON_WORKER_INVALID = 70;
+   */
+  WORKER_INVALID: 70,
+
+  /**
+   * What the worker needs could not be installed; nothing was started. Correct the worker's dependencies.
+   *
+   * @generated from enum value: REASON_WORKER_INSTALL_FAILED = 71;
+   */
+  WORKER_INSTALL_FAILED: 71,
+
+  /**
+   * The worker did not start; nothing was called. Correct the worker; its log has the cause.
+   *
+   * @generated from enum value: REASON_WORKER_START_FAILED = 72;
+   */
+  WORKER_START_FAILED: 72,
+
+  /**
+   * The worker keeps failing and is started again later; nothing was started. Repeat after a while.
+   *
+   * @generated from enum value: REASON_WORKER_BACKED_OFF = 73;
+   */
+  WORKER_BACKED_OFF: 73,
+
+  /**
+   * The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating.
+   *
+   * @generated from enum value: REASON_WORKER_CRASHED = 74;
+   */
+  WORKER_CRASHED: 74,
+
+  /**
+   * The worker or hosted module is being stopped; nothing was started. Repeat: another one is started.
+   *
+   * @generated from enum value: REASON_WORKER_STOPPED = 75;
+   */
+  WORKER_STOPPED: 75,
+
+  /**
+   * All workers are busy, and none got free in time; nothing was started. Repeat after a while.
+   *
+   * @generated from enum value: REASON_WORKER_POOL_FULL = 76;
+   */
+  WORKER_POOL_FULL: 76,
 } as const;
 
 /**

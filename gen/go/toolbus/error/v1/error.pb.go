@@ -39,149 +39,149 @@ const (
 	Reason_REASON_INVALID_REQUEST Reason = 4
 	// This service does not offer the method, or not in this way. Use what its contract and release say it offers.
 	Reason_REASON_METHOD_UNIMPLEMENTED Reason = 5
+	// There is no service of that name here. Ask for one that reflection or the documentation lists.
+	Reason_REASON_SERVICE_NOT_FOUND Reason = 6
 	// The request comes without a key, or with one that is not known here. Send a known key.
-	Reason_REASON_CREDENTIALS_INVALID Reason = 6
+	Reason_REASON_CREDENTIALS_INVALID Reason = 7
 	// Only an operator may do this. Ask an operator, or use an operator's key.
-	Reason_REASON_PRINCIPAL_NOT_OPERATOR Reason = 7
+	Reason_REASON_PRINCIPAL_NOT_OPERATOR Reason = 8
 	// The session belongs to another principal, and so do its runs and calls. Use the owner's key.
-	Reason_REASON_PRINCIPAL_NOT_OWNER Reason = 8
+	Reason_REASON_PRINCIPAL_NOT_OWNER Reason = 9
 	// The call has not been started and will not be. Repeating it is safe.
-	Reason_REASON_CALL_NOT_STARTED Reason = 9
+	Reason_REASON_CALL_NOT_STARTED Reason = 10
 	// Nobody can say whether the call had its effect. Read the state before repeating what is not idempotent.
-	Reason_REASON_OUTCOME_UNKNOWN Reason = 10
+	Reason_REASON_OUTCOME_UNKNOWN Reason = 11
 	// The instance that served the call stops. Call or watch again: another instance answers.
-	Reason_REASON_INSTANCE_STOPPING Reason = 11
+	Reason_REASON_INSTANCE_STOPPING Reason = 12
 	// What the call needs has just moved to another instance. Repeat the call.
-	Reason_REASON_OWNER_CHANGED Reason = 12
+	Reason_REASON_OWNER_CHANGED Reason = 13
 	// A service that the call needs is not there, or does not answer. Repeat after a while; what is not idempotent, only after
 	// reading the state.
-	Reason_REASON_SERVICE_UNAVAILABLE Reason = 13
+	Reason_REASON_SERVICE_UNAVAILABLE Reason = 14
 	// The service cannot reach its bus or store at present. Repeat after a while; a write may have been stored.
-	Reason_REASON_BUS_UNAVAILABLE Reason = 14
+	Reason_REASON_BUS_UNAVAILABLE Reason = 15
 	// The store takes no more. Delete what is not needed, or ask the operator for more room.
-	Reason_REASON_STORE_FULL Reason = 15
+	Reason_REASON_STORE_FULL Reason = 16
 	// What was stored is broken or gone. Repeating does not help: ask the operator.
-	Reason_REASON_RECORD_LOST Reason = 16
+	Reason_REASON_RECORD_LOST Reason = 17
 	// A message, or a part of it, is over its limit. Send less; where it is known, `metadata` has `bytes` and `limit`.
-	Reason_REASON_MESSAGE_TOO_LARGE Reason = 17
+	Reason_REASON_MESSAGE_TOO_LARGE Reason = 18
 	// The page token comes from no earlier answer of this list with these filters. List from the beginning.
-	Reason_REASON_PAGE_TOKEN_INVALID Reason = 18
-	// Another stream was opened in place of this one. Leave it to that one.
-	Reason_REASON_STREAM_REPLACED Reason = 19
-	// The stream that carried the call ended before it. Call again when the stream is back.
-	Reason_REASON_STREAM_ENDED Reason = 20
-	// There is no service of that name here. Ask for one that reflection or the documentation lists.
-	Reason_REASON_SERVICE_NOT_FOUND Reason = 21
-	// There is no agent of that name. List the agents, or apply it first.
-	Reason_REASON_AGENT_NOT_FOUND Reason = 22
-	// The agent's configuration has faults. Mend and apply the agent, then repeat.
-	Reason_REASON_AGENT_INVALID Reason = 23
-	// The session has another agent by now: what its former agent decided is not carried out. Drop the call.
-	Reason_REASON_AGENT_SWITCHED Reason = 24
-	// The agent's revision is newer than what this instance has heard of. Repeat in a moment.
-	Reason_REASON_AGENT_REVISION_AHEAD Reason = 25
-	// The session has another agent than the request names. Name that one, or none.
-	Reason_REASON_AGENT_MISMATCH Reason = 26
-	// There is no tool of that name for this caller. List the tools.
-	Reason_REASON_TOOL_NOT_FOUND Reason = 27
-	// The policy does not allow this tool, or not in this way. Use another, or have the policy changed.
-	Reason_REASON_TOOL_NOT_ALLOWED Reason = 28
-	// Two tools would have one name. Rename the one that is offered here.
-	Reason_REASON_TOOL_NAME_TAKEN Reason = 29
-	// There is no provider of that name. List the providers, or apply it first.
-	Reason_REASON_PROVIDER_NOT_FOUND Reason = 30
-	// There is no MCP server of that name. List the servers, or apply it first.
-	Reason_REASON_MCP_SERVER_NOT_FOUND Reason = 31
-	// The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready.
-	Reason_REASON_MCP_SERVER_UNAVAILABLE Reason = 32
-	// A secret that the tool needs is not known to the service. The operator sets it.
-	Reason_REASON_SECRET_NOT_FOUND Reason = 33
-	// What stands comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
-	Reason_REASON_ORIGIN_MISMATCH Reason = 34
-	// What stands has another revision than was expected. Read it, decide again, and apply with its revision.
-	Reason_REASON_REVISION_MISMATCH Reason = 35
-	// There is no session of that id. List the sessions, or open one.
-	Reason_REASON_SESSION_NOT_FOUND Reason = 36
-	// There is another session of that id. Choose another id.
-	Reason_REASON_SESSION_ALREADY_EXISTS Reason = 37
-	// The session is closed for good. Open another one.
-	Reason_REASON_SESSION_CLOSED Reason = 38
-	// The session is on its way to another agent, or to its end. Repeat in a moment.
-	Reason_REASON_SESSION_SWITCHING Reason = 39
-	// The session is not in that space, or in none. Enter the space first.
-	Reason_REASON_SESSION_NOT_IN_SPACE Reason = 40
-	// The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted.
-	Reason_REASON_SWITCH_OUTDATED Reason = 41
-	// There is no run of that id in that place. List the runs.
-	Reason_REASON_RUN_NOT_FOUND Reason = 42
-	// The run has ended. Start another one.
-	Reason_REASON_RUN_ENDED Reason = 43
-	// The run has no event of that number. Ask for one from 1 to its last.
-	Reason_REASON_RUN_EVENT_NOT_FOUND Reason = 44
-	// A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
-	Reason_REASON_MODEL_PRICE_MISSING Reason = 45
-	// A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs.
-	Reason_REASON_CURRENCY_MISMATCH Reason = 76
-	// The key was used for another request. Use another key; `metadata` names what differs.
-	Reason_REASON_IDEMPOTENCY_KEY_REUSED Reason = 46
-	// There is no call of that id in that place, or it is forgotten. List the calls.
-	Reason_REASON_CALL_NOT_FOUND Reason = 47
-	// The id was used for another call. Use another id.
-	Reason_REASON_CALL_ID_REUSED Reason = 48
-	// The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
-	Reason_REASON_SUBMISSION_ID_REUSED Reason = 73
-	// The call has its answer, and the first answer stands. Read the call.
-	Reason_REASON_CALL_ALREADY_RESOLVED Reason = 49
-	// The call waited for its answer too long. Drop the answer.
-	Reason_REASON_CALL_EXPIRED Reason = 50
-	// No answer from outside is awaited for the call. Read its state.
-	Reason_REASON_CALL_NOT_AWAITED Reason = 51
-	// A run waits for the output of the call. Give it with SubmitOutputs of that run.
-	Reason_REASON_CALL_AWAITED_BY_RUN Reason = 52
-	// The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment.
-	Reason_REASON_CALL_IN_PROGRESS Reason = 53
-	// Another watcher has taken the call. Leave the call to it.
-	Reason_REASON_CALL_TAKEN Reason = 54
-	// The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool.
-	Reason_REASON_CALL_NOT_TAKEN Reason = 55
-	// The call was not handed over by that delivery. Acknowledge the delivery that came with the call.
-	Reason_REASON_DELIVERY_NOT_FOUND Reason = 56
-	// The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
-	Reason_REASON_RESULT_INVALID Reason = 57
-	// There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool again.
-	Reason_REASON_RESULT_NOT_FOUND Reason = 74
-	// There is no space of that id. List the spaces, or create it.
-	Reason_REASON_SPACE_NOT_FOUND Reason = 58
-	// The id belongs to another message. Use another id.
-	Reason_REASON_MESSAGE_ID_REUSED Reason = 59
-	// Too many events wait for the agents of the session. Repeat when they have been read.
-	Reason_REASON_INBOX_FULL Reason = 60
-	// The agent keeps as many entries as it may. Delete some first.
-	Reason_REASON_MEMORY_FULL Reason = 61
-	// No stream of the session's caller is attached here. Attach one, or repeat when it is back.
-	Reason_REASON_CALLER_NOT_ATTACHED Reason = 62
-	// The caller has as many requests open as it may. Repeat when some are answered.
-	Reason_REASON_CALLER_BUSY Reason = 63
-	// There is no worker file or hosted module of that name. Put the file into its directory, or name another one.
-	Reason_REASON_WORKER_NOT_FOUND Reason = 64
-	// The worker file or hosted module cannot be used as it is. Correct the file; it is read again.
-	Reason_REASON_WORKER_INVALID Reason = 65
-	// What the worker needs could not be installed; nothing was started. Correct the worker's dependencies.
-	Reason_REASON_WORKER_INSTALL_FAILED Reason = 66
-	// The worker did not start; nothing was called. Correct the worker; its log has the cause.
-	Reason_REASON_WORKER_START_FAILED Reason = 67
-	// The worker keeps failing and is started again later; nothing was started. Repeat after a while.
-	Reason_REASON_WORKER_BACKED_OFF Reason = 68
-	// The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating.
-	Reason_REASON_WORKER_CRASHED Reason = 69
-	// The worker or hosted module is being stopped; nothing was started. Repeat: another one is started.
-	Reason_REASON_WORKER_STOPPED Reason = 70
-	// All workers are busy, and none got free in time; nothing was started. Repeat after a while.
-	Reason_REASON_WORKER_POOL_FULL Reason = 71
-	// The call comes from no agent or no session, which it needs. Call it from a session.
-	Reason_REASON_SCOPE_MISSING Reason = 72
+	Reason_REASON_PAGE_TOKEN_INVALID Reason = 19
 	// The log has not come that far: no event of that sequence has been told. The store was reset or restored; watch from 0.
-	Reason_REASON_SEQUENCE_NOT_REACHED Reason = 75
+	Reason_REASON_SEQUENCE_NOT_REACHED Reason = 20
+	// Another stream was opened in place of this one. Leave it to that one.
+	Reason_REASON_STREAM_REPLACED Reason = 21
+	// The stream that carried the call ended before it. Call again when the stream is back.
+	Reason_REASON_STREAM_ENDED Reason = 22
+	// There is no agent of that name. List the agents, or apply it first.
+	Reason_REASON_AGENT_NOT_FOUND Reason = 23
+	// The agent's configuration has faults. Mend and apply the agent, then repeat.
+	Reason_REASON_AGENT_INVALID Reason = 24
+	// The session has another agent by now: what its former agent decided is not carried out. Drop the call.
+	Reason_REASON_AGENT_SWITCHED Reason = 25
+	// The agent's revision is newer than what this instance has heard of. Repeat in a moment.
+	Reason_REASON_AGENT_REVISION_AHEAD Reason = 26
+	// The session has another agent than the request names. Name that one, or none.
+	Reason_REASON_AGENT_MISMATCH Reason = 27
+	// There is no tool of that name for this caller. List the tools.
+	Reason_REASON_TOOL_NOT_FOUND Reason = 28
+	// The policy does not allow this tool, or not in this way. Use another, or have the policy changed.
+	Reason_REASON_TOOL_NOT_ALLOWED Reason = 29
+	// The call comes from no agent or no session, which it needs. Call it from a session.
+	Reason_REASON_SCOPE_MISSING Reason = 30
+	// Two tools would have one name. Rename the one that is offered here.
+	Reason_REASON_TOOL_NAME_TAKEN Reason = 31
+	// There is no provider of that name. List the providers, or apply it first.
+	Reason_REASON_PROVIDER_NOT_FOUND Reason = 32
+	// There is no MCP server of that name. List the servers, or apply it first.
+	Reason_REASON_MCP_SERVER_NOT_FOUND Reason = 33
+	// The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready.
+	Reason_REASON_MCP_SERVER_UNAVAILABLE Reason = 34
+	// A secret that the tool needs is not known to the service. The operator sets it.
+	Reason_REASON_SECRET_NOT_FOUND Reason = 35
+	// What stands comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
+	Reason_REASON_ORIGIN_MISMATCH Reason = 36
+	// What stands has another revision than was expected. Read it, decide again, and apply with its revision.
+	Reason_REASON_REVISION_MISMATCH Reason = 37
+	// There is no session of that id. List the sessions, or open one.
+	Reason_REASON_SESSION_NOT_FOUND Reason = 38
+	// There is another session of that id. Choose another id.
+	Reason_REASON_SESSION_ALREADY_EXISTS Reason = 39
+	// The session is closed for good. Open another one.
+	Reason_REASON_SESSION_CLOSED Reason = 40
+	// The session is on its way to another agent, or to its end. Repeat in a moment.
+	Reason_REASON_SESSION_SWITCHING Reason = 41
+	// The session is not in that space, or in none. Enter the space first.
+	Reason_REASON_SESSION_NOT_IN_SPACE Reason = 42
+	// The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted.
+	Reason_REASON_SWITCH_OUTDATED Reason = 43
+	// There is no run of that id in that place. List the runs.
+	Reason_REASON_RUN_NOT_FOUND Reason = 44
+	// The run has ended. Start another one.
+	Reason_REASON_RUN_ENDED Reason = 45
+	// The run has no event of that number. Ask for one from 1 to its last.
+	Reason_REASON_RUN_EVENT_NOT_FOUND Reason = 46
+	// A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
+	Reason_REASON_MODEL_PRICE_MISSING Reason = 47
+	// A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs.
+	Reason_REASON_CURRENCY_MISMATCH Reason = 48
+	// The key was used for another request. Use another key; `metadata` names what differs.
+	Reason_REASON_IDEMPOTENCY_KEY_REUSED Reason = 49
+	// There is no call of that id in that place, or it is forgotten. List the calls.
+	Reason_REASON_CALL_NOT_FOUND Reason = 50
+	// The id was used for another call. Use another id.
+	Reason_REASON_CALL_ID_REUSED Reason = 51
+	// The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
+	Reason_REASON_SUBMISSION_ID_REUSED Reason = 52
+	// The call has its answer, and the first answer stands. Read the call.
+	Reason_REASON_CALL_ALREADY_RESOLVED Reason = 53
+	// The call waited for its answer too long. Drop the answer.
+	Reason_REASON_CALL_EXPIRED Reason = 54
+	// No answer from outside is awaited for the call. Read its state.
+	Reason_REASON_CALL_NOT_AWAITED Reason = 55
+	// A run waits for the output of the call. Give it with SubmitOutputs of that run.
+	Reason_REASON_CALL_AWAITED_BY_RUN Reason = 56
+	// The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment.
+	Reason_REASON_CALL_IN_PROGRESS Reason = 57
+	// Another watcher has taken the call. Leave the call to it.
+	Reason_REASON_CALL_TAKEN Reason = 58
+	// The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool.
+	Reason_REASON_CALL_NOT_TAKEN Reason = 59
+	// The call was not handed over by that delivery. Acknowledge the delivery that came with the call.
+	Reason_REASON_DELIVERY_NOT_FOUND Reason = 60
+	// The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
+	Reason_REASON_RESULT_INVALID Reason = 61
+	// There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool again.
+	Reason_REASON_RESULT_NOT_FOUND Reason = 62
+	// There is no space of that id. List the spaces, or create it.
+	Reason_REASON_SPACE_NOT_FOUND Reason = 63
+	// The id belongs to another message. Use another id.
+	Reason_REASON_MESSAGE_ID_REUSED Reason = 64
+	// Too many events wait for the agents of the session. Repeat when they have been read.
+	Reason_REASON_INBOX_FULL Reason = 65
+	// The agent keeps as many entries as it may. Delete some first.
+	Reason_REASON_MEMORY_FULL Reason = 66
+	// No stream of the session's caller is attached here. Attach one, or repeat when it is back.
+	Reason_REASON_CALLER_NOT_ATTACHED Reason = 67
+	// The caller has as many requests open as it may. Repeat when some are answered.
+	Reason_REASON_CALLER_BUSY Reason = 68
+	// There is no worker file or hosted module of that name. Put the file into its directory, or name another one.
+	Reason_REASON_WORKER_NOT_FOUND Reason = 69
+	// The worker file or hosted module cannot be used as it is. Correct the file; it is read again.
+	Reason_REASON_WORKER_INVALID Reason = 70
+	// What the worker needs could not be installed; nothing was started. Correct the worker's dependencies.
+	Reason_REASON_WORKER_INSTALL_FAILED Reason = 71
+	// The worker did not start; nothing was called. Correct the worker; its log has the cause.
+	Reason_REASON_WORKER_START_FAILED Reason = 72
+	// The worker keeps failing and is started again later; nothing was started. Repeat after a while.
+	Reason_REASON_WORKER_BACKED_OFF Reason = 73
+	// The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating.
+	Reason_REASON_WORKER_CRASHED Reason = 74
+	// The worker or hosted module is being stopped; nothing was started. Repeat: another one is started.
+	Reason_REASON_WORKER_STOPPED Reason = 75
+	// All workers are busy, and none got free in time; nothing was started. Repeat after a while.
+	Reason_REASON_WORKER_POOL_FULL Reason = 76
 )
 
 // Enum value maps for Reason.
@@ -193,77 +193,77 @@ var (
 		3:  "REASON_DEADLINE_EXCEEDED",
 		4:  "REASON_INVALID_REQUEST",
 		5:  "REASON_METHOD_UNIMPLEMENTED",
-		6:  "REASON_CREDENTIALS_INVALID",
-		7:  "REASON_PRINCIPAL_NOT_OPERATOR",
-		8:  "REASON_PRINCIPAL_NOT_OWNER",
-		9:  "REASON_CALL_NOT_STARTED",
-		10: "REASON_OUTCOME_UNKNOWN",
-		11: "REASON_INSTANCE_STOPPING",
-		12: "REASON_OWNER_CHANGED",
-		13: "REASON_SERVICE_UNAVAILABLE",
-		14: "REASON_BUS_UNAVAILABLE",
-		15: "REASON_STORE_FULL",
-		16: "REASON_RECORD_LOST",
-		17: "REASON_MESSAGE_TOO_LARGE",
-		18: "REASON_PAGE_TOKEN_INVALID",
-		19: "REASON_STREAM_REPLACED",
-		20: "REASON_STREAM_ENDED",
-		21: "REASON_SERVICE_NOT_FOUND",
-		22: "REASON_AGENT_NOT_FOUND",
-		23: "REASON_AGENT_INVALID",
-		24: "REASON_AGENT_SWITCHED",
-		25: "REASON_AGENT_REVISION_AHEAD",
-		26: "REASON_AGENT_MISMATCH",
-		27: "REASON_TOOL_NOT_FOUND",
-		28: "REASON_TOOL_NOT_ALLOWED",
-		29: "REASON_TOOL_NAME_TAKEN",
-		30: "REASON_PROVIDER_NOT_FOUND",
-		31: "REASON_MCP_SERVER_NOT_FOUND",
-		32: "REASON_MCP_SERVER_UNAVAILABLE",
-		33: "REASON_SECRET_NOT_FOUND",
-		34: "REASON_ORIGIN_MISMATCH",
-		35: "REASON_REVISION_MISMATCH",
-		36: "REASON_SESSION_NOT_FOUND",
-		37: "REASON_SESSION_ALREADY_EXISTS",
-		38: "REASON_SESSION_CLOSED",
-		39: "REASON_SESSION_SWITCHING",
-		40: "REASON_SESSION_NOT_IN_SPACE",
-		41: "REASON_SWITCH_OUTDATED",
-		42: "REASON_RUN_NOT_FOUND",
-		43: "REASON_RUN_ENDED",
-		44: "REASON_RUN_EVENT_NOT_FOUND",
-		45: "REASON_MODEL_PRICE_MISSING",
-		76: "REASON_CURRENCY_MISMATCH",
-		46: "REASON_IDEMPOTENCY_KEY_REUSED",
-		47: "REASON_CALL_NOT_FOUND",
-		48: "REASON_CALL_ID_REUSED",
-		73: "REASON_SUBMISSION_ID_REUSED",
-		49: "REASON_CALL_ALREADY_RESOLVED",
-		50: "REASON_CALL_EXPIRED",
-		51: "REASON_CALL_NOT_AWAITED",
-		52: "REASON_CALL_AWAITED_BY_RUN",
-		53: "REASON_CALL_IN_PROGRESS",
-		54: "REASON_CALL_TAKEN",
-		55: "REASON_CALL_NOT_TAKEN",
-		56: "REASON_DELIVERY_NOT_FOUND",
-		57: "REASON_RESULT_INVALID",
-		74: "REASON_RESULT_NOT_FOUND",
-		58: "REASON_SPACE_NOT_FOUND",
-		59: "REASON_MESSAGE_ID_REUSED",
-		60: "REASON_INBOX_FULL",
-		61: "REASON_MEMORY_FULL",
-		62: "REASON_CALLER_NOT_ATTACHED",
-		63: "REASON_CALLER_BUSY",
-		64: "REASON_WORKER_NOT_FOUND",
-		65: "REASON_WORKER_INVALID",
-		66: "REASON_WORKER_INSTALL_FAILED",
-		67: "REASON_WORKER_START_FAILED",
-		68: "REASON_WORKER_BACKED_OFF",
-		69: "REASON_WORKER_CRASHED",
-		70: "REASON_WORKER_STOPPED",
-		71: "REASON_WORKER_POOL_FULL",
-		72: "REASON_SCOPE_MISSING",
-		75: "REASON_SEQUENCE_NOT_REACHED",
+		6:  "REASON_SERVICE_NOT_FOUND",
+		7:  "REASON_CREDENTIALS_INVALID",
+		8:  "REASON_PRINCIPAL_NOT_OPERATOR",
+		9:  "REASON_PRINCIPAL_NOT_OWNER",
+		10: "REASON_CALL_NOT_STARTED",
+		11: "REASON_OUTCOME_UNKNOWN",
+		12: "REASON_INSTANCE_STOPPING",
+		13: "REASON_OWNER_CHANGED",
+		14: "REASON_SERVICE_UNAVAILABLE",
+		15: "REASON_BUS_UNAVAILABLE",
+		16: "REASON_STORE_FULL",
+		17: "REASON_RECORD_LOST",
+		18: "REASON_MESSAGE_TOO_LARGE",
+		19: "REASON_PAGE_TOKEN_INVALID",
+		20: "REASON_SEQUENCE_NOT_REACHED",
+		21: "REASON_STREAM_REPLACED",
+		22: "REASON_STREAM_ENDED",
+		23: "REASON_AGENT_NOT_FOUND",
+		24: "REASON_AGENT_INVALID",
+		25: "REASON_AGENT_SWITCHED",
+		26: "REASON_AGENT_REVISION_AHEAD",
+		27: "REASON_AGENT_MISMATCH",
+		28: "REASON_TOOL_NOT_FOUND",
+		29: "REASON_TOOL_NOT_ALLOWED",
+		30: "REASON_SCOPE_MISSING",
+		31: "REASON_TOOL_NAME_TAKEN",
+		32: "REASON_PROVIDER_NOT_FOUND",
+		33: "REASON_MCP_SERVER_NOT_FOUND",
+		34: "REASON_MCP_SERVER_UNAVAILABLE",
+		35: "REASON_SECRET_NOT_FOUND",
+		36: "REASON_ORIGIN_MISMATCH",
+		37: "REASON_REVISION_MISMATCH",
+		38: "REASON_SESSION_NOT_FOUND",
+		39: "REASON_SESSION_ALREADY_EXISTS",
+		40: "REASON_SESSION_CLOSED",
+		41: "REASON_SESSION_SWITCHING",
+		42: "REASON_SESSION_NOT_IN_SPACE",
+		43: "REASON_SWITCH_OUTDATED",
+		44: "REASON_RUN_NOT_FOUND",
+		45: "REASON_RUN_ENDED",
+		46: "REASON_RUN_EVENT_NOT_FOUND",
+		47: "REASON_MODEL_PRICE_MISSING",
+		48: "REASON_CURRENCY_MISMATCH",
+		49: "REASON_IDEMPOTENCY_KEY_REUSED",
+		50: "REASON_CALL_NOT_FOUND",
+		51: "REASON_CALL_ID_REUSED",
+		52: "REASON_SUBMISSION_ID_REUSED",
+		53: "REASON_CALL_ALREADY_RESOLVED",
+		54: "REASON_CALL_EXPIRED",
+		55: "REASON_CALL_NOT_AWAITED",
+		56: "REASON_CALL_AWAITED_BY_RUN",
+		57: "REASON_CALL_IN_PROGRESS",
+		58: "REASON_CALL_TAKEN",
+		59: "REASON_CALL_NOT_TAKEN",
+		60: "REASON_DELIVERY_NOT_FOUND",
+		61: "REASON_RESULT_INVALID",
+		62: "REASON_RESULT_NOT_FOUND",
+		63: "REASON_SPACE_NOT_FOUND",
+		64: "REASON_MESSAGE_ID_REUSED",
+		65: "REASON_INBOX_FULL",
+		66: "REASON_MEMORY_FULL",
+		67: "REASON_CALLER_NOT_ATTACHED",
+		68: "REASON_CALLER_BUSY",
+		69: "REASON_WORKER_NOT_FOUND",
+		70: "REASON_WORKER_INVALID",
+		71: "REASON_WORKER_INSTALL_FAILED",
+		72: "REASON_WORKER_START_FAILED",
+		73: "REASON_WORKER_BACKED_OFF",
+		74: "REASON_WORKER_CRASHED",
+		75: "REASON_WORKER_STOPPED",
+		76: "REASON_WORKER_POOL_FULL",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -272,77 +272,77 @@ var (
 		"REASON_DEADLINE_EXCEEDED":      3,
 		"REASON_INVALID_REQUEST":        4,
 		"REASON_METHOD_UNIMPLEMENTED":   5,
-		"REASON_CREDENTIALS_INVALID":    6,
-		"REASON_PRINCIPAL_NOT_OPERATOR": 7,
-		"REASON_PRINCIPAL_NOT_OWNER":    8,
-		"REASON_CALL_NOT_STARTED":       9,
-		"REASON_OUTCOME_UNKNOWN":        10,
-		"REASON_INSTANCE_STOPPING":      11,
-		"REASON_OWNER_CHANGED":          12,
-		"REASON_SERVICE_UNAVAILABLE":    13,
-		"REASON_BUS_UNAVAILABLE":        14,
-		"REASON_STORE_FULL":             15,
-		"REASON_RECORD_LOST":            16,
-		"REASON_MESSAGE_TOO_LARGE":      17,
-		"REASON_PAGE_TOKEN_INVALID":     18,
-		"REASON_STREAM_REPLACED":        19,
-		"REASON_STREAM_ENDED":           20,
-		"REASON_SERVICE_NOT_FOUND":      21,
-		"REASON_AGENT_NOT_FOUND":        22,
-		"REASON_AGENT_INVALID":          23,
-		"REASON_AGENT_SWITCHED":         24,
-		"REASON_AGENT_REVISION_AHEAD":   25,
-		"REASON_AGENT_MISMATCH":         26,
-		"REASON_TOOL_NOT_FOUND":         27,
-		"REASON_TOOL_NOT_ALLOWED":       28,
-		"REASON_TOOL_NAME_TAKEN":        29,
-		"REASON_PROVIDER_NOT_FOUND":     30,
-		"REASON_MCP_SERVER_NOT_FOUND":   31,
-		"REASON_MCP_SERVER_UNAVAILABLE": 32,
-		"REASON_SECRET_NOT_FOUND":       33,
-		"REASON_ORIGIN_MISMATCH":        34,
-		"REASON_REVISION_MISMATCH":      35,
-		"REASON_SESSION_NOT_FOUND":      36,
-		"REASON_SESSION_ALREADY_EXISTS": 37,
-		"REASON_SESSION_CLOSED":         38,
-		"REASON_SESSION_SWITCHING":      39,
-		"REASON_SESSION_NOT_IN_SPACE":   40,
-		"REASON_SWITCH_OUTDATED":        41,
-		"REASON_RUN_NOT_FOUND":          42,
-		"REASON_RUN_ENDED":              43,
-		"REASON_RUN_EVENT_NOT_FOUND":    44,
-		"REASON_MODEL_PRICE_MISSING":    45,
-		"REASON_CURRENCY_MISMATCH":      76,
-		"REASON_IDEMPOTENCY_KEY_REUSED": 46,
-		"REASON_CALL_NOT_FOUND":         47,
-		"REASON_CALL_ID_REUSED":         48,
-		"REASON_SUBMISSION_ID_REUSED":   73,
-		"REASON_CALL_ALREADY_RESOLVED":  49,
-		"REASON_CALL_EXPIRED":           50,
-		"REASON_CALL_NOT_AWAITED":       51,
-		"REASON_CALL_AWAITED_BY_RUN":    52,
-		"REASON_CALL_IN_PROGRESS":       53,
-		"REASON_CALL_TAKEN":             54,
-		"REASON_CALL_NOT_TAKEN":         55,
-		"REASON_DELIVERY_NOT_FOUND":     56,
-		"REASON_RESULT_INVALID":         57,
-		"REASON_RESULT_NOT_FOUND":       74,
-		"REASON_SPACE_NOT_FOUND":        58,
-		"REASON_MESSAGE_ID_REUSED":      59,
-		"REASON_INBOX_FULL":             60,
-		"REASON_MEMORY_FULL":            61,
-		"REASON_CALLER_NOT_ATTACHED":    62,
-		"REASON_CALLER_BUSY":            63,
-		"REASON_WORKER_NOT_FOUND":       64,
-		"REASON_WORKER_INVALID":         65,
-		"REASON_WORKER_INSTALL_FAILED":  66,
-		"REASON_WORKER_START_FAILED":    67,
-		"REASON_WORKER_BACKED_OFF":      68,
-		"REASON_WORKER_CRASHED":         69,
-		"REASON_WORKER_STOPPED":         70,
-		"REASON_WORKER_POOL_FULL":       71,
-		"REASON_SCOPE_MISSING":          72,
-		"REASON_SEQUENCE_NOT_REACHED":   75,
+		"REASON_SERVICE_NOT_FOUND":      6,
+		"REASON_CREDENTIALS_INVALID":    7,
+		"REASON_PRINCIPAL_NOT_OPERATOR": 8,
+		"REASON_PRINCIPAL_NOT_OWNER":    9,
+		"REASON_CALL_NOT_STARTED":       10,
+		"REASON_OUTCOME_UNKNOWN":        11,
+		"REASON_INSTANCE_STOPPING":      12,
+		"REASON_OWNER_CHANGED":          13,
+		"REASON_SERVICE_UNAVAILABLE":    14,
+		"REASON_BUS_UNAVAILABLE":        15,
+		"REASON_STORE_FULL":             16,
+		"REASON_RECORD_LOST":            17,
+		"REASON_MESSAGE_TOO_LARGE":      18,
+		"REASON_PAGE_TOKEN_INVALID":     19,
+		"REASON_SEQUENCE_NOT_REACHED":   20,
+		"REASON_STREAM_REPLACED":        21,
+		"REASON_STREAM_ENDED":           22,
+		"REASON_AGENT_NOT_FOUND":        23,
+		"REASON_AGENT_INVALID":          24,
+		"REASON_AGENT_SWITCHED":         25,
+		"REASON_AGENT_REVISION_AHEAD":   26,
+		"REASON_AGENT_MISMATCH":         27,
+		"REASON_TOOL_NOT_FOUND":         28,
+		"REASON_TOOL_NOT_ALLOWED":       29,
+		"REASON_SCOPE_MISSING":          30,
+		"REASON_TOOL_NAME_TAKEN":        31,
+		"REASON_PROVIDER_NOT_FOUND":     32,
+		"REASON_MCP_SERVER_NOT_FOUND":   33,
+		"REASON_MCP_SERVER_UNAVAILABLE": 34,
+		"REASON_SECRET_NOT_FOUND":       35,
+		"REASON_ORIGIN_MISMATCH":        36,
+		"REASON_REVISION_MISMATCH":      37,
+		"REASON_SESSION_NOT_FOUND":      38,
+		"REASON_SESSION_ALREADY_EXISTS": 39,
+		"REASON_SESSION_CLOSED":         40,
+		"REASON_SESSION_SWITCHING":      41,
+		"REASON_SESSION_NOT_IN_SPACE":   42,
+		"REASON_SWITCH_OUTDATED":        43,
+		"REASON_RUN_NOT_FOUND":          44,
+		"REASON_RUN_ENDED":              45,
+		"REASON_RUN_EVENT_NOT_FOUND":    46,
+		"REASON_MODEL_PRICE_MISSING":    47,
+		"REASON_CURRENCY_MISMATCH":      48,
+		"REASON_IDEMPOTENCY_KEY_REUSED": 49,
+		"REASON_CALL_NOT_FOUND":         50,
+		"REASON_CALL_ID_REUSED":         51,
+		"REASON_SUBMISSION_ID_REUSED":   52,
+		"REASON_CALL_ALREADY_RESOLVED":  53,
+		"REASON_CALL_EXPIRED":           54,
+		"REASON_CALL_NOT_AWAITED":       55,
+		"REASON_CALL_AWAITED_BY_RUN":    56,
+		"REASON_CALL_IN_PROGRESS":       57,
+		"REASON_CALL_TAKEN":             58,
+		"REASON_CALL_NOT_TAKEN":         59,
+		"REASON_DELIVERY_NOT_FOUND":     60,
+		"REASON_RESULT_INVALID":         61,
+		"REASON_RESULT_NOT_FOUND":       62,
+		"REASON_SPACE_NOT_FOUND":        63,
+		"REASON_MESSAGE_ID_REUSED":      64,
+		"REASON_INBOX_FULL":             65,
+		"REASON_MEMORY_FULL":            66,
+		"REASON_CALLER_NOT_ATTACHED":    67,
+		"REASON_CALLER_BUSY":            68,
+		"REASON_WORKER_NOT_FOUND":       69,
+		"REASON_WORKER_INVALID":         70,
+		"REASON_WORKER_INSTALL_FAILED":  71,
+		"REASON_WORKER_START_FAILED":    72,
+		"REASON_WORKER_BACKED_OFF":      73,
+		"REASON_WORKER_CRASHED":         74,
+		"REASON_WORKER_STOPPED":         75,
+		"REASON_WORKER_POOL_FULL":       76,
 	}
 )
 
@@ -374,7 +374,7 @@ func (Reason) EnumDescriptor() ([]byte, []int) {
 }
 
 // The typed detail of every error that a toolbus service answers with.
-type ErrorInfo struct {
+type ErrorDetail struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What happened. A value that the reader does not know comes from a newer service: act on the error's code.
 	Reason Reason `protobuf:"varint,1,opt,name=reason,proto3,enum=toolbus.error.v1.Reason" json:"reason,omitempty"`
@@ -386,20 +386,20 @@ type ErrorInfo struct {
 	sizeCache       protoimpl.SizeCache
 }
 
-func (x *ErrorInfo) Reset() {
-	*x = ErrorInfo{}
+func (x *ErrorDetail) Reset() {
+	*x = ErrorDetail{}
 	mi := &file_toolbus_error_v1_error_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ErrorInfo) String() string {
+func (x *ErrorDetail) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ErrorInfo) ProtoMessage() {}
+func (*ErrorDetail) ProtoMessage() {}
 
-func (x *ErrorInfo) ProtoReflect() protoreflect.Message {
+func (x *ErrorDetail) ProtoReflect() protoreflect.Message {
 	mi := &file_toolbus_error_v1_error_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -411,26 +411,26 @@ func (x *ErrorInfo) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ErrorInfo.ProtoReflect.Descriptor instead.
-func (*ErrorInfo) Descriptor() ([]byte, []int) {
+// Deprecated: Use ErrorDetail.ProtoReflect.Descriptor instead.
+func (*ErrorDetail) Descriptor() ([]byte, []int) {
 	return file_toolbus_error_v1_error_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *ErrorInfo) GetReason() Reason {
+func (x *ErrorDetail) GetReason() Reason {
 	if x != nil {
 		return x.Reason
 	}
 	return Reason_REASON_UNSPECIFIED
 }
 
-func (x *ErrorInfo) GetMetadata() map[string]string {
+func (x *ErrorDetail) GetMetadata() map[string]string {
 	if x != nil {
 		return x.Metadata
 	}
 	return nil
 }
 
-func (x *ErrorInfo) GetFieldViolations() []*FieldViolation {
+func (x *ErrorDetail) GetFieldViolations() []*FieldViolation {
 	if x != nil {
 		return x.FieldViolations
 	}
@@ -506,10 +506,10 @@ var File_toolbus_error_v1_error_proto protoreflect.FileDescriptor
 
 const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolbus/error/v1/error.proto\x12\x10toolbus.error.v1\"\x8e\x02\n" +
-	"\tErrorInfo\x120\n" +
-	"\x06reason\x18\x01 \x01(\x0e2\x18.toolbus.error.v1.ReasonR\x06reason\x12E\n" +
-	"\bmetadata\x18\x02 \x03(\v2).toolbus.error.v1.ErrorInfo.MetadataEntryR\bmetadata\x12K\n" +
+	"\x1ctoolbus/error/v1/error.proto\x12\x10toolbus.error.v1\"\x92\x02\n" +
+	"\vErrorDetail\x120\n" +
+	"\x06reason\x18\x01 \x01(\x0e2\x18.toolbus.error.v1.ReasonR\x06reason\x12G\n" +
+	"\bmetadata\x18\x02 \x03(\v2+.toolbus.error.v1.ErrorDetail.MetadataEntryR\bmetadata\x12K\n" +
 	"\x10field_violations\x18\x03 \x03(\v2 .toolbus.error.v1.FieldViolationR\x0ffieldViolations\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -524,79 +524,79 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x0fREASON_CANCELED\x10\x02\x12\x1c\n" +
 	"\x18REASON_DEADLINE_EXCEEDED\x10\x03\x12\x1a\n" +
 	"\x16REASON_INVALID_REQUEST\x10\x04\x12\x1f\n" +
-	"\x1bREASON_METHOD_UNIMPLEMENTED\x10\x05\x12\x1e\n" +
-	"\x1aREASON_CREDENTIALS_INVALID\x10\x06\x12!\n" +
-	"\x1dREASON_PRINCIPAL_NOT_OPERATOR\x10\a\x12\x1e\n" +
-	"\x1aREASON_PRINCIPAL_NOT_OWNER\x10\b\x12\x1b\n" +
-	"\x17REASON_CALL_NOT_STARTED\x10\t\x12\x1a\n" +
-	"\x16REASON_OUTCOME_UNKNOWN\x10\n" +
-	"\x12\x1c\n" +
-	"\x18REASON_INSTANCE_STOPPING\x10\v\x12\x18\n" +
-	"\x14REASON_OWNER_CHANGED\x10\f\x12\x1e\n" +
-	"\x1aREASON_SERVICE_UNAVAILABLE\x10\r\x12\x1a\n" +
-	"\x16REASON_BUS_UNAVAILABLE\x10\x0e\x12\x15\n" +
-	"\x11REASON_STORE_FULL\x10\x0f\x12\x16\n" +
-	"\x12REASON_RECORD_LOST\x10\x10\x12\x1c\n" +
-	"\x18REASON_MESSAGE_TOO_LARGE\x10\x11\x12\x1d\n" +
-	"\x19REASON_PAGE_TOKEN_INVALID\x10\x12\x12\x1a\n" +
-	"\x16REASON_STREAM_REPLACED\x10\x13\x12\x17\n" +
-	"\x13REASON_STREAM_ENDED\x10\x14\x12\x1c\n" +
-	"\x18REASON_SERVICE_NOT_FOUND\x10\x15\x12\x1a\n" +
-	"\x16REASON_AGENT_NOT_FOUND\x10\x16\x12\x18\n" +
-	"\x14REASON_AGENT_INVALID\x10\x17\x12\x19\n" +
-	"\x15REASON_AGENT_SWITCHED\x10\x18\x12\x1f\n" +
-	"\x1bREASON_AGENT_REVISION_AHEAD\x10\x19\x12\x19\n" +
-	"\x15REASON_AGENT_MISMATCH\x10\x1a\x12\x19\n" +
-	"\x15REASON_TOOL_NOT_FOUND\x10\x1b\x12\x1b\n" +
-	"\x17REASON_TOOL_NOT_ALLOWED\x10\x1c\x12\x1a\n" +
-	"\x16REASON_TOOL_NAME_TAKEN\x10\x1d\x12\x1d\n" +
-	"\x19REASON_PROVIDER_NOT_FOUND\x10\x1e\x12\x1f\n" +
-	"\x1bREASON_MCP_SERVER_NOT_FOUND\x10\x1f\x12!\n" +
-	"\x1dREASON_MCP_SERVER_UNAVAILABLE\x10 \x12\x1b\n" +
-	"\x17REASON_SECRET_NOT_FOUND\x10!\x12\x1a\n" +
-	"\x16REASON_ORIGIN_MISMATCH\x10\"\x12\x1c\n" +
-	"\x18REASON_REVISION_MISMATCH\x10#\x12\x1c\n" +
-	"\x18REASON_SESSION_NOT_FOUND\x10$\x12!\n" +
-	"\x1dREASON_SESSION_ALREADY_EXISTS\x10%\x12\x19\n" +
-	"\x15REASON_SESSION_CLOSED\x10&\x12\x1c\n" +
-	"\x18REASON_SESSION_SWITCHING\x10'\x12\x1f\n" +
-	"\x1bREASON_SESSION_NOT_IN_SPACE\x10(\x12\x1a\n" +
-	"\x16REASON_SWITCH_OUTDATED\x10)\x12\x18\n" +
-	"\x14REASON_RUN_NOT_FOUND\x10*\x12\x14\n" +
-	"\x10REASON_RUN_ENDED\x10+\x12\x1e\n" +
-	"\x1aREASON_RUN_EVENT_NOT_FOUND\x10,\x12\x1e\n" +
-	"\x1aREASON_MODEL_PRICE_MISSING\x10-\x12\x1c\n" +
-	"\x18REASON_CURRENCY_MISMATCH\x10L\x12!\n" +
-	"\x1dREASON_IDEMPOTENCY_KEY_REUSED\x10.\x12\x19\n" +
-	"\x15REASON_CALL_NOT_FOUND\x10/\x12\x19\n" +
-	"\x15REASON_CALL_ID_REUSED\x100\x12\x1f\n" +
-	"\x1bREASON_SUBMISSION_ID_REUSED\x10I\x12 \n" +
-	"\x1cREASON_CALL_ALREADY_RESOLVED\x101\x12\x17\n" +
-	"\x13REASON_CALL_EXPIRED\x102\x12\x1b\n" +
-	"\x17REASON_CALL_NOT_AWAITED\x103\x12\x1e\n" +
-	"\x1aREASON_CALL_AWAITED_BY_RUN\x104\x12\x1b\n" +
-	"\x17REASON_CALL_IN_PROGRESS\x105\x12\x15\n" +
-	"\x11REASON_CALL_TAKEN\x106\x12\x19\n" +
-	"\x15REASON_CALL_NOT_TAKEN\x107\x12\x1d\n" +
-	"\x19REASON_DELIVERY_NOT_FOUND\x108\x12\x19\n" +
-	"\x15REASON_RESULT_INVALID\x109\x12\x1b\n" +
-	"\x17REASON_RESULT_NOT_FOUND\x10J\x12\x1a\n" +
-	"\x16REASON_SPACE_NOT_FOUND\x10:\x12\x1c\n" +
-	"\x18REASON_MESSAGE_ID_REUSED\x10;\x12\x15\n" +
-	"\x11REASON_INBOX_FULL\x10<\x12\x16\n" +
-	"\x12REASON_MEMORY_FULL\x10=\x12\x1e\n" +
-	"\x1aREASON_CALLER_NOT_ATTACHED\x10>\x12\x16\n" +
-	"\x12REASON_CALLER_BUSY\x10?\x12\x1b\n" +
-	"\x17REASON_WORKER_NOT_FOUND\x10@\x12\x19\n" +
-	"\x15REASON_WORKER_INVALID\x10A\x12 \n" +
-	"\x1cREASON_WORKER_INSTALL_FAILED\x10B\x12\x1e\n" +
-	"\x1aREASON_WORKER_START_FAILED\x10C\x12\x1c\n" +
-	"\x18REASON_WORKER_BACKED_OFF\x10D\x12\x19\n" +
-	"\x15REASON_WORKER_CRASHED\x10E\x12\x19\n" +
-	"\x15REASON_WORKER_STOPPED\x10F\x12\x1b\n" +
-	"\x17REASON_WORKER_POOL_FULL\x10G\x12\x18\n" +
-	"\x14REASON_SCOPE_MISSING\x10H\x12\x1f\n" +
-	"\x1bREASON_SEQUENCE_NOT_REACHED\x10KB\xb3\x01\n" +
+	"\x1bREASON_METHOD_UNIMPLEMENTED\x10\x05\x12\x1c\n" +
+	"\x18REASON_SERVICE_NOT_FOUND\x10\x06\x12\x1e\n" +
+	"\x1aREASON_CREDENTIALS_INVALID\x10\a\x12!\n" +
+	"\x1dREASON_PRINCIPAL_NOT_OPERATOR\x10\b\x12\x1e\n" +
+	"\x1aREASON_PRINCIPAL_NOT_OWNER\x10\t\x12\x1b\n" +
+	"\x17REASON_CALL_NOT_STARTED\x10\n" +
+	"\x12\x1a\n" +
+	"\x16REASON_OUTCOME_UNKNOWN\x10\v\x12\x1c\n" +
+	"\x18REASON_INSTANCE_STOPPING\x10\f\x12\x18\n" +
+	"\x14REASON_OWNER_CHANGED\x10\r\x12\x1e\n" +
+	"\x1aREASON_SERVICE_UNAVAILABLE\x10\x0e\x12\x1a\n" +
+	"\x16REASON_BUS_UNAVAILABLE\x10\x0f\x12\x15\n" +
+	"\x11REASON_STORE_FULL\x10\x10\x12\x16\n" +
+	"\x12REASON_RECORD_LOST\x10\x11\x12\x1c\n" +
+	"\x18REASON_MESSAGE_TOO_LARGE\x10\x12\x12\x1d\n" +
+	"\x19REASON_PAGE_TOKEN_INVALID\x10\x13\x12\x1f\n" +
+	"\x1bREASON_SEQUENCE_NOT_REACHED\x10\x14\x12\x1a\n" +
+	"\x16REASON_STREAM_REPLACED\x10\x15\x12\x17\n" +
+	"\x13REASON_STREAM_ENDED\x10\x16\x12\x1a\n" +
+	"\x16REASON_AGENT_NOT_FOUND\x10\x17\x12\x18\n" +
+	"\x14REASON_AGENT_INVALID\x10\x18\x12\x19\n" +
+	"\x15REASON_AGENT_SWITCHED\x10\x19\x12\x1f\n" +
+	"\x1bREASON_AGENT_REVISION_AHEAD\x10\x1a\x12\x19\n" +
+	"\x15REASON_AGENT_MISMATCH\x10\x1b\x12\x19\n" +
+	"\x15REASON_TOOL_NOT_FOUND\x10\x1c\x12\x1b\n" +
+	"\x17REASON_TOOL_NOT_ALLOWED\x10\x1d\x12\x18\n" +
+	"\x14REASON_SCOPE_MISSING\x10\x1e\x12\x1a\n" +
+	"\x16REASON_TOOL_NAME_TAKEN\x10\x1f\x12\x1d\n" +
+	"\x19REASON_PROVIDER_NOT_FOUND\x10 \x12\x1f\n" +
+	"\x1bREASON_MCP_SERVER_NOT_FOUND\x10!\x12!\n" +
+	"\x1dREASON_MCP_SERVER_UNAVAILABLE\x10\"\x12\x1b\n" +
+	"\x17REASON_SECRET_NOT_FOUND\x10#\x12\x1a\n" +
+	"\x16REASON_ORIGIN_MISMATCH\x10$\x12\x1c\n" +
+	"\x18REASON_REVISION_MISMATCH\x10%\x12\x1c\n" +
+	"\x18REASON_SESSION_NOT_FOUND\x10&\x12!\n" +
+	"\x1dREASON_SESSION_ALREADY_EXISTS\x10'\x12\x19\n" +
+	"\x15REASON_SESSION_CLOSED\x10(\x12\x1c\n" +
+	"\x18REASON_SESSION_SWITCHING\x10)\x12\x1f\n" +
+	"\x1bREASON_SESSION_NOT_IN_SPACE\x10*\x12\x1a\n" +
+	"\x16REASON_SWITCH_OUTDATED\x10+\x12\x18\n" +
+	"\x14REASON_RUN_NOT_FOUND\x10,\x12\x14\n" +
+	"\x10REASON_RUN_ENDED\x10-\x12\x1e\n" +
+	"\x1aREASON_RUN_EVENT_NOT_FOUND\x10.\x12\x1e\n" +
+	"\x1aREASON_MODEL_PRICE_MISSING\x10/\x12\x1c\n" +
+	"\x18REASON_CURRENCY_MISMATCH\x100\x12!\n" +
+	"\x1dREASON_IDEMPOTENCY_KEY_REUSED\x101\x12\x19\n" +
+	"\x15REASON_CALL_NOT_FOUND\x102\x12\x19\n" +
+	"\x15REASON_CALL_ID_REUSED\x103\x12\x1f\n" +
+	"\x1bREASON_SUBMISSION_ID_REUSED\x104\x12 \n" +
+	"\x1cREASON_CALL_ALREADY_RESOLVED\x105\x12\x17\n" +
+	"\x13REASON_CALL_EXPIRED\x106\x12\x1b\n" +
+	"\x17REASON_CALL_NOT_AWAITED\x107\x12\x1e\n" +
+	"\x1aREASON_CALL_AWAITED_BY_RUN\x108\x12\x1b\n" +
+	"\x17REASON_CALL_IN_PROGRESS\x109\x12\x15\n" +
+	"\x11REASON_CALL_TAKEN\x10:\x12\x19\n" +
+	"\x15REASON_CALL_NOT_TAKEN\x10;\x12\x1d\n" +
+	"\x19REASON_DELIVERY_NOT_FOUND\x10<\x12\x19\n" +
+	"\x15REASON_RESULT_INVALID\x10=\x12\x1b\n" +
+	"\x17REASON_RESULT_NOT_FOUND\x10>\x12\x1a\n" +
+	"\x16REASON_SPACE_NOT_FOUND\x10?\x12\x1c\n" +
+	"\x18REASON_MESSAGE_ID_REUSED\x10@\x12\x15\n" +
+	"\x11REASON_INBOX_FULL\x10A\x12\x16\n" +
+	"\x12REASON_MEMORY_FULL\x10B\x12\x1e\n" +
+	"\x1aREASON_CALLER_NOT_ATTACHED\x10C\x12\x16\n" +
+	"\x12REASON_CALLER_BUSY\x10D\x12\x1b\n" +
+	"\x17REASON_WORKER_NOT_FOUND\x10E\x12\x19\n" +
+	"\x15REASON_WORKER_INVALID\x10F\x12 \n" +
+	"\x1cREASON_WORKER_INSTALL_FAILED\x10G\x12\x1e\n" +
+	"\x1aREASON_WORKER_START_FAILED\x10H\x12\x1c\n" +
+	"\x18REASON_WORKER_BACKED_OFF\x10I\x12\x19\n" +
+	"\x15REASON_WORKER_CRASHED\x10J\x12\x19\n" +
+	"\x15REASON_WORKER_STOPPED\x10K\x12\x1b\n" +
+	"\x17REASON_WORKER_POOL_FULL\x10LB\xb3\x01\n" +
 	"\x14com.toolbus.error.v1B\n" +
 	"ErrorProtoP\x01Z+toolbus.dev/gen/go/toolbus/error/v1;errorv1\xa2\x02\x03TEX\xaa\x02\x10Toolbus.Error.V1\xca\x02\x11Toolbus\\Error_\\V1\xe2\x02\x1dToolbus\\Error_\\V1\\GPBMetadata\xea\x02\x12Toolbus::Error::V1b\x06proto3"
 
@@ -616,14 +616,14 @@ var file_toolbus_error_v1_error_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_toolbus_error_v1_error_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_toolbus_error_v1_error_proto_goTypes = []any{
 	(Reason)(0),            // 0: toolbus.error.v1.Reason
-	(*ErrorInfo)(nil),      // 1: toolbus.error.v1.ErrorInfo
+	(*ErrorDetail)(nil),    // 1: toolbus.error.v1.ErrorDetail
 	(*FieldViolation)(nil), // 2: toolbus.error.v1.FieldViolation
-	nil,                    // 3: toolbus.error.v1.ErrorInfo.MetadataEntry
+	nil,                    // 3: toolbus.error.v1.ErrorDetail.MetadataEntry
 }
 var file_toolbus_error_v1_error_proto_depIdxs = []int32{
-	0, // 0: toolbus.error.v1.ErrorInfo.reason:type_name -> toolbus.error.v1.Reason
-	3, // 1: toolbus.error.v1.ErrorInfo.metadata:type_name -> toolbus.error.v1.ErrorInfo.MetadataEntry
-	2, // 2: toolbus.error.v1.ErrorInfo.field_violations:type_name -> toolbus.error.v1.FieldViolation
+	0, // 0: toolbus.error.v1.ErrorDetail.reason:type_name -> toolbus.error.v1.Reason
+	3, // 1: toolbus.error.v1.ErrorDetail.metadata:type_name -> toolbus.error.v1.ErrorDetail.MetadataEntry
+	2, // 2: toolbus.error.v1.ErrorDetail.field_violations:type_name -> toolbus.error.v1.FieldViolation
 	3, // [3:3] is the sub-list for method output_type
 	3, // [3:3] is the sub-list for method input_type
 	3, // [3:3] is the sub-list for extension type_name

@@ -37,150 +37,150 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """A field of the request is missing or does not fit. Correct what `field_violations` name, then send again."""
     REASON_METHOD_UNIMPLEMENTED: _Reason.ValueType  # 5
     """This service does not offer the method, or not in this way. Use what its contract and release say it offers."""
-    REASON_CREDENTIALS_INVALID: _Reason.ValueType  # 6
+    REASON_SERVICE_NOT_FOUND: _Reason.ValueType  # 6
+    """There is no service of that name here. Ask for one that reflection or the documentation lists."""
+    REASON_CREDENTIALS_INVALID: _Reason.ValueType  # 7
     """The request comes without a key, or with one that is not known here. Send a known key."""
-    REASON_PRINCIPAL_NOT_OPERATOR: _Reason.ValueType  # 7
+    REASON_PRINCIPAL_NOT_OPERATOR: _Reason.ValueType  # 8
     """Only an operator may do this. Ask an operator, or use an operator's key."""
-    REASON_PRINCIPAL_NOT_OWNER: _Reason.ValueType  # 8
+    REASON_PRINCIPAL_NOT_OWNER: _Reason.ValueType  # 9
     """The session belongs to another principal, and so do its runs and calls. Use the owner's key."""
-    REASON_CALL_NOT_STARTED: _Reason.ValueType  # 9
+    REASON_CALL_NOT_STARTED: _Reason.ValueType  # 10
     """The call has not been started and will not be. Repeating it is safe."""
-    REASON_OUTCOME_UNKNOWN: _Reason.ValueType  # 10
+    REASON_OUTCOME_UNKNOWN: _Reason.ValueType  # 11
     """Nobody can say whether the call had its effect. Read the state before repeating what is not idempotent."""
-    REASON_INSTANCE_STOPPING: _Reason.ValueType  # 11
+    REASON_INSTANCE_STOPPING: _Reason.ValueType  # 12
     """The instance that served the call stops. Call or watch again: another instance answers."""
-    REASON_OWNER_CHANGED: _Reason.ValueType  # 12
+    REASON_OWNER_CHANGED: _Reason.ValueType  # 13
     """What the call needs has just moved to another instance. Repeat the call."""
-    REASON_SERVICE_UNAVAILABLE: _Reason.ValueType  # 13
+    REASON_SERVICE_UNAVAILABLE: _Reason.ValueType  # 14
     """A service that the call needs is not there, or does not answer. Repeat after a while; what is not idempotent, only after
     reading the state.
     """
-    REASON_BUS_UNAVAILABLE: _Reason.ValueType  # 14
+    REASON_BUS_UNAVAILABLE: _Reason.ValueType  # 15
     """The service cannot reach its bus or store at present. Repeat after a while; a write may have been stored."""
-    REASON_STORE_FULL: _Reason.ValueType  # 15
+    REASON_STORE_FULL: _Reason.ValueType  # 16
     """The store takes no more. Delete what is not needed, or ask the operator for more room."""
-    REASON_RECORD_LOST: _Reason.ValueType  # 16
+    REASON_RECORD_LOST: _Reason.ValueType  # 17
     """What was stored is broken or gone. Repeating does not help: ask the operator."""
-    REASON_MESSAGE_TOO_LARGE: _Reason.ValueType  # 17
+    REASON_MESSAGE_TOO_LARGE: _Reason.ValueType  # 18
     """A message, or a part of it, is over its limit. Send less; where it is known, `metadata` has `bytes` and `limit`."""
-    REASON_PAGE_TOKEN_INVALID: _Reason.ValueType  # 18
+    REASON_PAGE_TOKEN_INVALID: _Reason.ValueType  # 19
     """The page token comes from no earlier answer of this list with these filters. List from the beginning."""
-    REASON_STREAM_REPLACED: _Reason.ValueType  # 19
-    """Another stream was opened in place of this one. Leave it to that one."""
-    REASON_STREAM_ENDED: _Reason.ValueType  # 20
-    """The stream that carried the call ended before it. Call again when the stream is back."""
-    REASON_SERVICE_NOT_FOUND: _Reason.ValueType  # 21
-    """There is no service of that name here. Ask for one that reflection or the documentation lists."""
-    REASON_AGENT_NOT_FOUND: _Reason.ValueType  # 22
-    """There is no agent of that name. List the agents, or apply it first."""
-    REASON_AGENT_INVALID: _Reason.ValueType  # 23
-    """The agent's configuration has faults. Mend and apply the agent, then repeat."""
-    REASON_AGENT_SWITCHED: _Reason.ValueType  # 24
-    """The session has another agent by now: what its former agent decided is not carried out. Drop the call."""
-    REASON_AGENT_REVISION_AHEAD: _Reason.ValueType  # 25
-    """The agent's revision is newer than what this instance has heard of. Repeat in a moment."""
-    REASON_AGENT_MISMATCH: _Reason.ValueType  # 26
-    """The session has another agent than the request names. Name that one, or none."""
-    REASON_TOOL_NOT_FOUND: _Reason.ValueType  # 27
-    """There is no tool of that name for this caller. List the tools."""
-    REASON_TOOL_NOT_ALLOWED: _Reason.ValueType  # 28
-    """The policy does not allow this tool, or not in this way. Use another, or have the policy changed."""
-    REASON_TOOL_NAME_TAKEN: _Reason.ValueType  # 29
-    """Two tools would have one name. Rename the one that is offered here."""
-    REASON_PROVIDER_NOT_FOUND: _Reason.ValueType  # 30
-    """There is no provider of that name. List the providers, or apply it first."""
-    REASON_MCP_SERVER_NOT_FOUND: _Reason.ValueType  # 31
-    """There is no MCP server of that name. List the servers, or apply it first."""
-    REASON_MCP_SERVER_UNAVAILABLE: _Reason.ValueType  # 32
-    """The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready."""
-    REASON_SECRET_NOT_FOUND: _Reason.ValueType  # 33
-    """A secret that the tool needs is not known to the service. The operator sets it."""
-    REASON_ORIGIN_MISMATCH: _Reason.ValueType  # 34
-    """What stands comes from a file and was changed by RPC, or the other way round. Change it where it comes from."""
-    REASON_REVISION_MISMATCH: _Reason.ValueType  # 35
-    """What stands has another revision than was expected. Read it, decide again, and apply with its revision."""
-    REASON_SESSION_NOT_FOUND: _Reason.ValueType  # 36
-    """There is no session of that id. List the sessions, or open one."""
-    REASON_SESSION_ALREADY_EXISTS: _Reason.ValueType  # 37
-    """There is another session of that id. Choose another id."""
-    REASON_SESSION_CLOSED: _Reason.ValueType  # 38
-    """The session is closed for good. Open another one."""
-    REASON_SESSION_SWITCHING: _Reason.ValueType  # 39
-    """The session is on its way to another agent, or to its end. Repeat in a moment."""
-    REASON_SESSION_NOT_IN_SPACE: _Reason.ValueType  # 40
-    """The session is not in that space, or in none. Enter the space first."""
-    REASON_SWITCH_OUTDATED: _Reason.ValueType  # 41
-    """The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted."""
-    REASON_RUN_NOT_FOUND: _Reason.ValueType  # 42
-    """There is no run of that id in that place. List the runs."""
-    REASON_RUN_ENDED: _Reason.ValueType  # 43
-    """The run has ended. Start another one."""
-    REASON_RUN_EVENT_NOT_FOUND: _Reason.ValueType  # 44
-    """The run has no event of that number. Ask for one from 1 to its last."""
-    REASON_MODEL_PRICE_MISSING: _Reason.ValueType  # 45
-    """A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out."""
-    REASON_CURRENCY_MISMATCH: _Reason.ValueType  # 76
-    """A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs."""
-    REASON_IDEMPOTENCY_KEY_REUSED: _Reason.ValueType  # 46
-    """The key was used for another request. Use another key; `metadata` names what differs."""
-    REASON_CALL_NOT_FOUND: _Reason.ValueType  # 47
-    """There is no call of that id in that place, or it is forgotten. List the calls."""
-    REASON_CALL_ID_REUSED: _Reason.ValueType  # 48
-    """The id was used for another call. Use another id."""
-    REASON_SUBMISSION_ID_REUSED: _Reason.ValueType  # 73
-    """The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it."""
-    REASON_CALL_ALREADY_RESOLVED: _Reason.ValueType  # 49
-    """The call has its answer, and the first answer stands. Read the call."""
-    REASON_CALL_EXPIRED: _Reason.ValueType  # 50
-    """The call waited for its answer too long. Drop the answer."""
-    REASON_CALL_NOT_AWAITED: _Reason.ValueType  # 51
-    """No answer from outside is awaited for the call. Read its state."""
-    REASON_CALL_AWAITED_BY_RUN: _Reason.ValueType  # 52
-    """A run waits for the output of the call. Give it with SubmitOutputs of that run."""
-    REASON_CALL_IN_PROGRESS: _Reason.ValueType  # 53
-    """The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment."""
-    REASON_CALL_TAKEN: _Reason.ValueType  # 54
-    """Another watcher has taken the call. Leave the call to it."""
-    REASON_CALL_NOT_TAKEN: _Reason.ValueType  # 55
-    """The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool."""
-    REASON_DELIVERY_NOT_FOUND: _Reason.ValueType  # 56
-    """The call was not handed over by that delivery. Acknowledge the delivery that came with the call."""
-    REASON_RESULT_INVALID: _Reason.ValueType  # 57
-    """The result does not fit what the tool promises. Correct the result and submit again: the call still waits."""
-    REASON_RESULT_NOT_FOUND: _Reason.ValueType  # 74
-    """There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool again."""
-    REASON_SPACE_NOT_FOUND: _Reason.ValueType  # 58
-    """There is no space of that id. List the spaces, or create it."""
-    REASON_MESSAGE_ID_REUSED: _Reason.ValueType  # 59
-    """The id belongs to another message. Use another id."""
-    REASON_INBOX_FULL: _Reason.ValueType  # 60
-    """Too many events wait for the agents of the session. Repeat when they have been read."""
-    REASON_MEMORY_FULL: _Reason.ValueType  # 61
-    """The agent keeps as many entries as it may. Delete some first."""
-    REASON_CALLER_NOT_ATTACHED: _Reason.ValueType  # 62
-    """No stream of the session's caller is attached here. Attach one, or repeat when it is back."""
-    REASON_CALLER_BUSY: _Reason.ValueType  # 63
-    """The caller has as many requests open as it may. Repeat when some are answered."""
-    REASON_WORKER_NOT_FOUND: _Reason.ValueType  # 64
-    """There is no worker file or hosted module of that name. Put the file into its directory, or name another one."""
-    REASON_WORKER_INVALID: _Reason.ValueType  # 65
-    """The worker file or hosted module cannot be used as it is. Correct the file; it is read again."""
-    REASON_WORKER_INSTALL_FAILED: _Reason.ValueType  # 66
-    """What the worker needs could not be installed; nothing was started. Correct the worker's dependencies."""
-    REASON_WORKER_START_FAILED: _Reason.ValueType  # 67
-    """The worker did not start; nothing was called. Correct the worker; its log has the cause."""
-    REASON_WORKER_BACKED_OFF: _Reason.ValueType  # 68
-    """The worker keeps failing and is started again later; nothing was started. Repeat after a while."""
-    REASON_WORKER_CRASHED: _Reason.ValueType  # 69
-    """The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating."""
-    REASON_WORKER_STOPPED: _Reason.ValueType  # 70
-    """The worker or hosted module is being stopped; nothing was started. Repeat: another one is started."""
-    REASON_WORKER_POOL_FULL: _Reason.ValueType  # 71
-    """All workers are busy, and none got free in time; nothing was started. Repeat after a while."""
-    REASON_SCOPE_MISSING: _Reason.ValueType  # 72
-    """The call comes from no agent or no session, which it needs. Call it from a session."""
-    REASON_SEQUENCE_NOT_REACHED: _Reason.ValueType  # 75
+    REASON_SEQUENCE_NOT_REACHED: _Reason.ValueType  # 20
     """The log has not come that far: no event of that sequence has been told. The store was reset or restored; watch from 0."""
+    REASON_STREAM_REPLACED: _Reason.ValueType  # 21
+    """Another stream was opened in place of this one. Leave it to that one."""
+    REASON_STREAM_ENDED: _Reason.ValueType  # 22
+    """The stream that carried the call ended before it. Call again when the stream is back."""
+    REASON_AGENT_NOT_FOUND: _Reason.ValueType  # 23
+    """There is no agent of that name. List the agents, or apply it first."""
+    REASON_AGENT_INVALID: _Reason.ValueType  # 24
+    """The agent's configuration has faults. Mend and apply the agent, then repeat."""
+    REASON_AGENT_SWITCHED: _Reason.ValueType  # 25
+    """The session has another agent by now: what its former agent decided is not carried out. Drop the call."""
+    REASON_AGENT_REVISION_AHEAD: _Reason.ValueType  # 26
+    """The agent's revision is newer than what this instance has heard of. Repeat in a moment."""
+    REASON_AGENT_MISMATCH: _Reason.ValueType  # 27
+    """The session has another agent than the request names. Name that one, or none."""
+    REASON_TOOL_NOT_FOUND: _Reason.ValueType  # 28
+    """There is no tool of that name for this caller. List the tools."""
+    REASON_TOOL_NOT_ALLOWED: _Reason.ValueType  # 29
+    """The policy does not allow this tool, or not in this way. Use another, or have the policy changed."""
+    REASON_SCOPE_MISSING: _Reason.ValueType  # 30
+    """The call comes from no agent or no session, which it needs. Call it from a session."""
+    REASON_TOOL_NAME_TAKEN: _Reason.ValueType  # 31
+    """Two tools would have one name. Rename the one that is offered here."""
+    REASON_PROVIDER_NOT_FOUND: _Reason.ValueType  # 32
+    """There is no provider of that name. List the providers, or apply it first."""
+    REASON_MCP_SERVER_NOT_FOUND: _Reason.ValueType  # 33
+    """There is no MCP server of that name. List the servers, or apply it first."""
+    REASON_MCP_SERVER_UNAVAILABLE: _Reason.ValueType  # 34
+    """The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready."""
+    REASON_SECRET_NOT_FOUND: _Reason.ValueType  # 35
+    """A secret that the tool needs is not known to the service. The operator sets it."""
+    REASON_ORIGIN_MISMATCH: _Reason.ValueType  # 36
+    """What stands comes from a file and was changed by RPC, or the other way round. Change it where it comes from."""
+    REASON_REVISION_MISMATCH: _Reason.ValueType  # 37
+    """What stands has another revision than was expected. Read it, decide again, and apply with its revision."""
+    REASON_SESSION_NOT_FOUND: _Reason.ValueType  # 38
+    """There is no session of that id. List the sessions, or open one."""
+    REASON_SESSION_ALREADY_EXISTS: _Reason.ValueType  # 39
+    """There is another session of that id. Choose another id."""
+    REASON_SESSION_CLOSED: _Reason.ValueType  # 40
+    """The session is closed for good. Open another one."""
+    REASON_SESSION_SWITCHING: _Reason.ValueType  # 41
+    """The session is on its way to another agent, or to its end. Repeat in a moment."""
+    REASON_SESSION_NOT_IN_SPACE: _Reason.ValueType  # 42
+    """The session is not in that space, or in none. Enter the space first."""
+    REASON_SWITCH_OUTDATED: _Reason.ValueType  # 43
+    """The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted."""
+    REASON_RUN_NOT_FOUND: _Reason.ValueType  # 44
+    """There is no run of that id in that place. List the runs."""
+    REASON_RUN_ENDED: _Reason.ValueType  # 45
+    """The run has ended. Start another one."""
+    REASON_RUN_EVENT_NOT_FOUND: _Reason.ValueType  # 46
+    """The run has no event of that number. Ask for one from 1 to its last."""
+    REASON_MODEL_PRICE_MISSING: _Reason.ValueType  # 47
+    """A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out."""
+    REASON_CURRENCY_MISMATCH: _Reason.ValueType  # 48
+    """A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs."""
+    REASON_IDEMPOTENCY_KEY_REUSED: _Reason.ValueType  # 49
+    """The key was used for another request. Use another key; `metadata` names what differs."""
+    REASON_CALL_NOT_FOUND: _Reason.ValueType  # 50
+    """There is no call of that id in that place, or it is forgotten. List the calls."""
+    REASON_CALL_ID_REUSED: _Reason.ValueType  # 51
+    """The id was used for another call. Use another id."""
+    REASON_SUBMISSION_ID_REUSED: _Reason.ValueType  # 52
+    """The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it."""
+    REASON_CALL_ALREADY_RESOLVED: _Reason.ValueType  # 53
+    """The call has its answer, and the first answer stands. Read the call."""
+    REASON_CALL_EXPIRED: _Reason.ValueType  # 54
+    """The call waited for its answer too long. Drop the answer."""
+    REASON_CALL_NOT_AWAITED: _Reason.ValueType  # 55
+    """No answer from outside is awaited for the call. Read its state."""
+    REASON_CALL_AWAITED_BY_RUN: _Reason.ValueType  # 56
+    """A run waits for the output of the call. Give it with SubmitOutputs of that run."""
+    REASON_CALL_IN_PROGRESS: _Reason.ValueType  # 57
+    """The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment."""
+    REASON_CALL_TAKEN: _Reason.ValueType  # 58
+    """Another watcher has taken the call. Leave the call to it."""
+    REASON_CALL_NOT_TAKEN: _Reason.ValueType  # 59
+    """The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool."""
+    REASON_DELIVERY_NOT_FOUND: _Reason.ValueType  # 60
+    """The call was not handed over by that delivery. Acknowledge the delivery that came with the call."""
+    REASON_RESULT_INVALID: _Reason.ValueType  # 61
+    """The result does not fit what the tool promises. Correct the result and submit again: the call still waits."""
+    REASON_RESULT_NOT_FOUND: _Reason.ValueType  # 62
+    """There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool again."""
+    REASON_SPACE_NOT_FOUND: _Reason.ValueType  # 63
+    """There is no space of that id. List the spaces, or create it."""
+    REASON_MESSAGE_ID_REUSED: _Reason.ValueType  # 64
+    """The id belongs to another message. Use another id."""
+    REASON_INBOX_FULL: _Reason.ValueType  # 65
+    """Too many events wait for the agents of the session. Repeat when they have been read."""
+    REASON_MEMORY_FULL: _Reason.ValueType  # 66
+    """The agent keeps as many entries as it may. Delete some first."""
+    REASON_CALLER_NOT_ATTACHED: _Reason.ValueType  # 67
+    """No stream of the session's caller is attached here. Attach one, or repeat when it is back."""
+    REASON_CALLER_BUSY: _Reason.ValueType  # 68
+    """The caller has as many requests open as it may. Repeat when some are answered."""
+    REASON_WORKER_NOT_FOUND: _Reason.ValueType  # 69
+    """There is no worker file or hosted module of that name. Put the file into its directory, or name another one."""
+    REASON_WORKER_INVALID: _Reason.ValueType  # 70
+    """The worker file or hosted module cannot be used as it is. Correct the file; it is read again."""
+    REASON_WORKER_INSTALL_FAILED: _Reason.ValueType  # 71
+    """What the worker needs could not be installed; nothing was started. Correct the worker's dependencies."""
+    REASON_WORKER_START_FAILED: _Reason.ValueType  # 72
+    """The worker did not start; nothing was called. Correct the worker; its log has the cause."""
+    REASON_WORKER_BACKED_OFF: _Reason.ValueType  # 73
+    """The worker keeps failing and is started again later; nothing was started. Repeat after a while."""
+    REASON_WORKER_CRASHED: _Reason.ValueType  # 74
+    """The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating."""
+    REASON_WORKER_STOPPED: _Reason.ValueType  # 75
+    """The worker or hosted module is being stopped; nothing was started. Repeat: another one is started."""
+    REASON_WORKER_POOL_FULL: _Reason.ValueType  # 76
+    """All workers are busy, and none got free in time; nothing was started. Repeat after a while."""
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """What happened. Each value says what the caller does next. Values are added, and never change their meaning."""
@@ -197,154 +197,154 @@ REASON_INVALID_REQUEST: Reason.ValueType  # 4
 """A field of the request is missing or does not fit. Correct what `field_violations` name, then send again."""
 REASON_METHOD_UNIMPLEMENTED: Reason.ValueType  # 5
 """This service does not offer the method, or not in this way. Use what its contract and release say it offers."""
-REASON_CREDENTIALS_INVALID: Reason.ValueType  # 6
+REASON_SERVICE_NOT_FOUND: Reason.ValueType  # 6
+"""There is no service of that name here. Ask for one that reflection or the documentation lists."""
+REASON_CREDENTIALS_INVALID: Reason.ValueType  # 7
 """The request comes without a key, or with one that is not known here. Send a known key."""
-REASON_PRINCIPAL_NOT_OPERATOR: Reason.ValueType  # 7
+REASON_PRINCIPAL_NOT_OPERATOR: Reason.ValueType  # 8
 """Only an operator may do this. Ask an operator, or use an operator's key."""
-REASON_PRINCIPAL_NOT_OWNER: Reason.ValueType  # 8
+REASON_PRINCIPAL_NOT_OWNER: Reason.ValueType  # 9
 """The session belongs to another principal, and so do its runs and calls. Use the owner's key."""
-REASON_CALL_NOT_STARTED: Reason.ValueType  # 9
+REASON_CALL_NOT_STARTED: Reason.ValueType  # 10
 """The call has not been started and will not be. Repeating it is safe."""
-REASON_OUTCOME_UNKNOWN: Reason.ValueType  # 10
+REASON_OUTCOME_UNKNOWN: Reason.ValueType  # 11
 """Nobody can say whether the call had its effect. Read the state before repeating what is not idempotent."""
-REASON_INSTANCE_STOPPING: Reason.ValueType  # 11
+REASON_INSTANCE_STOPPING: Reason.ValueType  # 12
 """The instance that served the call stops. Call or watch again: another instance answers."""
-REASON_OWNER_CHANGED: Reason.ValueType  # 12
+REASON_OWNER_CHANGED: Reason.ValueType  # 13
 """What the call needs has just moved to another instance. Repeat the call."""
-REASON_SERVICE_UNAVAILABLE: Reason.ValueType  # 13
+REASON_SERVICE_UNAVAILABLE: Reason.ValueType  # 14
 """A service that the call needs is not there, or does not answer. Repeat after a while; what is not idempotent, only after
 reading the state.
 """
-REASON_BUS_UNAVAILABLE: Reason.ValueType  # 14
+REASON_BUS_UNAVAILABLE: Reason.ValueType  # 15
 """The service cannot reach its bus or store at present. Repeat after a while; a write may have been stored."""
-REASON_STORE_FULL: Reason.ValueType  # 15
+REASON_STORE_FULL: Reason.ValueType  # 16
 """The store takes no more. Delete what is not needed, or ask the operator for more room."""
-REASON_RECORD_LOST: Reason.ValueType  # 16
+REASON_RECORD_LOST: Reason.ValueType  # 17
 """What was stored is broken or gone. Repeating does not help: ask the operator."""
-REASON_MESSAGE_TOO_LARGE: Reason.ValueType  # 17
+REASON_MESSAGE_TOO_LARGE: Reason.ValueType  # 18
 """A message, or a part of it, is over its limit. Send less; where it is known, `metadata` has `bytes` and `limit`."""
-REASON_PAGE_TOKEN_INVALID: Reason.ValueType  # 18
+REASON_PAGE_TOKEN_INVALID: Reason.ValueType  # 19
 """The page token comes from no earlier answer of this list with these filters. List from the beginning."""
-REASON_STREAM_REPLACED: Reason.ValueType  # 19
-"""Another stream was opened in place of this one. Leave it to that one."""
-REASON_STREAM_ENDED: Reason.ValueType  # 20
-"""The stream that carried the call ended before it. Call again when the stream is back."""
-REASON_SERVICE_NOT_FOUND: Reason.ValueType  # 21
-"""There is no service of that name here. Ask for one that reflection or the documentation lists."""
-REASON_AGENT_NOT_FOUND: Reason.ValueType  # 22
-"""There is no agent of that name. List the agents, or apply it first."""
-REASON_AGENT_INVALID: Reason.ValueType  # 23
-"""The agent's configuration has faults. Mend and apply the agent, then repeat."""
-REASON_AGENT_SWITCHED: Reason.ValueType  # 24
-"""The session has another agent by now: what its former agent decided is not carried out. Drop the call."""
-REASON_AGENT_REVISION_AHEAD: Reason.ValueType  # 25
-"""The agent's revision is newer than what this instance has heard of. Repeat in a moment."""
-REASON_AGENT_MISMATCH: Reason.ValueType  # 26
-"""The session has another agent than the request names. Name that one, or none."""
-REASON_TOOL_NOT_FOUND: Reason.ValueType  # 27
-"""There is no tool of that name for this caller. List the tools."""
-REASON_TOOL_NOT_ALLOWED: Reason.ValueType  # 28
-"""The policy does not allow this tool, or not in this way. Use another, or have the policy changed."""
-REASON_TOOL_NAME_TAKEN: Reason.ValueType  # 29
-"""Two tools would have one name. Rename the one that is offered here."""
-REASON_PROVIDER_NOT_FOUND: Reason.ValueType  # 30
-"""There is no provider of that name. List the providers, or apply it first."""
-REASON_MCP_SERVER_NOT_FOUND: Reason.ValueType  # 31
-"""There is no MCP server of that name. List the servers, or apply it first."""
-REASON_MCP_SERVER_UNAVAILABLE: Reason.ValueType  # 32
-"""The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready."""
-REASON_SECRET_NOT_FOUND: Reason.ValueType  # 33
-"""A secret that the tool needs is not known to the service. The operator sets it."""
-REASON_ORIGIN_MISMATCH: Reason.ValueType  # 34
-"""What stands comes from a file and was changed by RPC, or the other way round. Change it where it comes from."""
-REASON_REVISION_MISMATCH: Reason.ValueType  # 35
-"""What stands has another revision than was expected. Read it, decide again, and apply with its revision."""
-REASON_SESSION_NOT_FOUND: Reason.ValueType  # 36
-"""There is no session of that id. List the sessions, or open one."""
-REASON_SESSION_ALREADY_EXISTS: Reason.ValueType  # 37
-"""There is another session of that id. Choose another id."""
-REASON_SESSION_CLOSED: Reason.ValueType  # 38
-"""The session is closed for good. Open another one."""
-REASON_SESSION_SWITCHING: Reason.ValueType  # 39
-"""The session is on its way to another agent, or to its end. Repeat in a moment."""
-REASON_SESSION_NOT_IN_SPACE: Reason.ValueType  # 40
-"""The session is not in that space, or in none. Enter the space first."""
-REASON_SWITCH_OUTDATED: Reason.ValueType  # 41
-"""The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted."""
-REASON_RUN_NOT_FOUND: Reason.ValueType  # 42
-"""There is no run of that id in that place. List the runs."""
-REASON_RUN_ENDED: Reason.ValueType  # 43
-"""The run has ended. Start another one."""
-REASON_RUN_EVENT_NOT_FOUND: Reason.ValueType  # 44
-"""The run has no event of that number. Ask for one from 1 to its last."""
-REASON_MODEL_PRICE_MISSING: Reason.ValueType  # 45
-"""A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out."""
-REASON_CURRENCY_MISMATCH: Reason.ValueType  # 76
-"""A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs."""
-REASON_IDEMPOTENCY_KEY_REUSED: Reason.ValueType  # 46
-"""The key was used for another request. Use another key; `metadata` names what differs."""
-REASON_CALL_NOT_FOUND: Reason.ValueType  # 47
-"""There is no call of that id in that place, or it is forgotten. List the calls."""
-REASON_CALL_ID_REUSED: Reason.ValueType  # 48
-"""The id was used for another call. Use another id."""
-REASON_SUBMISSION_ID_REUSED: Reason.ValueType  # 73
-"""The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it."""
-REASON_CALL_ALREADY_RESOLVED: Reason.ValueType  # 49
-"""The call has its answer, and the first answer stands. Read the call."""
-REASON_CALL_EXPIRED: Reason.ValueType  # 50
-"""The call waited for its answer too long. Drop the answer."""
-REASON_CALL_NOT_AWAITED: Reason.ValueType  # 51
-"""No answer from outside is awaited for the call. Read its state."""
-REASON_CALL_AWAITED_BY_RUN: Reason.ValueType  # 52
-"""A run waits for the output of the call. Give it with SubmitOutputs of that run."""
-REASON_CALL_IN_PROGRESS: Reason.ValueType  # 53
-"""The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment."""
-REASON_CALL_TAKEN: Reason.ValueType  # 54
-"""Another watcher has taken the call. Leave the call to it."""
-REASON_CALL_NOT_TAKEN: Reason.ValueType  # 55
-"""The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool."""
-REASON_DELIVERY_NOT_FOUND: Reason.ValueType  # 56
-"""The call was not handed over by that delivery. Acknowledge the delivery that came with the call."""
-REASON_RESULT_INVALID: Reason.ValueType  # 57
-"""The result does not fit what the tool promises. Correct the result and submit again: the call still waits."""
-REASON_RESULT_NOT_FOUND: Reason.ValueType  # 74
-"""There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool again."""
-REASON_SPACE_NOT_FOUND: Reason.ValueType  # 58
-"""There is no space of that id. List the spaces, or create it."""
-REASON_MESSAGE_ID_REUSED: Reason.ValueType  # 59
-"""The id belongs to another message. Use another id."""
-REASON_INBOX_FULL: Reason.ValueType  # 60
-"""Too many events wait for the agents of the session. Repeat when they have been read."""
-REASON_MEMORY_FULL: Reason.ValueType  # 61
-"""The agent keeps as many entries as it may. Delete some first."""
-REASON_CALLER_NOT_ATTACHED: Reason.ValueType  # 62
-"""No stream of the session's caller is attached here. Attach one, or repeat when it is back."""
-REASON_CALLER_BUSY: Reason.ValueType  # 63
-"""The caller has as many requests open as it may. Repeat when some are answered."""
-REASON_WORKER_NOT_FOUND: Reason.ValueType  # 64
-"""There is no worker file or hosted module of that name. Put the file into its directory, or name another one."""
-REASON_WORKER_INVALID: Reason.ValueType  # 65
-"""The worker file or hosted module cannot be used as it is. Correct the file; it is read again."""
-REASON_WORKER_INSTALL_FAILED: Reason.ValueType  # 66
-"""What the worker needs could not be installed; nothing was started. Correct the worker's dependencies."""
-REASON_WORKER_START_FAILED: Reason.ValueType  # 67
-"""The worker did not start; nothing was called. Correct the worker; its log has the cause."""
-REASON_WORKER_BACKED_OFF: Reason.ValueType  # 68
-"""The worker keeps failing and is started again later; nothing was started. Repeat after a while."""
-REASON_WORKER_CRASHED: Reason.ValueType  # 69
-"""The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating."""
-REASON_WORKER_STOPPED: Reason.ValueType  # 70
-"""The worker or hosted module is being stopped; nothing was started. Repeat: another one is started."""
-REASON_WORKER_POOL_FULL: Reason.ValueType  # 71
-"""All workers are busy, and none got free in time; nothing was started. Repeat after a while."""
-REASON_SCOPE_MISSING: Reason.ValueType  # 72
-"""The call comes from no agent or no session, which it needs. Call it from a session."""
-REASON_SEQUENCE_NOT_REACHED: Reason.ValueType  # 75
+REASON_SEQUENCE_NOT_REACHED: Reason.ValueType  # 20
 """The log has not come that far: no event of that sequence has been told. The store was reset or restored; watch from 0."""
+REASON_STREAM_REPLACED: Reason.ValueType  # 21
+"""Another stream was opened in place of this one. Leave it to that one."""
+REASON_STREAM_ENDED: Reason.ValueType  # 22
+"""The stream that carried the call ended before it. Call again when the stream is back."""
+REASON_AGENT_NOT_FOUND: Reason.ValueType  # 23
+"""There is no agent of that name. List the agents, or apply it first."""
+REASON_AGENT_INVALID: Reason.ValueType  # 24
+"""The agent's configuration has faults. Mend and apply the agent, then repeat."""
+REASON_AGENT_SWITCHED: Reason.ValueType  # 25
+"""The session has another agent by now: what its former agent decided is not carried out. Drop the call."""
+REASON_AGENT_REVISION_AHEAD: Reason.ValueType  # 26
+"""The agent's revision is newer than what this instance has heard of. Repeat in a moment."""
+REASON_AGENT_MISMATCH: Reason.ValueType  # 27
+"""The session has another agent than the request names. Name that one, or none."""
+REASON_TOOL_NOT_FOUND: Reason.ValueType  # 28
+"""There is no tool of that name for this caller. List the tools."""
+REASON_TOOL_NOT_ALLOWED: Reason.ValueType  # 29
+"""The policy does not allow this tool, or not in this way. Use another, or have the policy changed."""
+REASON_SCOPE_MISSING: Reason.ValueType  # 30
+"""The call comes from no agent or no session, which it needs. Call it from a session."""
+REASON_TOOL_NAME_TAKEN: Reason.ValueType  # 31
+"""Two tools would have one name. Rename the one that is offered here."""
+REASON_PROVIDER_NOT_FOUND: Reason.ValueType  # 32
+"""There is no provider of that name. List the providers, or apply it first."""
+REASON_MCP_SERVER_NOT_FOUND: Reason.ValueType  # 33
+"""There is no MCP server of that name. List the servers, or apply it first."""
+REASON_MCP_SERVER_UNAVAILABLE: Reason.ValueType  # 34
+"""The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready."""
+REASON_SECRET_NOT_FOUND: Reason.ValueType  # 35
+"""A secret that the tool needs is not known to the service. The operator sets it."""
+REASON_ORIGIN_MISMATCH: Reason.ValueType  # 36
+"""What stands comes from a file and was changed by RPC, or the other way round. Change it where it comes from."""
+REASON_REVISION_MISMATCH: Reason.ValueType  # 37
+"""What stands has another revision than was expected. Read it, decide again, and apply with its revision."""
+REASON_SESSION_NOT_FOUND: Reason.ValueType  # 38
+"""There is no session of that id. List the sessions, or open one."""
+REASON_SESSION_ALREADY_EXISTS: Reason.ValueType  # 39
+"""There is another session of that id. Choose another id."""
+REASON_SESSION_CLOSED: Reason.ValueType  # 40
+"""The session is closed for good. Open another one."""
+REASON_SESSION_SWITCHING: Reason.ValueType  # 41
+"""The session is on its way to another agent, or to its end. Repeat in a moment."""
+REASON_SESSION_NOT_IN_SPACE: Reason.ValueType  # 42
+"""The session is not in that space, or in none. Enter the space first."""
+REASON_SWITCH_OUTDATED: Reason.ValueType  # 43
+"""The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted."""
+REASON_RUN_NOT_FOUND: Reason.ValueType  # 44
+"""There is no run of that id in that place. List the runs."""
+REASON_RUN_ENDED: Reason.ValueType  # 45
+"""The run has ended. Start another one."""
+REASON_RUN_EVENT_NOT_FOUND: Reason.ValueType  # 46
+"""The run has no event of that number. Ask for one from 1 to its last."""
+REASON_MODEL_PRICE_MISSING: Reason.ValueType  # 47
+"""A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out."""
+REASON_CURRENCY_MISMATCH: Reason.ValueType  # 48
+"""A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs."""
+REASON_IDEMPOTENCY_KEY_REUSED: Reason.ValueType  # 49
+"""The key was used for another request. Use another key; `metadata` names what differs."""
+REASON_CALL_NOT_FOUND: Reason.ValueType  # 50
+"""There is no call of that id in that place, or it is forgotten. List the calls."""
+REASON_CALL_ID_REUSED: Reason.ValueType  # 51
+"""The id was used for another call. Use another id."""
+REASON_SUBMISSION_ID_REUSED: Reason.ValueType  # 52
+"""The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it."""
+REASON_CALL_ALREADY_RESOLVED: Reason.ValueType  # 53
+"""The call has its answer, and the first answer stands. Read the call."""
+REASON_CALL_EXPIRED: Reason.ValueType  # 54
+"""The call waited for its answer too long. Drop the answer."""
+REASON_CALL_NOT_AWAITED: Reason.ValueType  # 55
+"""No answer from outside is awaited for the call. Read its state."""
+REASON_CALL_AWAITED_BY_RUN: Reason.ValueType  # 56
+"""A run waits for the output of the call. Give it with SubmitOutputs of that run."""
+REASON_CALL_IN_PROGRESS: Reason.ValueType  # 57
+"""The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment."""
+REASON_CALL_TAKEN: Reason.ValueType  # 58
+"""Another watcher has taken the call. Leave the call to it."""
+REASON_CALL_NOT_TAKEN: Reason.ValueType  # 59
+"""The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool."""
+REASON_DELIVERY_NOT_FOUND: Reason.ValueType  # 60
+"""The call was not handed over by that delivery. Acknowledge the delivery that came with the call."""
+REASON_RESULT_INVALID: Reason.ValueType  # 61
+"""The result does not fit what the tool promises. Correct the result and submit again: the call still waits."""
+REASON_RESULT_NOT_FOUND: Reason.ValueType  # 62
+"""There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool again."""
+REASON_SPACE_NOT_FOUND: Reason.ValueType  # 63
+"""There is no space of that id. List the spaces, or create it."""
+REASON_MESSAGE_ID_REUSED: Reason.ValueType  # 64
+"""The id belongs to another message. Use another id."""
+REASON_INBOX_FULL: Reason.ValueType  # 65
+"""Too many events wait for the agents of the session. Repeat when they have been read."""
+REASON_MEMORY_FULL: Reason.ValueType  # 66
+"""The agent keeps as many entries as it may. Delete some first."""
+REASON_CALLER_NOT_ATTACHED: Reason.ValueType  # 67
+"""No stream of the session's caller is attached here. Attach one, or repeat when it is back."""
+REASON_CALLER_BUSY: Reason.ValueType  # 68
+"""The caller has as many requests open as it may. Repeat when some are answered."""
+REASON_WORKER_NOT_FOUND: Reason.ValueType  # 69
+"""There is no worker file or hosted module of that name. Put the file into its directory, or name another one."""
+REASON_WORKER_INVALID: Reason.ValueType  # 70
+"""The worker file or hosted module cannot be used as it is. Correct the file; it is read again."""
+REASON_WORKER_INSTALL_FAILED: Reason.ValueType  # 71
+"""What the worker needs could not be installed; nothing was started. Correct the worker's dependencies."""
+REASON_WORKER_START_FAILED: Reason.ValueType  # 72
+"""The worker did not start; nothing was called. Correct the worker; its log has the cause."""
+REASON_WORKER_BACKED_OFF: Reason.ValueType  # 73
+"""The worker keeps failing and is started again later; nothing was started. Repeat after a while."""
+REASON_WORKER_CRASHED: Reason.ValueType  # 74
+"""The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating."""
+REASON_WORKER_STOPPED: Reason.ValueType  # 75
+"""The worker or hosted module is being stopped; nothing was started. Repeat: another one is started."""
+REASON_WORKER_POOL_FULL: Reason.ValueType  # 76
+"""All workers are busy, and none got free in time; nothing was started. Repeat after a while."""
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 
 @_typing.final
-class ErrorInfo(_message.Message):
+class ErrorDetail(_message.Message):
     """The typed detail of every error that a toolbus service answers with."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -395,7 +395,7 @@ class ErrorInfo(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ErrorInfo: _TypeAlias = ErrorInfo  # noqa: Y015
+Global___ErrorDetail: _TypeAlias = ErrorDetail  # noqa: Y015
 
 @_typing.final
 class FieldViolation(_message.Message):

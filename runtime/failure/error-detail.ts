@@ -2,12 +2,12 @@ import { create } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
 import { ValidationError } from "@bufbuild/protovalidate";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { type ErrorInfo, ErrorInfoSchema, Reason } from "#gen/toolbus/error/v1/error_pb.ts";
+import { type ErrorDetail, ErrorDetailSchema, Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import type { Failure, FieldViolation, ReasonName, ReceivedReason } from "./failure.ts";
 
 /** What the contract wants to be told with every error. */
-export function infoFromFailure({ reason, metadata = {}, fieldViolations = [] }: Failure): ErrorInfo {
-  return create(ErrorInfoSchema, {
+export function detailFromFailure({ reason, metadata = {}, fieldViolations = [] }: Failure): ErrorDetail {
+  return create(ErrorDetailSchema, {
     reason: reasonFromName(reason),
     metadata: { ...metadata },
     fieldViolations: fieldViolations.map((violation) => ({ ruleId: "", ...violation })),
@@ -15,14 +15,14 @@ export function infoFromFailure({ reason, metadata = {}, fieldViolations = [] }:
 }
 
 /** What the other side told, or undefined. */
-export function infoOf(error: ConnectError): ErrorInfo | undefined {
-  return error.findDetails(ErrorInfoSchema)[0];
+export function detailOf(error: ConnectError): ErrorDetail | undefined {
+  return error.findDetails(ErrorDetailSchema)[0];
 }
 
 /** For an error that a library made, which knows no reasons: what its code says, and the fields of a failed validation. */
-export function infoFromError({ code, cause }: ConnectError): ErrorInfo {
+export function detailFromError({ code, cause }: ConnectError): ErrorDetail {
   const fieldViolations = cause instanceof ValidationError ? violationsFrom(cause) : [];
-  return create(ErrorInfoSchema, { reason: Reason[reasonFromCode(code) ?? "UNSPECIFIED"], fieldViolations });
+  return create(ErrorDetailSchema, { reason: Reason[reasonFromCode(code) ?? "UNSPECIFIED"], fieldViolations });
 }
 
 /** The reason of an error of which nothing but its code is known. */
