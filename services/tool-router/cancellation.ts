@@ -44,8 +44,8 @@ export interface CancellationParts {
 export function createCancellation({ store, running, offers, audit, clock }: CancellationParts): Cancellation {
   async function bury(callId: string, result: Answer, by: string): Promise<boolean> {
     const createdAt = timestampFromMs(clock.now());
-    const facts = { callId, principal: by, canceledBy: [by], canceled: true };
-    const tombstone = { ...facts, state: State.RESOLVED, result, createTime: createdAt };
+    const facts = { callId, principal: by, canceledBy: [by] };
+    const tombstone = { ...facts, state: State.CANCELED, result, createTime: createdAt };
     return store.create(callRecord(tombstone));
   }
 
@@ -56,7 +56,7 @@ export function createCancellation({ store, running, offers, audit, clock }: Can
       requireOwner(record, asker);
       if (!isOpen(record)) return undefined;
       const result = record.taken ? canceled(record.effect) : failure(why);
-      return { ...record, state: State.RESOLVED, result, canceled: true };
+      return { ...record, state: State.CANCELED, result };
     });
     if (updated?.hasChanged) {
       store.announce(callId);
@@ -77,14 +77,14 @@ export function createCancellation({ store, running, offers, audit, clock }: Can
         audit({ kind: AuditKind.CANCELED, callId, message: why, ...(record && auditedFacts(record)) });
       }
       if (mayRun) return isRunning || record !== undefined;
-      return record.canceled ? record.taken : true;
+      return record.state === State.CANCELED ? record.taken : true;
     },
   };
 }
 
 /** C1: what stands for a call that was canceled before it began. */
-export function isTombstone({ canceled: isCanceled, tool }: CallRecord): boolean {
-  return isCanceled && tool === "";
+export function isTombstone({ state, tool }: CallRecord): boolean {
+  return state === State.CANCELED && tool === "";
 }
 
 /** C5: whether the call of a principal was canceled by it. */

@@ -64,5 +64,5 @@ test("a resolved call is told once more; one that people or the inbox must hear 
 test("calls that the router runs itself, and tombstones, leave nothing to do", () => {
   expect(decideDuty(started, undefined, now)).toEqual({ kind: "none" });
   expect(decideDuty({ ...started, state: State.RESOLVED }, started, now)).toEqual({ kind: "none" });
-  expect(decideDuty(record({ state: State.RESOLVED, canceled: true }), undefined, now)).toEqual({ kind: "none" });
+  expect(decideDuty(record({ state: State.CANCELED }), undefined, now)).toEqual({ kind: "none" });
 });

@@ -93,7 +93,7 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
     expect((await callers.calls.cancelToolCall({ callId: "started" })).started).toBe(true);
     expect((await calling).output).toEqual({ error: "outcome_unknown: the call was canceled" });
     const told = await until(() => service.handed.find(({ withdrawn }) => withdrawn), patience);
-    expect(told).toMatchObject({ call: { callId: "started", canceled: true } });
+    expect(told).toMatchObject({ call: { callId: "started", state: ToolCallState.CANCELED } });
     expect((await watchers.calls.cancelToolCall({ callId: "started" })).started).toBe(true);
   });
 
@@ -123,7 +123,7 @@ describe("how calls end that somebody outside answers: in time, expired, cancele
     await until(() => audited("never", AuditKind.CANCELED), patience); // what came before it is on the trail by then
     expect(await audited("over", AuditKind.CANCELED)).toBeFalsy();
     expect((await callers.calls.getToolCall({ callId: "over" })).call).toMatchObject({
-      canceled: false,
+      state: ToolCallState.RESOLVED,
       result: { outputJson: '{"kilos":1}' },
     });
   });

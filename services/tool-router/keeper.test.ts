@@ -181,7 +181,7 @@ describe("cancelling", () => {
     expect(await parts.cancel("c")).toBe(false);
     parts.put({});
     expect(await parts.cancel("c")).toBe(false);
-    expect(parts.records.get("c")).toMatchObject({ state: State.RESOLVED, canceled: true, result: { isError: true } });
+    expect(parts.records.get("c")).toMatchObject({ state: State.CANCELED, result: { isError: true } });
     parts.put({ taken: true, deliveryId: "w.1", effect: Effect.PURE });
     expect(await parts.cancel("c")).toBe(true);
     parts.put({ state: State.STARTED });

@@ -18,6 +18,7 @@ import type { Waiters } from "./waiters.ts";
  *
  *   (none) ─▶ STARTED ─────────────────────▶ RESOLVED     run by the router or a provider
  *   (none) ─▶ WAITING ─▶ PENDING ──────────▶ RESOLVED     answered from outside; from WAITING directly, too
+ *   any of these, or none ─────────────────▶ CANCELED     ended by a cancellation, perhaps before it began
  *
  * R1  The record is created before anything happens and before anything is shown; who creates it is the one that executes.
  * R2  Every further step is a compare-and-set that starts from what stands: who loses follows the winner.

@@ -80,5 +80,5 @@ function shortage(filled: number): string {
 }
 
 function hasEnded({ state }: CallRecord): boolean {
-  return state === State.RESOLVED || state === State.EXPIRED;
+  return state === State.RESOLVED || state === State.EXPIRED || state === State.CANCELED;
 }

@@ -137,6 +137,10 @@ export function refuseUnlessOpen(record: CallRecord, now: number): void {
   if (state === State.RESOLVED) {
     refuse("failed_precondition", `call ${callId} is already resolved`, { reason: "CALL_ALREADY_RESOLVED", metadata });
   }
+  if (state === State.CANCELED) {
+    const message = `call ${callId} is already resolved: it was canceled`;
+    refuse("failed_precondition", message, { reason: "CALL_ALREADY_RESOLVED", metadata });
+  }
   if (state === State.EXPIRED || hasExpired(record, now))
     refuse("failed_precondition", `call ${callId} has expired`, { reason: "CALL_EXPIRED", metadata });
   if (!isOpen(record)) {

@@ -201,8 +201,8 @@ describe("who is handed a call", () => {
     await until(() => holder.handed.length === 3);
     await parts.take(holder.handed[1]!);
     await parts.resolve("answered");
-    await parts.resolve("taken", { canceled: true });
-    await parts.resolve("handed", { canceled: true });
+    await parts.resolve("taken", { state: State.CANCELED });
+    await parts.resolve("handed", { state: State.CANCELED });
     await until(() => holder.handed.length === 5);
     expect(holder.handed.slice(3).map(({ call }) => call.callId)).toEqual(["taken", "handed"]);
   });

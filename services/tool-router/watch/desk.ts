@@ -166,7 +166,7 @@ export class Desk {
     const isOwn = record.taken && watcherOf(deliveryId) === watcher.token;
     const delivery = watcher.release(callId);
     const knows = isOwn || (delivery !== undefined && !watcher.unhand(callId));
-    const isWithdrawn = isOver ? record.canceled || record.state === State.EXPIRED : !isOwn;
+    const isWithdrawn = isOver ? record.state === State.CANCELED || record.state === State.EXPIRED : !isOwn;
     delivery?.offer.settle();
     if (isOwn || (delivery !== undefined && isOver && !isWithdrawn)) watcher.isSuspect = false;
     if (isOwn && !isOver) {

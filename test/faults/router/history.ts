@@ -42,7 +42,7 @@ export interface CallerAnswer {
 }
 
 export interface StandingRecord {
-  readonly state: "open" | "started" | "resolved" | "expired";
+  readonly state: "open" | "started" | "resolved" | "expired" | "canceled";
   readonly outputJson: string;
   readonly isError: boolean;
   readonly isLate: boolean;

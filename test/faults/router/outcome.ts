@@ -14,6 +14,7 @@ const states: Partial<Record<State, StandingRecord["state"]>> = {
   [State.STARTED]: "started",
   [State.RESOLVED]: "resolved",
   [State.EXPIRED]: "expired",
+  [State.CANCELED]: "canceled",
 };
 
 /**

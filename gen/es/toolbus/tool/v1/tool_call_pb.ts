@@ -16,7 +16,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool_call.proto.
  */
 export const file_toolbus_tool_v1_tool_call: GenFile = /*@__PURE__*/
-  fileDesc("Ch90b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEg90b29sYnVzLnRvb2wudjEioAQKCFRvb2xDYWxsEg8KB2NhbGxfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIOCgZydW5faWQYAyABKAkSDQoFYWdlbnQYBCABKAkSDAoEdG9vbBgFIAEoCRIWCg5hcmd1bWVudHNfanNvbhgGIAEoCRItCgVzdGF0ZRgHIAEoDjIeLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbFN0YXRlEisKBnJlc3VsdBgIIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0Ei8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc3BhY2VfaWQYCyABKAkSEgoKbWVzc2FnZV9pZBgMIAEoCRINCgV0YWtlbhgNIAEoCBI2Cg5leGVjdXRpb25fdHlwZRgOIAEoDjIeLnRvb2xidXMudG9vbC52MS5FeGVjdXRpb25UeXBlEhoKEm91dHB1dF9zY2hlbWFfanNvbhgPIAEoCRIVCg1yZXNvbHZlZF9sYXRlGBAgASgIEhEKCXByaW5jaXBhbBgRIAEoCRInCgZlZmZlY3QYEiABKA4yFy50b29sYnVzLnRvb2wudjEuRWZmZWN0EhAKCGNhbmNlbGVkGBMgASgIKsIBCg1Ub29sQ2FsbFN0YXRlEh8KG1RPT0xfQ0FMTF9TVEFURV9VTlNQRUNJRklFRBAAEhsKF1RPT0xfQ0FMTF9TVEFURV9TVEFSVEVEEAESGwoXVE9PTF9DQUxMX1NUQVRFX1dBSVRJTkcQAhIbChdUT09MX0NBTExfU1RBVEVfUEVORElORxADEhwKGFRPT0xfQ0FMTF9TVEFURV9SRVNPTFZFRBAEEhsKF1RPT0xfQ0FMTF9TVEFURV9FWFBJUkVEEAViBnByb3RvMw", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
+  fileDesc("Ch90b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEg90b29sYnVzLnRvb2wudjEijgQKCFRvb2xDYWxsEg8KB2NhbGxfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIOCgZydW5faWQYAyABKAkSDQoFYWdlbnQYBCABKAkSDAoEdG9vbBgFIAEoCRIWCg5hcmd1bWVudHNfanNvbhgGIAEoCRItCgVzdGF0ZRgHIAEoDjIeLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbFN0YXRlEisKBnJlc3VsdBgIIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0Ei8KC2NyZWF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc3BhY2VfaWQYCyABKAkSEgoKbWVzc2FnZV9pZBgMIAEoCRINCgV0YWtlbhgNIAEoCBI2Cg5leGVjdXRpb25fdHlwZRgOIAEoDjIeLnRvb2xidXMudG9vbC52MS5FeGVjdXRpb25UeXBlEhoKEm91dHB1dF9zY2hlbWFfanNvbhgPIAEoCRIVCg1yZXNvbHZlZF9sYXRlGBAgASgIEhEKCXByaW5jaXBhbBgRIAEoCRInCgZlZmZlY3QYEiABKA4yFy50b29sYnVzLnRvb2wudjEuRWZmZWN0KuABCg1Ub29sQ2FsbFN0YXRlEh8KG1RPT0xfQ0FMTF9TVEFURV9VTlNQRUNJRklFRBAAEhsKF1RPT0xfQ0FMTF9TVEFURV9TVEFSVEVEEAESGwoXVE9PTF9DQUxMX1NUQVRFX1dBSVRJTkcQAhIbChdUT09MX0NBTExfU1RBVEVfUEVORElORxADEhwKGFRPT0xfQ0FMTF9TVEFURV9SRVNPTFZFRBAEEhsKF1RPT0xfQ0FMTF9TVEFURV9FWFBJUkVEEAUSHAoYVE9PTF9DQUxMX1NUQVRFX0NBTkNFTEVEEAZiBnByb3RvMw", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
 
 /**
  * A call as it is recorded. Who has taken it and answers it, under which delivery and submission, is between the router and that
@@ -150,13 +150,6 @@ export type ToolCall = Message<"toolbus.tool.v1.ToolCall"> & {
    * @generated from field: toolbus.tool.v1.Effect effect = 18;
    */
   effect: Effect;
-
-  /**
-   * Whether it was canceled.
-   *
-   * @generated from field: bool canceled = 19;
-   */
-  canceled: boolean;
 };
 
 /**
@@ -213,6 +206,13 @@ export const ToolCallState = {
    * @generated from enum value: TOOL_CALL_STATE_EXPIRED = 5;
    */
   EXPIRED: 5,
+
+  /**
+   * It was canceled; `result` says whether it may have had an effect, and results are refused.
+   *
+   * @generated from enum value: TOOL_CALL_STATE_CANCELED = 6;
+   */
+  CANCELED: 6,
 } as const;
 
 /**

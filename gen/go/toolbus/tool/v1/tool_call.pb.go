@@ -40,6 +40,8 @@ const (
 	ToolCallState_TOOL_CALL_STATE_RESOLVED ToolCallState = 4
 	// Its time is over; results are refused.
 	ToolCallState_TOOL_CALL_STATE_EXPIRED ToolCallState = 5
+	// It was canceled; `result` says whether it may have had an effect, and results are refused.
+	ToolCallState_TOOL_CALL_STATE_CANCELED ToolCallState = 6
 )
 
 // Enum value maps for ToolCallState.
@@ -51,6 +53,7 @@ var (
 		3: "TOOL_CALL_STATE_PENDING",
 		4: "TOOL_CALL_STATE_RESOLVED",
 		5: "TOOL_CALL_STATE_EXPIRED",
+		6: "TOOL_CALL_STATE_CANCELED",
 	}
 	ToolCallState_value = map[string]int32{
 		"TOOL_CALL_STATE_UNSPECIFIED": 0,
@@ -59,6 +62,7 @@ var (
 		"TOOL_CALL_STATE_PENDING":     3,
 		"TOOL_CALL_STATE_RESOLVED":    4,
 		"TOOL_CALL_STATE_EXPIRED":     5,
+		"TOOL_CALL_STATE_CANCELED":    6,
 	}
 )
 
@@ -128,9 +132,7 @@ type ToolCall struct {
 	// The authenticated principal on whose behalf it is made.
 	Principal string `protobuf:"bytes,17,opt,name=principal,proto3" json:"principal,omitempty"`
 	// What a repeated execution may do.
-	Effect Effect `protobuf:"varint,18,opt,name=effect,proto3,enum=toolbus.tool.v1.Effect" json:"effect,omitempty"`
-	// Whether it was canceled.
-	Canceled      bool `protobuf:"varint,19,opt,name=canceled,proto3" json:"canceled,omitempty"`
+	Effect        Effect `protobuf:"varint,18,opt,name=effect,proto3,enum=toolbus.tool.v1.Effect" json:"effect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -291,18 +293,11 @@ func (x *ToolCall) GetEffect() Effect {
 	return Effect_EFFECT_UNSPECIFIED
 }
 
-func (x *ToolCall) GetCanceled() bool {
-	if x != nil {
-		return x.Canceled
-	}
-	return false
-}
-
 var File_toolbus_tool_v1_tool_call_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
 	"\n" +
-	"\x1ftoolbus/tool/v1/tool_call.proto\x12\x0ftoolbus.tool.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xe4\x05\n" +
+	"\x1ftoolbus/tool/v1/tool_call.proto\x12\x0ftoolbus.tool.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xc8\x05\n" +
 	"\bToolCall\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x1d\n" +
 	"\n" +
@@ -326,15 +321,15 @@ const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
 	"\x12output_schema_json\x18\x0f \x01(\tR\x10outputSchemaJson\x12#\n" +
 	"\rresolved_late\x18\x10 \x01(\bR\fresolvedLate\x12\x1c\n" +
 	"\tprincipal\x18\x11 \x01(\tR\tprincipal\x12/\n" +
-	"\x06effect\x18\x12 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect\x12\x1a\n" +
-	"\bcanceled\x18\x13 \x01(\bR\bcanceled*\xc2\x01\n" +
+	"\x06effect\x18\x12 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect*\xe0\x01\n" +
 	"\rToolCallState\x12\x1f\n" +
 	"\x1bTOOL_CALL_STATE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17TOOL_CALL_STATE_STARTED\x10\x01\x12\x1b\n" +
 	"\x17TOOL_CALL_STATE_WAITING\x10\x02\x12\x1b\n" +
 	"\x17TOOL_CALL_STATE_PENDING\x10\x03\x12\x1c\n" +
 	"\x18TOOL_CALL_STATE_RESOLVED\x10\x04\x12\x1b\n" +
-	"\x17TOOL_CALL_STATE_EXPIRED\x10\x05B\xad\x01\n" +
+	"\x17TOOL_CALL_STATE_EXPIRED\x10\x05\x12\x1c\n" +
+	"\x18TOOL_CALL_STATE_CANCELED\x10\x06B\xad\x01\n" +
 	"\x13com.toolbus.tool.v1B\rToolCallProtoP\x01Z)toolbus.dev/gen/go/toolbus/tool/v1;toolv1\xa2\x02\x03TTX\xaa\x02\x0fToolbus.Tool.V1\xca\x02\x0fToolbus\\Tool\\V1\xe2\x02\x1bToolbus\\Tool\\V1\\GPBMetadata\xea\x02\x11Toolbus::Tool::V1b\x06proto3"
 
 var (

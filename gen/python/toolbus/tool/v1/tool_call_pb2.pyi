@@ -37,6 +37,8 @@ class _ToolCallStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ToolCal
     """It has its result."""
     TOOL_CALL_STATE_EXPIRED: _ToolCallState.ValueType  # 5
     """Its time is over; results are refused."""
+    TOOL_CALL_STATE_CANCELED: _ToolCallState.ValueType  # 6
+    """It was canceled; `result` says whether it may have had an effect, and results are refused."""
 
 class ToolCallState(_ToolCallState, metaclass=_ToolCallStateEnumTypeWrapper):
     """Where a recorded call stands."""
@@ -53,6 +55,8 @@ TOOL_CALL_STATE_RESOLVED: ToolCallState.ValueType  # 4
 """It has its result."""
 TOOL_CALL_STATE_EXPIRED: ToolCallState.ValueType  # 5
 """Its time is over; results are refused."""
+TOOL_CALL_STATE_CANCELED: ToolCallState.ValueType  # 6
+"""It was canceled; `result` says whether it may have had an effect, and results are refused."""
 Global___ToolCallState: _TypeAlias = ToolCallState  # noqa: Y015
 
 @_typing.final
@@ -81,7 +85,6 @@ class ToolCall(_message.Message):
     RESOLVED_LATE_FIELD_NUMBER: _builtins.int
     PRINCIPAL_FIELD_NUMBER: _builtins.int
     EFFECT_FIELD_NUMBER: _builtins.int
-    CANCELED_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call."""
     session_id: _builtins.str
@@ -112,8 +115,6 @@ class ToolCall(_message.Message):
     """The authenticated principal on whose behalf it is made."""
     effect: _tool_pb2.Effect.ValueType
     """What a repeated execution may do."""
-    canceled: _builtins.bool
-    """Whether it was canceled."""
     @_builtins.property
     def result(self) -> _tool_pb2.ToolResult:
         """The result, once there is one."""
@@ -147,11 +148,10 @@ class ToolCall(_message.Message):
         resolved_late: _builtins.bool = ...,
         principal: _builtins.str = ...,
         effect: _tool_pb2.Effect.ValueType = ...,
-        canceled: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "result", b"result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "call_id", b"call_id", "canceled", b"canceled", "create_time", b"create_time", "effect", b"effect", "execution_type", b"execution_type", "expire_time", b"expire_time", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "taken", b"taken", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "call_id", b"call_id", "create_time", b"create_time", "effect", b"effect", "execution_type", b"execution_type", "expire_time", b"expire_time", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "taken", b"taken", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
