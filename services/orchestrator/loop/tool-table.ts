@@ -1,12 +1,12 @@
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
-import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
-import { Effect, ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { FunctionTool, RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { ListToolsResponse, ModelTool } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { modelToolFromTool } from "../model/call-options.ts";
 import { isOfRunServer } from "./run-servers.ts";
 
 /** What a name that the model uses leads to. */
-export type Target = { kind: "function"; tool: Tool } | { kind: "router"; tool: ModelTool };
+export type Target = { kind: "function"; tool: FunctionTool } | { kind: "router"; tool: ModelTool };
 
 /** The tools of one turn: the session's and those that the client of the run executes. */
 export interface ToolTable {

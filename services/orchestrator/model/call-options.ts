@@ -46,8 +46,11 @@ function optionsKey(provider: string): string {
   return provider.replace(/^@ai-sdk\//, "");
 }
 
+/** What a model is told of a tool, the suite's or the client's, beside its name. */
+type Told = Pick<Tool, "description" | "inputSchemaJson">;
+
 /** A tool as the model is told of it. */
-export function modelToolFromTool(name: string, tool: Tool | undefined): LanguageModelV4FunctionTool {
+export function modelToolFromTool(name: string, tool: Told | undefined): LanguageModelV4FunctionTool {
   const inputSchema = schemaFromJson(tool?.inputSchemaJson ?? "");
   return { type: "function", name, description: tool?.description ?? "", inputSchema };
 }

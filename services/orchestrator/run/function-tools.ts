@@ -7,7 +7,7 @@
  */
 
 import { setImmediate } from "node:timers/promises";
-import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { FunctionTool } from "#gen/toolbus/run/v1/run_pb.ts";
 import { argumentsRefused, type FaultOfSchema, faultOfToolSchema } from "#runtime/schema/tool-schema.ts";
 import { faultOfUse } from "#runtime/schema/unusable.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
@@ -19,7 +19,7 @@ const maxCharacters = 64 * 1_024;
 const validator = createValidator({ maxSchemas: 300, maxCharacters: 512 * 1_024 });
 
 /** What is wrong with the schemas, each fault with its path; others have their turn between two of them. */
-export async function faultsOfFunctionTools(tools: readonly Tool[]): Promise<string[]> {
+export async function faultsOfFunctionTools(tools: readonly FunctionTool[]): Promise<string[]> {
   const faults: string[] = [];
   for (const [index, { inputSchemaJson, outputSchemaJson }] of tools.entries()) {
     for (const [field, text, place] of [
@@ -37,13 +37,13 @@ export async function faultsOfFunctionTools(tools: readonly Tool[]): Promise<str
 }
 
 /** What the model is told whose arguments do not fit. */
-export function faultOfArguments({ name, inputSchemaJson }: Tool, argumentsJson: string): string | undefined {
+export function faultOfArguments({ name, inputSchemaJson }: FunctionTool, argumentsJson: string): string | undefined {
   const validation = validator.parseArguments(usable(inputSchemaJson), argumentsJson.trim());
   return validation.kind === "invalid" ? argumentsRefused(name, validation.message) : undefined;
 }
 
 /** Why an output is not what its tool promises. */
-export function faultOfOutput({ outputSchemaJson }: Tool, outputJson: string): string | undefined {
+export function faultOfOutput({ outputSchemaJson }: FunctionTool, outputJson: string): string | undefined {
   const validation = validator.parseResult(usable(outputSchemaJson), outputJson);
   return validation.kind === "invalid" ? validation.message : undefined;
 }

@@ -41,6 +41,16 @@ describe("the input of a run", () => {
     },
   );
 
+  test.each(["", "two words", "x".repeat(65)])(
+    "LOOP-5 comes with no function tool whose name no model takes: %j",
+    (name) => {
+      const options = { functionTools: [{ name: "ask" }, { name }] };
+      const request = create(CreateRunRequestSchema, { agent: "a", input: [hello], options });
+      const { violations = [] } = createValidator().validate(CreateRunRequestSchema, request);
+      expect(violations.map(String)).toEqual([expect.stringContaining("options.function_tools[1].name")]);
+    },
+  );
+
   test("LOOP-5 stands in the conversation as messages and as what calls answered, errors as such", () => {
     const input = [hello, said(Role.ASSISTANT, ""), output(result("null")), output({ case: "error", value: "no" })];
     expect(itemsFrom(input).map(({ item }) => item)).toMatchObject([

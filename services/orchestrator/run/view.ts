@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   type FunctionCall,
+  type FunctionTool,
   type Item,
   ItemSchema,
   Role,
@@ -10,7 +11,7 @@ import {
   RunSchema,
   RunState,
 } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { Tool, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Usage, UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { type Amount, toldAmount } from "#runtime/money/money.ts";
 import { type FoldedRun, openCallCount, openCalls, type Turn } from "./fold.ts";
@@ -105,7 +106,7 @@ export function isFunctionToolCall(state: FoldedRun, call: FunctionCall): boolea
 }
 
 /** The tool of the client that is called. */
-export function functionToolOf({ accepted }: FoldedRun, { name }: FunctionCall): Tool | undefined {
+export function functionToolOf({ accepted }: FoldedRun, { name }: FunctionCall): FunctionTool | undefined {
   return accepted.options?.functionTools.find((tool) => tool.name === name);
 }
 

@@ -2,7 +2,6 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { InputItemSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { persist } from "../persist.ts";
 import type { Output } from "./history/history.ts";
@@ -56,9 +55,7 @@ export function createRunClient(
     async create() {
       const message = { role: Role.USER, text: `Do what is to be done for [${token}]` };
       const input = [create(InputItemSchema, { item: { case: "message", value: message } })];
-      const functionTools = [
-        { name: functionTool, executionType: ExecutionType.FUNCTION, inputSchemaJson: '{"type":"object"}' },
-      ];
+      const functionTools = [{ name: functionTool, inputSchemaJson: '{"type":"object"}' }];
       const request = { sessionId, input, idempotencyKey: token, options: { functionTools, parallelToolCalls } };
       const ask = async () => {
         const runId = (await runs.createRun(request, options)).run?.id ?? "";

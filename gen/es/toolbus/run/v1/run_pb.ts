@@ -11,7 +11,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Limits } from "../../agent/v1/agent_pb.ts";
 import { file_toolbus_agent_v1_agent } from "../../agent/v1/agent_pb.ts";
-import type { Tool, ToolResult } from "../../tool/v1/tool_pb.ts";
+import type { ToolResult } from "../../tool/v1/tool_pb.ts";
 import { file_toolbus_tool_v1_tool } from "../../tool/v1/tool_pb.ts";
 import type { Usage } from "../../tool/v1/usage_pb.ts";
 import { file_toolbus_tool_v1_usage } from "../../tool/v1/usage_pb.ts";
@@ -21,7 +21,7 @@ import type { Message as Message$1, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/run/v1/run.proto.
  */
 export const file_toolbus_run_v1_run: GenFile = /*@__PURE__*/
-  fileDesc("Chh0b29sYnVzL3J1bi92MS9ydW4ucHJvdG8SDnRvb2xidXMucnVuLnYxIm8KB01lc3NhZ2USIgoEcm9sZRgBIAEoDjIULnRvb2xidXMucnVuLnYxLlJvbGUSDAoEdGV4dBgCIAEoCRIeChZwcm92aWRlcl9tZXRhZGF0YV9qc29uGAMgASgJEhIKCmluY29tcGxldGUYBCABKAgiZQoMRnVuY3Rpb25DYWxsEg8KB2NhbGxfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIWCg5hcmd1bWVudHNfanNvbhgDIAEoCRIeChZwcm92aWRlcl9tZXRhZGF0YV9qc29uGAQgASgJIlIKEkZ1bmN0aW9uQ2FsbE91dHB1dBIPCgdjYWxsX2lkGAEgASgJEisKBnJlc3VsdBgCIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0IjkKCVJlYXNvbmluZxIMCgR0ZXh0GAEgASgJEh4KFnByb3ZpZGVyX21ldGFkYXRhX2pzb24YAiABKAki5QEKBEl0ZW0SKgoHbWVzc2FnZRgBIAEoCzIXLnRvb2xidXMucnVuLnYxLk1lc3NhZ2VIABI1Cg1mdW5jdGlvbl9jYWxsGAIgASgLMhwudG9vbGJ1cy5ydW4udjEuRnVuY3Rpb25DYWxsSAASQgoUZnVuY3Rpb25fY2FsbF9vdXRwdXQYAyABKAsyIi50b29sYnVzLnJ1bi52MS5GdW5jdGlvbkNhbGxPdXRwdXRIABIuCglyZWFzb25pbmcYBCABKAsyGS50b29sYnVzLnJ1bi52MS5SZWFzb25pbmdIAEIGCgRpdGVtInMKClRvb2xDaG9pY2USOAoEbW9kZRgBIAEoDjIeLnRvb2xidXMucnVuLnYxLlRvb2xDaG9pY2VNb2RlQgi6SAWCAQIQAUgAEiEKC2ZvcmNlZF90b29sGAIgASgJQgq6SAdyBRABGIAESABCCAoGY2hvaWNlIogDCgxSdW5NY3BTZXJ2ZXISKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSFQoDdXJsGAIgASgJQgi6SAVyAxiAIBJECgdoZWFkZXJzGAMgAygLMikudG9vbGJ1cy5ydW4udjEuUnVuTWNwU2VydmVyLkhlYWRlcnNFbnRyeUIIukgFmgECEEASIAoNYWxsb3dlZF90b29scxgEIAMoCUIJukgGkgEDEOgHEhkKB2NvbW1hbmQYBSABKAlCCLpIBXIDGIAgEhcKBGFyZ3MYBiADKAlCCbpIBpIBAxCAAhI8CgNlbnYYByADKAsyJS50b29sYnVzLnJ1bi52MS5SdW5NY3BTZXJ2ZXIuRW52RW50cnlCCLpIBZoBAhBAGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEigQMKClJ1bk9wdGlvbnMSLwoLdG9vbF9jaG9pY2UYASABKAsyGi50b29sYnVzLnJ1bi52MS5Ub29sQ2hvaWNlEiAKDWFsbG93ZWRfdG9vbHMYAiADKAlCCbpIBpIBAxDoBxI4Cg5mdW5jdGlvbl90b29scxgDIAMoCzIVLnRvb2xidXMudG9vbC52MS5Ub29sQgm6SAaSAQMQ6AcSLwoEbW9kZRgEIAEoDjIXLnRvb2xidXMucnVuLnYxLlJ1bk1vZGVCCLpIBYIBAhABEiAKE3BhcmFsbGVsX3Rvb2xfY2FsbHMYBSABKAhIAIgBARIoCgZsaW1pdHMYBiABKAsyGC50b29sYnVzLmFnZW50LnYxLkxpbWl0cxIUCgxpbnN0cnVjdGlvbnMYByABKAkSOwoLbWNwX3NlcnZlcnMYCCADKAsyHC50b29sYnVzLnJ1bi52MS5SdW5NY3BTZXJ2ZXJCCLpIBZIBAhAQQhYKFF9wYXJhbGxlbF90b29sX2NhbGxzIjsKCVJ1blBhcmVudBIOCgZydW5faWQYASABKAkSDwoHY2FsbF9pZBgCIAEoCRINCgVkZXB0aBgDIAEoDSIuCgdSdW5Gb3JrEg4KBnJ1bl9pZBgBIAEoCRITCgthdF9zZXF1ZW5jZRgCIAEoDSLLBAoDUnVuEgoKAmlkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDQoFYWdlbnQYAyABKAkSJwoFc3RhdGUYBCABKA4yGC50b29sYnVzLnJ1bi52MS5SdW5TdGF0ZRIsCgZyZWFzb24YBSABKA4yHC50b29sYnVzLnJ1bi52MS5SdW5FbmRSZWFzb24SDQoFZXJyb3IYBiABKAkSIwoFaXRlbXMYByADKAsyFC50b29sYnVzLnJ1bi52MS5JdGVtEhMKC291dHB1dF90ZXh0GAggASgJEjQKDnJlcXVpcmVkX2NhbGxzGAkgAygLMhwudG9vbGJ1cy5ydW4udjEuRnVuY3Rpb25DYWxsEg0KBXR1cm5zGAogASgNEiUKBXVzYWdlGAsgASgLMhYudG9vbGJ1cy50b29sLnYxLlVzYWdlEi8KC2NyZWF0ZV90aW1lGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNbGFzdF9zZXF1ZW5jZRgOIAEoDRIpCgZwYXJlbnQYDyABKAsyGS50b29sYnVzLnJ1bi52MS5SdW5QYXJlbnQSJQoEZm9yaxgQIAEoCzIXLnRvb2xidXMucnVuLnYxLlJ1bkZvcmsSEgoKc2VsZl93YWtlcxgRIAEoDRItCgVkcmFmdBgSIAEoCzIeLnRvb2xidXMucnVuLnYxLlRleHRDaGVja3BvaW50ImIKDlRleHRDaGVja3BvaW50EgwKBHR1cm4YASABKA0SDwoHYXR0ZW1wdBgCIAEoDRIOCgZkZWx0YXMYAyABKA0SDAoEdGV4dBgEIAEoCRITCgtmaXJzdF9kZWx0YRgFIAEoDSrWAQoIUnVuU3RhdGUSGQoVUlVOX1NUQVRFX1VOU1BFQ0lGSUVEEAASFAoQUlVOX1NUQVRFX1FVRVVFRBABEhkKFVJVTl9TVEFURV9JTl9QUk9HUkVTUxACEh0KGVJVTl9TVEFURV9SRVFVSVJFU19BQ1RJT04QAxIXChNSVU5fU1RBVEVfQ09NUExFVEVEEAQSGAoUUlVOX1NUQVRFX0lOQ09NUExFVEUQBRIUChBSVU5fU1RBVEVfRkFJTEVEEAYSFgoSUlVOX1NUQVRFX0NBTkNFTEVEEAcqsQYKDFJ1bkVuZFJlYXNvbhIeChpSVU5fRU5EX1JFQVNPTl9VTlNQRUNJRklFRBAAEh8KG1JVTl9FTkRfUkVBU09OX0ZJTkFMX0FOU1dFUhABEh4KGlJVTl9FTkRfUkVBU09OX1NJTkdMRV9UVVJOEAISGgoWUlVOX0VORF9SRUFTT05fU0tJUFBFRBADEhoKFlJVTl9FTkRfUkVBU09OX05PX05FV1MQBBIcChhSVU5fRU5EX1JFQVNPTl9NQVhfVFVSTlMQBRIhCh1SVU5fRU5EX1JFQVNPTl9NQVhfVE9PTF9DQUxMUxAGEh0KGVJVTl9FTkRfUkVBU09OX01BWF9UT0tFTlMQBxIbChdSVU5fRU5EX1JFQVNPTl9NQVhfQ09TVBAIEhsKF1JVTl9FTkRfUkVBU09OX0RFQURMSU5FEAkSJAogUlVOX0VORF9SRUFTT05fTUFYX09VVFBVVF9UT0tFTlMQChIhCh1SVU5fRU5EX1JFQVNPTl9DT05URU5UX0ZJTFRFUhALEiQKIFJVTl9FTkRfUkVBU09OX1RPT0xfQ0hPSUNFX1VOTUVUEAwSHwobUlVOX0VORF9SRUFTT05fRU1QVFlfQU5TV0VSEA0SHgoaUlVOX0VORF9SRUFTT05fTU9ERUxfRVJST1IQDhIhCh1SVU5fRU5EX1JFQVNPTl9UVVJOX1RPT19MQVJHRRAPEiAKHFJVTl9FTkRfUkVBU09OX1BSSUNFX01JU1NJTkcQEBIkCiBSVU5fRU5EX1JFQVNPTl9DVVJSRU5DWV9NSVNNQVRDSBAREiQKIFJVTl9FTkRfUkVBU09OX1RPT0xTX1VOQVZBSUxBQkxFEBISJAogUlVOX0VORF9SRUFTT05fQUdFTlRfVU5BVkFJTEFCTEUQExIkCiBSVU5fRU5EX1JFQVNPTl9JTkJPWF9VTkFWQUlMQUJMRRAUEiEKHVJVTl9FTkRfUkVBU09OX0lOVEVSTkFMX0VSUk9SEBUSGwoXUlVOX0VORF9SRUFTT05fQ0FOQ0VMRUQQFhIhCh1SVU5fRU5EX1JFQVNPTl9BR0VOVF9TV0lUQ0hFRBAXKocBCg5Ub29sQ2hvaWNlTW9kZRIgChxUT09MX0NIT0lDRV9NT0RFX1VOU1BFQ0lGSUVEEAASGQoVVE9PTF9DSE9JQ0VfTU9ERV9BVVRPEAESHQoZVE9PTF9DSE9JQ0VfTU9ERV9SRVFVSVJFRBACEhkKFVRPT0xfQ0hPSUNFX01PREVfTk9ORRADKlMKB1J1bk1vZGUSGAoUUlVOX01PREVfVU5TUEVDSUZJRUQQABIUChBSVU5fTU9ERV9BR0VOVElDEAESGAoUUlVOX01PREVfU0lOR0xFX1RVUk4QAipQCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABINCglST0xFX1VTRVIQARISCg5ST0xFX0FTU0lTVEFOVBACEg8KC1JPTEVfU1lTVEVNEANiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_agent_v1_agent, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
+  fileDesc("Chh0b29sYnVzL3J1bi92MS9ydW4ucHJvdG8SDnRvb2xidXMucnVuLnYxIm8KB01lc3NhZ2USIgoEcm9sZRgBIAEoDjIULnRvb2xidXMucnVuLnYxLlJvbGUSDAoEdGV4dBgCIAEoCRIeChZwcm92aWRlcl9tZXRhZGF0YV9qc29uGAMgASgJEhIKCmluY29tcGxldGUYBCABKAgiZQoMRnVuY3Rpb25DYWxsEg8KB2NhbGxfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIWCg5hcmd1bWVudHNfanNvbhgDIAEoCRIeChZwcm92aWRlcl9tZXRhZGF0YV9qc29uGAQgASgJIlIKEkZ1bmN0aW9uQ2FsbE91dHB1dBIPCgdjYWxsX2lkGAEgASgJEisKBnJlc3VsdBgCIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0IjkKCVJlYXNvbmluZxIMCgR0ZXh0GAEgASgJEh4KFnByb3ZpZGVyX21ldGFkYXRhX2pzb24YAiABKAki5QEKBEl0ZW0SKgoHbWVzc2FnZRgBIAEoCzIXLnRvb2xidXMucnVuLnYxLk1lc3NhZ2VIABI1Cg1mdW5jdGlvbl9jYWxsGAIgASgLMhwudG9vbGJ1cy5ydW4udjEuRnVuY3Rpb25DYWxsSAASQgoUZnVuY3Rpb25fY2FsbF9vdXRwdXQYAyABKAsyIi50b29sYnVzLnJ1bi52MS5GdW5jdGlvbkNhbGxPdXRwdXRIABIuCglyZWFzb25pbmcYBCABKAsyGS50b29sYnVzLnJ1bi52MS5SZWFzb25pbmdIAEIGCgRpdGVtInMKClRvb2xDaG9pY2USOAoEbW9kZRgBIAEoDjIeLnRvb2xidXMucnVuLnYxLlRvb2xDaG9pY2VNb2RlQgi6SAWCAQIQAUgAEiEKC2ZvcmNlZF90b29sGAIgASgJQgq6SAdyBRABGIAESABCCAoGY2hvaWNlIogDCgxSdW5NY3BTZXJ2ZXISKwoEbmFtZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSFQoDdXJsGAIgASgJQgi6SAVyAxiAIBJECgdoZWFkZXJzGAMgAygLMikudG9vbGJ1cy5ydW4udjEuUnVuTWNwU2VydmVyLkhlYWRlcnNFbnRyeUIIukgFmgECEEASIAoNYWxsb3dlZF90b29scxgEIAMoCUIJukgGkgEDEOgHEhkKB2NvbW1hbmQYBSABKAlCCLpIBXIDGIAgEhcKBGFyZ3MYBiADKAlCCbpIBpIBAxCAAhI8CgNlbnYYByADKAsyJS50b29sYnVzLnJ1bi52MS5SdW5NY3BTZXJ2ZXIuRW52RW50cnlCCLpIBZoBAhBAGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEikQEKDEZ1bmN0aW9uVG9vbBIqCgRuYW1lGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEh4KC2Rlc2NyaXB0aW9uGAIgASgJQgm6SAZyBBiAgAQSGQoRaW5wdXRfc2NoZW1hX2pzb24YAyABKAkSGgoSb3V0cHV0X3NjaGVtYV9qc29uGAQgASgJIogDCgpSdW5PcHRpb25zEi8KC3Rvb2xfY2hvaWNlGAEgASgLMhoudG9vbGJ1cy5ydW4udjEuVG9vbENob2ljZRIgCg1hbGxvd2VkX3Rvb2xzGAIgAygJQgm6SAaSAQMQ6AcSPwoOZnVuY3Rpb25fdG9vbHMYAyADKAsyHC50b29sYnVzLnJ1bi52MS5GdW5jdGlvblRvb2xCCbpIBpIBAxDoBxIvCgRtb2RlGAQgASgOMhcudG9vbGJ1cy5ydW4udjEuUnVuTW9kZUIIukgFggECEAESIAoTcGFyYWxsZWxfdG9vbF9jYWxscxgFIAEoCEgAiAEBEigKBmxpbWl0cxgGIAEoCzIYLnRvb2xidXMuYWdlbnQudjEuTGltaXRzEhQKDGluc3RydWN0aW9ucxgHIAEoCRI7CgttY3Bfc2VydmVycxgIIAMoCzIcLnRvb2xidXMucnVuLnYxLlJ1bk1jcFNlcnZlckIIukgFkgECEBBCFgoUX3BhcmFsbGVsX3Rvb2xfY2FsbHMiOwoJUnVuUGFyZW50Eg4KBnJ1bl9pZBgBIAEoCRIPCgdjYWxsX2lkGAIgASgJEg0KBWRlcHRoGAMgASgNIi4KB1J1bkZvcmsSDgoGcnVuX2lkGAEgASgJEhMKC2F0X3NlcXVlbmNlGAIgASgNIssECgNSdW4SCgoCaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRINCgVhZ2VudBgDIAEoCRInCgVzdGF0ZRgEIAEoDjIYLnRvb2xidXMucnVuLnYxLlJ1blN0YXRlEiwKBnJlYXNvbhgFIAEoDjIcLnRvb2xidXMucnVuLnYxLlJ1bkVuZFJlYXNvbhINCgVlcnJvchgGIAEoCRIjCgVpdGVtcxgHIAMoCzIULnRvb2xidXMucnVuLnYxLkl0ZW0SEwoLb3V0cHV0X3RleHQYCCABKAkSNAoOcmVxdWlyZWRfY2FsbHMYCSADKAsyHC50b29sYnVzLnJ1bi52MS5GdW5jdGlvbkNhbGwSDQoFdHVybnMYCiABKA0SJQoFdXNhZ2UYCyABKAsyFi50b29sYnVzLnRvb2wudjEuVXNhZ2USLwoLY3JlYXRlX3RpbWUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1sYXN0X3NlcXVlbmNlGA4gASgNEikKBnBhcmVudBgPIAEoCzIZLnRvb2xidXMucnVuLnYxLlJ1blBhcmVudBIlCgRmb3JrGBAgASgLMhcudG9vbGJ1cy5ydW4udjEuUnVuRm9yaxISCgpzZWxmX3dha2VzGBEgASgNEi0KBWRyYWZ0GBIgASgLMh4udG9vbGJ1cy5ydW4udjEuVGV4dENoZWNrcG9pbnQiYgoOVGV4dENoZWNrcG9pbnQSDAoEdHVybhgBIAEoDRIPCgdhdHRlbXB0GAIgASgNEg4KBmRlbHRhcxgDIAEoDRIMCgR0ZXh0GAQgASgJEhMKC2ZpcnN0X2RlbHRhGAUgASgNKtYBCghSdW5TdGF0ZRIZChVSVU5fU1RBVEVfVU5TUEVDSUZJRUQQABIUChBSVU5fU1RBVEVfUVVFVUVEEAESGQoVUlVOX1NUQVRFX0lOX1BST0dSRVNTEAISHQoZUlVOX1NUQVRFX1JFUVVJUkVTX0FDVElPThADEhcKE1JVTl9TVEFURV9DT01QTEVURUQQBBIYChRSVU5fU1RBVEVfSU5DT01QTEVURRAFEhQKEFJVTl9TVEFURV9GQUlMRUQQBhIWChJSVU5fU1RBVEVfQ0FOQ0VMRUQQByqxBgoMUnVuRW5kUmVhc29uEh4KGlJVTl9FTkRfUkVBU09OX1VOU1BFQ0lGSUVEEAASHwobUlVOX0VORF9SRUFTT05fRklOQUxfQU5TV0VSEAESHgoaUlVOX0VORF9SRUFTT05fU0lOR0xFX1RVUk4QAhIaChZSVU5fRU5EX1JFQVNPTl9TS0lQUEVEEAMSGgoWUlVOX0VORF9SRUFTT05fTk9fTkVXUxAEEhwKGFJVTl9FTkRfUkVBU09OX01BWF9UVVJOUxAFEiEKHVJVTl9FTkRfUkVBU09OX01BWF9UT09MX0NBTExTEAYSHQoZUlVOX0VORF9SRUFTT05fTUFYX1RPS0VOUxAHEhsKF1JVTl9FTkRfUkVBU09OX01BWF9DT1NUEAgSGwoXUlVOX0VORF9SRUFTT05fREVBRExJTkUQCRIkCiBSVU5fRU5EX1JFQVNPTl9NQVhfT1VUUFVUX1RPS0VOUxAKEiEKHVJVTl9FTkRfUkVBU09OX0NPTlRFTlRfRklMVEVSEAsSJAogUlVOX0VORF9SRUFTT05fVE9PTF9DSE9JQ0VfVU5NRVQQDBIfChtSVU5fRU5EX1JFQVNPTl9FTVBUWV9BTlNXRVIQDRIeChpSVU5fRU5EX1JFQVNPTl9NT0RFTF9FUlJPUhAOEiEKHVJVTl9FTkRfUkVBU09OX1RVUk5fVE9PX0xBUkdFEA8SIAocUlVOX0VORF9SRUFTT05fUFJJQ0VfTUlTU0lORxAQEiQKIFJVTl9FTkRfUkVBU09OX0NVUlJFTkNZX01JU01BVENIEBESJAogUlVOX0VORF9SRUFTT05fVE9PTFNfVU5BVkFJTEFCTEUQEhIkCiBSVU5fRU5EX1JFQVNPTl9BR0VOVF9VTkFWQUlMQUJMRRATEiQKIFJVTl9FTkRfUkVBU09OX0lOQk9YX1VOQVZBSUxBQkxFEBQSIQodUlVOX0VORF9SRUFTT05fSU5URVJOQUxfRVJST1IQFRIbChdSVU5fRU5EX1JFQVNPTl9DQU5DRUxFRBAWEiEKHVJVTl9FTkRfUkVBU09OX0FHRU5UX1NXSVRDSEVEEBcqhwEKDlRvb2xDaG9pY2VNb2RlEiAKHFRPT0xfQ0hPSUNFX01PREVfVU5TUEVDSUZJRUQQABIZChVUT09MX0NIT0lDRV9NT0RFX0FVVE8QARIdChlUT09MX0NIT0lDRV9NT0RFX1JFUVVJUkVEEAISGQoVVE9PTF9DSE9JQ0VfTU9ERV9OT05FEAMqUwoHUnVuTW9kZRIYChRSVU5fTU9ERV9VTlNQRUNJRklFRBAAEhQKEFJVTl9NT0RFX0FHRU5USUMQARIYChRSVU5fTU9ERV9TSU5HTEVfVFVSThACKlAKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg0KCVJPTEVfVVNFUhABEhIKDlJPTEVfQVNTSVNUQU5UEAISDwoLUk9MRV9TWVNURU0QA2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_agent_v1_agent, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
 
 /**
  * A text of the conversation.
@@ -318,6 +318,50 @@ export const RunMcpServerSchema: GenMessage<RunMcpServer> = /*@__PURE__*/
   messageDesc(file_toolbus_run_v1_run, 6);
 
 /**
+ * A tool that the client of a run executes: the run pauses in RUN_STATE_REQUIRES_ACTION until its output is submitted.
+ *
+ * @generated from message toolbus.run.v1.FunctionTool
+ */
+export type FunctionTool = Message$1<"toolbus.run.v1.FunctionTool"> & {
+  /**
+   * The name, as the model uses it; no other function tool of the run, and no tool of every agent, has it.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What it does, in words for the model.
+   *
+   * @generated from field: string description = 2;
+   */
+  description: string;
+
+  /**
+   * JSON Schema of the arguments as JSON text, of at most 65,536 characters, which refers to nothing outside of itself; empty means
+   * {"type":"object"}. The client is not asked with arguments that do not fit: the model is told so.
+   *
+   * @generated from field: string input_schema_json = 3;
+   */
+  inputSchemaJson: string;
+
+  /**
+   * JSON Schema of the output as JSON text, bound in the same way; empty means that any output is valid. An output that does not
+   * fit is refused (RESULT_INVALID); an error fits always.
+   *
+   * @generated from field: string output_schema_json = 4;
+   */
+  outputSchemaJson: string;
+};
+
+/**
+ * Describes the message toolbus.run.v1.FunctionTool.
+ * Use `create(FunctionToolSchema)` to create a new message.
+ */
+export const FunctionToolSchema: GenMessage<FunctionTool> = /*@__PURE__*/
+  messageDesc(file_toolbus_run_v1_run, 7);
+
+/**
  * Options of one run; they narrow those of the agent.
  *
  * @generated from message toolbus.run.v1.RunOptions
@@ -338,12 +382,11 @@ export type RunOptions = Message$1<"toolbus.run.v1.RunOptions"> & {
   allowedTools: string[];
 
   /**
-   * Tools that the client of the run executes. Each schema has at most 65,536 characters and refers to nothing outside of itself;
-   * what the model's arguments and the client's outputs do not fit is refused.
+   * Tools that the client of the run executes.
    *
-   * @generated from field: repeated toolbus.tool.v1.Tool function_tools = 3;
+   * @generated from field: repeated toolbus.run.v1.FunctionTool function_tools = 3;
    */
-  functionTools: Tool[];
+  functionTools: FunctionTool[];
 
   /**
    * How the loop treats the model's calls.
@@ -389,7 +432,7 @@ export type RunOptions = Message$1<"toolbus.run.v1.RunOptions"> & {
  * Use `create(RunOptionsSchema)` to create a new message.
  */
 export const RunOptionsSchema: GenMessage<RunOptions> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 7);
+  messageDesc(file_toolbus_run_v1_run, 8);
 
 /**
  * The call by which an agent started a run of another.
@@ -424,7 +467,7 @@ export type RunParent = Message$1<"toolbus.run.v1.RunParent"> & {
  * Use `create(RunParentSchema)` to create a new message.
  */
 export const RunParentSchema: GenMessage<RunParent> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 8);
+  messageDesc(file_toolbus_run_v1_run, 9);
 
 /**
  * The point of another run from which a run goes on.
@@ -452,7 +495,7 @@ export type RunFork = Message$1<"toolbus.run.v1.RunFork"> & {
  * Use `create(RunForkSchema)` to create a new message.
  */
 export const RunForkSchema: GenMessage<RunFork> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 9);
+  messageDesc(file_toolbus_run_v1_run, 10);
 
 /**
  * A run as it stands.
@@ -592,7 +635,7 @@ export type Run = Message$1<"toolbus.run.v1.Run"> & {
  * Use `create(RunSchema)` to create a new message.
  */
 export const RunSchema: GenMessage<Run> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 10);
+  messageDesc(file_toolbus_run_v1_run, 11);
 
 /**
  * Text that the model wrote so far in a turn that is not committed. In a log, only what the attempt's earlier checkpoints lack.
@@ -641,7 +684,7 @@ export type TextCheckpoint = Message$1<"toolbus.run.v1.TextCheckpoint"> & {
  * Use `create(TextCheckpointSchema)` to create a new message.
  */
 export const TextCheckpointSchema: GenMessage<TextCheckpoint> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run, 11);
+  messageDesc(file_toolbus_run_v1_run, 12);
 
 /**
  * Where a run stands.

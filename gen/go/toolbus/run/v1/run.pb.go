@@ -969,6 +969,81 @@ func (x *RunMcpServer) GetEnv() map[string]string {
 	return nil
 }
 
+// A tool that the client of a run executes: the run pauses in RUN_STATE_REQUIRES_ACTION until its output is submitted.
+type FunctionTool struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name, as the model uses it; no other function tool of the run, and no tool of every agent, has it.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// What it does, in words for the model.
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// JSON Schema of the arguments as JSON text, of at most 65,536 characters, which refers to nothing outside of itself; empty means
+	// {"type":"object"}. The client is not asked with arguments that do not fit: the model is told so.
+	InputSchemaJson string `protobuf:"bytes,3,opt,name=input_schema_json,json=inputSchemaJson,proto3" json:"input_schema_json,omitempty"`
+	// JSON Schema of the output as JSON text, bound in the same way; empty means that any output is valid. An output that does not
+	// fit is refused (RESULT_INVALID); an error fits always.
+	OutputSchemaJson string `protobuf:"bytes,4,opt,name=output_schema_json,json=outputSchemaJson,proto3" json:"output_schema_json,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *FunctionTool) Reset() {
+	*x = FunctionTool{}
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FunctionTool) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FunctionTool) ProtoMessage() {}
+
+func (x *FunctionTool) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FunctionTool.ProtoReflect.Descriptor instead.
+func (*FunctionTool) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *FunctionTool) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FunctionTool) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *FunctionTool) GetInputSchemaJson() string {
+	if x != nil {
+		return x.InputSchemaJson
+	}
+	return ""
+}
+
+func (x *FunctionTool) GetOutputSchemaJson() string {
+	if x != nil {
+		return x.OutputSchemaJson
+	}
+	return ""
+}
+
 // Options of one run; they narrow those of the agent.
 type RunOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -976,9 +1051,8 @@ type RunOptions struct {
 	ToolChoice *ToolChoice `protobuf:"bytes,1,opt,name=tool_choice,json=toolChoice,proto3" json:"tool_choice,omitempty"`
 	// Narrows what may be called: aliases, references or model names. Empty allows all.
 	AllowedTools []string `protobuf:"bytes,2,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
-	// Tools that the client of the run executes. Each schema has at most 65,536 characters and refers to nothing outside of itself;
-	// what the model's arguments and the client's outputs do not fit is refused.
-	FunctionTools []*v1.Tool `protobuf:"bytes,3,rep,name=function_tools,json=functionTools,proto3" json:"function_tools,omitempty"`
+	// Tools that the client of the run executes.
+	FunctionTools []*FunctionTool `protobuf:"bytes,3,rep,name=function_tools,json=functionTools,proto3" json:"function_tools,omitempty"`
 	// How the loop treats the model's calls.
 	Mode RunMode `protobuf:"varint,4,opt,name=mode,proto3,enum=toolbus.run.v1.RunMode" json:"mode,omitempty"`
 	// Whether the calls of one turn run at the same time; absent means true.
@@ -998,7 +1072,7 @@ type RunOptions struct {
 
 func (x *RunOptions) Reset() {
 	*x = RunOptions{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[7]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1010,7 +1084,7 @@ func (x *RunOptions) String() string {
 func (*RunOptions) ProtoMessage() {}
 
 func (x *RunOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[7]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1023,7 +1097,7 @@ func (x *RunOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunOptions.ProtoReflect.Descriptor instead.
 func (*RunOptions) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{7}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RunOptions) GetToolChoice() *ToolChoice {
@@ -1040,7 +1114,7 @@ func (x *RunOptions) GetAllowedTools() []string {
 	return nil
 }
 
-func (x *RunOptions) GetFunctionTools() []*v1.Tool {
+func (x *RunOptions) GetFunctionTools() []*FunctionTool {
 	if x != nil {
 		return x.FunctionTools
 	}
@@ -1097,7 +1171,7 @@ type RunParent struct {
 
 func (x *RunParent) Reset() {
 	*x = RunParent{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[8]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1109,7 +1183,7 @@ func (x *RunParent) String() string {
 func (*RunParent) ProtoMessage() {}
 
 func (x *RunParent) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[8]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1122,7 +1196,7 @@ func (x *RunParent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunParent.ProtoReflect.Descriptor instead.
 func (*RunParent) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RunParent) GetRunId() string {
@@ -1159,7 +1233,7 @@ type RunFork struct {
 
 func (x *RunFork) Reset() {
 	*x = RunFork{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[9]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1171,7 +1245,7 @@ func (x *RunFork) String() string {
 func (*RunFork) ProtoMessage() {}
 
 func (x *RunFork) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[9]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1184,7 +1258,7 @@ func (x *RunFork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunFork.ProtoReflect.Descriptor instead.
 func (*RunFork) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RunFork) GetRunId() string {
@@ -1246,7 +1320,7 @@ type Run struct {
 
 func (x *Run) Reset() {
 	*x = Run{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[10]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1258,7 +1332,7 @@ func (x *Run) String() string {
 func (*Run) ProtoMessage() {}
 
 func (x *Run) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[10]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1271,7 +1345,7 @@ func (x *Run) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Run.ProtoReflect.Descriptor instead.
 func (*Run) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{10}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Run) GetId() string {
@@ -1419,7 +1493,7 @@ type TextCheckpoint struct {
 
 func (x *TextCheckpoint) Reset() {
 	*x = TextCheckpoint{}
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[11]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +1505,7 @@ func (x *TextCheckpoint) String() string {
 func (*TextCheckpoint) ProtoMessage() {}
 
 func (x *TextCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_proto_msgTypes[11]
+	mi := &file_toolbus_run_v1_run_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +1518,7 @@ func (x *TextCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextCheckpoint.ProtoReflect.Descriptor instead.
 func (*TextCheckpoint) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{11}
+	return file_toolbus_run_v1_run_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TextCheckpoint) GetTurn() uint32 {
@@ -1531,13 +1605,18 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe5\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc7\x01\n" +
+	"\fFunctionTool\x120\n" +
+	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12+\n" +
+	"\vdescription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\vdescription\x12*\n" +
+	"\x11input_schema_json\x18\x03 \x01(\tR\x0finputSchemaJson\x12,\n" +
+	"\x12output_schema_json\x18\x04 \x01(\tR\x10outputSchemaJson\"\xec\x03\n" +
 	"\n" +
 	"RunOptions\x12;\n" +
 	"\vtool_choice\x18\x01 \x01(\v2\x1a.toolbus.run.v1.ToolChoiceR\n" +
 	"toolChoice\x12.\n" +
-	"\rallowed_tools\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\fallowedTools\x12G\n" +
-	"\x0efunction_tools\x18\x03 \x03(\v2\x15.toolbus.tool.v1.ToolB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\rfunctionTools\x125\n" +
+	"\rallowed_tools\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\fallowedTools\x12N\n" +
+	"\x0efunction_tools\x18\x03 \x03(\v2\x1c.toolbus.run.v1.FunctionToolB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\rfunctionTools\x125\n" +
 	"\x04mode\x18\x04 \x01(\x0e2\x17.toolbus.run.v1.RunModeB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x123\n" +
 	"\x13parallel_tool_calls\x18\x05 \x01(\bH\x00R\x11parallelToolCalls\x88\x01\x01\x120\n" +
 	"\x06limits\x18\x06 \x01(\v2\x18.toolbus.agent.v1.LimitsR\x06limits\x12\"\n" +
@@ -1648,7 +1727,7 @@ func file_toolbus_run_v1_run_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_run_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_toolbus_run_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(RunState)(0),                 // 0: toolbus.run.v1.RunState
 	(RunEndReason)(0),             // 1: toolbus.run.v1.RunEndReason
@@ -1662,31 +1741,31 @@ var file_toolbus_run_v1_run_proto_goTypes = []any{
 	(*Item)(nil),                  // 9: toolbus.run.v1.Item
 	(*ToolChoice)(nil),            // 10: toolbus.run.v1.ToolChoice
 	(*RunMcpServer)(nil),          // 11: toolbus.run.v1.RunMcpServer
-	(*RunOptions)(nil),            // 12: toolbus.run.v1.RunOptions
-	(*RunParent)(nil),             // 13: toolbus.run.v1.RunParent
-	(*RunFork)(nil),               // 14: toolbus.run.v1.RunFork
-	(*Run)(nil),                   // 15: toolbus.run.v1.Run
-	(*TextCheckpoint)(nil),        // 16: toolbus.run.v1.TextCheckpoint
-	nil,                           // 17: toolbus.run.v1.RunMcpServer.HeadersEntry
-	nil,                           // 18: toolbus.run.v1.RunMcpServer.EnvEntry
-	(*v1.ToolResult)(nil),         // 19: toolbus.tool.v1.ToolResult
-	(*v1.Tool)(nil),               // 20: toolbus.tool.v1.Tool
+	(*FunctionTool)(nil),          // 12: toolbus.run.v1.FunctionTool
+	(*RunOptions)(nil),            // 13: toolbus.run.v1.RunOptions
+	(*RunParent)(nil),             // 14: toolbus.run.v1.RunParent
+	(*RunFork)(nil),               // 15: toolbus.run.v1.RunFork
+	(*Run)(nil),                   // 16: toolbus.run.v1.Run
+	(*TextCheckpoint)(nil),        // 17: toolbus.run.v1.TextCheckpoint
+	nil,                           // 18: toolbus.run.v1.RunMcpServer.HeadersEntry
+	nil,                           // 19: toolbus.run.v1.RunMcpServer.EnvEntry
+	(*v1.ToolResult)(nil),         // 20: toolbus.tool.v1.ToolResult
 	(*v11.Limits)(nil),            // 21: toolbus.agent.v1.Limits
 	(*v1.Usage)(nil),              // 22: toolbus.tool.v1.Usage
 	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
 }
 var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	4,  // 0: toolbus.run.v1.Message.role:type_name -> toolbus.run.v1.Role
-	19, // 1: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
+	20, // 1: toolbus.run.v1.FunctionCallOutput.result:type_name -> toolbus.tool.v1.ToolResult
 	5,  // 2: toolbus.run.v1.Item.message:type_name -> toolbus.run.v1.Message
 	6,  // 3: toolbus.run.v1.Item.function_call:type_name -> toolbus.run.v1.FunctionCall
 	7,  // 4: toolbus.run.v1.Item.function_call_output:type_name -> toolbus.run.v1.FunctionCallOutput
 	8,  // 5: toolbus.run.v1.Item.reasoning:type_name -> toolbus.run.v1.Reasoning
 	2,  // 6: toolbus.run.v1.ToolChoice.mode:type_name -> toolbus.run.v1.ToolChoiceMode
-	17, // 7: toolbus.run.v1.RunMcpServer.headers:type_name -> toolbus.run.v1.RunMcpServer.HeadersEntry
-	18, // 8: toolbus.run.v1.RunMcpServer.env:type_name -> toolbus.run.v1.RunMcpServer.EnvEntry
+	18, // 7: toolbus.run.v1.RunMcpServer.headers:type_name -> toolbus.run.v1.RunMcpServer.HeadersEntry
+	19, // 8: toolbus.run.v1.RunMcpServer.env:type_name -> toolbus.run.v1.RunMcpServer.EnvEntry
 	10, // 9: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
-	20, // 10: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.tool.v1.Tool
+	12, // 10: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.run.v1.FunctionTool
 	3,  // 11: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
 	21, // 12: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
 	11, // 13: toolbus.run.v1.RunOptions.mcp_servers:type_name -> toolbus.run.v1.RunMcpServer
@@ -1697,9 +1776,9 @@ var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	22, // 18: toolbus.run.v1.Run.usage:type_name -> toolbus.tool.v1.Usage
 	23, // 19: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
 	23, // 20: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
-	13, // 21: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
-	14, // 22: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
-	16, // 23: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
+	14, // 21: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
+	15, // 22: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
+	17, // 23: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
 	24, // [24:24] is the sub-list for method output_type
 	24, // [24:24] is the sub-list for method input_type
 	24, // [24:24] is the sub-list for extension type_name
@@ -1722,14 +1801,14 @@ func file_toolbus_run_v1_run_proto_init() {
 		(*ToolChoice_Mode)(nil),
 		(*ToolChoice_ForcedTool)(nil),
 	}
-	file_toolbus_run_v1_run_proto_msgTypes[7].OneofWrappers = []any{}
+	file_toolbus_run_v1_run_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_run_v1_run_proto_rawDesc), len(file_toolbus_run_v1_run_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -546,6 +546,44 @@ class RunMcpServer(_message.Message):
 Global___RunMcpServer: _TypeAlias = RunMcpServer  # noqa: Y015
 
 @_typing.final
+class FunctionTool(_message.Message):
+    """A tool that the client of a run executes: the run pauses in RUN_STATE_REQUIRES_ACTION until its output is submitted."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    INPUT_SCHEMA_JSON_FIELD_NUMBER: _builtins.int
+    OUTPUT_SCHEMA_JSON_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The name, as the model uses it; no other function tool of the run, and no tool of every agent, has it."""
+    description: _builtins.str
+    """What it does, in words for the model."""
+    input_schema_json: _builtins.str
+    """JSON Schema of the arguments as JSON text, of at most 65,536 characters, which refers to nothing outside of itself; empty means
+    {"type":"object"}. The client is not asked with arguments that do not fit: the model is told so.
+    """
+    output_schema_json: _builtins.str
+    """JSON Schema of the output as JSON text, bound in the same way; empty means that any output is valid. An output that does not
+    fit is refused (RESULT_INVALID); an error fits always.
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        description: _builtins.str = ...,
+        input_schema_json: _builtins.str = ...,
+        output_schema_json: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "input_schema_json", b"input_schema_json", "name", b"name", "output_schema_json", b"output_schema_json"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FunctionTool: _TypeAlias = FunctionTool  # noqa: Y015
+
+@_typing.final
 class RunOptions(_message.Message):
     """Options of one run; they narrow those of the agent."""
 
@@ -574,10 +612,8 @@ class RunOptions(_message.Message):
         """Narrows what may be called: aliases, references or model names. Empty allows all."""
 
     @_builtins.property
-    def function_tools(self) -> _containers.RepeatedCompositeFieldContainer[_tool_pb2.Tool]:
-        """Tools that the client of the run executes. Each schema has at most 65,536 characters and refers to nothing outside of itself;
-        what the model's arguments and the client's outputs do not fit is refused.
-        """
+    def function_tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___FunctionTool]:
+        """Tools that the client of the run executes."""
 
     @_builtins.property
     def limits(self) -> _agent_pb2.Limits:
@@ -596,7 +632,7 @@ class RunOptions(_message.Message):
         *,
         tool_choice: Global___ToolChoice | None = ...,
         allowed_tools: _abc.Iterable[_builtins.str] | None = ...,
-        function_tools: _abc.Iterable[_tool_pb2.Tool] | None = ...,
+        function_tools: _abc.Iterable[Global___FunctionTool] | None = ...,
         mode: Global___RunMode.ValueType = ...,
         parallel_tool_calls: _builtins.bool | None = ...,
         limits: _agent_pb2.Limits | None = ...,
