@@ -63,7 +63,7 @@ describe("files of agents and tools", () => {
       "limits.maxDepth: must be integer",
       "limits.maxTurns: must be >= 0",
       "mcp.servers[0].args[1]: must be string",
-      "mcp.servers[0].healthCheck.intervalMs: must be >= 0",
+      "mcp.servers[0].healthCheck.intervalMs: must be >= 1",
       'tools.aliases.lost: points to "nowhere", which does not exist',
       "tools.aliases.skip: skip is a built-in of every agent",
       "tools.use[1]: must be string",

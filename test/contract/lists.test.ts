@@ -31,7 +31,9 @@ describe.each(lists.map(titled))("%s", (_, { name, input, output }) => {
 
   it("BUS-1 takes a page_size up to 1000, and says that 0 means 100", () => {
     const request = new RegExp(`message ${input.name} \\{([^]*?)\\n\\}`).exec(protos)?.[1] ?? "";
-    expect(request).toContain("// At most so many; 0 means 100.\n  uint32 page_size");
+    expect(request).toContain(
+      "// Maximum number to return; 0 means 100. A page may hold fewer while more follow.\n  uint32 page_size",
+    );
     expect(request).toMatch(/uint32 page_size = \d+ \[\(buf\.validate\.field\)\.uint32\.lte = 1000\];/);
   });
 

@@ -17,7 +17,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/agent/v1/agent.proto.
  */
 export const file_toolbus_agent_v1_agent: GenFile = /*@__PURE__*/
-  fileDesc("Chx0b29sYnVzL2FnZW50L3YxL2FnZW50LnByb3RvEhB0b29sYnVzLmFnZW50LnYxIrwBCgVNb2RlbBIuCghwcm92aWRlchgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIZCgVtb2RlbBgCIAEoCUIKukgHcgUQARiABBIoCgdvcHRpb25zGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIWCg5jb250ZXh0X3dpbmRvdxgEIAEoDRImCgVwcmljZRgFIAEoCzIXLnRvb2xidXMuYWdlbnQudjEuUHJpY2UilgEKBVByaWNlEigKDWN1cnJlbmN5X2NvZGUYASABKAlCEbpIDnIMMgpeW0EtWl17M30kEjAKH2lucHV0X21pY3Jvc19wZXJfbWlsbGlvbl90b2tlbnMYAiABKANCB7pIBCICKAASMQogb3V0cHV0X21pY3Jvc19wZXJfbWlsbGlvbl90b2tlbnMYAyABKANCB7pIBCICKAAipgEKB1Rvb2xVc2USFgoDdXNlGAEgAygJQgm6SAaSAQMQ6AcSGgoHYWxsb3dlZBgCIAMoCUIJukgGkgEDEOgHEjcKB2FsaWFzZXMYAyADKAsyJi50b29sYnVzLmFnZW50LnYxLlRvb2xVc2UuQWxpYXNlc0VudHJ5Gi4KDEFsaWFzZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIpAECgZMaW1pdHMSHAoJbWF4X3R1cm5zGAEgASgNQgm6SAYqBBigjQYSFgoObWF4X3Rvb2xfY2FsbHMYAiABKA0SJAoSbWF4X3BhcmFsbGVsX2NhbGxzGAMgASgNQgi6SAUqAxiAAhI0Cgd0aW1lb3V0GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgi6SAWqAQIqABISCgptYXhfdG9rZW5zGAUgASgEEkAKE21vZGVsX3N0YWxsX3RpbWVvdXQYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CCLpIBaoBAioAEiMKDW1vZGVsX3JldHJpZXMYByABKA1CB7pIBCoCGGRIAIgBARJ9CghtYXhfY29zdBgIIAEoCzIWLnRvb2xidXMudG9vbC52MS5Nb25leUJTukhQugFNCg9saW1pdHMubWF4X2Nvc3QSKWlzIG1vcmUgdGhhbiAwOyBsZWF2ZSBpdCBvdXQgZm9yIG5vIGxpbWl0Gg90aGlzLm1pY3JvcyA+IDASJgoObWF4X3NlbGZfd2FrZXMYCSABKA1CCbpIBioEGKCNBkgBiAEBEh8KCW1heF9kZXB0aBgKIAEoDUIHukgEKgIYIEgCiAEBQhAKDl9tb2RlbF9yZXRyaWVzQhEKD19tYXhfc2VsZl93YWtlc0IMCgpfbWF4X2RlcHRoIpMBCgtBZ2VudFNvdXJjZRIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIuCghwcm92aWRlchgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBInCgZjb25maWcYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0InYKCFN1YkFnZW50EisKBWFnZW50GAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhMKC2Rlc2NyaXB0aW9uGAIgASgJEigKBmxpbWl0cxgDIAEoCzIYLnRvb2xidXMuYWdlbnQudjEuTGltaXRzIsQDCgVBZ2VudBIqCgRuYW1lGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEh4KC2Rlc2NyaXB0aW9uGAIgASgJQgm6SAZyBBiAgAQSHwoMaW5zdHJ1Y3Rpb25zGAMgASgJQgm6SAZyBBiAgEASJgoFbW9kZWwYBCABKAsyFy50b29sYnVzLmFnZW50LnYxLk1vZGVsEi8KDmZhbGxiYWNrX21vZGVsGAUgASgLMhcudG9vbGJ1cy5hZ2VudC52MS5Nb2RlbBIoCgV0b29scxgGIAEoCzIZLnRvb2xidXMuYWdlbnQudjEuVG9vbFVzZRI5Cgdzb3VyY2VzGAcgAygLMh0udG9vbGJ1cy5hZ2VudC52MS5BZ2VudFNvdXJjZUIJukgGkgEDEIACEjgKCnN1Yl9hZ2VudHMYCCADKAsyGi50b29sYnVzLmFnZW50LnYxLlN1YkFnZW50Qgi6SAWSAQIQQBIoCgZsaW1pdHMYCSABKAsyGC50b29sYnVzLmFnZW50LnYxLkxpbWl0cxIaCg13YWtlX29uX2luYm94GAogASgISACIAQFCEAoOX3dha2Vfb25faW5ib3hiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_toolbus_tool_v1_usage]);
+  fileDesc("Chx0b29sYnVzL2FnZW50L3YxL2FnZW50LnByb3RvEhB0b29sYnVzLmFnZW50LnYxIrwBCgVNb2RlbBIuCghwcm92aWRlchgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIZCgVtb2RlbBgCIAEoCUIKukgHcgUQARiABBIoCgdvcHRpb25zGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIWCg5jb250ZXh0X3dpbmRvdxgEIAEoDRImCgVwcmljZRgFIAEoCzIXLnRvb2xidXMuYWdlbnQudjEuUHJpY2UilgEKBVByaWNlEigKDWN1cnJlbmN5X2NvZGUYASABKAlCEbpIDnIMMgpeW0EtWl17M30kEjAKH2lucHV0X21pY3Jvc19wZXJfbWlsbGlvbl90b2tlbnMYAiABKANCB7pIBCICKAASMQogb3V0cHV0X21pY3Jvc19wZXJfbWlsbGlvbl90b2tlbnMYAyABKANCB7pIBCICKAAizQEKB1Rvb2xVc2USHQoDdXNlGAEgAygJQhC6SA2SAQoQ6AciBXIDGIAEEiEKB2FsbG93ZWQYAiADKAlCELpIDZIBChDoByIFcgMYgAQSUAoHYWxpYXNlcxgDIAMoCzImLnRvb2xidXMuYWdlbnQudjEuVG9vbFVzZS5BbGlhc2VzRW50cnlCF7pIFJoBERDoByIFcgMYgAIqBXIDGIAEGi4KDEFsaWFzZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIp4ECgZMaW1pdHMSHAoJbWF4X3R1cm5zGAEgASgNQgm6SAYqBBigjQYSFgoObWF4X3Rvb2xfY2FsbHMYAiABKA0SJAoSbWF4X3BhcmFsbGVsX2NhbGxzGAMgASgNQgi6SAUqAxiAAhI7Cgd0aW1lb3V0GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgASEgoKbWF4X3Rva2VucxgFIAEoBBJHChNtb2RlbF9zdGFsbF90aW1lb3V0GAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgASIwoNbW9kZWxfcmV0cmllcxgHIAEoDUIHukgEKgIYZEgAiAEBEn0KCG1heF9jb3N0GAggASgLMhYudG9vbGJ1cy50b29sLnYxLk1vbmV5QlO6SFC6AU0KD2xpbWl0cy5tYXhfY29zdBIpaXMgbW9yZSB0aGFuIDA7IGxlYXZlIGl0IG91dCBmb3Igbm8gbGltaXQaD3RoaXMubWljcm9zID4gMBImCg5tYXhfc2VsZl93YWtlcxgJIAEoDUIJukgGKgQYoI0GSAGIAQESHwoJbWF4X2RlcHRoGAogASgNQge6SAQqAhggSAKIAQFCEAoOX21vZGVsX3JldHJpZXNCEQoPX21heF9zZWxmX3dha2VzQgwKCl9tYXhfZGVwdGgikwEKC0FnZW50U291cmNlEisKBG5hbWUYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEi4KCHByb3ZpZGVyGAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEicKBmNvbmZpZxgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QigQEKCFN1YkFnZW50EisKBWFnZW50GAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEh4KC2Rlc2NyaXB0aW9uGAIgASgJQgm6SAZyBBiAgAQSKAoGbGltaXRzGAMgASgLMhgudG9vbGJ1cy5hZ2VudC52MS5MaW1pdHMixAMKBUFnZW50EioKBG5hbWUYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIfCgxpbnN0cnVjdGlvbnMYAyABKAlCCbpIBnIEGICAQBImCgVtb2RlbBgEIAEoCzIXLnRvb2xidXMuYWdlbnQudjEuTW9kZWwSLwoOZmFsbGJhY2tfbW9kZWwYBSABKAsyFy50b29sYnVzLmFnZW50LnYxLk1vZGVsEigKBXRvb2xzGAYgASgLMhkudG9vbGJ1cy5hZ2VudC52MS5Ub29sVXNlEjkKB3NvdXJjZXMYByADKAsyHS50b29sYnVzLmFnZW50LnYxLkFnZW50U291cmNlQgm6SAaSAQMQgAISOAoKc3ViX2FnZW50cxgIIAMoCzIaLnRvb2xidXMuYWdlbnQudjEuU3ViQWdlbnRCCLpIBZIBAhBAEigKBmxpbWl0cxgJIAEoCzIYLnRvb2xidXMuYWdlbnQudjEuTGltaXRzEhoKDXdha2Vfb25faW5ib3gYCiABKAhIAIgBAUIQCg5fd2FrZV9vbl9pbmJveGIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_toolbus_tool_v1_usage]);
 
 /**
  * Which model answers.
@@ -139,55 +139,56 @@ export const ToolUseSchema: GenMessage<ToolUse> = /*@__PURE__*/
   messageDesc(file_toolbus_agent_v1_agent, 2);
 
 /**
- * Limits of a run; 0 or absent means the default.
+ * Limits of a run. Absent means the default that the field names, and so does 0 where the field is not `optional`; in an `optional`
+ * field 0 is a limit like any other.
  *
  * @generated from message toolbus.agent.v1.Limits
  */
 export type Limits = Message<"toolbus.agent.v1.Limits"> & {
   /**
-   * Model responses in one run; default 10.
+   * Model responses in one run; 0 means the default of 10.
    *
    * @generated from field: uint32 max_turns = 1;
    */
   maxTurns: number;
 
   /**
-   * Tool calls in one run; default unlimited.
+   * Tool calls in one run; 0 means unlimited.
    *
    * @generated from field: uint32 max_tool_calls = 2;
    */
   maxToolCalls: number;
 
   /**
-   * Calls of one turn that run at the same time; default 8.
+   * Calls of one turn that run at the same time; 0 means the default of 8.
    *
    * @generated from field: uint32 max_parallel_calls = 3;
    */
   maxParallelCalls: number;
 
   /**
-   * How long a run may take; default unlimited.
+   * How long a run may take; absent means unlimited.
    *
    * @generated from field: google.protobuf.Duration timeout = 4;
    */
   timeout?: Duration | undefined;
 
   /**
-   * Tokens (input and output) that a run may use; default unlimited.
+   * Tokens (input and output) that a run may use; 0 means unlimited.
    *
    * @generated from field: uint64 max_tokens = 5;
    */
   maxTokens: bigint;
 
   /**
-   * How long the model may stay silent in a stream; default 60 s.
+   * How long the model may stay silent in a stream; absent means 60 s.
    *
    * @generated from field: google.protobuf.Duration model_stall_timeout = 6;
    */
   modelStallTimeout?: Duration | undefined;
 
   /**
-   * How often a failed model request is tried again; default 4.
+   * How often a failed model request is tried again: 0 for never, absent means 4.
    *
    * @generated from field: optional uint32 model_retries = 7;
    */
@@ -202,14 +203,15 @@ export type Limits = Message<"toolbus.agent.v1.Limits"> & {
   maxCost?: Money | undefined;
 
   /**
-   * Runs in a row that news in the inbox may start by themselves, until a client or a person says something; default 10.
+   * Runs in a row that news in the inbox may start by themselves, until a client or a person says something: 0 for none, absent
+   * means 10.
    *
    * @generated from field: optional uint32 max_self_wakes = 9;
    */
   maxSelfWakes?: number | undefined;
 
   /**
-   * How deep agents may call agents below this one; 0 forbids it; default 3.
+   * How deep agents may call agents below this one: 0 forbids it, absent means 3.
    *
    * @generated from field: optional uint32 max_depth = 10;
    */

@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/audit/v1/audit_service.proto.
  */
 export const file_toolbus_audit_v1_audit_service: GenFile = /*@__PURE__*/
-  fileDesc("CiR0b29sYnVzL2F1ZGl0L3YxL2F1ZGl0X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuYXVkaXQudjEiuwEKC0F1ZGl0RmlsdGVyEioKBWtpbmRzGAEgAygOMhsudG9vbGJ1cy5hdWRpdC52MS5BdWRpdEtpbmQSDQoFYWdlbnQYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIMCgR0b29sGAQgASgJEg8KB3NlcnZpY2UYBSABKAkSDgoGcnVuX2lkGAYgASgJEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wInAKEVdhdGNoQXVkaXRSZXF1ZXN0Ei0KBmZpbHRlchgBIAEoCzIdLnRvb2xidXMuYXVkaXQudjEuQXVkaXRGaWx0ZXISGgoNZnJvbV9zZXF1ZW5jZRgCIAEoBEgAiAEBQhAKDl9mcm9tX3NlcXVlbmNlIqcBChJXYXRjaEF1ZGl0UmVzcG9uc2USLQoFZXZlbnQYASABKAsyHC50b29sYnVzLmF1ZGl0LnYxLkF1ZGl0RXZlbnRIABItCgVzdGFydBgCIAEoCzIcLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hTdGFydEgAEikKA2dhcBgDIAEoCzIaLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hHYXBIAEIICgZ1cGRhdGUieAoWTGlzdEF1ZGl0RXZlbnRzUmVxdWVzdBItCgZmaWx0ZXIYASABKAsyHS50b29sYnVzLmF1ZGl0LnYxLkF1ZGl0RmlsdGVyEhsKCXBhZ2Vfc2l6ZRgCIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgDIAEoCSJgChdMaXN0QXVkaXRFdmVudHNSZXNwb25zZRIsCgZldmVudHMYASADKAsyHC50b29sYnVzLmF1ZGl0LnYxLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJMtEBCgxBdWRpdFNlcnZpY2USWQoKV2F0Y2hBdWRpdBIjLnRvb2xidXMuYXVkaXQudjEuV2F0Y2hBdWRpdFJlcXVlc3QaJC50b29sYnVzLmF1ZGl0LnYxLldhdGNoQXVkaXRSZXNwb25zZTABEmYKD0xpc3RBdWRpdEV2ZW50cxIoLnRvb2xidXMuYXVkaXQudjEuTGlzdEF1ZGl0RXZlbnRzUmVxdWVzdBopLnRvb2xidXMuYXVkaXQudjEuTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_audit_v1_audit, file_toolbus_watch_v1_watch]);
+  fileDesc("CiR0b29sYnVzL2F1ZGl0L3YxL2F1ZGl0X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuYXVkaXQudjEipgIKC0F1ZGl0RmlsdGVyEj0KBWtpbmRzGAEgAygOMhsudG9vbGJ1cy5hdWRpdC52MS5BdWRpdEtpbmRCEbpIDpIBCxBkIgeCAQQQASAAEhYKBWFnZW50GAIgASgJQge6SARyAhhAEjAKCnNlc3Npb25faWQYAyABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSFgoEdG9vbBgEIAEoCUIIukgFcgMYgAQSGAoHc2VydmljZRgFIAEoCUIHukgEcgIYQBIsCgZydW5faWQYBiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSLgoKc3RhcnRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAicAoRV2F0Y2hBdWRpdFJlcXVlc3QSLQoGZmlsdGVyGAEgASgLMh0udG9vbGJ1cy5hdWRpdC52MS5BdWRpdEZpbHRlchIaCg1mcm9tX3NlcXVlbmNlGAIgASgESACIAQFCEAoOX2Zyb21fc2VxdWVuY2UipwEKEldhdGNoQXVkaXRSZXNwb25zZRItCgVldmVudBgBIAEoCzIcLnRvb2xidXMuYXVkaXQudjEuQXVkaXRFdmVudEgAEi0KBXN0YXJ0GAIgASgLMhwudG9vbGJ1cy53YXRjaC52MS5XYXRjaFN0YXJ0SAASKQoDZ2FwGAMgASgLMhoudG9vbGJ1cy53YXRjaC52MS5XYXRjaEdhcEgAQggKBnVwZGF0ZSKCAQoWTGlzdEF1ZGl0RXZlbnRzUmVxdWVzdBItCgZmaWx0ZXIYASABKAsyHS50b29sYnVzLmF1ZGl0LnYxLkF1ZGl0RmlsdGVyEhsKCXBhZ2Vfc2l6ZRgCIAEoDUIIukgFKgMY6AcSHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAgiYAoXTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2USLAoGZXZlbnRzGAEgAygLMhwudG9vbGJ1cy5hdWRpdC52MS5BdWRpdEV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCTLRAQoMQXVkaXRTZXJ2aWNlElkKCldhdGNoQXVkaXQSIy50b29sYnVzLmF1ZGl0LnYxLldhdGNoQXVkaXRSZXF1ZXN0GiQudG9vbGJ1cy5hdWRpdC52MS5XYXRjaEF1ZGl0UmVzcG9uc2UwARJmCg9MaXN0QXVkaXRFdmVudHMSKC50b29sYnVzLmF1ZGl0LnYxLkxpc3RBdWRpdEV2ZW50c1JlcXVlc3QaKS50b29sYnVzLmF1ZGl0LnYxLkxpc3RBdWRpdEV2ZW50c1Jlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_audit_v1_audit, file_toolbus_watch_v1_watch]);
 
 /**
  * Which events are wanted; empty fields match all.
@@ -172,14 +172,14 @@ export type ListAuditEventsRequest = Message<"toolbus.audit.v1.ListAuditEventsRe
   filter?: AuditFilter | undefined;
 
   /**
-   * At most so many; 0 means 100.
+   * Maximum number to return; 0 means 100. A page may hold fewer while more follow.
    *
    * @generated from field: uint32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * Where to go on, from the previous answer.
+   * The `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -207,7 +207,7 @@ export type ListAuditEventsResponse = Message<"toolbus.audit.v1.ListAuditEventsR
   events: AuditEvent[];
 
   /**
-   * Where to go on; empty at the end.
+   * The `page_token` of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */

@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/caller/v1/caller.proto.
  */
 export const file_toolbus_caller_v1_caller: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sYnVzL2NhbGxlci92MS9jYWxsZXIucHJvdG8SEXRvb2xidXMuY2FsbGVyLnYxIqIBCgpDYWxsZXJUb29sEhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAISHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIkChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCUIJukgGcgQYgIBAEjQKB3RpbWVvdXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CCLpIBaoBAioAImsKEUNhbGxlckRlY2xhcmF0aW9uEh0KCWNhbGxlcl9pZBgBIAEoCUIKukgHcgUQARiAAhI3CgV0b29scxgCIAMoCzIdLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlclRvb2xCCbpIBpIBAxDoByKgAQoRQ2FsbGVyVG9vbFJlcXVlc3QSDAoEdHlwZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhIKCnNlc3Npb25faWQYAyABKAkSDAoEdG9vbBgEIAEoCRIWCg5hcmd1bWVudHNfanNvbhgFIAEoCRIvCgtleHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAibQoWQ2FsbGVyVG9vbENhbmNlbGxhdGlvbhISCgpyZXF1ZXN0X2lkGAEgASgJEj8KBnJlYXNvbhgCIAEoDjIvLnRvb2xidXMuY2FsbGVyLnYxLkNhbGxlclRvb2xDYW5jZWxsYXRpb25SZWFzb24qqwEKHENhbGxlclRvb2xDYW5jZWxsYXRpb25SZWFzb24SLworQ0FMTEVSX1RPT0xfQ0FOQ0VMTEFUSU9OX1JFQVNPTl9VTlNQRUNJRklFRBAAEiwKKENBTExFUl9UT09MX0NBTkNFTExBVElPTl9SRUFTT05fQ0FOQ0VMRUQQARIsCihDQUxMRVJfVE9PTF9DQU5DRUxMQVRJT05fUkVBU09OX0RFQURMSU5FEAJiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("Ch50b29sYnVzL2NhbGxlci92MS9jYWxsZXIucHJvdG8SEXRvb2xidXMuY2FsbGVyLnYxIqkBCgpDYWxsZXJUb29sEhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAISHgoLZGVzY3JpcHRpb24YAiABKAlCCbpIBnIEGICABBIkChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCUIJukgGcgQYgIBAEjsKB3RpbWVvdXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qACJrChFDYWxsZXJEZWNsYXJhdGlvbhIdCgljYWxsZXJfaWQYASABKAlCCrpIB3IFEAEYgAISNwoFdG9vbHMYAiADKAsyHS50b29sYnVzLmNhbGxlci52MS5DYWxsZXJUb29sQgm6SAaSAQMQ6AcioAEKEUNhbGxlclRvb2xSZXF1ZXN0EgwKBHR5cGUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRISCgpzZXNzaW9uX2lkGAMgASgJEgwKBHRvb2wYBCABKAkSFgoOYXJndW1lbnRzX2pzb24YBSABKAkSLwoLZXhwaXJlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIm0KFkNhbGxlclRvb2xDYW5jZWxsYXRpb24SEgoKcmVxdWVzdF9pZBgBIAEoCRI/CgZyZWFzb24YAiABKA4yLy50b29sYnVzLmNhbGxlci52MS5DYWxsZXJUb29sQ2FuY2VsbGF0aW9uUmVhc29uKqsBChxDYWxsZXJUb29sQ2FuY2VsbGF0aW9uUmVhc29uEi8KK0NBTExFUl9UT09MX0NBTkNFTExBVElPTl9SRUFTT05fVU5TUEVDSUZJRUQQABIsCihDQUxMRVJfVE9PTF9DQU5DRUxMQVRJT05fUkVBU09OX0NBTkNFTEVEEAESLAooQ0FMTEVSX1RPT0xfQ0FOQ0VMTEFUSU9OX1JFQVNPTl9ERUFETElORRACYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * A tool of the caller.
@@ -24,7 +24,8 @@ export const file_toolbus_caller_v1_caller: GenFile = /*@__PURE__*/
  */
 export type CallerTool = Message<"toolbus.caller.v1.CallerTool"> & {
   /**
-   * Name without prefix; the agent sees `<caller_id>_<name>`.
+   * Name without prefix; the agent sees `<caller_id>_<name>`, which fits ^[a-zA-Z0-9_-]{1,64}$. What does not is refused with both
+   * names.
    *
    * @generated from field: string name = 1;
    */
@@ -45,7 +46,7 @@ export type CallerTool = Message<"toolbus.caller.v1.CallerTool"> & {
   inputSchemaJson: string;
 
   /**
-   * How long the caller may take; absent means the relay's default of 60 s.
+   * How long the caller may take; absent means the relay's default of 60 s (TOOLBUS_CALLER_TIMEOUT).
    *
    * @generated from field: google.protobuf.Duration timeout = 4;
    */

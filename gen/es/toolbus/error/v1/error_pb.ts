@@ -205,7 +205,7 @@ export const Reason = {
   BUS_UNAVAILABLE: 15,
 
   /**
-   * The store takes no more. Delete what is not needed, or ask the operator for more room.
+   * The store takes no more. Have the operator give it more room; what retention removes makes room by itself.
    *
    * @generated from enum value: REASON_STORE_FULL = 16;
    */
@@ -282,7 +282,7 @@ export const Reason = {
   AGENT_REVISION_AHEAD: 26,
 
   /**
-   * The session has another agent than the request names. Name that one, or none.
+   * The session has another agent than the request to explain a tool names. Name that one, or none.
    *
    * @generated from enum value: REASON_AGENT_MISMATCH = 27;
    */
@@ -415,7 +415,7 @@ export const Reason = {
   RUN_ENDED: 45,
 
   /**
-   * The run has no event of that number. Ask for one from 1 to its last.
+   * The run has no event of that number. Ask for one from 0 to its last.
    *
    * @generated from enum value: REASON_RUN_EVENT_NOT_FOUND = 46;
    */

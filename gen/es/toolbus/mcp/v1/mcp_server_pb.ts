@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/mcp/v1/mcp_server.proto.
  */
 export const file_toolbus_mcp_v1_mcp_server: GenFile = /*@__PURE__*/
-  fileDesc("Ch90b29sYnVzL21jcC92MS9tY3Bfc2VydmVyLnByb3RvEg50b29sYnVzLm1jcC52MSJ6CgtIZWFsdGhDaGVjaxI1CghpbnRlcnZhbBgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECKgASNAoHdGltZW91dBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIIukgFqgECKgAi9QMKCU1jcFNlcnZlchIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIRCgl0cmFuc3BvcnQYAiABKAkSCwoDdXJsGAMgASgJEg8KB2NvbW1hbmQYBCABKAkSDAoEYXJncxgFIAMoCRIvCgNlbnYYBiADKAsyIi50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXIuRW52RW50cnkSNwoHaGVhZGVycxgHIAMoCzImLnRvb2xidXMubWNwLnYxLk1jcFNlcnZlci5IZWFkZXJzRW50cnkSFQoNYWxsb3dlZF90b29scxgIIAMoCRIxCgxoZWFsdGhfY2hlY2sYCSABKAsyGy50b29sYnVzLm1jcC52MS5IZWFsdGhDaGVjaxI8Cg9zdGFydHVwX3RpbWVvdXQYCiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CCLpIBaoBAioAEi4KBXNoYXJlGAsgASgOMhUudG9vbGJ1cy5tY3AudjEuU2hhcmVCCLpIBYIBAhABGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiqQIKDU1jcENvbm5lY3Rpb24SDAoEbmFtZRgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEg0KBWFnZW50GAMgASgJEisKBmhlYWx0aBgEIAEoDjIbLnRvb2xidXMubWNwLnYxLkhlYWx0aFN0YXRlEioKB2xhdGVuY3kYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDgoGcmVhc29uGAYgASgJEhIKCnRvb2xfY291bnQYByABKA0SGAoQcHJvdG9jb2xfdmVyc2lvbhgIIAEoCRIQCghpbnN0YW5jZRgJIAEoCRIuCgpjaGVja190aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZydW5faWQYCyABKAkqcgoLSGVhbHRoU3RhdGUSHAoYSEVBTFRIX1NUQVRFX1VOU1BFQ0lGSUVEEAASFgoSSEVBTFRIX1NUQVRFX0dSRUVOEAESFwoTSEVBTFRIX1NUQVRFX1lFTExPVxACEhQKEEhFQUxUSF9TVEFURV9SRUQQAypUCgVTaGFyZRIVChFTSEFSRV9VTlNQRUNJRklFRBAAEhEKDVNIQVJFX1NFU1NJT04QARIPCgtTSEFSRV9BR0VOVBACEhAKDFNIQVJFX0dMT0JBTBADYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("Ch90b29sYnVzL21jcC92MS9tY3Bfc2VydmVyLnByb3RvEg50b29sYnVzLm1jcC52MSKIAQoLSGVhbHRoQ2hlY2sSPAoIaW50ZXJ2YWwYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qABI7Cgd0aW1lb3V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg+6SAyqAQkiBQiA54QPKgAi8QQKCU1jcFNlcnZlchIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIaCgl0cmFuc3BvcnQYAiABKAlCB7pIBHICGEASFQoDdXJsGAMgASgJQgi6SAVyAxiAIBIZCgdjb21tYW5kGAQgASgJQgi6SAVyAxiAIBIfCgRhcmdzGAUgAygJQhG6SA6SAQsQ6AciBnIEGICACBJJCgNlbnYYBiADKAsyIi50b29sYnVzLm1jcC52MS5NY3BTZXJ2ZXIuRW52RW50cnlCGLpIFZoBEhDoByIFcgMYgAIqBnIEGICACBJQCgdoZWFkZXJzGAcgAygLMiYudG9vbGJ1cy5tY3AudjEuTWNwU2VydmVyLkhlYWRlcnNFbnRyeUIXukgUmgEREGQiBXIDGIACKgZyBBiAgAQSJwoNYWxsb3dlZF90b29scxgIIAMoCUIQukgNkgEKEOgHIgVyAxiAAhIxCgxoZWFsdGhfY2hlY2sYCSABKAsyGy50b29sYnVzLm1jcC52MS5IZWFsdGhDaGVjaxJDCg9zdGFydHVwX3RpbWVvdXQYCiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8qABIuCgVzaGFyZRgLIAEoDjIVLnRvb2xidXMubWNwLnYxLlNoYXJlQgi6SAWCAQIQARoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIqkCCg1NY3BDb25uZWN0aW9uEgwKBG5hbWUYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRINCgVhZ2VudBgDIAEoCRIrCgZoZWFsdGgYBCABKA4yGy50b29sYnVzLm1jcC52MS5IZWFsdGhTdGF0ZRIqCgdsYXRlbmN5GAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEg4KBnJlYXNvbhgGIAEoCRISCgp0b29sX2NvdW50GAcgASgNEhgKEHByb3RvY29sX3ZlcnNpb24YCCABKAkSEAoIaW5zdGFuY2UYCSABKAkSLgoKY2hlY2tfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcnVuX2lkGAsgASgJKnIKC0hlYWx0aFN0YXRlEhwKGEhFQUxUSF9TVEFURV9VTlNQRUNJRklFRBAAEhYKEkhFQUxUSF9TVEFURV9HUkVFThABEhcKE0hFQUxUSF9TVEFURV9ZRUxMT1cQAhIUChBIRUFMVEhfU1RBVEVfUkVEEAMqVAoFU2hhcmUSFQoRU0hBUkVfVU5TUEVDSUZJRUQQABIRCg1TSEFSRV9TRVNTSU9OEAESDwoLU0hBUkVfQUdFTlQQAhIQCgxTSEFSRV9HTE9CQUwQA2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * How a server's health is checked.
@@ -115,7 +115,7 @@ export type McpServer = Message<"toolbus.mcp.v1.McpServer"> & {
   healthCheck?: HealthCheck | undefined;
 
   /**
-   * How long it may take until initialised and listed; absent means 5 s.
+   * How long it may take until initialized and listed; absent means the bridge's default of 5 s (TOOLBUS_MCP_STARTUP_TIMEOUT).
    *
    * @generated from field: google.protobuf.Duration startup_timeout = 10;
    */
@@ -164,7 +164,7 @@ export type McpConnection = Message<"toolbus.mcp.v1.McpConnection"> & {
   agent: string;
 
   /**
-   * Its light.
+   * Its health.
    *
    * @generated from field: toolbus.mcp.v1.HealthState health = 4;
    */
@@ -228,7 +228,7 @@ export const McpConnectionSchema: GenMessage<McpConnection> = /*@__PURE__*/
   messageDesc(file_toolbus_mcp_v1_mcp_server, 2);
 
 /**
- * A server's light.
+ * A server's health.
  *
  * @generated from enum toolbus.mcp.v1.HealthState
  */
@@ -263,7 +263,7 @@ export const HealthState = {
 } as const;
 
 /**
- * A server's light.
+ * A server's health.
  *
  * @generated from enum toolbus.mcp.v1.HealthState
  */

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/provider/v1/provider.proto.
  */
 export const file_toolbus_provider_v1_provider: GenFile = /*@__PURE__*/
-  fileDesc("CiJ0b29sYnVzL3Byb3ZpZGVyL3YxL3Byb3ZpZGVyLnByb3RvEhN0b29sYnVzLnByb3ZpZGVyLnYxIm8KCFByb3ZpZGVyEioKBG5hbWUYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSDwoHc2VydmljZRgCIAEoCRILCgN1cmwYAyABKAkSGQoRdGFrZXNfcnVuX3NvdXJjZXMYBCABKAhiBnByb3RvMw", [file_buf_validate_validate]);
+  fileDesc("CiJ0b29sYnVzL3Byb3ZpZGVyL3YxL3Byb3ZpZGVyLnByb3RvEhN0b29sYnVzLnByb3ZpZGVyLnYxIoMBCghQcm92aWRlchIqCgRuYW1lGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhkKB3NlcnZpY2UYAiABKAlCCLpIBXIDGIACEhUKA3VybBgDIAEoCUIIukgFcgMYgCASGQoRdGFrZXNfcnVuX3NvdXJjZXMYBCABKAhiBnByb3RvMw", [file_buf_validate_validate]);
 
 /**
  * A provider of tools.

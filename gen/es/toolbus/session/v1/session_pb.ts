@@ -128,14 +128,14 @@ export const SessionState = {
   ACTIVE: 1,
 
   /**
-   * A switch waits for the calls in flight.
+   * A switch or the closing of the session waits for the calls in flight.
    *
    * @generated from enum value: SESSION_STATE_DRAINING = 2;
    */
   DRAINING: 2,
 
   /**
-   * A switch takes the old agent's context down.
+   * A switch or the closing of the session takes the old agent's context down.
    *
    * @generated from enum value: SESSION_STATE_TEARING_DOWN = 3;
    */

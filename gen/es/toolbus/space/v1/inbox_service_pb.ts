@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/space/v1/inbox_service.proto.
  */
 export const file_toolbus_space_v1_inbox_service: GenFile = /*@__PURE__*/
-  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL2luYm94X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEiogEKEExpc3RJbmJveFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIbCglwYWdlX3NpemUYAyABKA1CCLpIBSoDGOgHEhIKCnBhZ2VfdG9rZW4YBCABKAkiWgoRTGlzdEluYm94UmVzcG9uc2USLAoGZXZlbnRzGAEgAygLMhwudG9vbGJ1cy5zcGFjZS52MS5JbmJveEV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKgAQoRV2F0Y2hJbmJveFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIaCg1mcm9tX3NlcXVlbmNlGAMgASgESACIAQFCEAoOX2Zyb21fc2VxdWVuY2UipwEKEldhdGNoSW5ib3hSZXNwb25zZRItCgVldmVudBgBIAEoCzIcLnRvb2xidXMuc3BhY2UudjEuSW5ib3hFdmVudEgAEi0KBXN0YXJ0GAIgASgLMhwudG9vbGJ1cy53YXRjaC52MS5XYXRjaFN0YXJ0SAASKQoDZ2FwGAMgASgLMhoudG9vbGJ1cy53YXRjaC52MS5XYXRjaEdhcEgAQggKBnVwZGF0ZTK/AQoMSW5ib3hTZXJ2aWNlElQKCUxpc3RJbmJveBIiLnRvb2xidXMuc3BhY2UudjEuTGlzdEluYm94UmVxdWVzdBojLnRvb2xidXMuc3BhY2UudjEuTGlzdEluYm94UmVzcG9uc2USWQoKV2F0Y2hJbmJveBIjLnRvb2xidXMuc3BhY2UudjEuV2F0Y2hJbmJveFJlcXVlc3QaJC50b29sYnVzLnNwYWNlLnYxLldhdGNoSW5ib3hSZXNwb25zZTABYgZwcm90bzM", [file_buf_validate_validate, file_toolbus_space_v1_inbox, file_toolbus_watch_v1_watch]);
+  fileDesc("CiR0b29sYnVzL3NwYWNlL3YxL2luYm94X3NlcnZpY2UucHJvdG8SEHRvb2xidXMuc3BhY2UudjEirAEKEExpc3RJbmJveFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIbCglwYWdlX3NpemUYAyABKA1CCLpIBSoDGOgHEhwKCnBhZ2VfdG9rZW4YBCABKAlCCLpIBXIDGIAIIloKEUxpc3RJbmJveFJlc3BvbnNlEiwKBmV2ZW50cxgBIAMoCzIcLnRvb2xidXMuc3BhY2UudjEuSW5ib3hFdmVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkioAEKEVdhdGNoSW5ib3hSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSKwoFYWdlbnQYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGgoNZnJvbV9zZXF1ZW5jZRgDIAEoBEgAiAEBQhAKDl9mcm9tX3NlcXVlbmNlIqcBChJXYXRjaEluYm94UmVzcG9uc2USLQoFZXZlbnQYASABKAsyHC50b29sYnVzLnNwYWNlLnYxLkluYm94RXZlbnRIABItCgVzdGFydBgCIAEoCzIcLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hTdGFydEgAEikKA2dhcBgDIAEoCzIaLnRvb2xidXMud2F0Y2gudjEuV2F0Y2hHYXBIAEIICgZ1cGRhdGUyvwEKDEluYm94U2VydmljZRJUCglMaXN0SW5ib3gSIi50b29sYnVzLnNwYWNlLnYxLkxpc3RJbmJveFJlcXVlc3QaIy50b29sYnVzLnNwYWNlLnYxLkxpc3RJbmJveFJlc3BvbnNlElkKCldhdGNoSW5ib3gSIy50b29sYnVzLnNwYWNlLnYxLldhdGNoSW5ib3hSZXF1ZXN0GiQudG9vbGJ1cy5zcGFjZS52MS5XYXRjaEluYm94UmVzcG9uc2UwAWIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_space_v1_inbox, file_toolbus_watch_v1_watch]);
 
 /**
  * Asks for what waits.
@@ -40,14 +40,14 @@ export type ListInboxRequest = Message<"toolbus.space.v1.ListInboxRequest"> & {
   agent: string;
 
   /**
-   * At most so many; 0 means 100.
+   * Maximum number to return; 0 means 100. A page may hold fewer while more follow.
    *
    * @generated from field: uint32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * Where to go on, from the previous answer.
+   * The `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -75,7 +75,7 @@ export type ListInboxResponse = Message<"toolbus.space.v1.ListInboxResponse"> & 
   events: InboxEvent[];
 
   /**
-   * Where to go on; empty at the end.
+   * The `page_token` of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */

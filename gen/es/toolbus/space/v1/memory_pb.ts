@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/space/v1/memory.proto.
  */
 export const file_toolbus_space_v1_memory: GenFile = /*@__PURE__*/
-  fileDesc("Ch10b29sYnVzL3NwYWNlL3YxL21lbW9yeS5wcm90bxIQdG9vbGJ1cy5zcGFjZS52MSLSAQoLTWVtb3J5RW50cnkSNAoEa2luZBgBIAEoDjIcLnRvb2xidXMuc3BhY2UudjEuTWVtb3J5S2luZEIIukgFggECEAESFwoDa2V5GAIgASgJQgq6SAdyBRABGIABEhcKBHRleHQYAyABKAlCCbpIBnIEGICABBIsCghkdWVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJd2FrZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCptCgpNZW1vcnlLaW5kEhsKF01FTU9SWV9LSU5EX1VOU1BFQ0lGSUVEEAASFAoQTUVNT1JZX0tJTkRfR09BTBABEhYKEk1FTU9SWV9LSU5EX01FTU9SWRACEhQKEE1FTU9SWV9LSU5EX1BMQU4QA2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+  fileDesc("Ch10b29sYnVzL3NwYWNlL3YxL21lbW9yeS5wcm90bxIQdG9vbGJ1cy5zcGFjZS52MSLUAQoLTWVtb3J5RW50cnkSNgoEa2luZBgBIAEoDjIcLnRvb2xidXMuc3BhY2UudjEuTWVtb3J5S2luZEIKukgHggEEEAEgABIXCgNrZXkYAiABKAlCCrpIB3IFEAEYgAESFwoEdGV4dBgDIAEoCUIJukgGcgQYgIAEEiwKCGR1ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCgl3YWtlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKm0KCk1lbW9yeUtpbmQSGwoXTUVNT1JZX0tJTkRfVU5TUEVDSUZJRUQQABIUChBNRU1PUllfS0lORF9HT0FMEAESFgoSTUVNT1JZX0tJTkRfTUVNT1JZEAISFAoQTUVNT1JZX0tJTkRfUExBThADYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp]);
 
 /**
  * One entry of an agent's memory.
@@ -52,7 +52,7 @@ export type MemoryEntry = Message<"toolbus.space.v1.MemoryEntry"> & {
   dueTime?: Timestamp | undefined;
 
   /**
-   * For a plan: when it woke the agent, which it does once; written by the service. Setting the plan again with another
+   * For a plan: when it woke the agent, which it does once. Output only; ignored in requests. Setting the plan again with another
    * text or time lets it wake the agent again.
    *
    * @generated from field: google.protobuf.Timestamp wake_time = 5;

@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/worker/v1/worker_service.proto.
  */
 export const file_toolbus_worker_v1_worker_service: GenFile = /*@__PURE__*/
-  fileDesc("CiZ0b29sYnVzL3dvcmtlci92MS93b3JrZXJfc2VydmljZS5wcm90bxIRdG9vbGJ1cy53b3JrZXIudjEiRQoSTGlzdFdvcmtlcnNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMY6AcSEgoKcGFnZV90b2tlbhgCIAEoCSJaChNMaXN0V29ya2Vyc1Jlc3BvbnNlEioKB3dvcmtlcnMYASADKAsyGS50b29sYnVzLndvcmtlci52MS5Xb3JrZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIj0KEVN0b3BXb3JrZXJSZXF1ZXN0EhkKBnNvdXJjZRgBIAEoCUIJukgGcgQQARhAEg0KBWZvcmNlGAIgASgIIhQKElN0b3BXb3JrZXJSZXNwb25zZSIxChZXYXRjaFdvcmtlckxvZ3NSZXF1ZXN0EhcKBnNvdXJjZRgBIAEoCUIHukgEcgIYQCKsAQoNV29ya2VyTG9nTGluZRIvCgtjcmVhdGVfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGc291cmNlGAIgASgJEhAKCGZ1bmN0aW9uGAMgASgJEg8KB2NhbGxfaWQYBCABKAkSEAoIdHJhY2VfaWQYBSABKAkSJQoDbG9nGAYgASgLMhgudG9vbGJ1cy50b29sLnYxLlRvb2xMb2ciHQoMTGVmdE91dExpbmVzEg0KBWNvdW50GAEgASgEIooBChdXYXRjaFdvcmtlckxvZ3NSZXNwb25zZRIwCgRsaW5lGAEgASgLMiAudG9vbGJ1cy53b3JrZXIudjEuV29ya2VyTG9nTGluZUgAEjMKCGxlZnRfb3V0GAIgASgLMh8udG9vbGJ1cy53b3JrZXIudjEuTGVmdE91dExpbmVzSABCCAoGdXBkYXRlMrQCCg1Xb3JrZXJTZXJ2aWNlElwKC0xpc3RXb3JrZXJzEiUudG9vbGJ1cy53b3JrZXIudjEuTGlzdFdvcmtlcnNSZXF1ZXN0GiYudG9vbGJ1cy53b3JrZXIudjEuTGlzdFdvcmtlcnNSZXNwb25zZRJZCgpTdG9wV29ya2VyEiQudG9vbGJ1cy53b3JrZXIudjEuU3RvcFdvcmtlclJlcXVlc3QaJS50b29sYnVzLndvcmtlci52MS5TdG9wV29ya2VyUmVzcG9uc2USagoPV2F0Y2hXb3JrZXJMb2dzEikudG9vbGJ1cy53b3JrZXIudjEuV2F0Y2hXb3JrZXJMb2dzUmVxdWVzdBoqLnRvb2xidXMud29ya2VyLnYxLldhdGNoV29ya2VyTG9nc1Jlc3BvbnNlMAFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool, file_toolbus_worker_v1_worker]);
+  fileDesc("CiZ0b29sYnVzL3dvcmtlci92MS93b3JrZXJfc2VydmljZS5wcm90bxIRdG9vbGJ1cy53b3JrZXIudjEiTwoSTGlzdFdvcmtlcnNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMY6AcSHAoKcGFnZV90b2tlbhgCIAEoCUIIukgFcgMYgAgiWgoTTGlzdFdvcmtlcnNSZXNwb25zZRIqCgd3b3JrZXJzGAEgAygLMhkudG9vbGJ1cy53b3JrZXIudjEuV29ya2VyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJRChFTdG9wV29ya2VyUmVxdWVzdBItCgZzb3VyY2UYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEg0KBWZvcmNlGAIgASgIIhQKElN0b3BXb3JrZXJSZXNwb25zZSJHChZXYXRjaFdvcmtlckxvZ3NSZXF1ZXN0Ei0KBnNvdXJjZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXswLDY0fSQirAEKDVdvcmtlckxvZ0xpbmUSLwoLY3JlYXRlX3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnNvdXJjZRgCIAEoCRIQCghmdW5jdGlvbhgDIAEoCRIPCgdjYWxsX2lkGAQgASgJEhAKCHRyYWNlX2lkGAUgASgJEiUKA2xvZxgGIAEoCzIYLnRvb2xidXMudG9vbC52MS5Ub29sTG9nIh0KDExlZnRPdXRMaW5lcxINCgVjb3VudBgBIAEoBCKKAQoXV2F0Y2hXb3JrZXJMb2dzUmVzcG9uc2USMAoEbGluZRgBIAEoCzIgLnRvb2xidXMud29ya2VyLnYxLldvcmtlckxvZ0xpbmVIABIzCghsZWZ0X291dBgCIAEoCzIfLnRvb2xidXMud29ya2VyLnYxLkxlZnRPdXRMaW5lc0gAQggKBnVwZGF0ZTK0AgoNV29ya2VyU2VydmljZRJcCgtMaXN0V29ya2VycxIlLnRvb2xidXMud29ya2VyLnYxLkxpc3RXb3JrZXJzUmVxdWVzdBomLnRvb2xidXMud29ya2VyLnYxLkxpc3RXb3JrZXJzUmVzcG9uc2USWQoKU3RvcFdvcmtlchIkLnRvb2xidXMud29ya2VyLnYxLlN0b3BXb3JrZXJSZXF1ZXN0GiUudG9vbGJ1cy53b3JrZXIudjEuU3RvcFdvcmtlclJlc3BvbnNlEmoKD1dhdGNoV29ya2VyTG9ncxIpLnRvb2xidXMud29ya2VyLnYxLldhdGNoV29ya2VyTG9nc1JlcXVlc3QaKi50b29sYnVzLndvcmtlci52MS5XYXRjaFdvcmtlckxvZ3NSZXNwb25zZTABYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool, file_toolbus_worker_v1_worker]);
 
 /**
  * Asks for workers.
@@ -28,14 +28,14 @@ export const file_toolbus_worker_v1_worker_service: GenFile = /*@__PURE__*/
  */
 export type ListWorkersRequest = Message<"toolbus.worker.v1.ListWorkersRequest"> & {
   /**
-   * At most so many; 0 means 100.
+   * Maximum number to return; 0 means 100. A page may hold fewer while more follow.
    *
    * @generated from field: uint32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * Where to go on, from the previous answer.
+   * The `next_page_token` of the previous page; empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -63,7 +63,7 @@ export type ListWorkersResponse = Message<"toolbus.worker.v1.ListWorkersResponse
   workers: Worker[];
 
   /**
-   * Where to go on; empty at the end.
+   * The `page_token` of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */

@@ -237,29 +237,31 @@ func (x *ToolUse) GetAliases() map[string]string {
 	return nil
 }
 
-// Limits of a run; 0 or absent means the default.
+// Limits of a run. Absent means the default that the field names, and so does 0 where the field is not `optional`; in an `optional`
+// field 0 is a limit like any other.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Model responses in one run; default 10.
+	// Model responses in one run; 0 means the default of 10.
 	MaxTurns uint32 `protobuf:"varint,1,opt,name=max_turns,json=maxTurns,proto3" json:"max_turns,omitempty"`
-	// Tool calls in one run; default unlimited.
+	// Tool calls in one run; 0 means unlimited.
 	MaxToolCalls uint32 `protobuf:"varint,2,opt,name=max_tool_calls,json=maxToolCalls,proto3" json:"max_tool_calls,omitempty"`
-	// Calls of one turn that run at the same time; default 8.
+	// Calls of one turn that run at the same time; 0 means the default of 8.
 	MaxParallelCalls uint32 `protobuf:"varint,3,opt,name=max_parallel_calls,json=maxParallelCalls,proto3" json:"max_parallel_calls,omitempty"`
-	// How long a run may take; default unlimited.
+	// How long a run may take; absent means unlimited.
 	Timeout *durationpb.Duration `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
-	// Tokens (input and output) that a run may use; default unlimited.
+	// Tokens (input and output) that a run may use; 0 means unlimited.
 	MaxTokens uint64 `protobuf:"varint,5,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
-	// How long the model may stay silent in a stream; default 60 s.
+	// How long the model may stay silent in a stream; absent means 60 s.
 	ModelStallTimeout *durationpb.Duration `protobuf:"bytes,6,opt,name=model_stall_timeout,json=modelStallTimeout,proto3" json:"model_stall_timeout,omitempty"`
-	// How often a failed model request is tried again; default 4.
+	// How often a failed model request is tried again: 0 for never, absent means 4.
 	ModelRetries *uint32 `protobuf:"varint,7,opt,name=model_retries,json=modelRetries,proto3,oneof" json:"model_retries,omitempty"`
 	// What a run may cost, its sub-agents' runs included; more than 0. Each model of the agent, and of the agents that it calls, has a
 	// price then, in the same currency. Default unlimited.
 	MaxCost *v1.Money `protobuf:"bytes,8,opt,name=max_cost,json=maxCost,proto3" json:"max_cost,omitempty"`
-	// Runs in a row that news in the inbox may start by themselves, until a client or a person says something; default 10.
+	// Runs in a row that news in the inbox may start by themselves, until a client or a person says something: 0 for none, absent
+	// means 10.
 	MaxSelfWakes *uint32 `protobuf:"varint,9,opt,name=max_self_wakes,json=maxSelfWakes,proto3,oneof" json:"max_self_wakes,omitempty"`
-	// How deep agents may call agents below this one; 0 forbids it; default 3.
+	// How deep agents may call agents below this one: 0 forbids it, absent means 3.
 	MaxDepth      *uint32 `protobuf:"varint,10,opt,name=max_depth,json=maxDepth,proto3,oneof" json:"max_depth,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -636,22 +638,24 @@ const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\rcurrency_code\x18\x01 \x01(\tB\x11\xbaH\x0er\f2\n" +
 	"^[A-Z]{3}$R\fcurrencyCode\x12M\n" +
 	"\x1finput_micros_per_million_tokens\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x1binputMicrosPerMillionTokens\x12O\n" +
-	" output_micros_per_million_tokens\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x1coutputMicrosPerMillionTokens\"\xc9\x01\n" +
-	"\aToolUse\x12\x1b\n" +
-	"\x03use\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x03use\x12#\n" +
-	"\aallowed\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\aallowed\x12@\n" +
-	"\aaliases\x18\x03 \x03(\v2&.toolbus.agent.v1.ToolUse.AliasesEntryR\aaliases\x1a:\n" +
+	" output_micros_per_million_tokens\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x1coutputMicrosPerMillionTokens\"\xf0\x01\n" +
+	"\aToolUse\x12\"\n" +
+	"\x03use\x18\x01 \x03(\tB\x10\xbaH\r\x92\x01\n" +
+	"\x10\xe8\a\"\x05r\x03\x18\x80\x04R\x03use\x12*\n" +
+	"\aallowed\x18\x02 \x03(\tB\x10\xbaH\r\x92\x01\n" +
+	"\x10\xe8\a\"\x05r\x03\x18\x80\x04R\aallowed\x12Y\n" +
+	"\aaliases\x18\x03 \x03(\v2&.toolbus.agent.v1.ToolUse.AliasesEntryB\x17\xbaH\x14\x9a\x01\x11\x10\xe8\a\"\x05r\x03\x18\x80\x02*\x05r\x03\x18\x80\x04R\aaliases\x1a:\n" +
 	"\fAliasesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x91\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9f\x05\n" +
 	"\x06Limits\x12&\n" +
 	"\tmax_turns\x18\x01 \x01(\rB\t\xbaH\x06*\x04\x18\xa0\x8d\x06R\bmaxTurns\x12$\n" +
 	"\x0emax_tool_calls\x18\x02 \x01(\rR\fmaxToolCalls\x126\n" +
-	"\x12max_parallel_calls\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\x80\x02R\x10maxParallelCalls\x12=\n" +
-	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\atimeout\x12\x1d\n" +
+	"\x12max_parallel_calls\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\x80\x02R\x10maxParallelCalls\x12D\n" +
+	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\atimeout\x12\x1d\n" +
 	"\n" +
-	"max_tokens\x18\x05 \x01(\x04R\tmaxTokens\x12S\n" +
-	"\x13model_stall_timeout\x18\x06 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\x11modelStallTimeout\x121\n" +
+	"max_tokens\x18\x05 \x01(\x04R\tmaxTokens\x12Z\n" +
+	"\x13model_stall_timeout\x18\x06 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\x11modelStallTimeout\x121\n" +
 	"\rmodel_retries\x18\a \x01(\rB\a\xbaH\x04*\x02\x18dH\x00R\fmodelRetries\x88\x01\x01\x12\x86\x01\n" +
 	"\bmax_cost\x18\b \x01(\v2\x16.toolbus.tool.v1.MoneyBS\xbaHP\xba\x01M\n" +
 	"\x0flimits.max_cost\x12)is more than 0; leave it out for no limit\x1a\x0fthis.micros > 0R\amaxCost\x124\n" +
@@ -665,10 +669,10 @@ const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\vAgentSource\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x128\n" +
 	"\bprovider\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\bprovider\x12/\n" +
-	"\x06config\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x06config\"\x92\x01\n" +
+	"\x06config\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x06config\"\x9d\x01\n" +
 	"\bSubAgent\x122\n" +
-	"\x05agent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12 \n" +
-	"\vdescription\x18\x02 \x01(\tR\vdescription\x120\n" +
+	"\x05agent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12+\n" +
+	"\vdescription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\vdescription\x120\n" +
 	"\x06limits\x18\x03 \x01(\v2\x18.toolbus.agent.v1.LimitsR\x06limits\"\xab\x04\n" +
 	"\x05Agent\x120\n" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12+\n" +

@@ -306,9 +306,9 @@ func (x *GetAgentResponse) GetAgent() *StoredAgent {
 // Asks for agents.
 type ListAgentsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most so many; 0 means 100.
+	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on, from the previous answer.
+	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -366,7 +366,7 @@ type ListAgentsResponse struct {
 	// Files of agents and tools that were refused, by name; told with the first page. What stood before a faulty change of
 	// theirs stays in force.
 	RefusedFiles []*v1.RefusedFile `protobuf:"bytes,2,rep,name=refused_files,json=refusedFiles,proto3" json:"refused_files,omitempty"`
-	// Where to go on; empty at the end.
+	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -638,11 +638,11 @@ const file_toolbus_agent_v1_agent_service_proto_rawDesc = "" +
 	"\x0fGetAgentRequest\x120\n" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"G\n" +
 	"\x10GetAgentResponse\x123\n" +
-	"\x05agent\x18\x01 \x01(\v2\x1d.toolbus.agent.v1.StoredAgentR\x05agent\"Y\n" +
+	"\x05agent\x18\x01 \x01(\v2\x1d.toolbus.agent.v1.StoredAgentR\x05agent\"c\n" +
 	"\x11ListAgentsRequest\x12%\n" +
-	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"\xb6\x01\n" +
+	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\xb6\x01\n" +
 	"\x12ListAgentsResponse\x125\n" +
 	"\x06agents\x18\x01 \x03(\v2\x1d.toolbus.agent.v1.StoredAgentR\x06agents\x12A\n" +
 	"\rrefused_files\x18\x02 \x03(\v2\x1c.toolbus.tool.v1.RefusedFileR\frefusedFiles\x12&\n" +

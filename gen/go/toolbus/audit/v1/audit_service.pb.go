@@ -291,9 +291,9 @@ type ListAuditEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which events.
 	Filter *AuditFilter `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
-	// At most so many; 0 means 100.
+	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on, from the previous answer.
+	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -355,7 +355,7 @@ type ListAuditEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The events, latest first.
 	Events []*AuditEvent `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
-	// Where to go on; empty at the end.
+	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -409,15 +409,15 @@ var File_toolbus_audit_v1_audit_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_audit_v1_audit_service_proto_rawDesc = "" +
 	"\n" +
-	"$toolbus/audit/v1/audit_service.proto\x12\x10toolbus.audit.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/audit/v1/audit.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xf5\x01\n" +
-	"\vAuditFilter\x121\n" +
-	"\x05kinds\x18\x01 \x03(\x0e2\x1b.toolbus.audit.v1.AuditKindR\x05kinds\x12\x14\n" +
-	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x1d\n" +
+	"$toolbus/audit/v1/audit_service.proto\x12\x10toolbus.audit.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/audit/v1/audit.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xe0\x02\n" +
+	"\vAuditFilter\x12D\n" +
+	"\x05kinds\x18\x01 \x03(\x0e2\x1b.toolbus.audit.v1.AuditKindB\x11\xbaH\x0e\x92\x01\v\x10d\"\a\x82\x01\x04\x10\x01 \x00R\x05kinds\x12\x1d\n" +
+	"\x05agent\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x05agent\x12;\n" +
 	"\n" +
-	"session_id\x18\x03 \x01(\tR\tsessionId\x12\x12\n" +
-	"\x04tool\x18\x04 \x01(\tR\x04tool\x12\x18\n" +
-	"\aservice\x18\x05 \x01(\tR\aservice\x12\x15\n" +
-	"\x06run_id\x18\x06 \x01(\tR\x05runId\x129\n" +
+	"session_id\x18\x03 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1c\n" +
+	"\x04tool\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\x04tool\x12!\n" +
+	"\aservice\x18\x05 \x01(\tB\a\xbaH\x04r\x02\x18@R\aservice\x123\n" +
+	"\x06run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x129\n" +
 	"\n" +
 	"start_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\"\x86\x01\n" +
 	"\x11WatchAuditRequest\x125\n" +
@@ -428,12 +428,12 @@ const file_toolbus_audit_v1_audit_service_proto_rawDesc = "" +
 	"\x05event\x18\x01 \x01(\v2\x1c.toolbus.audit.v1.AuditEventH\x00R\x05event\x124\n" +
 	"\x05start\x18\x02 \x01(\v2\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n" +
 	"\x03gap\x18\x03 \x01(\v2\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\b\n" +
-	"\x06update\"\x95\x01\n" +
+	"\x06update\"\x9f\x01\n" +
 	"\x16ListAuditEventsRequest\x125\n" +
 	"\x06filter\x18\x01 \x01(\v2\x1d.toolbus.audit.v1.AuditFilterR\x06filter\x12%\n" +
-	"\tpage_size\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\tpage_size\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tR\tpageToken\"w\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"w\n" +
 	"\x17ListAuditEventsResponse\x124\n" +
 	"\x06events\x18\x01 \x03(\v2\x1c.toolbus.audit.v1.AuditEventR\x06events\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xd1\x01\n" +

@@ -82,13 +82,14 @@ func (CallerToolCancellationReason) EnumDescriptor() ([]byte, []int) {
 // A tool of the caller.
 type CallerTool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name without prefix; the agent sees `<caller_id>_<name>`.
+	// Name without prefix; the agent sees `<caller_id>_<name>`, which fits ^[a-zA-Z0-9_-]{1,64}$. What does not is refused with both
+	// names.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What it does, in words for the model.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// JSON Schema of the arguments as JSON text; empty means {"type":"object"}.
 	InputSchemaJson string `protobuf:"bytes,3,opt,name=input_schema_json,json=inputSchemaJson,proto3" json:"input_schema_json,omitempty"`
-	// How long the caller may take; absent means the relay's default of 60 s.
+	// How long the caller may take; absent means the relay's default of 60 s (TOOLBUS_CALLER_TIMEOUT).
 	Timeout       *durationpb.Duration `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -357,14 +358,14 @@ var File_toolbus_caller_v1_caller_proto protoreflect.FileDescriptor
 
 const file_toolbus_caller_v1_caller_proto_rawDesc = "" +
 	"\n" +
-	"\x1etoolbus/caller/v1/caller.proto\x12\x11toolbus.caller.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcf\x01\n" +
+	"\x1etoolbus/caller/v1/caller.proto\x12\x11toolbus.caller.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd6\x01\n" +
 	"\n" +
 	"CallerTool\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\x12+\n" +
 	"\vdescription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\vdescription\x125\n" +
-	"\x11input_schema_json\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0finputSchemaJson\x12=\n" +
-	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\atimeout\"|\n" +
+	"\x11input_schema_json\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0finputSchemaJson\x12D\n" +
+	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\atimeout\"|\n" +
 	"\x11CallerDeclaration\x12'\n" +
 	"\tcaller_id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\bcallerId\x12>\n" +

@@ -132,7 +132,8 @@ type WatchCallerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// How long requests wait for the caller to come back, at most the relay's limit. Absent means the relay's default; 0 means not at all.
+	// How long requests wait for the caller to come back, at most the relay's limit of 5 min (TOOLBUS_CALLER_MAX_GRACE).
+	// Absent means the relay's default of 0 (TOOLBUS_CALLER_GRACE); 0 means not at all.
 	ReconnectGrace *durationpb.Duration `protobuf:"bytes,2,opt,name=reconnect_grace,json=reconnectGrace,proto3" json:"reconnect_grace,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -614,11 +615,11 @@ const file_toolbus_caller_v1_caller_service_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12N\n" +
 	"\vdeclaration\x18\x02 \x01(\v2$.toolbus.caller.v1.CallerDeclarationB\x06\xbaH\x03\xc8\x01\x01R\vdeclaration\",\n" +
 	"\x14DeclareToolsResponse\x12\x14\n" +
-	"\x05names\x18\x01 \x03(\tR\x05names\"\x9f\x01\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\"\xa6\x01\n" +
 	"\x12WatchCallerRequest\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12L\n" +
-	"\x0freconnect_grace\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\x0ereconnectGrace\"\xea\x01\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12S\n" +
+	"\x0freconnect_grace\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\x0ereconnectGrace\"\xea\x01\n" +
 	"\x13WatchCallerResponse\x12?\n" +
 	"\battached\x18\x01 \x01(\v2!.toolbus.caller.v1.CallerAttachedH\x00R\battached\x12@\n" +
 	"\arequest\x18\x02 \x01(\v2$.toolbus.caller.v1.CallerToolRequestH\x00R\arequest\x12G\n" +
@@ -627,15 +628,15 @@ const file_toolbus_caller_v1_caller_service_proto_rawDesc = "" +
 	"\x0eCallerAttached\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x1b\n" +
-	"\tcaller_id\x18\x02 \x01(\tR\bcallerId\"\x99\x02\n" +
+	"\tcaller_id\x18\x02 \x01(\tR\bcallerId\"\xa3\x02\n" +
 	"\x0eRespondRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12<\n" +
 	"\n" +
-	"request_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\trequestId\x12*\n" +
-	"\vresult_json\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01H\x00R\n" +
-	"resultJson\x12\x1f\n" +
-	"\x05error\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x10\x01H\x00R\x05error\x12-\n" +
+	"request_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\trequestId\x12/\n" +
+	"\vresult_json\x18\x03 \x01(\tB\f\xbaH\tr\a\x10\x01(\x80\x80\x80 H\x00R\n" +
+	"resultJson\x12$\n" +
+	"\x05error\x18\x04 \x01(\tB\f\xbaH\tr\a\x10\x01\x18\x80\x80\x80\x02H\x00R\x05error\x12-\n" +
 	"\rsubmission_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\fsubmissionIdB\x10\n" +
 	"\aoutcome\x12\x05\xbaH\x02\b\x01\"%\n" +
 	"\x0fRespondResponse\x12\x12\n" +

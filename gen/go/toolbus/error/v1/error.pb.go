@@ -60,7 +60,7 @@ const (
 	Reason_REASON_SERVICE_UNAVAILABLE Reason = 14
 	// The service cannot reach its bus or store at present. Repeat after a while; a write may have been stored.
 	Reason_REASON_BUS_UNAVAILABLE Reason = 15
-	// The store takes no more. Delete what is not needed, or ask the operator for more room.
+	// The store takes no more. Have the operator give it more room; what retention removes makes room by itself.
 	Reason_REASON_STORE_FULL Reason = 16
 	// What was stored is broken or gone. Repeating does not help: ask the operator.
 	Reason_REASON_RECORD_LOST Reason = 17
@@ -82,7 +82,7 @@ const (
 	Reason_REASON_AGENT_SWITCHED Reason = 25
 	// The agent's revision is newer than what this instance has heard of. Repeat in a moment.
 	Reason_REASON_AGENT_REVISION_AHEAD Reason = 26
-	// The session has another agent than the request names. Name that one, or none.
+	// The session has another agent than the request to explain a tool names. Name that one, or none.
 	Reason_REASON_AGENT_MISMATCH Reason = 27
 	// There is no tool of that name for this caller. List the tools.
 	Reason_REASON_TOOL_NOT_FOUND Reason = 28
@@ -120,7 +120,7 @@ const (
 	Reason_REASON_RUN_NOT_FOUND Reason = 44
 	// The run has ended. Start another one.
 	Reason_REASON_RUN_ENDED Reason = 45
-	// The run has no event of that number. Ask for one from 1 to its last.
+	// The run has no event of that number. Ask for one from 0 to its last.
 	Reason_REASON_RUN_EVENT_NOT_FOUND Reason = 46
 	// A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
 	Reason_REASON_MODEL_PRICE_MISSING Reason = 47

@@ -26,7 +26,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// A server's light.
+// A server's health.
 type HealthState int32
 
 const (
@@ -216,7 +216,7 @@ type McpServer struct {
 	AllowedTools []string `protobuf:"bytes,8,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
 	// Periodic check; absent for none.
 	HealthCheck *HealthCheck `protobuf:"bytes,9,opt,name=health_check,json=healthCheck,proto3" json:"health_check,omitempty"`
-	// How long it may take until initialised and listed; absent means 5 s.
+	// How long it may take until initialized and listed; absent means the bridge's default of 5 s (TOOLBUS_MCP_STARTUP_TIMEOUT).
 	StartupTimeout *durationpb.Duration `protobuf:"bytes,10,opt,name=startup_timeout,json=startupTimeout,proto3" json:"startup_timeout,omitempty"`
 	// Who shares a connection.
 	Share         Share `protobuf:"varint,11,opt,name=share,proto3,enum=toolbus.mcp.v1.Share" json:"share,omitempty"`
@@ -340,7 +340,7 @@ type McpConnection struct {
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The agent that it belongs to; empty if shared globally.
 	Agent string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
-	// Its light.
+	// Its health.
 	Health HealthState `protobuf:"varint,4,opt,name=health,proto3,enum=toolbus.mcp.v1.HealthState" json:"health,omitempty"`
 	// How long the last answer took; absent before the first.
 	Latency *durationpb.Duration `protobuf:"bytes,5,opt,name=latency,proto3" json:"latency,omitempty"`
@@ -471,22 +471,23 @@ var File_toolbus_mcp_v1_mcp_server_proto protoreflect.FileDescriptor
 
 const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\n" +
-	"\x1ftoolbus/mcp/v1/mcp_server.proto\x12\x0etoolbus.mcp.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8d\x01\n" +
-	"\vHealthCheck\x12?\n" +
-	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\binterval\x12=\n" +
-	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\atimeout\"\xf2\x04\n" +
+	"\x1ftoolbus/mcp/v1/mcp_server.proto\x12\x0etoolbus.mcp.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9b\x01\n" +
+	"\vHealthCheck\x12F\n" +
+	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\binterval\x12D\n" +
+	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\atimeout\"\xee\x05\n" +
 	"\tMcpServer\x121\n" +
-	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x1c\n" +
-	"\ttransport\x18\x02 \x01(\tR\ttransport\x12\x10\n" +
-	"\x03url\x18\x03 \x01(\tR\x03url\x12\x18\n" +
-	"\acommand\x18\x04 \x01(\tR\acommand\x12\x12\n" +
-	"\x04args\x18\x05 \x03(\tR\x04args\x124\n" +
-	"\x03env\x18\x06 \x03(\v2\".toolbus.mcp.v1.McpServer.EnvEntryR\x03env\x12@\n" +
-	"\aheaders\x18\a \x03(\v2&.toolbus.mcp.v1.McpServer.HeadersEntryR\aheaders\x12#\n" +
-	"\rallowed_tools\x18\b \x03(\tR\fallowedTools\x12>\n" +
-	"\fhealth_check\x18\t \x01(\v2\x1b.toolbus.mcp.v1.HealthCheckR\vhealthCheck\x12L\n" +
+	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12%\n" +
+	"\ttransport\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\ttransport\x12\x1a\n" +
+	"\x03url\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x03url\x12\"\n" +
+	"\acommand\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\acommand\x12%\n" +
+	"\x04args\x18\x05 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\xe8\a\"\x06r\x04\x18\x80\x80\bR\x04args\x12N\n" +
+	"\x03env\x18\x06 \x03(\v2\".toolbus.mcp.v1.McpServer.EnvEntryB\x18\xbaH\x15\x9a\x01\x12\x10\xe8\a\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\bR\x03env\x12Y\n" +
+	"\aheaders\x18\a \x03(\v2&.toolbus.mcp.v1.McpServer.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10d\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\aheaders\x125\n" +
+	"\rallowed_tools\x18\b \x03(\tB\x10\xbaH\r\x92\x01\n" +
+	"\x10\xe8\a\"\x05r\x03\x18\x80\x02R\fallowedTools\x12>\n" +
+	"\fhealth_check\x18\t \x01(\v2\x1b.toolbus.mcp.v1.HealthCheckR\vhealthCheck\x12S\n" +
 	"\x0fstartup_timeout\x18\n" +
-	" \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\x0estartupTimeout\x125\n" +
+	" \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\x0estartupTimeout\x125\n" +
 	"\x05share\x18\v \x01(\x0e2\x15.toolbus.mcp.v1.ShareB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05share\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

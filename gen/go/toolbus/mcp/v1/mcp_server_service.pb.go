@@ -389,9 +389,9 @@ func (*DeleteMcpServerResponse) Descriptor() ([]byte, []int) {
 // Asks for servers.
 type ListMcpServersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most so many; 0 means 100.
+	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on, from the previous answer.
+	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -446,7 +446,7 @@ type ListMcpServersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The servers, by name.
 	Servers []*StoredMcpServer `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
-	// Where to go on; empty at the end.
+	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -501,9 +501,9 @@ type ListConnectionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only connections of this session; empty for all.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// At most so many; 0 means 100.
+	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on, from the previous answer.
+	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -565,7 +565,7 @@ type ListConnectionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The connections, by server, session, agent and bridge.
 	Connections []*McpConnection `protobuf:"bytes,1,rep,name=connections,proto3" json:"connections,omitempty"`
-	// Where to go on; empty at the end.
+	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -841,29 +841,29 @@ const file_toolbus_mcp_v1_mcp_server_service_proto_rawDesc = "" +
 	"\x11expected_revision\x18\x03 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
 	"\x12_expected_revision\"Q\n" +
 	"\x16ApplyMcpServerResponse\x127\n" +
-	"\x06server\x18\x01 \x01(\v2\x1f.toolbus.mcp.v1.StoredMcpServerR\x06server\"4\n" +
-	"\x13GetMcpServerRequest\x12\x1d\n" +
-	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04name\"O\n" +
+	"\x06server\x18\x01 \x01(\v2\x1f.toolbus.mcp.v1.StoredMcpServerR\x06server\"H\n" +
+	"\x13GetMcpServerRequest\x121\n" +
+	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\"O\n" +
 	"\x14GetMcpServerResponse\x127\n" +
-	"\x06server\x18\x01 \x01(\v2\x1f.toolbus.mcp.v1.StoredMcpServerR\x06server\"\x88\x01\n" +
-	"\x16DeleteMcpServerRequest\x12\x1d\n" +
-	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04name\x129\n" +
+	"\x06server\x18\x01 \x01(\v2\x1f.toolbus.mcp.v1.StoredMcpServerR\x06server\"\x9c\x01\n" +
+	"\x16DeleteMcpServerRequest\x121\n" +
+	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x129\n" +
 	"\x11expected_revision\x18\x02 \x01(\x04B\a\xbaH\x042\x02(\x01H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
 	"\x12_expected_revision\"\x19\n" +
-	"\x17DeleteMcpServerResponse\"]\n" +
+	"\x17DeleteMcpServerResponse\"g\n" +
 	"\x15ListMcpServersRequest\x12%\n" +
-	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"{\n" +
+	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"{\n" +
 	"\x16ListMcpServersResponse\x129\n" +
 	"\aservers\x18\x01 \x03(\v2\x1f.toolbus.mcp.v1.StoredMcpServerR\aservers\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9b\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa5\x01\n" +
 	"\x16ListConnectionsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12%\n" +
-	"\tpage_size\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\tpage_size\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tR\tpageToken\"\x82\x01\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\x82\x01\n" +
 	"\x17ListConnectionsResponse\x12?\n" +
 	"\vconnections\x18\x01 \x03(\v2\x1d.toolbus.mcp.v1.McpConnectionR\vconnections\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"V\n" +

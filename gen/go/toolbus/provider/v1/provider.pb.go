@@ -102,11 +102,11 @@ var File_toolbus_provider_v1_provider_proto protoreflect.FileDescriptor
 
 const file_toolbus_provider_v1_provider_proto_rawDesc = "" +
 	"\n" +
-	"\"toolbus/provider/v1/provider.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\"\x94\x01\n" +
+	"\"toolbus/provider/v1/provider.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\"\xa8\x01\n" +
 	"\bProvider\x120\n" +
-	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12\x18\n" +
-	"\aservice\x18\x02 \x01(\tR\aservice\x12\x10\n" +
-	"\x03url\x18\x03 \x01(\tR\x03url\x12*\n" +
+	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12\"\n" +
+	"\aservice\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\aservice\x12\x1a\n" +
+	"\x03url\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x03url\x12*\n" +
 	"\x11takes_run_sources\x18\x04 \x01(\bR\x0ftakesRunSourcesB\xc9\x01\n" +
 	"\x17com.toolbus.provider.v1B\rProviderProtoP\x01Z1toolbus.dev/gen/go/toolbus/provider/v1;providerv1\xa2\x02\x03TPX\xaa\x02\x13Toolbus.Provider.V1\xca\x02\x13Toolbus\\Provider\\V1\xe2\x02\x1fToolbus\\Provider\\V1\\GPBMetadata\xea\x02\x15Toolbus::Provider::V1b\x06proto3"
 

@@ -296,9 +296,9 @@ func (x *GetProviderResponse) GetProvider() *StoredProvider {
 // Asks for providers.
 type ListProvidersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most so many; 0 means 100.
+	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on, from the previous answer.
+	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -353,7 +353,7 @@ type ListProvidersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The providers, by name.
 	Providers []*StoredProvider `protobuf:"bytes,1,rep,name=providers,proto3" json:"providers,omitempty"`
-	// Where to go on; empty at the end.
+	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -515,11 +515,11 @@ const file_toolbus_provider_v1_provider_service_proto_rawDesc = "" +
 	"\x12GetProviderRequest\x120\n" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"V\n" +
 	"\x13GetProviderResponse\x12?\n" +
-	"\bprovider\x18\x01 \x01(\v2#.toolbus.provider.v1.StoredProviderR\bprovider\"\\\n" +
+	"\bprovider\x18\x01 \x01(\v2#.toolbus.provider.v1.StoredProviderR\bprovider\"f\n" +
 	"\x14ListProvidersRequest\x12%\n" +
-	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"\x82\x01\n" +
+	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\x82\x01\n" +
 	"\x15ListProvidersResponse\x12A\n" +
 	"\tproviders\x18\x01 \x03(\v2#.toolbus.provider.v1.StoredProviderR\tproviders\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9a\x01\n" +

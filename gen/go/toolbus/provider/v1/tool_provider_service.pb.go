@@ -741,41 +741,42 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\tprincipal\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"P\n" +
 	"\vOfferedTool\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12)\n" +
-	"\x04tool\x18\x02 \x01(\v2\x15.toolbus.tool.v1.ToolR\x04tool\"~\n" +
-	"\x17GetProvidedToolsRequest\x120\n" +
-	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeR\x05scope\x121\n" +
-	"\asources\x18\x02 \x03(\v2\x17.toolbus.tool.v1.SourceR\asources\"\xba\x01\n" +
+	"\x04tool\x18\x02 \x01(\v2\x15.toolbus.tool.v1.ToolR\x04tool\"\x91\x01\n" +
+	"\x17GetProvidedToolsRequest\x128\n" +
+	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12<\n" +
+	"\asources\x18\x02 \x03(\v2\x17.toolbus.tool.v1.SourceB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\asources\"\xba\x01\n" +
 	"\x18GetProvidedToolsResponse\x126\n" +
 	"\x05tools\x18\x01 \x03(\v2 .toolbus.provider.v1.OfferedToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12-\n" +
-	"\x13alike_in_all_scopes\x18\x03 \x01(\bR\x10alikeInAllScopes\"\x80\x01\n" +
-	"\x19WatchProvidedToolsRequest\x120\n" +
-	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeR\x05scope\x121\n" +
-	"\asources\x18\x02 \x03(\v2\x17.toolbus.tool.v1.SourceR\asources\"\xd0\x01\n" +
+	"\x13alike_in_all_scopes\x18\x03 \x01(\bR\x10alikeInAllScopes\"\x93\x01\n" +
+	"\x19WatchProvidedToolsRequest\x128\n" +
+	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12<\n" +
+	"\asources\x18\x02 \x03(\v2\x17.toolbus.tool.v1.SourceB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\asources\"\xd0\x01\n" +
 	"\x1aWatchProvidedToolsResponse\x126\n" +
 	"\x05tools\x18\x01 \x03(\v2 .toolbus.provider.v1.OfferedToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12-\n" +
 	"\x13alike_in_all_scopes\x18\x03 \x01(\bR\x10alikeInAllScopes\x12\x12\n" +
-	"\x04etag\x18\x04 \x01(\tR\x04etag\"\xc7\x03\n" +
+	"\x04etag\x18\x04 \x01(\tR\x04etag\"\xe6\x03\n" +
 	"\x12ExecuteToolRequest\x126\n" +
-	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x120\n" +
-	"\x05scope\x18\x02 \x01(\v2\x1a.toolbus.provider.v1.ScopeR\x05scope\x12/\n" +
+	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x128\n" +
+	"\x05scope\x18\x02 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12/\n" +
 	"\x06source\x18\x03 \x01(\v2\x17.toolbus.tool.v1.SourceR\x06source\x12\x1e\n" +
 	"\x04tool\x18\x04 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04tool\x12%\n" +
-	"\x0earguments_json\x18\x05 \x01(\tR\rargumentsJson\x126\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04tool\x121\n" +
+	"\x0earguments_json\x18\x05 \x01(\tB\n" +
+	"\xbaH\ar\x05(\x80\x80\x80 R\rargumentsJson\x126\n" +
 	"\bdeadline\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12/\n" +
 	"\x06config\x18\a \x01(\v2\x17.google.protobuf.StructR\x06config\x12E\n" +
-	"\x0ebuiltin_policy\x18\b \x01(\v2\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12\x1f\n" +
-	"\vrun_context\x18\t \x01(\fR\n" +
+	"\x0ebuiltin_policy\x18\b \x01(\v2\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12*\n" +
+	"\vrun_context\x18\t \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80@R\n" +
 	"runContext\"\xc0\x01\n" +
 	"\x13ExecuteToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x125\n" +
 	"\x06result\x18\x03 \x01(\v2\x1b.toolbus.tool.v1.ToolResultH\x00R\x06resultB\a\n" +
-	"\x05event\"G\n" +
-	"\x13ReleaseScopeRequest\x120\n" +
-	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeR\x05scope\".\n" +
+	"\x05event\"O\n" +
+	"\x13ReleaseScopeRequest\x128\n" +
+	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\".\n" +
 	"\x14ReleaseScopeResponse\x12\x16\n" +
 	"\x06closed\x18\x01 \x01(\rR\x06closed2\xc8\x03\n" +
 	"\x13ToolProviderService\x12o\n" +

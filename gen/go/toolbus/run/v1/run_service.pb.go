@@ -174,7 +174,7 @@ type CreateRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session to run in; empty opens one with `agent`.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The agent of a session to be opened; ignored when `session_id` is given.
+	// The agent of a session to be opened. Ignored when `session_id` is given: the run has the session's agent, whichever that is.
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
 	// What is added to the conversation: messages and outputs.
 	Input []*InputItem `protobuf:"bytes,3,rep,name=input,proto3" json:"input,omitempty"`
@@ -409,9 +409,9 @@ type ListRunsRequest struct {
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// Only runs in these states; empty for all.
 	States []RunState `protobuf:"varint,2,rep,packed,name=states,proto3,enum=toolbus.run.v1.RunState" json:"states,omitempty"`
-	// At most so many; 0 means 100.
+	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize uint32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on, from the previous answer.
+	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -480,7 +480,7 @@ type ListRunsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The runs, latest first.
 	Runs []*Run `protobuf:"bytes,1,rep,name=runs,proto3" json:"runs,omitempty"`
-	// Where to go on; empty at the end.
+	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1243,12 +1243,13 @@ var File_toolbus_run_v1_run_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\n" +
-	" toolbus/run/v1/run_service.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18toolbus/run/v1/run.proto\x1a\x1etoolbus/run/v1/run_event.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\x95\x01\n" +
+	" toolbus/run/v1/run_service.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18toolbus/run/v1/run.proto\x1a\x1etoolbus/run/v1/run_event.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xa1\x01\n" +
 	"\fInputMessage\x12q\n" +
 	"\x04role\x18\x01 \x01(\x0e2\x14.toolbus.run.v1.RoleBG\xbaHD\xba\x01A\n" +
 	"\n" +
-	"input_role\x12#must be ROLE_USER or ROLE_ASSISTANT\x1a\x0ethis in [1, 2]R\x04role\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\x8a\x01\n" +
+	"input_role\x12#must be ROLE_USER or ROLE_ASSISTANT\x1a\x0ethis in [1, 2]R\x04role\x12\x1e\n" +
+	"\x04text\x18\x02 \x01(\tB\n" +
+	"\xbaH\ar\x05\x18\x80\x80\x80\x02R\x04text\"\x8a\x01\n" +
 	"\tInputItem\x128\n" +
 	"\amessage\x18\x01 \x01(\v2\x1c.toolbus.run.v1.InputMessageH\x00R\amessage\x124\n" +
 	"\x06output\x18\x02 \x01(\v2\x1a.toolbus.run.v1.ToolOutputH\x00R\x06outputB\r\n" +
@@ -1267,14 +1268,14 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\rGetRunRequest\x123\n" +
 	"\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\"7\n" +
 	"\x0eGetRunResponse\x12%\n" +
-	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"\xc6\x01\n" +
+	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"\xe3\x01\n" +
 	"\x0fListRunsRequest\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x120\n" +
-	"\x06states\x18\x02 \x03(\x0e2\x18.toolbus.run.v1.RunStateR\x06states\x12%\n" +
-	"\tpage_size\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12C\n" +
+	"\x06states\x18\x02 \x03(\x0e2\x18.toolbus.run.v1.RunStateB\x11\xbaH\x0e\x92\x01\v\x10d\"\a\x82\x01\x04\x10\x01 \x00R\x06states\x12%\n" +
+	"\tpage_size\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\"c\n" +
+	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"c\n" +
 	"\x10ListRunsResponse\x12'\n" +
 	"\x04runs\x18\x01 \x03(\v2\x13.toolbus.run.v1.RunR\x04runs\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xe7\x01\n" +
@@ -1295,14 +1296,13 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\x05reset\x18\x03 \x01(\v2\x18.toolbus.run.v1.RunResetH\x00R\x05reset\x124\n" +
 	"\x05start\x18\x04 \x01(\v2\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n" +
 	"\x03gap\x18\x05 \x01(\v2\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\b\n" +
-	"\x06update\"\xbf\x01\n" +
+	"\x06update\"\xdc\x01\n" +
 	"\n" +
-	"ToolOutput\x12#\n" +
-	"\acall_id\x18\x01 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06callId\x12*\n" +
-	"\vresult_json\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01H\x00R\n" +
-	"resultJson\x12\x1f\n" +
-	"\x05error\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01H\x00R\x05error\x12-\n" +
+	"ToolOutput\x126\n" +
+	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12/\n" +
+	"\vresult_json\x18\x02 \x01(\tB\f\xbaH\tr\a\x10\x01(\x80\x80\x80 H\x00R\n" +
+	"resultJson\x12$\n" +
+	"\x05error\x18\x03 \x01(\tB\f\xbaH\tr\a\x10\x01\x18\x80\x80\x80\x02H\x00R\x05error\x12-\n" +
 	"\rsubmission_id\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\fsubmissionIdB\x10\n" +
 	"\aoutcome\x12\x05\xbaH\x02\b\x01\"\x8e\x01\n" +
 	"\x14SubmitOutputsRequest\x123\n" +
@@ -1314,12 +1314,12 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x06reason\":\n" +
 	"\x11CancelRunResponse\x12%\n" +
-	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"\xca\x01\n" +
+	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"\xd5\x01\n" +
 	"\x0eForkRunRequest\x123\n" +
 	"\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\x12\x1f\n" +
 	"\vat_sequence\x18\x02 \x01(\rR\n" +
-	"atSequence\x12/\n" +
-	"\x05input\x18\x03 \x03(\v2\x19.toolbus.run.v1.InputItemR\x05input\x121\n" +
+	"atSequence\x12:\n" +
+	"\x05input\x18\x03 \x03(\v2\x19.toolbus.run.v1.InputItemB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05input\x121\n" +
 	"\x0fidempotency_key\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\"8\n" +
 	"\x0fForkRunResponse\x12%\n" +
 	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run2\xc3\x04\n" +

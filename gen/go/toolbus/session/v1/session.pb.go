@@ -32,9 +32,9 @@ const (
 	SessionState_SESSION_STATE_UNSPECIFIED SessionState = 0
 	// Its agent can be used.
 	SessionState_SESSION_STATE_ACTIVE SessionState = 1
-	// A switch waits for the calls in flight.
+	// A switch or the closing of the session waits for the calls in flight.
 	SessionState_SESSION_STATE_DRAINING SessionState = 2
-	// A switch takes the old agent's context down.
+	// A switch or the closing of the session takes the old agent's context down.
 	SessionState_SESSION_STATE_TEARING_DOWN SessionState = 3
 	// A switch builds the new agent's context.
 	SessionState_SESSION_STATE_BUILDING SessionState = 4

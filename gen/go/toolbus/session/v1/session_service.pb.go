@@ -221,9 +221,9 @@ func (x *GetSessionResponse) GetSession() *Session {
 // Asks for sessions.
 type ListSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most so many; 0 means 100.
+	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on, from the previous answer.
+	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -278,7 +278,7 @@ type ListSessionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The sessions, by id.
 	Sessions []*Session `protobuf:"bytes,1,rep,name=sessions,proto3" json:"sessions,omitempty"`
-	// Where to go on; empty at the end.
+	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -333,7 +333,7 @@ type CloseSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// How long calls in flight may take; absent means 5 s.
+	// How long calls in flight may take; absent means the router's default of 5 s (TOOLBUS_SWITCH_DRAIN).
 	DrainTimeout  *durationpb.Duration `protobuf:"bytes,2,opt,name=drain_timeout,json=drainTimeout,proto3" json:"drain_timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -436,7 +436,7 @@ type SwitchAgentRequest struct {
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The agent.
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
-	// How long calls in flight may take; absent means 5 s.
+	// How long calls in flight may take; absent means the router's default of 5 s (TOOLBUS_SWITCH_DRAIN).
 	DrainTimeout *durationpb.Duration `protobuf:"bytes,3,opt,name=drain_timeout,json=drainTimeout,proto3" json:"drain_timeout,omitempty"`
 	// A revision that was told of the agent to be left: refused as aborted when the session has gone on to yet another agent, so
 	// that a switch whose answer was lost can be repeated, and made at most once. Absent: from whichever agent.
@@ -679,25 +679,25 @@ const file_toolbus_session_v1_session_service_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"K\n" +
 	"\x12GetSessionResponse\x125\n" +
-	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"[\n" +
+	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"e\n" +
 	"\x13ListSessionsRequest\x12%\n" +
-	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"w\n" +
+	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"w\n" +
 	"\x14ListSessionsResponse\x127\n" +
 	"\bsessions\x18\x01 \x03(\v2\x1b.toolbus.session.v1.SessionR\bsessions\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9c\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa3\x01\n" +
 	"\x13CloseSessionRequest\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12H\n" +
-	"\rdrain_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\fdrainTimeout\"M\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12O\n" +
+	"\rdrain_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\fdrainTimeout\"M\n" +
 	"\x14CloseSessionResponse\x125\n" +
-	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"\xc9\x02\n" +
+	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"\xd0\x02\n" +
 	"\x12SwitchAgentRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
-	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12H\n" +
-	"\rdrain_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\fdrainTimeout\x12*\n" +
+	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12O\n" +
+	"\rdrain_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\fdrainTimeout\x12*\n" +
 	"\x0eagent_revision\x18\x04 \x01(\rH\x00R\ragentRevision\x88\x01\x01\x129\n" +
 	"\x05carry\x18\x05 \x01(\x0e2\x19.toolbus.session.v1.CarryB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05carryB\x11\n" +
 	"\x0f_agent_revision\"L\n" +

@@ -93,7 +93,7 @@ type MemoryEntry struct {
 	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
 	// For a plan: when it wakes the agent; absent means never.
 	DueTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=due_time,json=dueTime,proto3" json:"due_time,omitempty"`
-	// For a plan: when it woke the agent, which it does once; written by the service. Setting the plan again with another
+	// For a plan: when it woke the agent, which it does once. Output only; ignored in requests. Setting the plan again with another
 	// text or time lets it wake the agent again.
 	WakeTime      *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=wake_time,json=wakeTime,proto3" json:"wake_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -169,9 +169,10 @@ var File_toolbus_space_v1_memory_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_memory_proto_rawDesc = "" +
 	"\n" +
-	"\x1dtoolbus/space/v1/memory.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf6\x01\n" +
-	"\vMemoryEntry\x12:\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x1c.toolbus.space.v1.MemoryKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\x1c\n" +
+	"\x1dtoolbus/space/v1/memory.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf8\x01\n" +
+	"\vMemoryEntry\x12<\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1c.toolbus.space.v1.MemoryKindB\n" +
+	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x1c\n" +
 	"\x03key\x18\x02 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x03key\x12\x1d\n" +
 	"\x04text\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x04text\x125\n" +

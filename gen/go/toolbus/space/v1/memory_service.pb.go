@@ -253,9 +253,9 @@ type ListEntriesRequest struct {
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
 	// Their kind; unspecified for all.
 	Kind MemoryKind `protobuf:"varint,3,opt,name=kind,proto3,enum=toolbus.space.v1.MemoryKind" json:"kind,omitempty"`
-	// At most so many; 0 means 100.
+	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize uint32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on, from the previous answer.
+	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -331,7 +331,7 @@ type ListEntriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The entries, by kind and key.
 	Entries []*MemoryEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
-	// Where to go on; empty at the end.
+	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -391,23 +391,24 @@ const file_toolbus_space_v1_memory_service_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12D\n" +
 	"\aentries\x18\x03 \x03(\v2\x1d.toolbus.space.v1.MemoryEntryB\v\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\aentries\"\x14\n" +
-	"\x12SetEntriesResponse\"\xd7\x01\n" +
+	"\x12SetEntriesResponse\"\xef\x01\n" +
 	"\x14DeleteEntriesRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
-	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12:\n" +
-	"\x04kind\x18\x03 \x01(\x0e2\x1c.toolbus.space.v1.MemoryKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\x12\n" +
-	"\x04keys\x18\x04 \x03(\tR\x04keys\"1\n" +
+	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12<\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x1c.toolbus.space.v1.MemoryKindB\n" +
+	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12(\n" +
+	"\x04keys\x18\x04 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\b\x01\x10\xe8\a\"\ar\x05\x10\x01\x18\x80\x01R\x04keys\"1\n" +
 	"\x15DeleteEntriesResponse\x12\x18\n" +
-	"\adeleted\x18\x01 \x01(\rR\adeleted\"\xfd\x01\n" +
+	"\adeleted\x18\x01 \x01(\rR\adeleted\"\x91\x02\n" +
 	"\x12ListEntriesRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
-	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x120\n" +
-	"\x04kind\x18\x03 \x01(\x0e2\x1c.toolbus.space.v1.MemoryKindR\x04kind\x12%\n" +
-	"\tpage_size\x18\x04 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12:\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x1c.toolbus.space.v1.MemoryKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12%\n" +
+	"\tpage_size\x18\x04 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x05 \x01(\tR\tpageToken\"v\n" +
+	"page_token\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"v\n" +
 	"\x13ListEntriesResponse\x127\n" +
 	"\aentries\x18\x01 \x03(\v2\x1d.toolbus.space.v1.MemoryEntryR\aentries\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xa6\x02\n" +

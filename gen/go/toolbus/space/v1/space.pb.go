@@ -776,13 +776,14 @@ var File_toolbus_space_v1_space_proto protoreflect.FileDescriptor
 
 const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolbus/space/v1/space.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x9f\x01\n" +
+	"\x1ctoolbus/space/v1/space.proto\x12\x10toolbus.space.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xa1\x01\n" +
 	"\x06Member\x12\x1a\n" +
 	"\x02id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x02id\x12\x1e\n" +
 	"\x04name\x18\x02 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\x12:\n" +
-	"\x04kind\x18\x03 \x01(\x0e2\x1c.toolbus.space.v1.MemberKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\x1d\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\x12<\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x1c.toolbus.space.v1.MemberKindB\n" +
+	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x04 \x01(\tR\tsessionId\"\xc6\x01\n" +
 	"\x05Space\x12,\n" +

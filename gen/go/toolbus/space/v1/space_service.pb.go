@@ -30,7 +30,7 @@ type CreateSpaceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id; empty lets the service choose one.
 	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
-	// Its title.
+	// Its title; ignored where there is a space of that id already.
 	Title         string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -221,9 +221,9 @@ func (x *GetSpaceResponse) GetSpace() *Space {
 // Asks for spaces.
 type ListSpacesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most so many; 0 means 100.
+	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on, from the previous answer.
+	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -278,7 +278,7 @@ type ListSpacesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The spaces, by id.
 	Spaces []*Space `protobuf:"bytes,1,rep,name=spaces,proto3" json:"spaces,omitempty"`
-	// Where to go on; empty at the end.
+	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -809,9 +809,9 @@ type ListMessagesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The space.
 	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
-	// At most so many; 0 means 100.
+	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on, from the previous answer.
+	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// How many messages to pass over first, from where the page would begin. A token stays in place while messages come; a number
 	// does not.
@@ -883,7 +883,7 @@ type ListMessagesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The messages, latest first.
 	Messages []*SpaceMessage `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
-	// Where to go on; empty at the end.
+	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// How many the space holds.
 	TotalSize     uint32 `protobuf:"varint,3,opt,name=total_size,json=totalSize,proto3" json:"total_size,omitempty"`
@@ -1277,11 +1277,11 @@ const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"\x0fGetSpaceRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\"A\n" +
 	"\x10GetSpaceResponse\x12-\n" +
-	"\x05space\x18\x01 \x01(\v2\x17.toolbus.space.v1.SpaceR\x05space\"Y\n" +
+	"\x05space\x18\x01 \x01(\v2\x17.toolbus.space.v1.SpaceR\x05space\"c\n" +
 	"\x11ListSpacesRequest\x12%\n" +
-	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"m\n" +
+	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"m\n" +
 	"\x12ListSpacesResponse\x12/\n" +
 	"\x06spaces\x18\x01 \x03(\v2\x17.toolbus.space.v1.SpaceR\x06spaces\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xe8\x01\n" +
@@ -1319,12 +1319,12 @@ const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"message_id\x18\x05 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\tmessageId\x122\n" +
 	"\x05agent\x18\x06 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\"O\n" +
 	"\x13SendMessageResponse\x128\n" +
-	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage\"\xa8\x01\n" +
+	"\amessage\x18\x01 \x01(\v2\x1e.toolbus.space.v1.SpaceMessageR\amessage\"\xb2\x01\n" +
 	"\x13ListMessagesRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x12%\n" +
-	"\tpage_size\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\tpage_size\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tR\tpageToken\x12\x12\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12\x12\n" +
 	"\x04skip\x18\x04 \x01(\rR\x04skip\"\x99\x01\n" +
 	"\x14ListMessagesResponse\x12:\n" +
 	"\bmessages\x18\x01 \x03(\v2\x1e.toolbus.space.v1.SpaceMessageR\bmessages\x12&\n" +
@@ -1339,13 +1339,13 @@ const file_toolbus_space_v1_space_service_proto_rawDesc = "" +
 	"\x05event\x18\x01 \x01(\v2\x1c.toolbus.space.v1.SpaceEventH\x00R\x05event\x124\n" +
 	"\x05start\x18\x02 \x01(\v2\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n" +
 	"\x03gap\x18\x03 \x01(\v2\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\b\n" +
-	"\x06update\"\x96\x02\n" +
+	"\x06update\"\xa0\x02\n" +
 	"\x15AnswerToolCallRequest\x127\n" +
 	"\bspace_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\aspaceId\x126\n" +
-	"\acall_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12*\n" +
-	"\vresult_json\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01H\x00R\n" +
-	"resultJson\x12\x1f\n" +
-	"\x05error\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x10\x01H\x00R\x05error\x12-\n" +
+	"\acall_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12/\n" +
+	"\vresult_json\x18\x03 \x01(\tB\f\xbaH\tr\a\x10\x01(\x80\x80\x80 H\x00R\n" +
+	"resultJson\x12$\n" +
+	"\x05error\x18\x04 \x01(\tB\f\xbaH\tr\a\x10\x01\x18\x80\x80\x80\x02H\x00R\x05error\x12-\n" +
 	"\rsubmission_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\fsubmissionIdB\x10\n" +
 	"\aoutcome\x12\x05\xbaH\x02\b\x01\"R\n" +
 	"\x16AnswerToolCallResponse\x128\n" +

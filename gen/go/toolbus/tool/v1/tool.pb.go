@@ -854,22 +854,24 @@ var File_toolbus_tool_v1_tool_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\n" +
-	"\x1atoolbus/tool/v1/tool.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xe2\x01\n" +
+	"\x1atoolbus/tool/v1/tool.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1btoolbus/tool/v1/usage.proto\"\xfb\x01\n" +
 	"\rHttpExecution\x12\x1d\n" +
 	"\x03url\x18\x01 \x01(\tB\v\xbaH\br\x06\x18\x80 \x88\x01\x01R\x03url\x12/\n" +
-	"\x06method\x18\x02 \x01(\tB\x17\xbaH\x14r\x122\x10^([A-Z]{1,16})?$R\x06method\x12E\n" +
-	"\aheaders\x18\x03 \x03(\v2+.toolbus.tool.v1.HttpExecution.HeadersEntryR\aheaders\x1a:\n" +
+	"\x06method\x18\x02 \x01(\tB\x17\xbaH\x14r\x122\x10^([A-Z]{1,16})?$R\x06method\x12^\n" +
+	"\aheaders\x18\x03 \x03(\v2+.toolbus.tool.v1.HttpExecution.HeadersEntryB\x17\xbaH\x14\x9a\x01\x11\x10d\"\x05r\x03\x18\x80\x02*\x06r\x04\x18\x80\x80\x04R\aheaders\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd8\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x83\x02\n" +
 	"\rBuiltinPolicy\x128\n" +
 	"\x04name\x18\x01 \x01(\tB$\xbaH!r\x1fR\afs_readR\bfs_writeR\n" +
-	"shell_execR\x04name\x12#\n" +
-	"\rallowed_paths\x18\x02 \x03(\tR\fallowedPaths\x12)\n" +
-	"\x10allowed_commands\x18\x03 \x03(\tR\x0fallowedCommands\x12=\n" +
-	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\atimeout\"\xad\x02\n" +
-	"\x0fToolAnnotations\x12\x14\n" +
-	"\x05title\x18\x01 \x01(\tR\x05title\x12)\n" +
+	"shell_execR\x04name\x125\n" +
+	"\rallowed_paths\x18\x02 \x03(\tB\x10\xbaH\r\x92\x01\n" +
+	"\x10\xe8\a\"\x05r\x03\x18\x80 R\fallowedPaths\x12;\n" +
+	"\x10allowed_commands\x18\x03 \x03(\tB\x10\xbaH\r\x92\x01\n" +
+	"\x10\xe8\a\"\x05r\x03\x18\x80 R\x0fallowedCommands\x12D\n" +
+	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\atimeout\"\xb7\x02\n" +
+	"\x0fToolAnnotations\x12\x1e\n" +
+	"\x05title\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x05title\x12)\n" +
 	"\x0eread_only_hint\x18\x02 \x01(\bH\x00R\freadOnlyHint\x88\x01\x01\x12.\n" +
 	"\x10destructive_hint\x18\x03 \x01(\bH\x01R\x0fdestructiveHint\x88\x01\x01\x12,\n" +
 	"\x0fidempotent_hint\x18\x04 \x01(\bH\x02R\x0eidempotentHint\x88\x01\x01\x12+\n" +
@@ -877,7 +879,7 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\x0f_read_only_hintB\x13\n" +
 	"\x11_destructive_hintB\x12\n" +
 	"\x10_idempotent_hintB\x12\n" +
-	"\x10_open_world_hint\"\xdc\x06\n" +
+	"\x10_open_world_hint\"\xea\x06\n" +
 	"\x04Tool\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\x12+\n" +
@@ -888,15 +890,15 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\vcustom_type\x18\x06 \x01(\tB4\xbaH1r/2-^([a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_.-]{1,64})?$R\n" +
 	"customType\x12\x1d\n" +
 	"\avisible\x18\a \x01(\bH\x00R\avisible\x88\x01\x01\x12\x19\n" +
-	"\bis_async\x18\b \x01(\bR\aisAsync\x12=\n" +
-	"\atimeout\x18\t \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\atimeout\x12<\n" +
+	"\bis_async\x18\b \x01(\bR\aisAsync\x12D\n" +
+	"\atimeout\x18\t \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\atimeout\x12<\n" +
 	"\texecution\x18\n" +
 	" \x01(\v2\x1e.toolbus.tool.v1.HttpExecutionR\texecution\x129\n" +
 	"\x06effect\x18\v \x01(\x0e2\x17.toolbus.tool.v1.EffectB\b\xbaH\x05\x82\x01\x02\x10\x01R\x06effect\x12/\n" +
 	"\x06config\x18\f \x01(\v2\x17.google.protobuf.StructR\x06config\x12E\n" +
 	"\x0ebuiltin_policy\x18\r \x01(\v2\x1e.toolbus.tool.v1.BuiltinPolicyR\rbuiltinPolicy\x12B\n" +
-	"\vannotations\x18\x0e \x01(\v2 .toolbus.tool.v1.ToolAnnotationsR\vannotations\x125\n" +
-	"\x03ttl\x18\x0f \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x02*\x00R\x03ttlB\n" +
+	"\vannotations\x18\x0e \x01(\v2 .toolbus.tool.v1.ToolAnnotationsR\vannotations\x12<\n" +
+	"\x03ttl\x18\x0f \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f*\x00R\x03ttlB\n" +
 	"\n" +
 	"\b_visible\"\xd2\x01\n" +
 	"\n" +

@@ -675,9 +675,9 @@ type ListToolCallsRequest struct {
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// Only calls in these states; empty for all.
 	States []ToolCallState `protobuf:"varint,2,rep,packed,name=states,proto3,enum=toolbus.tool.v1.ToolCallState" json:"states,omitempty"`
-	// At most so many; 0 means 100.
+	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize uint32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on, from the previous answer.
+	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -746,7 +746,7 @@ type ListToolCallsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The calls, by id.
 	Calls []*ToolCall `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
-	// Where to go on; empty at the end.
+	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1212,9 +1212,9 @@ var File_toolbus_tool_v1_tool_call_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_call_service_proto_rawDesc = "" +
 	"\n" +
-	"'toolbus/tool/v1/tool_call_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ftoolbus/tool/v1/tool_call.proto\"\x91\x01\n" +
-	"\x15WatchToolCallsRequest\x12!\n" +
-	"\x05tools\x18\x01 \x03(\tB\v\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\x05tools\x12'\n" +
+	"'toolbus/tool/v1/tool_call_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1ftoolbus/tool/v1/tool_call.proto\"\x9a\x01\n" +
+	"\x15WatchToolCallsRequest\x12*\n" +
+	"\x05tools\x18\x01 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\b\x01\x10\xe8\a\"\ar\x05\x10\x01\x18\x80\x04R\x05tools\x12'\n" +
 	"\n" +
 	"watcher_id\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\twatcherId\x12,\n" +
 	"\rmax_in_flight\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\vmaxInFlight\"`\n" +
@@ -1237,13 +1237,13 @@ const file_toolbus_tool_v1_tool_call_service_proto_rawDesc = "" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\n" +
 	"deliveryId\"L\n" +
 	"\x1bAcknowledgeToolCallResponse\x12-\n" +
-	"\x04call\x18\x01 \x01(\v2\x19.toolbus.tool.v1.ToolCallR\x04call\"\x94\x02\n" +
+	"\x04call\x18\x01 \x01(\v2\x19.toolbus.tool.v1.ToolCallR\x04call\"\x9e\x02\n" +
 	"\x17SubmitToolResultRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x123\n" +
-	"\x06run_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12*\n" +
-	"\vresult_json\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01H\x00R\n" +
-	"resultJson\x12\x1f\n" +
-	"\x05error\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x10\x01H\x00R\x05error\x12-\n" +
+	"\x06run_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12/\n" +
+	"\vresult_json\x18\x03 \x01(\tB\f\xbaH\tr\a\x10\x01(\x80\x80\x80 H\x00R\n" +
+	"resultJson\x12$\n" +
+	"\x05error\x18\x04 \x01(\tB\f\xbaH\tr\a\x10\x01\x18\x80\x80\x80\x02H\x00R\x05error\x12-\n" +
 	"\rsubmission_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\fsubmissionIdB\x10\n" +
 	"\aoutcome\x12\x05\xbaH\x02\b\x01\"I\n" +
 	"\x18SubmitToolResultResponse\x12-\n" +
@@ -1251,14 +1251,14 @@ const file_toolbus_tool_v1_tool_call_service_proto_rawDesc = "" +
 	"\x12GetToolCallRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\"D\n" +
 	"\x13GetToolCallResponse\x12-\n" +
-	"\x04call\x18\x01 \x01(\v2\x19.toolbus.tool.v1.ToolCallR\x04call\"\xd1\x01\n" +
+	"\x04call\x18\x01 \x01(\v2\x19.toolbus.tool.v1.ToolCallR\x04call\"\xee\x01\n" +
 	"\x14ListToolCallsRequest\x12;\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x126\n" +
-	"\x06states\x18\x02 \x03(\x0e2\x1e.toolbus.tool.v1.ToolCallStateR\x06states\x12%\n" +
-	"\tpage_size\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12I\n" +
+	"\x06states\x18\x02 \x03(\x0e2\x1e.toolbus.tool.v1.ToolCallStateB\x11\xbaH\x0e\x92\x01\v\x10d\"\a\x82\x01\x04\x10\x01 \x00R\x06states\x12%\n" +
+	"\tpage_size\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\"p\n" +
+	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"p\n" +
 	"\x15ListToolCallsResponse\x12/\n" +
 	"\x05calls\x18\x01 \x03(\v2\x19.toolbus.tool.v1.ToolCallR\x05calls\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc5\x01\n" +
@@ -1279,10 +1279,10 @@ const file_toolbus_tool_v1_tool_call_service_proto_rawDesc = "" +
 	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"9\n" +
 	"\vResultChunk\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x04R\x06offset\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"g\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"q\n" +
 	"\x15CancelToolCallRequest\x126\n" +
-	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"2\n" +
+	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12 \n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x06reason\"2\n" +
 	"\x16CancelToolCallResponse\x12\x18\n" +
 	"\astarted\x18\x01 \x01(\bR\astarted2\xc7\x05\n" +
 	"\x0fToolCallService\x12c\n" +

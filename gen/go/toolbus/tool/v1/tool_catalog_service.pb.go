@@ -296,9 +296,9 @@ func (x *GetCatalogToolResponse) GetTool() *CatalogTool {
 // Asks for tools of the catalog.
 type ListCatalogToolsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most so many; 0 means 100.
+	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on, from the previous answer.
+	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -356,7 +356,7 @@ type ListCatalogToolsResponse struct {
 	// Files of tools that were refused, by name; told with the first page. What stood before a faulty change of theirs stays in
 	// force.
 	RefusedFiles []*RefusedFile `protobuf:"bytes,2,rep,name=refused_files,json=refusedFiles,proto3" json:"refused_files,omitempty"`
-	// Where to go on; empty at the end.
+	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -521,23 +521,21 @@ const file_toolbus_tool_v1_tool_catalog_service_proto_rawDesc = "" +
 	"\x11expected_revision\x18\x03 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
 	"\x12_expected_revision\"L\n" +
 	"\x18ApplyCatalogToolResponse\x120\n" +
-	"\x04tool\x18\x01 \x01(\v2\x1c.toolbus.tool.v1.CatalogToolR\x04tool\"7\n" +
-	"\x15GetCatalogToolRequest\x12\x1e\n" +
-	"\x04name\x18\x01 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\"J\n" +
+	"\x04tool\x18\x01 \x01(\v2\x1c.toolbus.tool.v1.CatalogToolR\x04tool\"J\n" +
+	"\x15GetCatalogToolRequest\x121\n" +
+	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\"J\n" +
 	"\x16GetCatalogToolResponse\x120\n" +
-	"\x04tool\x18\x01 \x01(\v2\x1c.toolbus.tool.v1.CatalogToolR\x04tool\"_\n" +
+	"\x04tool\x18\x01 \x01(\v2\x1c.toolbus.tool.v1.CatalogToolR\x04tool\"i\n" +
 	"\x17ListCatalogToolsRequest\x12%\n" +
-	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"\xb9\x01\n" +
+	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\xb9\x01\n" +
 	"\x18ListCatalogToolsResponse\x122\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1c.toolbus.tool.v1.CatalogToolR\x05tools\x12A\n" +
 	"\rrefused_files\x18\x02 \x03(\v2\x1c.toolbus.tool.v1.RefusedFileR\frefusedFiles\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x8b\x01\n" +
-	"\x18DeleteCatalogToolRequest\x12\x1e\n" +
-	"\x04name\x18\x01 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\x129\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x9e\x01\n" +
+	"\x18DeleteCatalogToolRequest\x121\n" +
+	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x129\n" +
 	"\x11expected_revision\x18\x02 \x01(\x04B\a\xbaH\x042\x02(\x01H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
 	"\x12_expected_revision\"\x1b\n" +
 	"\x19DeleteCatalogToolResponse2\xb5\x03\n" +

@@ -212,9 +212,9 @@ type ListToolsRequest struct {
 	// A list that the asker has, of this session or of another one, by its `tools_revision`: if it is what would be answered, it
 	// is not told again.
 	KnownToolsRevision string `protobuf:"bytes,3,opt,name=known_tools_revision,json=knownToolsRevision,proto3" json:"known_tools_revision,omitempty"`
-	// At most so many; 0 means 100.
+	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize uint32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on, from the previous answer.
+	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// The run for which they are listed, if it brings sources; empty for what every run of the session has.
 	RunId string `protobuf:"bytes,6,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
@@ -320,7 +320,7 @@ type ListToolsResponse struct {
 	ToolsRevision string `protobuf:"bytes,5,opt,name=tools_revision,json=toolsRevision,proto3" json:"tools_revision,omitempty"`
 	// The list is the one that the asker has: tools and sources are left out.
 	IsKnown bool `protobuf:"varint,6,opt,name=is_known,json=isKnown,proto3" json:"is_known,omitempty"`
-	// Where to go on; empty at the end.
+	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,7,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -937,15 +937,15 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x04tool\x18\x04 \x01(\v2\x15.toolbus.tool.v1.ToolR\x04tool\x12\x1a\n" +
 	"\bcallable\x18\x05 \x01(\bR\bcallable\x12\x1c\n" +
 	"\tavailable\x18\x06 \x01(\bR\tavailable\x12\x16\n" +
-	"\x06reason\x18\a \x01(\tR\x06reason\"\x81\x03\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\"\x8b\x03\n" +
 	"\x10ListToolsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x122\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\x12:\n" +
 	"\x14known_tools_revision\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x12knownToolsRevision\x12%\n" +
-	"\tpage_size\x18\x04 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\tpage_size\x18\x04 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x05 \x01(\tR\tpageToken\x123\n" +
+	"page_token\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x123\n" +
 	"\x06run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12E\n" +
 	"\vrun_sources\x18\a \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
 	"runSources\"\xa5\x02\n" +
@@ -956,17 +956,19 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x0eagent_revision\x18\x04 \x01(\rR\ragentRevision\x12%\n" +
 	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x19\n" +
 	"\bis_known\x18\x06 \x01(\bR\aisKnown\x12&\n" +
-	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\xf9\x03\n" +
+	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\x97\x04\n" +
 	"\x0fCallToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\x06callId\x12;\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x1e\n" +
 	"\x04name\x18\x03 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x04name\x12%\n" +
-	"\x0earguments_json\x18\x04 \x01(\tR\rargumentsJson\x123\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x04name\x121\n" +
+	"\x0earguments_json\x18\x04 \x01(\tB\n" +
+	"\xbaH\ar\x05(\x80\x80\x80 R\rargumentsJson\x123\n" +
 	"\x06run_id\x18\x05 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12%\n" +
-	"\x0eagent_revision\x18\x06 \x01(\rR\ragentRevision\x12#\n" +
-	"\rallowed_tools\x18\a \x03(\tR\fallowedTools\x126\n" +
+	"\x0eagent_revision\x18\x06 \x01(\rR\ragentRevision\x125\n" +
+	"\rallowed_tools\x18\a \x03(\tB\x10\xbaH\r\x92\x01\n" +
+	"\x10\xe8\a\"\x05r\x03\x18\x80\x04R\fallowedTools\x126\n" +
 	"\bdeadline\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12*\n" +
 	"\vrun_context\x18\t \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80@R\n" +
 	"runContext\x12E\n" +

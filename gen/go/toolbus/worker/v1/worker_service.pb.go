@@ -29,9 +29,9 @@ const (
 // Asks for workers.
 type ListWorkersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most so many; 0 means 100.
+	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where to go on, from the previous answer.
+	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -86,7 +86,7 @@ type ListWorkersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The workers, by source, file and process.
 	Workers []*Worker `protobuf:"bytes,1,rep,name=workers,proto3" json:"workers,omitempty"`
-	// Where to go on; empty at the end.
+	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -502,20 +502,20 @@ var File_toolbus_worker_v1_worker_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_worker_v1_worker_service_proto_rawDesc = "" +
 	"\n" +
-	"&toolbus/worker/v1/worker_service.proto\x12\x11toolbus.worker.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1etoolbus/worker/v1/worker.proto\"Z\n" +
+	"&toolbus/worker/v1/worker_service.proto\x12\x11toolbus.worker.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\x1a\x1etoolbus/worker/v1/worker.proto\"d\n" +
 	"\x12ListWorkersRequest\x12%\n" +
-	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1d\n" +
+	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"r\n" +
+	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"r\n" +
 	"\x13ListWorkersResponse\x123\n" +
 	"\aworkers\x18\x01 \x03(\v2\x19.toolbus.worker.v1.WorkerR\aworkers\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"L\n" +
-	"\x11StopWorkerRequest\x12!\n" +
-	"\x06source\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x06source\x12\x14\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"`\n" +
+	"\x11StopWorkerRequest\x125\n" +
+	"\x06source\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x06source\x12\x14\n" +
 	"\x05force\x18\x02 \x01(\bR\x05force\"\x14\n" +
-	"\x12StopWorkerResponse\"9\n" +
-	"\x16WatchWorkerLogsRequest\x12\x1f\n" +
-	"\x06source\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06source\"\xe0\x01\n" +
+	"\x12StopWorkerResponse\"O\n" +
+	"\x16WatchWorkerLogsRequest\x125\n" +
+	"\x06source\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{0,64}$R\x06source\"\xe0\x01\n" +
 	"\rWorkerLogLine\x12;\n" +
 	"\vcreate_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\x16\n" +

@@ -151,7 +151,9 @@ Global___ToolUse: _TypeAlias = ToolUse  # noqa: Y015
 
 @_typing.final
 class Limits(_message.Message):
-    """Limits of a run; 0 or absent means the default."""
+    """Limits of a run. Absent means the default that the field names, and so does 0 where the field is not `optional`; in an `optional`
+    field 0 is a limit like any other.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -166,26 +168,28 @@ class Limits(_message.Message):
     MAX_SELF_WAKES_FIELD_NUMBER: _builtins.int
     MAX_DEPTH_FIELD_NUMBER: _builtins.int
     max_turns: _builtins.int
-    """Model responses in one run; default 10."""
+    """Model responses in one run; 0 means the default of 10."""
     max_tool_calls: _builtins.int
-    """Tool calls in one run; default unlimited."""
+    """Tool calls in one run; 0 means unlimited."""
     max_parallel_calls: _builtins.int
-    """Calls of one turn that run at the same time; default 8."""
+    """Calls of one turn that run at the same time; 0 means the default of 8."""
     max_tokens: _builtins.int
-    """Tokens (input and output) that a run may use; default unlimited."""
+    """Tokens (input and output) that a run may use; 0 means unlimited."""
     model_retries: _builtins.int
-    """How often a failed model request is tried again; default 4."""
+    """How often a failed model request is tried again: 0 for never, absent means 4."""
     max_self_wakes: _builtins.int
-    """Runs in a row that news in the inbox may start by themselves, until a client or a person says something; default 10."""
+    """Runs in a row that news in the inbox may start by themselves, until a client or a person says something: 0 for none, absent
+    means 10.
+    """
     max_depth: _builtins.int
-    """How deep agents may call agents below this one; 0 forbids it; default 3."""
+    """How deep agents may call agents below this one: 0 forbids it, absent means 3."""
     @_builtins.property
     def timeout(self) -> _duration_pb2.Duration:
-        """How long a run may take; default unlimited."""
+        """How long a run may take; absent means unlimited."""
 
     @_builtins.property
     def model_stall_timeout(self) -> _duration_pb2.Duration:
-        """How long the model may stay silent in a stream; default 60 s."""
+        """How long the model may stay silent in a stream; absent means 60 s."""
 
     @_builtins.property
     def max_cost(self) -> _usage_pb2.Money:

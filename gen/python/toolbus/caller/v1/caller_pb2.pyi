@@ -56,14 +56,16 @@ class CallerTool(_message.Message):
     INPUT_SCHEMA_JSON_FIELD_NUMBER: _builtins.int
     TIMEOUT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Name without prefix; the agent sees `<caller_id>_<name>`."""
+    """Name without prefix; the agent sees `<caller_id>_<name>`, which fits ^[a-zA-Z0-9_-]{1,64}$. What does not is refused with both
+    names.
+    """
     description: _builtins.str
     """What it does, in words for the model."""
     input_schema_json: _builtins.str
     """JSON Schema of the arguments as JSON text; empty means {"type":"object"}."""
     @_builtins.property
     def timeout(self) -> _duration_pb2.Duration:
-        """How long the caller may take; absent means the relay's default of 60 s."""
+        """How long the caller may take; absent means the relay's default of 60 s (TOOLBUS_CALLER_TIMEOUT)."""
 
     def __init__(
         self,

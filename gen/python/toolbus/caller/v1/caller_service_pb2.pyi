@@ -86,7 +86,9 @@ class WatchCallerRequest(_message.Message):
     """The session."""
     @_builtins.property
     def reconnect_grace(self) -> _duration_pb2.Duration:
-        """How long requests wait for the caller to come back, at most the relay's limit. Absent means the relay's default; 0 means not at all."""
+        """How long requests wait for the caller to come back, at most the relay's limit of 5 min (TOOLBUS_CALLER_MAX_GRACE).
+        Absent means the relay's default of 0 (TOOLBUS_CALLER_GRACE); 0 means not at all.
+        """
 
     def __init__(
         self,

@@ -60,7 +60,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     REASON_BUS_UNAVAILABLE: _Reason.ValueType  # 15
     """The service cannot reach its bus or store at present. Repeat after a while; a write may have been stored."""
     REASON_STORE_FULL: _Reason.ValueType  # 16
-    """The store takes no more. Delete what is not needed, or ask the operator for more room."""
+    """The store takes no more. Have the operator give it more room; what retention removes makes room by itself."""
     REASON_RECORD_LOST: _Reason.ValueType  # 17
     """What was stored is broken or gone. Repeating does not help: ask the operator."""
     REASON_MESSAGE_TOO_LARGE: _Reason.ValueType  # 18
@@ -82,7 +82,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     REASON_AGENT_REVISION_AHEAD: _Reason.ValueType  # 26
     """The agent's revision is newer than what this instance has heard of. Repeat in a moment."""
     REASON_AGENT_MISMATCH: _Reason.ValueType  # 27
-    """The session has another agent than the request names. Name that one, or none."""
+    """The session has another agent than the request to explain a tool names. Name that one, or none."""
     REASON_TOOL_NOT_FOUND: _Reason.ValueType  # 28
     """There is no tool of that name for this caller. List the tools."""
     REASON_TOOL_NOT_ALLOWED: _Reason.ValueType  # 29
@@ -120,7 +120,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     REASON_RUN_ENDED: _Reason.ValueType  # 45
     """The run has ended. Start another one."""
     REASON_RUN_EVENT_NOT_FOUND: _Reason.ValueType  # 46
-    """The run has no event of that number. Ask for one from 1 to its last."""
+    """The run has no event of that number. Ask for one from 0 to its last."""
     REASON_MODEL_PRICE_MISSING: _Reason.ValueType  # 47
     """A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out."""
     REASON_CURRENCY_MISMATCH: _Reason.ValueType  # 48
@@ -220,7 +220,7 @@ reading the state.
 REASON_BUS_UNAVAILABLE: Reason.ValueType  # 15
 """The service cannot reach its bus or store at present. Repeat after a while; a write may have been stored."""
 REASON_STORE_FULL: Reason.ValueType  # 16
-"""The store takes no more. Delete what is not needed, or ask the operator for more room."""
+"""The store takes no more. Have the operator give it more room; what retention removes makes room by itself."""
 REASON_RECORD_LOST: Reason.ValueType  # 17
 """What was stored is broken or gone. Repeating does not help: ask the operator."""
 REASON_MESSAGE_TOO_LARGE: Reason.ValueType  # 18
@@ -242,7 +242,7 @@ REASON_AGENT_SWITCHED: Reason.ValueType  # 25
 REASON_AGENT_REVISION_AHEAD: Reason.ValueType  # 26
 """The agent's revision is newer than what this instance has heard of. Repeat in a moment."""
 REASON_AGENT_MISMATCH: Reason.ValueType  # 27
-"""The session has another agent than the request names. Name that one, or none."""
+"""The session has another agent than the request to explain a tool names. Name that one, or none."""
 REASON_TOOL_NOT_FOUND: Reason.ValueType  # 28
 """There is no tool of that name for this caller. List the tools."""
 REASON_TOOL_NOT_ALLOWED: Reason.ValueType  # 29
@@ -280,7 +280,7 @@ REASON_RUN_NOT_FOUND: Reason.ValueType  # 44
 REASON_RUN_ENDED: Reason.ValueType  # 45
 """The run has ended. Start another one."""
 REASON_RUN_EVENT_NOT_FOUND: Reason.ValueType  # 46
-"""The run has no event of that number. Ask for one from 1 to its last."""
+"""The run has no event of that number. Ask for one from 0 to its last."""
 REASON_MODEL_PRICE_MISSING: Reason.ValueType  # 47
 """A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out."""
 REASON_CURRENCY_MISMATCH: Reason.ValueType  # 48

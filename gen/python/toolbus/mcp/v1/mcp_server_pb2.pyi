@@ -37,7 +37,7 @@ class _HealthStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_HealthSta
     """Two misses, or disconnected."""
 
 class HealthState(_HealthState, metaclass=_HealthStateEnumTypeWrapper):
-    """A server's light."""
+    """A server's health."""
 
 HEALTH_STATE_UNSPECIFIED: HealthState.ValueType  # 0
 """Not known yet."""
@@ -196,7 +196,7 @@ class McpServer(_message.Message):
 
     @_builtins.property
     def startup_timeout(self) -> _duration_pb2.Duration:
-        """How long it may take until initialised and listed; absent means 5 s."""
+        """How long it may take until initialized and listed; absent means the bridge's default of 5 s (TOOLBUS_MCP_STARTUP_TIMEOUT)."""
 
     def __init__(
         self,
@@ -245,7 +245,7 @@ class McpConnection(_message.Message):
     agent: _builtins.str
     """The agent that it belongs to; empty if shared globally."""
     health: Global___HealthState.ValueType
-    """Its light."""
+    """Its health."""
     reason: _builtins.str
     """Why it is not green; empty when it is."""
     tool_count: _builtins.int

@@ -216,9 +216,9 @@ class ListMcpServersRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """At most so many; 0 means 100."""
+    """Maximum number to return; 0 means 100. A page may hold fewer while more follow."""
     page_token: _builtins.str
-    """Where to go on, from the previous answer."""
+    """The `next_page_token` of the previous page; empty for the first page."""
     def __init__(
         self,
         *,
@@ -242,7 +242,7 @@ class ListMcpServersResponse(_message.Message):
     SERVERS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """Where to go on; empty at the end."""
+    """The `page_token` of the next page; empty on the last page."""
     @_builtins.property
     def servers(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredMcpServer]:
         """The servers, by name."""
@@ -273,9 +273,9 @@ class ListConnectionsRequest(_message.Message):
     session_id: _builtins.str
     """Only connections of this session; empty for all."""
     page_size: _builtins.int
-    """At most so many; 0 means 100."""
+    """Maximum number to return; 0 means 100. A page may hold fewer while more follow."""
     page_token: _builtins.str
-    """Where to go on, from the previous answer."""
+    """The `next_page_token` of the previous page; empty for the first page."""
     def __init__(
         self,
         *,
@@ -300,7 +300,7 @@ class ListConnectionsResponse(_message.Message):
     CONNECTIONS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """Where to go on; empty at the end."""
+    """The `page_token` of the next page; empty on the last page."""
     @_builtins.property
     def connections(self) -> _containers.RepeatedCompositeFieldContainer[_mcp_server_pb2.McpConnection]:
         """The connections, by server, session, agent and bridge."""

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"toolbus/provider/v1/provider.proto\x12\x13toolbus.provider.v1\x1a\x1b\x62uf/validate/validate.proto\"\x94\x01\n\x08Provider\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12\x18\n\x07service\x18\x02 \x01(\tR\x07service\x12\x10\n\x03url\x18\x03 \x01(\tR\x03url\x12*\n\x11takes_run_sources\x18\x04 \x01(\x08R\x0ftakesRunSourcesb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"toolbus/provider/v1/provider.proto\x12\x13toolbus.provider.v1\x1a\x1b\x62uf/validate/validate.proto\"\xa8\x01\n\x08Provider\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12\"\n\x07service\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\x07service\x12\x1a\n\x03url\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x03url\x12*\n\x11takes_run_sources\x18\x04 \x01(\x08R\x0ftakesRunSourcesb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,6 +34,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_PROVIDER'].fields_by_name['name']._loaded_options = None
   _globals['_PROVIDER'].fields_by_name['name']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
+  _globals['_PROVIDER'].fields_by_name['service']._loaded_options = None
+  _globals['_PROVIDER'].fields_by_name['service']._serialized_options = b'\272H\005r\003\030\200\002'
+  _globals['_PROVIDER'].fields_by_name['url']._loaded_options = None
+  _globals['_PROVIDER'].fields_by_name['url']._serialized_options = b'\272H\005r\003\030\200 '
   _globals['_PROVIDER']._serialized_start=89
-  _globals['_PROVIDER']._serialized_end=237
+  _globals['_PROVIDER']._serialized_end=257
 # @@protoc_insertion_point(module_scope)

@@ -169,9 +169,9 @@ class ListProvidersRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """At most so many; 0 means 100."""
+    """Maximum number to return; 0 means 100. A page may hold fewer while more follow."""
     page_token: _builtins.str
-    """Where to go on, from the previous answer."""
+    """The `next_page_token` of the previous page; empty for the first page."""
     def __init__(
         self,
         *,
@@ -195,7 +195,7 @@ class ListProvidersResponse(_message.Message):
     PROVIDERS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """Where to go on; empty at the end."""
+    """The `page_token` of the next page; empty on the last page."""
     @_builtins.property
     def providers(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredProvider]:
         """The providers, by name."""

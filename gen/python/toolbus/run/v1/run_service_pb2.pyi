@@ -98,7 +98,7 @@ class CreateRunRequest(_message.Message):
     session_id: _builtins.str
     """The session to run in; empty opens one with `agent`."""
     agent: _builtins.str
-    """The agent of a session to be opened; ignored when `session_id` is given."""
+    """The agent of a session to be opened. Ignored when `session_id` is given: the run has the session's agent, whichever that is."""
     idempotency_key: _builtins.str
     """Repeating a creation with the same key in the same session answers the first run. Without `session_id`, the session is the
     one of the principal, `agent` and the key: a repetition by the same principal for the same agent answers the first run.
@@ -218,9 +218,9 @@ class ListRunsRequest(_message.Message):
     session_id: _builtins.str
     """Only runs of this session; empty for all."""
     page_size: _builtins.int
-    """At most so many; 0 means 100."""
+    """Maximum number to return; 0 means 100. A page may hold fewer while more follow."""
     page_token: _builtins.str
-    """Where to go on, from the previous answer."""
+    """The `next_page_token` of the previous page; empty for the first page."""
     @_builtins.property
     def states(self) -> _containers.RepeatedScalarFieldContainer[_run_pb2.RunState.ValueType]:
         """Only runs in these states; empty for all."""
@@ -250,7 +250,7 @@ class ListRunsResponse(_message.Message):
     RUNS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """Where to go on; empty at the end."""
+    """The `page_token` of the next page; empty on the last page."""
     @_builtins.property
     def runs(self) -> _containers.RepeatedCompositeFieldContainer[_run_pb2.Run]:
         """The runs, latest first."""

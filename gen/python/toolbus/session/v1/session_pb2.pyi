@@ -29,9 +29,9 @@ class _SessionStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SessionS
     SESSION_STATE_ACTIVE: _SessionState.ValueType  # 1
     """Its agent can be used."""
     SESSION_STATE_DRAINING: _SessionState.ValueType  # 2
-    """A switch waits for the calls in flight."""
+    """A switch or the closing of the session waits for the calls in flight."""
     SESSION_STATE_TEARING_DOWN: _SessionState.ValueType  # 3
-    """A switch takes the old agent's context down."""
+    """A switch or the closing of the session takes the old agent's context down."""
     SESSION_STATE_BUILDING: _SessionState.ValueType  # 4
     """A switch builds the new agent's context."""
     SESSION_STATE_CLOSED: _SessionState.ValueType  # 5
@@ -45,9 +45,9 @@ SESSION_STATE_UNSPECIFIED: SessionState.ValueType  # 0
 SESSION_STATE_ACTIVE: SessionState.ValueType  # 1
 """Its agent can be used."""
 SESSION_STATE_DRAINING: SessionState.ValueType  # 2
-"""A switch waits for the calls in flight."""
+"""A switch or the closing of the session waits for the calls in flight."""
 SESSION_STATE_TEARING_DOWN: SessionState.ValueType  # 3
-"""A switch takes the old agent's context down."""
+"""A switch or the closing of the session takes the old agent's context down."""
 SESSION_STATE_BUILDING: SessionState.ValueType  # 4
 """A switch builds the new agent's context."""
 SESSION_STATE_CLOSED: SessionState.ValueType  # 5

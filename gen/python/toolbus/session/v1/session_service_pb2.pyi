@@ -125,9 +125,9 @@ class ListSessionsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """At most so many; 0 means 100."""
+    """Maximum number to return; 0 means 100. A page may hold fewer while more follow."""
     page_token: _builtins.str
-    """Where to go on, from the previous answer."""
+    """The `next_page_token` of the previous page; empty for the first page."""
     def __init__(
         self,
         *,
@@ -151,7 +151,7 @@ class ListSessionsResponse(_message.Message):
     SESSIONS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """Where to go on; empty at the end."""
+    """The `page_token` of the next page; empty on the last page."""
     @_builtins.property
     def sessions(self) -> _containers.RepeatedCompositeFieldContainer[_session_pb2.Session]:
         """The sessions, by id."""
@@ -182,7 +182,7 @@ class CloseSessionRequest(_message.Message):
     """The session."""
     @_builtins.property
     def drain_timeout(self) -> _duration_pb2.Duration:
-        """How long calls in flight may take; absent means 5 s."""
+        """How long calls in flight may take; absent means the router's default of 5 s (TOOLBUS_SWITCH_DRAIN)."""
 
     def __init__(
         self,
@@ -250,7 +250,7 @@ class SwitchAgentRequest(_message.Message):
     """
     @_builtins.property
     def drain_timeout(self) -> _duration_pb2.Duration:
-        """How long calls in flight may take; absent means 5 s."""
+        """How long calls in flight may take; absent means the router's default of 5 s (TOOLBUS_SWITCH_DRAIN)."""
 
     def __init__(
         self,

@@ -35,9 +35,9 @@ class ListInboxRequest(_message.Message):
     agent: _builtins.str
     """The agent."""
     page_size: _builtins.int
-    """At most so many; 0 means 100."""
+    """Maximum number to return; 0 means 100. A page may hold fewer while more follow."""
     page_token: _builtins.str
-    """Where to go on, from the previous answer."""
+    """The `next_page_token` of the previous page; empty for the first page."""
     def __init__(
         self,
         *,
@@ -63,7 +63,7 @@ class ListInboxResponse(_message.Message):
     EVENTS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """Where to go on; empty at the end."""
+    """The `page_token` of the next page; empty on the last page."""
     @_builtins.property
     def events(self) -> _containers.RepeatedCompositeFieldContainer[_inbox_pb2.InboxEvent]:
         """The events, by sequence."""

@@ -26,7 +26,7 @@ from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dtoolbus/space/v1/memory.proto\x12\x10toolbus.space.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf6\x01\n\x0bMemoryEntry\x12:\n\x04kind\x18\x01 \x01(\x0e\x32\x1c.toolbus.space.v1.MemoryKindB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\x1c\n\x03key\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01R\x03key\x12\x1d\n\x04text\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x04text\x12\x35\n\x08\x64ue_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x64ueTime\x12\x37\n\twake_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08wakeTime*m\n\nMemoryKind\x12\x1b\n\x17MEMORY_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10MEMORY_KIND_GOAL\x10\x01\x12\x16\n\x12MEMORY_KIND_MEMORY\x10\x02\x12\x14\n\x10MEMORY_KIND_PLAN\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dtoolbus/space/v1/memory.proto\x12\x10toolbus.space.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf8\x01\n\x0bMemoryEntry\x12<\n\x04kind\x18\x01 \x01(\x0e\x32\x1c.toolbus.space.v1.MemoryKindB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x1c\n\x03key\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01R\x03key\x12\x1d\n\x04text\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x04text\x12\x35\n\x08\x64ue_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x64ueTime\x12\x37\n\twake_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08wakeTime*m\n\nMemoryKind\x12\x1b\n\x17MEMORY_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10MEMORY_KIND_GOAL\x10\x01\x12\x16\n\x12MEMORY_KIND_MEMORY\x10\x02\x12\x14\n\x10MEMORY_KIND_PLAN\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,13 +34,13 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'toolbus.space.v1.memory_pb2
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_MEMORYENTRY'].fields_by_name['kind']._loaded_options = None
-  _globals['_MEMORYENTRY'].fields_by_name['kind']._serialized_options = b'\272H\005\202\001\002\020\001'
+  _globals['_MEMORYENTRY'].fields_by_name['kind']._serialized_options = b'\272H\007\202\001\004\020\001 \000'
   _globals['_MEMORYENTRY'].fields_by_name['key']._loaded_options = None
   _globals['_MEMORYENTRY'].fields_by_name['key']._serialized_options = b'\272H\007r\005\020\001\030\200\001'
   _globals['_MEMORYENTRY'].fields_by_name['text']._loaded_options = None
   _globals['_MEMORYENTRY'].fields_by_name['text']._serialized_options = b'\272H\006r\004\030\200\200\004'
-  _globals['_MEMORYKIND']._serialized_start=362
-  _globals['_MEMORYKIND']._serialized_end=471
+  _globals['_MEMORYKIND']._serialized_start=364
+  _globals['_MEMORYKIND']._serialized_end=473
   _globals['_MEMORYENTRY']._serialized_start=114
-  _globals['_MEMORYENTRY']._serialized_end=360
+  _globals['_MEMORYENTRY']._serialized_end=362
 # @@protoc_insertion_point(module_scope)

@@ -69,7 +69,7 @@ class MemoryEntry(_message.Message):
 
     @_builtins.property
     def wake_time(self) -> _timestamp_pb2.Timestamp:
-        """For a plan: when it woke the agent, which it does once; written by the service. Setting the plan again with another
+        """For a plan: when it woke the agent, which it does once. Output only; ignored in requests. Setting the plan again with another
         text or time lets it wake the agent again.
         """
 

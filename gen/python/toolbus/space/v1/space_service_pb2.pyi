@@ -31,7 +31,7 @@ class CreateSpaceRequest(_message.Message):
     space_id: _builtins.str
     """The id; empty lets the service choose one."""
     title: _builtins.str
-    """Its title."""
+    """Its title; ignored where there is a space of that id already."""
     def __init__(
         self,
         *,
@@ -125,9 +125,9 @@ class ListSpacesRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """At most so many; 0 means 100."""
+    """Maximum number to return; 0 means 100. A page may hold fewer while more follow."""
     page_token: _builtins.str
-    """Where to go on, from the previous answer."""
+    """The `next_page_token` of the previous page; empty for the first page."""
     def __init__(
         self,
         *,
@@ -151,7 +151,7 @@ class ListSpacesResponse(_message.Message):
     SPACES_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """Where to go on; empty at the end."""
+    """The `page_token` of the next page; empty on the last page."""
     @_builtins.property
     def spaces(self) -> _containers.RepeatedCompositeFieldContainer[_space_pb2.Space]:
         """The spaces, by id."""
@@ -413,9 +413,9 @@ class ListMessagesRequest(_message.Message):
     space_id: _builtins.str
     """The space."""
     page_size: _builtins.int
-    """At most so many; 0 means 100."""
+    """Maximum number to return; 0 means 100. A page may hold fewer while more follow."""
     page_token: _builtins.str
-    """Where to go on, from the previous answer."""
+    """The `next_page_token` of the previous page; empty for the first page."""
     skip: _builtins.int
     """How many messages to pass over first, from where the page would begin. A token stays in place while messages come; a number
     does not.
@@ -446,7 +446,7 @@ class ListMessagesResponse(_message.Message):
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     TOTAL_SIZE_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """Where to go on; empty at the end."""
+    """The `page_token` of the next page; empty on the last page."""
     total_size: _builtins.int
     """How many the space holds."""
     @_builtins.property

@@ -92,7 +92,8 @@ class SpaceServiceServicer:
     """
 
     def CreateSpace(self, request, context):
-        """Creates a space; an existing one is answered as it is.
+        """Creates a space. Where there is one of that id already, it is returned as it is, with the title that it has: the title of the
+        request is not compared.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -34,7 +34,9 @@ class SpaceServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> SpaceServiceAsyncStub: ...
     CreateSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.CreateSpaceRequest, _space_service_pb2.CreateSpaceResponse]
-    """Creates a space; an existing one is answered as it is."""
+    """Creates a space. Where there is one of that id already, it is returned as it is, with the title that it has: the title of the
+    request is not compared.
+    """
     GetSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.GetSpaceRequest, _space_service_pb2.GetSpaceResponse]
     """Tells a space and its members."""
     ListSpaces: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.ListSpacesRequest, _space_service_pb2.ListSpacesResponse]
@@ -60,7 +62,9 @@ class SpaceServiceAsyncStub(SpaceServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.CreateSpaceRequest, _space_service_pb2.CreateSpaceResponse]  # type: ignore[assignment]
-    """Creates a space; an existing one is answered as it is."""
+    """Creates a space. Where there is one of that id already, it is returned as it is, with the title that it has: the title of the
+    request is not compared.
+    """
     GetSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.GetSpaceRequest, _space_service_pb2.GetSpaceResponse]  # type: ignore[assignment]
     """Tells a space and its members."""
     ListSpaces: _aio.UnaryUnaryMultiCallable[_space_service_pb2.ListSpacesRequest, _space_service_pb2.ListSpacesResponse]  # type: ignore[assignment]
@@ -89,7 +93,9 @@ class SpaceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _space_service_pb2.CreateSpaceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_space_service_pb2.CreateSpaceResponse, _abc.Awaitable[_space_service_pb2.CreateSpaceResponse]]:
-        """Creates a space; an existing one is answered as it is."""
+        """Creates a space. Where there is one of that id already, it is returned as it is, with the title that it has: the title of the
+        request is not compared.
+        """
 
     @_abc_1.abstractmethod
     def GetSpace(

@@ -329,9 +329,9 @@ class ListToolCallsRequest(_message.Message):
     session_id: _builtins.str
     """Only calls of this session; empty for all."""
     page_size: _builtins.int
-    """At most so many; 0 means 100."""
+    """Maximum number to return; 0 means 100. A page may hold fewer while more follow."""
     page_token: _builtins.str
-    """Where to go on, from the previous answer."""
+    """The `next_page_token` of the previous page; empty for the first page."""
     @_builtins.property
     def states(self) -> _containers.RepeatedScalarFieldContainer[_tool_call_pb2.ToolCallState.ValueType]:
         """Only calls in these states; empty for all."""
@@ -361,7 +361,7 @@ class ListToolCallsResponse(_message.Message):
     CALLS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """Where to go on; empty at the end."""
+    """The `page_token` of the next page; empty on the last page."""
     @_builtins.property
     def calls(self) -> _containers.RepeatedCompositeFieldContainer[_tool_call_pb2.ToolCall]:
         """The calls, by id."""

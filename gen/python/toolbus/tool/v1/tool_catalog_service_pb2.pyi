@@ -170,9 +170,9 @@ class ListCatalogToolsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """At most so many; 0 means 100."""
+    """Maximum number to return; 0 means 100. A page may hold fewer while more follow."""
     page_token: _builtins.str
-    """Where to go on, from the previous answer."""
+    """The `next_page_token` of the previous page; empty for the first page."""
     def __init__(
         self,
         *,
@@ -197,7 +197,7 @@ class ListCatalogToolsResponse(_message.Message):
     REFUSED_FILES_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """Where to go on; empty at the end."""
+    """The `page_token` of the next page; empty on the last page."""
     @_builtins.property
     def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___CatalogTool]:
         """The tools, by name."""

@@ -142,9 +142,9 @@ class ListToolsRequest(_message.Message):
     is not told again.
     """
     page_size: _builtins.int
-    """At most so many; 0 means 100."""
+    """Maximum number to return; 0 means 100. A page may hold fewer while more follow."""
     page_token: _builtins.str
-    """Where to go on, from the previous answer."""
+    """The `next_page_token` of the previous page; empty for the first page."""
     run_id: _builtins.str
     """The run for which they are listed, if it brings sources; empty for what every run of the session has."""
     @_builtins.property
@@ -196,7 +196,7 @@ class ListToolsResponse(_message.Message):
     is_known: _builtins.bool
     """The list is the one that the asker has: tools and sources are left out."""
     next_page_token: _builtins.str
-    """Where to go on; empty at the end."""
+    """The `page_token` of the next page; empty on the last page."""
     @_builtins.property
     def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___ModelTool]:
         """The tools, by model name."""

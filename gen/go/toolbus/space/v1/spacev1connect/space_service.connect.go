@@ -63,7 +63,8 @@ const (
 
 // SpaceServiceClient is a client for the toolbus.space.v1.SpaceService service.
 type SpaceServiceClient interface {
-	// Creates a space; an existing one is answered as it is.
+	// Creates a space. Where there is one of that id already, it is returned as it is, with the title that it has: the title of the
+	// request is not compared.
 	CreateSpace(context.Context, *connect.Request[v1.CreateSpaceRequest]) (*connect.Response[v1.CreateSpaceResponse], error)
 	// Tells a space and its members.
 	GetSpace(context.Context, *connect.Request[v1.GetSpaceRequest]) (*connect.Response[v1.GetSpaceResponse], error)
@@ -225,7 +226,8 @@ func (c *spaceServiceClient) AnswerToolCall(ctx context.Context, req *connect.Re
 
 // SpaceServiceHandler is an implementation of the toolbus.space.v1.SpaceService service.
 type SpaceServiceHandler interface {
-	// Creates a space; an existing one is answered as it is.
+	// Creates a space. Where there is one of that id already, it is returned as it is, with the title that it has: the title of the
+	// request is not compared.
 	CreateSpace(context.Context, *connect.Request[v1.CreateSpaceRequest]) (*connect.Response[v1.CreateSpaceResponse], error)
 	// Tells a space and its members.
 	GetSpace(context.Context, *connect.Request[v1.GetSpaceRequest]) (*connect.Response[v1.GetSpaceResponse], error)
