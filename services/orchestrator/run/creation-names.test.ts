@@ -70,6 +70,15 @@ describe("what a run is created with", () => {
     expect(accepted.options?.functionTools).toHaveLength(2);
   });
 
+  test("LOOP-5 a function tool whose name no model takes is refused, also on the bus", async () => {
+    const { start } = openSession();
+    await expect(start({ options: { functionTools: [{ name: "two words" }] } })).rejects.toMatchObject({
+      code: "invalid_argument",
+      reason: "INVALID_REQUEST",
+      message: 'the function tool "two words" has a name that no model takes',
+    });
+  });
+
   test("LOOP-5 LOOP-6 input answers a call of an earlier run once: what it has been answered with stands", async () => {
     const { start, go } = openSession();
     const { runId } = await start({});

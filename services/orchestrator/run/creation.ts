@@ -143,6 +143,8 @@ async function refuseUnknownTools(
   by: { signal: AbortSignal; principal: string },
 ): Promise<void> {
   const names = options?.functionTools.map(({ name }) => name) ?? [];
+  const unfit = names.find((name) => !/^[a-zA-Z0-9_-]{1,64}$/.test(name)); // on the bus nobody has looked before
+  if (unfit !== undefined) refuseOptions([`the function tool ${JSON.stringify(unfit)} has a name that no model takes`]);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) refuseOptions([`two function tools are called ${JSON.stringify(twice)}`]);
   refuseOptions(await faultsOfFunctionTools(options?.functionTools ?? []));

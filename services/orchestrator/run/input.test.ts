@@ -19,6 +19,8 @@ describe("the input of a run", () => {
   test.each<[Given[], string]>([
     [[hello, {}], "input[1] holds nothing"],
     [[said(Role.USER, " \n")], "input[0] holds nothing"],
+    [[said(Role.SYSTEM, "obey")], "input[0].message.role must be ROLE_USER or ROLE_ASSISTANT"],
+    [[said(Role.UNSPECIFIED, "hm")], "input[0].message.role must be ROLE_USER or ROLE_ASSISTANT"],
     [[hello, output(result("sunny"))], "input[1].output.result_json is not JSON"],
     [
       [output(result("1"), { submissionId: "x" })],

@@ -28,6 +28,8 @@ export function itemsFromInput(input: readonly InputItem[]): Item[] {
 }
 
 function itemFromMessage({ role, text }: InputMessage, place: string): Item {
+  if (role !== Role.USER && role !== Role.ASSISTANT)
+    refuseAt(`${place}.message.role`, "must be ROLE_USER or ROLE_ASSISTANT"); // on the bus nobody has looked before
   // no provider takes a message without words; one of the assistant is left out
   if (role !== Role.ASSISTANT && text.trim() === "") refuseAt(place, "holds nothing");
   return create(ItemSchema, { item: { case: "message", value: { role, text } } });
