@@ -8,9 +8,9 @@ test("the environment is read whole: providers, allowed addresses, secrets", () 
     TOOLBUS_SECRET_KEY: "s3cret",
   });
   expect(config.providers).toEqual([
-    { name: "acme", service: "acme-service", url: "" },
-    { name: "far", service: "", url: "https://tools.example.org" },
-    { name: "fast", service: "", url: "grpc://127.0.0.1:9000" },
+    { name: "acme", address: { case: "service", value: "acme-service" } },
+    { name: "far", address: { case: "url", value: "https://tools.example.org" } },
+    { name: "fast", address: { case: "url", value: "grpc://127.0.0.1:9000" } },
   ]);
   expect(config.contextIdleMs).toBe(60_000);
   expect(config.gatewayAllow).toEqual(["127.0.0.1:8080", "10.0.0.0/8"]);

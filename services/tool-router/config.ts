@@ -8,7 +8,7 @@ export interface Config extends ServiceConfig {
   agentsDirectory: string;
   toolsDirectory: string;
   /** Further providers, `name=service` or `name=url`. */
-  providers: { name: string; service: string; url: string }[];
+  providers: { name: string; address: { case: "service" | "url"; value: string } }[];
   /** `host:port` and CIDR ranges that gateway tools may reach although they are not public. */
   gatewayAllow: string[];
   gatewayMaxResponseBytes: number;
@@ -65,6 +65,6 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
 function providerFrom(entry: string): Config["providers"][number] | undefined {
   const [, name, place] = /^([a-zA-Z0-9_-]{1,64})=(\S+)$/.exec(entry) ?? [];
   if (name === undefined || place === undefined) return undefined;
-  if (/^(https?|grpcs?):\/\/[^/]/.test(place)) return { name, service: "", url: place };
-  return /^[a-zA-Z0-9_-]+$/.test(place) ? { name, service: place, url: "" } : undefined;
+  if (/^(https?|grpcs?):\/\/[^/]/.test(place)) return { name, address: { case: "url", value: place } };
+  return /^[a-zA-Z0-9_-]{1,64}$/.test(place) ? { name, address: { case: "service", value: place } } : undefined;
 }

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { ProviderSchema } from "#gen/toolbus/provider/v1/provider_pb.ts";
 import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { createValidator } from "#runtime/schema/validator.ts";
@@ -38,9 +39,7 @@ function openContexts() {
   const catalogue: Partial<Catalogue> = {
     agent: () => ({ agent, revision: 1 }),
     tools: new Map(),
-    providers: [
-      { $typeName: "toolbus.provider.v1.Provider", name: "acme", service: "acme", url: "", takesRunSources: false },
-    ],
+    providers: [create(ProviderSchema, { name: "acme", address: { case: "service", value: "acme" } })],
     version: 1,
     caughtUp: async () => {},
   };

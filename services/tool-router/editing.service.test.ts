@@ -47,10 +47,11 @@ const kinds: Record<string, (by: Clients) => Edited> = {
   }),
   provider: ({ providers }) => ({
     apply: async (name, service, more) =>
-      (await providers.applyProvider({ provider: { name, service }, ...more })).provider,
+      (await providers.applyProvider({ provider: { name, address: { case: "service", value: service } }, ...more }))
+        .provider,
     async read(name) {
       const { provider } = await providers.getProvider({ name });
-      return provider && { ...provider, text: provider.provider?.service };
+      return provider && { ...provider, text: provider.provider?.address.value };
     },
     remove: (name, more) => providers.deleteProvider({ name, ...more }),
   }),
@@ -160,7 +161,11 @@ describe("what does not come by RPC", () => {
     ]);
     expect((await agents.listAgents({})).refusedFiles).toEqual(refusedFiles);
     const { provider } = await providers.getProvider({ name: "mcp" });
-    expect(provider).toMatchObject({ provider: { service: "mcp-bridge" }, revision: 0n, origin: "suite" });
+    expect(provider).toMatchObject({
+      provider: { address: { case: "service", value: "mcp-bridge" } },
+      revision: 0n,
+      origin: "suite",
+    });
     expect((await providers.listProviders({})).providers).toContainEqual(provider);
   });
 });

@@ -43,7 +43,7 @@ test("ORCH-4 a provider that is added later takes over no name of another, whate
       yield { event: { case: "result", value: { outputJson: JSON.stringify(name) } } };
     };
     suite.use(await serveOnNats(suite.bus, { service: name, routes: own.routes, drainTimeoutMs: 1 }));
-    await suite.clients.providers.applyProvider({ provider: { name, service: name } });
+    await suite.clients.providers.applyProvider({ provider: { name, address: { case: "service", value: name } } });
     await suite.clients.agents.applyAgent({ agent: { name: "pinger", tools: { use: ["ping"] } } });
     await until(async () => {
       const { tools } = await suite.clients.router.listTools({ agent: "pinger" });
@@ -59,7 +59,9 @@ test.each(["http", "grpc"])(
   async (scheme) => {
     const { port } = servers[scheme === "http" ? 0 : 1]!.server.address() as AddressInfo;
     const name = `acme-${scheme}`;
-    await suite.clients.providers.applyProvider({ provider: { name, url: `${scheme}://127.0.0.1:${port}` } });
+    await suite.clients.providers.applyProvider({
+      provider: { name, address: { case: "url", value: `${scheme}://127.0.0.1:${port}` } },
+    });
     const sources = [{ name: "shop", provider: name }];
     await suite.clients.agents.applyAgent({
       agent: { name: `shopper-${scheme}`, sources, tools: { use: ["@shop/*"] } },
@@ -79,18 +81,29 @@ test.each(["http", "grpc"])(
     await expect(calling).rejects.toThrow(/abort|cancel/);
     await until(() => provider.cancelled.includes(`left-${scheme}`), { what: "the provider to be told" });
     provider.answer = echo;
-    await expect(suite.clients.providers.applyProvider({ provider: { name: "mcp", service: "mine" } })).rejects.toThrow(
-      /belongs to the suite/,
-    );
+    await expect(
+      suite.clients.providers.applyProvider({ provider: { name: "mcp", address: { case: "service", value: "mine" } } }),
+    ).rejects.toThrow(/belongs to the suite/);
   },
 );
+
+test.each([
+  [undefined, /address/],
+  [{ case: "service", value: "two words" } as const, /service/],
+  [{ case: "url", value: "ftp://127.0.0.1" } as const, /url: must begin with http:\/\//],
+])("KIND-2 a provider is not taken without a place that can be reached: %#", async (address, fault) => {
+  const provider = { name: "lost", ...(address && { address }) };
+  await expect(suite.clients.providers.applyProvider({ provider })).rejects.toThrow(fault);
+});
 
 test("KIND-2 LOOP-14 a call at an http URL whose provider freezes ends within seconds, with an unknown outcome", async () => {
   const program = fileURLToPath(new URL("./testing/http-provider.fixture.ts", import.meta.url));
   await using child = await openChildProcess({ command: process.execPath, args: [program], env: process.env });
   const lines = child.lines()[Symbol.asyncIterator]();
   const { value: port } = await lines.next();
-  await suite.clients.providers.applyProvider({ provider: { name: "frozen", url: `http://127.0.0.1:${port}` } });
+  await suite.clients.providers.applyProvider({
+    provider: { name: "frozen", address: { case: "url", value: `http://127.0.0.1:${port}` } },
+  });
   const sources = [{ name: "shop", provider: "frozen" }];
   await suite.clients.agents.applyAgent({ agent: { name: "patient", sources, tools: { use: ["@shop/*"] } } });
   const sessionId = await suite.openSession("patient");
@@ -110,7 +123,9 @@ test("KIND-2 LOOP-14 a call at an http URL whose provider freezes ends within se
 test("KIND-3 a tool of the catalog whose kind is a provider's own is called there, by the name of its type", async () => {
   const maker = new FakeProvider();
   suite.use(await serveOnNats(suite.bus, { service: "maker-service", routes: maker.routes, drainTimeoutMs: 1 }));
-  await suite.clients.providers.applyProvider({ provider: { name: "maker", service: "maker-service" } });
+  await suite.clients.providers.applyProvider({
+    provider: { name: "maker", address: { case: "service", value: "maker-service" } },
+  });
   const tool = { name: "build", executionType: ExecutionType.CUSTOM, customType: "maker:house" };
   await suite.clients.catalogue.applyCatalogTool({ tool });
   await suite.clients.agents.applyAgent({ agent: { name: "builder", tools: { use: ["build"] } } });

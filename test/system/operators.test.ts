@@ -60,7 +60,7 @@ const sly = { name: "sly", sources: [{ name: "sh", provider: "mcp", config: { co
 const changes: Record<string, (by: Clients) => Promise<unknown>> = {
   "ToolCatalogService.ApplyCatalogTool": ({ catalogue }) => catalogue.applyCatalogTool({ tool: shell }),
   "ProviderService.ApplyProvider": ({ providers }) =>
-    providers.applyProvider({ provider: { name: "inside", url: "http://127.0.0.1:9" } }),
+    providers.applyProvider({ provider: { name: "inside", address: { case: "url", value: "http://127.0.0.1:9" } } }),
   "AgentService.ApplyAgent": ({ agents }) => agents.applyAgent({ agent: sly }),
   "McpServerService.ApplyMcpServer": ({ servers }) =>
     servers.applyMcpServer({ server: { name: "sly", command: "sh" } }),

@@ -107,11 +107,10 @@ export class CatalogueEditor {
   }
 
   async applyProvider(provider: Provider, terms: Terms): Promise<StoredProvider> {
-    const { name, service, url } = provider;
+    const { name, address } = provider;
     if (this.#parts.catalogue.isOwnProvider(name)) this.#refuse("provider", name, ["name: belongs to the suite"]);
-    if ((service === "") === (url === ""))
-      this.#refuse("provider", name, ["service, url: exactly one of them is needed"]);
-    if (url !== "" && !/^(https?|grpcs?):\/\/[^/]/.test(url)) {
+    if (!address.value) this.#refuse("provider", name, ["address: a service or a url is needed"]);
+    if (address.case === "url" && !/^(https?|grpcs?):\/\/[^/]/.test(address.value)) {
       this.#refuse("provider", name, ["url: must begin with http://, https://, grpc:// or grpcs://"]);
     }
     const stored = create(StoredProviderSchema, { provider, origin: terms.origin });

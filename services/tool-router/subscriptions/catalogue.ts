@@ -13,7 +13,7 @@ import { codecOf, createDocuments, openFollowing } from "./documents.ts";
 
 export interface CatalogueNeeds {
   /** Providers beside those of the suite, by configuration. */
-  providers: readonly { name: string; service: string; url: string }[];
+  providers: readonly { name: string; address: { case: "service" | "url"; value: string } }[];
   validator: Validator;
   audit: Audit;
   servers: ServerCheck;
@@ -56,7 +56,7 @@ export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<Op
   const ownProviders = [
     ...Object.entries(OWN_PROVIDERS).map(([name, service]) => ({
       origin: "suite",
-      provider: { name, service, takesRunSources: name === "mcp" },
+      provider: { name, address: { case: "service" as const, value: service }, takesRunSources: name === "mcp" },
     })),
     ...needs.providers.map((provider) => ({ origin: "configuration", provider })),
   ].map((provider) => create(StoredProviderSchema, provider));

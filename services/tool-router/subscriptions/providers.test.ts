@@ -19,7 +19,7 @@ test("the span of a call ends with it, also when its provider goes on after the 
   await using _ = await serveOnNats(bus, { service: "mcp-bridge", routes: provider.routes, drainTimeoutMs: 1 });
   const exporter = new InMemorySpanExporter();
   const tracer = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).getTracer("test");
-  const mcp = create(ProviderSchema, { name: "mcp", service: "mcp-bridge" });
+  const mcp = create(ProviderSchema, { name: "mcp", address: { case: "service", value: "mcp-bridge" } });
   const find = createProviders(bus, () => mcp, { clientTracing: createClientTracing(tracer) });
   const { execute } = createProviderExecution({ find, graceMs: () => 0 });
   const call = (callId: string) => {

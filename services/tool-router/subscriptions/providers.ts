@@ -28,9 +28,9 @@ export function createProviders(
   // the scope names the principal; a watch outlives the request that opened it
   const interceptors = clientInterceptors({ ...(telemetry && { telemetry }), identity: () => undefined });
 
-  function clientAt({ service, url }: Provider): Client<typeof ToolProviderService> {
-    if (service !== "") return clientFor(bus, ToolProviderService, { process: service, interceptors });
-    return clientOver(transportTo(url), ToolProviderService);
+  function clientAt({ address: { case: kind, value = "" } }: Provider): Client<typeof ToolProviderService> {
+    if (kind === "service") return clientFor(bus, ToolProviderService, { process: value, interceptors });
+    return clientOver(transportTo(value), ToolProviderService);
   }
 
   /** `grpc://` and `grpcs://` speak gRPC, `http://` and `https://` the Connect protocol. */
@@ -43,7 +43,8 @@ export function createProviders(
   return (name) => {
     const found = provider(name);
     if (found === undefined) return undefined;
-    const address = found.service === "" ? found.url : `bus:${found.service}`;
+    const { case: kind, value = "" } = found.address;
+    const address = kind === "service" ? `bus:${value}` : value;
     const known = clients.get(name);
     if (known?.address === address) return known;
     const made = providerClient(address, clientAt(found), pulseOf(address));

@@ -32,7 +32,8 @@ export async function openLiarWorld() {
   honest.tools = [{ source: "shop", tool: { name: "buy" } }];
   liar.tools = [{ source: "lies", tool: { name: "tell" } }];
   const { providers, agents, sessions, router } = suite.clients;
-  for (const name of ["honest", "liar"]) await providers.applyProvider({ provider: { name, service: name } });
+  for (const name of ["honest", "liar"])
+    await providers.applyProvider({ provider: { name, address: { case: "service", value: name } } });
   const sources = [
     { name: "shop", provider: "honest" },
     { name: "lies", provider: "liar" },

@@ -55,7 +55,9 @@ export async function openSwitcher(env: Record<string, string> = {}) {
     },
     /** Applies an agent and takes away the provider that it needs. */
     async breakAgent(name: string): Promise<void> {
-      await clients.providers.applyProvider({ provider: { name: "gone", service: "mcp-bridge" } });
+      await clients.providers.applyProvider({
+        provider: { name: "gone", address: { case: "service", value: "mcp-bridge" } },
+      });
       await clients.agents.applyAgent({ agent: { name, sources: [{ name: "x", provider: "gone" }] } });
       await clients.providers.deleteProvider({ name: "gone" });
     },

@@ -73,7 +73,7 @@ export async function openWorld({ agents: count, mcpAgents }: WorldOptions): Pro
   stack.use(await serveWhose(bus));
   const agents = Array.from({ length: count }, (_, index) => `agent-${index + 1}`);
   const [providers, agentService] = [clientFor(bus, ProviderService), clientFor(bus, AgentService)];
-  await providers.applyProvider({ provider: { name: PROVIDER, service: PROVIDER } });
+  await providers.applyProvider({ provider: { name: PROVIDER, address: { case: "service", value: PROVIDER } } });
   for (const [index, name] of agents.entries()) {
     const mcp = { provider: "mcp", config: { command: process.execPath, args: [server, name] } };
     const source = {

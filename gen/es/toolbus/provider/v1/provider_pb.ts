@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/provider/v1/provider.proto.
  */
 export const file_toolbus_provider_v1_provider: GenFile = /*@__PURE__*/
-  fileDesc("CiJ0b29sYnVzL3Byb3ZpZGVyL3YxL3Byb3ZpZGVyLnByb3RvEhN0b29sYnVzLnByb3ZpZGVyLnYxIoMBCghQcm92aWRlchIqCgRuYW1lGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhkKB3NlcnZpY2UYAiABKAlCCLpIBXIDGIACEhUKA3VybBgDIAEoCUIIukgFcgMYgCASGQoRdGFrZXNfcnVuX3NvdXJjZXMYBCABKAhiBnByb3RvMw", [file_buf_validate_validate]);
+  fileDesc("CiJ0b29sYnVzL3Byb3ZpZGVyL3YxL3Byb3ZpZGVyLnByb3RvEhN0b29sYnVzLnByb3ZpZGVyLnYxIq8BCghQcm92aWRlchIqCgRuYW1lGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEi8KB3NlcnZpY2UYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSRIABIZCgN1cmwYAyABKAlCCrpIB3IFEAEYgCBIABIZChF0YWtlc19ydW5fc291cmNlcxgEIAEoCEIQCgdhZGRyZXNzEgW6SAIIAWIGcHJvdG8z", [file_buf_validate_validate]);
 
 /**
  * A provider of tools.
@@ -29,18 +29,27 @@ export type Provider = Message<"toolbus.provider.v1.Provider"> & {
   name: string;
 
   /**
-   * The service on the bus that serves the contract; empty when it is at a URL.
+   * Where the provider contract (ToolProviderService) is served; required.
    *
-   * @generated from field: string service = 2;
+   * @generated from oneof toolbus.provider.v1.Provider.address
    */
-  service: string;
-
-  /**
-   * Where the contract is served; empty when it is on the bus.
-   *
-   * @generated from field: string url = 3;
-   */
-  url: string;
+  address: {
+    /**
+     * The service on the bus, by the name that it is registered under.
+     *
+     * @generated from field: string service = 2;
+     */
+    value: string;
+    case: "service";
+  } | {
+    /**
+     * A URL: `http://` and `https://` speak the Connect protocol, `grpc://` and `grpcs://` gRPC.
+     *
+     * @generated from field: string url = 3;
+     */
+    value: string;
+    case: "url";
+  } | { case: undefined; value?: undefined };
 
   /**
    * Whether runs may bring sources for it. It then gets sources with `of_run`, which whoever starts a run has written, and must

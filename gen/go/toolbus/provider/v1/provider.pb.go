@@ -29,10 +29,13 @@ type Provider struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The service on the bus that serves the contract; empty when it is at a URL.
-	Service string `protobuf:"bytes,2,opt,name=service,proto3" json:"service,omitempty"`
-	// Where the contract is served; empty when it is on the bus.
-	Url string `protobuf:"bytes,3,opt,name=url,proto3" json:"url,omitempty"`
+	// Where the provider contract (ToolProviderService) is served; required.
+	//
+	// Types that are valid to be assigned to Address:
+	//
+	//	*Provider_Service
+	//	*Provider_Url
+	Address isProvider_Address `protobuf_oneof:"address"`
 	// Whether runs may bring sources for it. It then gets sources with `of_run`, which whoever starts a run has written, and must
 	// hold them to what may be reached from outside.
 	TakesRunSources bool `protobuf:"varint,4,opt,name=takes_run_sources,json=takesRunSources,proto3" json:"takes_run_sources,omitempty"`
@@ -77,16 +80,27 @@ func (x *Provider) GetName() string {
 	return ""
 }
 
+func (x *Provider) GetAddress() isProvider_Address {
+	if x != nil {
+		return x.Address
+	}
+	return nil
+}
+
 func (x *Provider) GetService() string {
 	if x != nil {
-		return x.Service
+		if x, ok := x.Address.(*Provider_Service); ok {
+			return x.Service
+		}
 	}
 	return ""
 }
 
 func (x *Provider) GetUrl() string {
 	if x != nil {
-		return x.Url
+		if x, ok := x.Address.(*Provider_Url); ok {
+			return x.Url
+		}
 	}
 	return ""
 }
@@ -98,16 +112,36 @@ func (x *Provider) GetTakesRunSources() bool {
 	return false
 }
 
+type isProvider_Address interface {
+	isProvider_Address()
+}
+
+type Provider_Service struct {
+	// The service on the bus, by the name that it is registered under.
+	Service string `protobuf:"bytes,2,opt,name=service,proto3,oneof"`
+}
+
+type Provider_Url struct {
+	// A URL: `http://` and `https://` speak the Connect protocol, `grpc://` and `grpcs://` gRPC.
+	Url string `protobuf:"bytes,3,opt,name=url,proto3,oneof"`
+}
+
+func (*Provider_Service) isProvider_Address() {}
+
+func (*Provider_Url) isProvider_Address() {}
+
 var File_toolbus_provider_v1_provider_proto protoreflect.FileDescriptor
 
 const file_toolbus_provider_v1_provider_proto_rawDesc = "" +
 	"\n" +
-	"\"toolbus/provider/v1/provider.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\"\xa8\x01\n" +
+	"\"toolbus/provider/v1/provider.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\"\xd4\x01\n" +
 	"\bProvider\x120\n" +
-	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12\"\n" +
-	"\aservice\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\aservice\x12\x1a\n" +
-	"\x03url\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x03url\x12*\n" +
-	"\x11takes_run_sources\x18\x04 \x01(\bR\x0ftakesRunSourcesB\xc9\x01\n" +
+	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x128\n" +
+	"\aservice\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\aservice\x12\x1e\n" +
+	"\x03url\x18\x03 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80 H\x00R\x03url\x12*\n" +
+	"\x11takes_run_sources\x18\x04 \x01(\bR\x0ftakesRunSourcesB\x10\n" +
+	"\aaddress\x12\x05\xbaH\x02\b\x01B\xc9\x01\n" +
 	"\x17com.toolbus.provider.v1B\rProviderProtoP\x01Z1toolbus.dev/gen/go/toolbus/provider/v1;providerv1\xa2\x02\x03TPX\xaa\x02\x13Toolbus.Provider.V1\xca\x02\x13Toolbus\\Provider\\V1\xe2\x02\x1fToolbus\\Provider\\V1\\GPBMetadata\xea\x02\x15Toolbus::Provider::V1b\x06proto3"
 
 var (
@@ -138,6 +172,10 @@ func init() { file_toolbus_provider_v1_provider_proto_init() }
 func file_toolbus_provider_v1_provider_proto_init() {
 	if File_toolbus_provider_v1_provider_proto != nil {
 		return
+	}
+	file_toolbus_provider_v1_provider_proto_msgTypes[0].OneofWrappers = []any{
+		(*Provider_Service)(nil),
+		(*Provider_Url)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -25,19 +25,21 @@ _sym_db = _symbol_database.Default()
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"toolbus/provider/v1/provider.proto\x12\x13toolbus.provider.v1\x1a\x1b\x62uf/validate/validate.proto\"\xa8\x01\n\x08Provider\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12\"\n\x07service\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\x07service\x12\x1a\n\x03url\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x03url\x12*\n\x11takes_run_sources\x18\x04 \x01(\x08R\x0ftakesRunSourcesb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"toolbus/provider/v1/provider.proto\x12\x13toolbus.provider.v1\x1a\x1b\x62uf/validate/validate.proto\"\xd4\x01\n\x08Provider\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12\x38\n\x07service\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\x07service\x12\x1e\n\x03url\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80 H\x00R\x03url\x12*\n\x11takes_run_sources\x18\x04 \x01(\x08R\x0ftakesRunSourcesB\x10\n\x07\x61\x64\x64ress\x12\x05\xbaH\x02\x08\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'toolbus.provider.v1.provider_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_PROVIDER'].oneofs_by_name['address']._loaded_options = None
+  _globals['_PROVIDER'].oneofs_by_name['address']._serialized_options = b'\272H\002\010\001'
   _globals['_PROVIDER'].fields_by_name['name']._loaded_options = None
   _globals['_PROVIDER'].fields_by_name['name']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_PROVIDER'].fields_by_name['service']._loaded_options = None
-  _globals['_PROVIDER'].fields_by_name['service']._serialized_options = b'\272H\005r\003\030\200\002'
+  _globals['_PROVIDER'].fields_by_name['service']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
   _globals['_PROVIDER'].fields_by_name['url']._loaded_options = None
-  _globals['_PROVIDER'].fields_by_name['url']._serialized_options = b'\272H\005r\003\030\200 '
+  _globals['_PROVIDER'].fields_by_name['url']._serialized_options = b'\272H\007r\005\020\001\030\200 '
   _globals['_PROVIDER']._serialized_start=89
-  _globals['_PROVIDER']._serialized_end=257
+  _globals['_PROVIDER']._serialized_end=301
 # @@protoc_insertion_point(module_scope)

@@ -9,10 +9,10 @@ import builtins as _builtins
 import sys
 import typing as _typing
 
-if sys.version_info >= (3, 11):
-    from typing import TypeAlias as _TypeAlias, Never as _Never
+if sys.version_info >= (3, 10):
+    from typing import TypeAlias as _TypeAlias
 else:
-    from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
+    from typing_extensions import TypeAlias as _TypeAlias
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -29,9 +29,9 @@ class Provider(_message.Message):
     name: _builtins.str
     """Its name."""
     service: _builtins.str
-    """The service on the bus that serves the contract; empty when it is at a URL."""
+    """The service on the bus, by the name that it is registered under."""
     url: _builtins.str
-    """Where the contract is served; empty when it is on the bus."""
+    """A URL: `http://` and `https://` speak the Connect protocol, `grpc://` and `grpcs://` gRPC."""
     takes_run_sources: _builtins.bool
     """Whether runs may bring sources for it. It then gets sources with `of_run`, which whoever starts a run has written, and must
     hold them to what may be reached from outside.
@@ -44,10 +44,12 @@ class Provider(_message.Message):
         url: _builtins.str = ...,
         takes_run_sources: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "service", b"service", "url", b"url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "service", b"service", "takes_run_sources", b"takes_run_sources", "url", b"url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "name", b"name", "service", b"service", "takes_run_sources", b"takes_run_sources", "url", b"url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_address: _TypeAlias = _typing.Literal["service", "url"]  # noqa: Y015
+    _WhichOneofArgType_address: _TypeAlias = _typing.Literal["address", b"address"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_address) -> _WhichOneofReturnType_address | None: ...
 
 Global___Provider: _TypeAlias = Provider  # noqa: Y015
