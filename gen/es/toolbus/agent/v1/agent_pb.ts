@@ -47,7 +47,8 @@ export type Model = Message<"toolbus.agent.v1.Model"> & {
   options?: JsonObject | undefined;
 
   /**
-   * Tokens that the model reads and writes in one request; a conversation that comes near it is summarised. 0 means unknown: nothing is.
+   * Tokens that the model reads and writes in one request; a conversation that comes near it is summarized. 0 means unknown:
+   * nothing is.
    *
    * @generated from field: uint32 context_window = 4;
    */

@@ -75,17 +75,17 @@ export type ApplyAgentRequest = Message<"toolbus.agent.v1.ApplyAgentRequest"> & 
   agent?: Agent | undefined;
 
   /**
-   * Whether to check only, which is open to everybody: everything is checked, `expected_revision` too, and nothing is stored.
-   * What would be stored is answered, with the revision that stands; 0 if there is none.
+   * Whether to check only, which is open to everybody: everything is checked, `expected_revision` too, and nothing is stored. What
+   * would be stored is returned, with the current revision; 0 if there is none.
    *
    * @generated from field: bool validate_only = 2;
    */
   validateOnly: boolean;
 
   /**
-   * The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
-   * Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
-   * `current_revision`.
+   * The revision that must be the current one: it is stored only if nobody has changed it since. 0: there must be none of this name
+   * yet. Absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with the current revision as
+   * `current_revision` in the error's metadata.
    *
    * @generated from field: optional uint64 expected_revision = 3;
    */
@@ -204,8 +204,8 @@ export type ListAgentsResponse = Message<"toolbus.agent.v1.ListAgentsResponse"> 
   agents: StoredAgent[];
 
   /**
-   * Files of agents and tools that were refused, by name; told with the first page. What stood before a faulty change of
-   * theirs stays in force.
+   * Files of agents and tools that were refused, by name; returned with the first page. What was valid before a faulty change stays
+   * in force.
    *
    * @generated from field: repeated toolbus.tool.v1.RefusedFile refused_files = 2;
    */
@@ -240,8 +240,8 @@ export type DeleteAgentRequest = Message<"toolbus.agent.v1.DeleteAgentRequest"> 
   name: string;
 
   /**
-   * The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
-   * that stands is told as `current_revision`.
+   * The revision that must be the current one; absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with
+   * the current revision as `current_revision` in the error's metadata.
    *
    * @generated from field: optional uint64 expected_revision = 2;
    */
@@ -271,7 +271,7 @@ export const DeleteAgentResponseSchema: GenMessage<DeleteAgentResponse> = /*@__P
   messageDesc(file_toolbus_agent_v1_agent_service, 8);
 
 /**
- * Asks to be told of the agents now and whenever they change.
+ * Asks to be notified of the agents now and whenever they change.
  *
  * @generated from message toolbus.agent.v1.WatchAgentsRequest
  */
@@ -338,7 +338,7 @@ export const AgentService: GenService<{
     output: typeof ApplyAgentResponseSchema;
   },
   /**
-   * Tells an agent's configuration.
+   * Returns an agent's configuration.
    *
    * @generated from rpc toolbus.agent.v1.AgentService.GetAgent
    */
@@ -368,7 +368,7 @@ export const AgentService: GenService<{
     output: typeof DeleteAgentResponseSchema;
   },
   /**
-   * Tells the agents now and after each change.
+   * Streams the agents now and after each change.
    *
    * @generated from rpc toolbus.agent.v1.AgentService.WatchAgents
    */

@@ -56,8 +56,8 @@ export const ErrorDetailSchema: GenMessage<ErrorDetail> = /*@__PURE__*/
  */
 export type FieldViolation = Message<"toolbus.error.v1.FieldViolation"> & {
   /**
-   * The path of the field in the request, as it is spelt in the contract, for example "options.function_tools[0].name";
-   * empty if the request as a whole is at fault.
+   * The path of the field in the request, as it is spelled in the contract, for example "options.function_tools[0].name"; empty if
+   * the request as a whole is at fault.
    *
    * @generated from field: string field = 1;
    */
@@ -99,7 +99,8 @@ export const Reason = {
   UNSPECIFIED: 0,
 
   /**
-   * Something failed inside that the caller cannot mend. The service's log has the cause; report it, and do not repeat blindly.
+   * Something failed inside that the caller cannot fix. The service's log has the cause; report it, and do not repeat blindly.
+   * Codes: `internal`, `unknown`.
    *
    * @generated from enum value: REASON_INTERNAL = 1;
    */
@@ -107,6 +108,7 @@ export const Reason = {
 
   /**
    * The caller, or whoever it called for, gave the call up. Nothing is to be done; a tool may have had its effect.
+   * Code: `canceled`.
    *
    * @generated from enum value: REASON_CANCELED = 2;
    */
@@ -114,6 +116,7 @@ export const Reason = {
 
   /**
    * The time of the call is over. What it did until then may stand: read the state, then repeat with more time.
+   * Code: `deadline_exceeded`.
    *
    * @generated from enum value: REASON_DEADLINE_EXCEEDED = 3;
    */
@@ -121,6 +124,7 @@ export const Reason = {
 
   /**
    * A field of the request is missing or does not fit. Correct what `field_violations` name, then send again.
+   * Codes: `invalid_argument`, `permission_denied`.
    *
    * @generated from enum value: REASON_INVALID_REQUEST = 4;
    */
@@ -128,6 +132,7 @@ export const Reason = {
 
   /**
    * This service does not offer the method, or not in this way. Use what its contract and release say it offers.
+   * Code: `unimplemented`.
    *
    * @generated from enum value: REASON_METHOD_UNIMPLEMENTED = 5;
    */
@@ -135,6 +140,7 @@ export const Reason = {
 
   /**
    * There is no service of that name here. Ask for one that reflection or the documentation lists.
+   * Code: `not_found`.
    *
    * @generated from enum value: REASON_SERVICE_NOT_FOUND = 6;
    */
@@ -142,6 +148,7 @@ export const Reason = {
 
   /**
    * The request comes without a key, or with one that is not known here. Send a known key.
+   * Code: `unauthenticated`.
    *
    * @generated from enum value: REASON_CREDENTIALS_INVALID = 7;
    */
@@ -149,6 +156,7 @@ export const Reason = {
 
   /**
    * Only an operator may do this. Ask an operator, or use an operator's key.
+   * Code: `permission_denied`.
    *
    * @generated from enum value: REASON_PRINCIPAL_NOT_OPERATOR = 8;
    */
@@ -156,6 +164,7 @@ export const Reason = {
 
   /**
    * The session belongs to another principal, and so do its runs and calls. Use the owner's key.
+   * Code: `permission_denied`.
    *
    * @generated from enum value: REASON_PRINCIPAL_NOT_OWNER = 9;
    */
@@ -163,6 +172,7 @@ export const Reason = {
 
   /**
    * The call has not been started and will not be. Repeating it is safe.
+   * Codes: `deadline_exceeded`, `invalid_argument`, `resource_exhausted`, `unavailable`.
    *
    * @generated from enum value: REASON_CALL_NOT_STARTED = 10;
    */
@@ -170,6 +180,7 @@ export const Reason = {
 
   /**
    * Nobody can say whether the call had its effect. Read the state before repeating what is not idempotent.
+   * Codes: `canceled`, `data_loss`, `deadline_exceeded`, `internal`, `unavailable`.
    *
    * @generated from enum value: REASON_OUTCOME_UNKNOWN = 11;
    */
@@ -177,6 +188,7 @@ export const Reason = {
 
   /**
    * The instance that served the call stops. Call or watch again: another instance answers.
+   * Code: `unavailable`.
    *
    * @generated from enum value: REASON_INSTANCE_STOPPING = 12;
    */
@@ -184,6 +196,7 @@ export const Reason = {
 
   /**
    * What the call needs has just moved to another instance. Repeat the call.
+   * Codes: `aborted`, `unavailable`.
    *
    * @generated from enum value: REASON_OWNER_CHANGED = 13;
    */
@@ -192,6 +205,7 @@ export const Reason = {
   /**
    * A service that the call needs is not there, or does not answer. Repeat after a while; what is not idempotent, only after
    * reading the state.
+   * Code: `unavailable`.
    *
    * @generated from enum value: REASON_SERVICE_UNAVAILABLE = 14;
    */
@@ -199,6 +213,7 @@ export const Reason = {
 
   /**
    * The service cannot reach its bus or store at present. Repeat after a while; a write may have been stored.
+   * Code: `unavailable`.
    *
    * @generated from enum value: REASON_BUS_UNAVAILABLE = 15;
    */
@@ -206,6 +221,7 @@ export const Reason = {
 
   /**
    * The store takes no more. Have the operator give it more room; what retention removes makes room by itself.
+   * Code: `resource_exhausted`.
    *
    * @generated from enum value: REASON_STORE_FULL = 16;
    */
@@ -213,6 +229,7 @@ export const Reason = {
 
   /**
    * What was stored is broken or gone. Repeating does not help: ask the operator.
+   * Codes: `data_loss`, `internal`, `invalid_argument`.
    *
    * @generated from enum value: REASON_RECORD_LOST = 17;
    */
@@ -220,6 +237,7 @@ export const Reason = {
 
   /**
    * A message, or a part of it, is over its limit. Send less; where it is known, `metadata` has `bytes` and `limit`.
+   * Codes: `invalid_argument`, `resource_exhausted`.
    *
    * @generated from enum value: REASON_MESSAGE_TOO_LARGE = 18;
    */
@@ -227,6 +245,7 @@ export const Reason = {
 
   /**
    * The page token comes from no earlier answer of this list with these filters. List from the beginning.
+   * Code: `invalid_argument`.
    *
    * @generated from enum value: REASON_PAGE_TOKEN_INVALID = 19;
    */
@@ -234,6 +253,7 @@ export const Reason = {
 
   /**
    * The log has not come that far: no event of that sequence has been told. The store was reset or restored; watch from 0.
+   * Code: `out_of_range`.
    *
    * @generated from enum value: REASON_SEQUENCE_NOT_REACHED = 20;
    */
@@ -241,6 +261,7 @@ export const Reason = {
 
   /**
    * Another stream was opened in place of this one. Leave it to that one.
+   * Code: `aborted`.
    *
    * @generated from enum value: REASON_STREAM_REPLACED = 21;
    */
@@ -248,6 +269,7 @@ export const Reason = {
 
   /**
    * The stream that carried the call ended before it. Call again when the stream is back.
+   * Code: `unavailable`.
    *
    * @generated from enum value: REASON_STREAM_ENDED = 22;
    */
@@ -255,13 +277,15 @@ export const Reason = {
 
   /**
    * There is no agent of that name. List the agents, or apply it first.
+   * Code: `not_found`.
    *
    * @generated from enum value: REASON_AGENT_NOT_FOUND = 23;
    */
   AGENT_NOT_FOUND: 23,
 
   /**
-   * The agent's configuration has faults. Mend and apply the agent, then repeat.
+   * The agent's configuration has faults. Fix and apply the agent, then repeat.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_AGENT_INVALID = 24;
    */
@@ -269,6 +293,7 @@ export const Reason = {
 
   /**
    * The session has another agent by now: what its former agent decided is not carried out. Drop the call.
+   * Codes: `aborted`, `failed_precondition`.
    *
    * @generated from enum value: REASON_AGENT_SWITCHED = 25;
    */
@@ -276,6 +301,7 @@ export const Reason = {
 
   /**
    * The agent's revision is newer than what this instance has heard of. Repeat in a moment.
+   * Code: `aborted`.
    *
    * @generated from enum value: REASON_AGENT_REVISION_AHEAD = 26;
    */
@@ -283,6 +309,7 @@ export const Reason = {
 
   /**
    * The session has another agent than the request to explain a tool names. Name that one, or none.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_AGENT_MISMATCH = 27;
    */
@@ -290,6 +317,7 @@ export const Reason = {
 
   /**
    * There is no tool of that name for this caller. List the tools.
+   * Code: `not_found`.
    *
    * @generated from enum value: REASON_TOOL_NOT_FOUND = 28;
    */
@@ -297,6 +325,7 @@ export const Reason = {
 
   /**
    * The policy does not allow this tool, or not in this way. Use another, or have the policy changed.
+   * Codes: `failed_precondition`, `permission_denied`.
    *
    * @generated from enum value: REASON_TOOL_NOT_ALLOWED = 29;
    */
@@ -304,6 +333,7 @@ export const Reason = {
 
   /**
    * The call comes from no agent or no session, which it needs. Call it from a session.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_SCOPE_MISSING = 30;
    */
@@ -311,6 +341,7 @@ export const Reason = {
 
   /**
    * Two tools would have one name. Rename the one that is offered here.
+   * Codes: `already_exists`, `invalid_argument`.
    *
    * @generated from enum value: REASON_TOOL_NAME_TAKEN = 31;
    */
@@ -318,6 +349,7 @@ export const Reason = {
 
   /**
    * There is no provider of that name. List the providers, or apply it first.
+   * Code: `not_found`.
    *
    * @generated from enum value: REASON_PROVIDER_NOT_FOUND = 32;
    */
@@ -325,6 +357,7 @@ export const Reason = {
 
   /**
    * There is no MCP server of that name. List the servers, or apply it first.
+   * Code: `not_found`.
    *
    * @generated from enum value: REASON_MCP_SERVER_NOT_FOUND = 33;
    */
@@ -332,6 +365,7 @@ export const Reason = {
 
   /**
    * The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready.
+   * Code: `unavailable`.
    *
    * @generated from enum value: REASON_MCP_SERVER_UNAVAILABLE = 34;
    */
@@ -339,20 +373,23 @@ export const Reason = {
 
   /**
    * A secret that the tool needs is not known to the service. The operator sets it.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_SECRET_NOT_FOUND = 35;
    */
   SECRET_NOT_FOUND: 35,
 
   /**
-   * What stands comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
+   * The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_ORIGIN_MISMATCH = 36;
    */
   ORIGIN_MISMATCH: 36,
 
   /**
-   * What stands has another revision than was expected. Read it, decide again, and apply with its revision.
+   * The current configuration has another revision than was expected. Read it, decide again, and apply with its revision.
+   * Code: `aborted`.
    *
    * @generated from enum value: REASON_REVISION_MISMATCH = 37;
    */
@@ -360,6 +397,7 @@ export const Reason = {
 
   /**
    * There is no session of that id. List the sessions, or open one.
+   * Code: `not_found`.
    *
    * @generated from enum value: REASON_SESSION_NOT_FOUND = 38;
    */
@@ -367,6 +405,7 @@ export const Reason = {
 
   /**
    * There is another session of that id. Choose another id.
+   * Code: `already_exists`.
    *
    * @generated from enum value: REASON_SESSION_ALREADY_EXISTS = 39;
    */
@@ -374,6 +413,7 @@ export const Reason = {
 
   /**
    * The session is closed for good. Open another one.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_SESSION_CLOSED = 40;
    */
@@ -381,6 +421,7 @@ export const Reason = {
 
   /**
    * The session is on its way to another agent, or to its end. Repeat in a moment.
+   * Code: `aborted`.
    *
    * @generated from enum value: REASON_SESSION_SWITCHING = 41;
    */
@@ -388,6 +429,7 @@ export const Reason = {
 
   /**
    * The session is not in that space, or in none. Enter the space first.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_SESSION_NOT_IN_SPACE = 42;
    */
@@ -395,6 +437,7 @@ export const Reason = {
 
   /**
    * The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted.
+   * Code: `aborted`.
    *
    * @generated from enum value: REASON_SWITCH_OUTDATED = 43;
    */
@@ -402,6 +445,7 @@ export const Reason = {
 
   /**
    * There is no run of that id in that place. List the runs.
+   * Code: `not_found`.
    *
    * @generated from enum value: REASON_RUN_NOT_FOUND = 44;
    */
@@ -409,6 +453,7 @@ export const Reason = {
 
   /**
    * The run has ended. Start another one.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_RUN_ENDED = 45;
    */
@@ -416,6 +461,7 @@ export const Reason = {
 
   /**
    * The run has no event of that number. Ask for one from 0 to its last.
+   * Code: `out_of_range`.
    *
    * @generated from enum value: REASON_RUN_EVENT_NOT_FOUND = 46;
    */
@@ -423,6 +469,7 @@ export const Reason = {
 
   /**
    * A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_MODEL_PRICE_MISSING = 47;
    */
@@ -430,6 +477,7 @@ export const Reason = {
 
   /**
    * A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_CURRENCY_MISMATCH = 48;
    */
@@ -437,6 +485,7 @@ export const Reason = {
 
   /**
    * The key was used for another request. Use another key; `metadata` names what differs.
+   * Code: `already_exists`.
    *
    * @generated from enum value: REASON_IDEMPOTENCY_KEY_REUSED = 49;
    */
@@ -444,6 +493,7 @@ export const Reason = {
 
   /**
    * There is no call of that id in that place, or it is forgotten. List the calls.
+   * Code: `not_found`.
    *
    * @generated from enum value: REASON_CALL_NOT_FOUND = 50;
    */
@@ -451,6 +501,7 @@ export const Reason = {
 
   /**
    * The id was used for another call. Use another id.
+   * Code: `already_exists`.
    *
    * @generated from enum value: REASON_CALL_ID_REUSED = 51;
    */
@@ -458,6 +509,7 @@ export const Reason = {
 
   /**
    * The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
+   * Code: `already_exists`.
    *
    * @generated from enum value: REASON_SUBMISSION_ID_REUSED = 52;
    */
@@ -465,6 +517,7 @@ export const Reason = {
 
   /**
    * The call has its answer, and the first answer stands. Read the call.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_CALL_ALREADY_RESOLVED = 53;
    */
@@ -472,6 +525,7 @@ export const Reason = {
 
   /**
    * The call waited for its answer too long. Drop the answer.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_CALL_EXPIRED = 54;
    */
@@ -479,6 +533,7 @@ export const Reason = {
 
   /**
    * No answer from outside is awaited for the call. Read its state.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_CALL_NOT_AWAITED = 55;
    */
@@ -486,6 +541,7 @@ export const Reason = {
 
   /**
    * A run waits for the output of the call. Give it with SubmitOutputs of that run.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_CALL_AWAITED_BY_RUN = 56;
    */
@@ -493,6 +549,7 @@ export const Reason = {
 
   /**
    * The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment.
+   * Codes: `aborted`, `failed_precondition`.
    *
    * @generated from enum value: REASON_CALL_IN_PROGRESS = 57;
    */
@@ -500,6 +557,7 @@ export const Reason = {
 
   /**
    * Another watcher has taken the call. Leave the call to it.
+   * Codes: `failed_precondition`, `permission_denied`.
    *
    * @generated from enum value: REASON_CALL_TAKEN = 58;
    */
@@ -507,6 +565,7 @@ export const Reason = {
 
   /**
    * The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool.
+   * Code: `permission_denied`.
    *
    * @generated from enum value: REASON_CALL_NOT_TAKEN = 59;
    */
@@ -514,6 +573,7 @@ export const Reason = {
 
   /**
    * The call was not handed over by that delivery. Acknowledge the delivery that came with the call.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_DELIVERY_NOT_FOUND = 60;
    */
@@ -521,13 +581,16 @@ export const Reason = {
 
   /**
    * The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
+   * Code: `invalid_argument`.
    *
    * @generated from enum value: REASON_RESULT_INVALID = 61;
    */
   RESULT_INVALID: 61,
 
   /**
-   * There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool again.
+   * There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool
+   * again.
+   * Code: `not_found`.
    *
    * @generated from enum value: REASON_RESULT_NOT_FOUND = 62;
    */
@@ -535,6 +598,7 @@ export const Reason = {
 
   /**
    * There is no space of that id. List the spaces, or create it.
+   * Code: `not_found`.
    *
    * @generated from enum value: REASON_SPACE_NOT_FOUND = 63;
    */
@@ -542,6 +606,7 @@ export const Reason = {
 
   /**
    * The id belongs to another message. Use another id.
+   * Codes: `already_exists`, `permission_denied`.
    *
    * @generated from enum value: REASON_MESSAGE_ID_REUSED = 64;
    */
@@ -549,6 +614,7 @@ export const Reason = {
 
   /**
    * Too many events wait for the agents of the session. Repeat when they have been read.
+   * Code: `resource_exhausted`.
    *
    * @generated from enum value: REASON_INBOX_FULL = 65;
    */
@@ -556,6 +622,7 @@ export const Reason = {
 
   /**
    * The agent keeps as many entries as it may. Delete some first.
+   * Code: `resource_exhausted`.
    *
    * @generated from enum value: REASON_MEMORY_FULL = 66;
    */
@@ -563,6 +630,7 @@ export const Reason = {
 
   /**
    * No stream of the session's caller is attached here. Attach one, or repeat when it is back.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_CALLER_NOT_ATTACHED = 67;
    */
@@ -570,6 +638,7 @@ export const Reason = {
 
   /**
    * The caller has as many requests open as it may. Repeat when some are answered.
+   * Code: `resource_exhausted`.
    *
    * @generated from enum value: REASON_CALLER_BUSY = 68;
    */
@@ -577,6 +646,7 @@ export const Reason = {
 
   /**
    * There is no worker file or hosted module of that name. Put the file into its directory, or name another one.
+   * Code: `not_found`.
    *
    * @generated from enum value: REASON_WORKER_NOT_FOUND = 69;
    */
@@ -584,6 +654,7 @@ export const Reason = {
 
   /**
    * The worker file or hosted module cannot be used as it is. Correct the file; it is read again.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_WORKER_INVALID = 70;
    */
@@ -591,6 +662,7 @@ export const Reason = {
 
   /**
    * What the worker needs could not be installed; nothing was started. Correct the worker's dependencies.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_WORKER_INSTALL_FAILED = 71;
    */
@@ -598,6 +670,7 @@ export const Reason = {
 
   /**
    * The worker did not start; nothing was called. Correct the worker; its log has the cause.
+   * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_WORKER_START_FAILED = 72;
    */
@@ -605,6 +678,7 @@ export const Reason = {
 
   /**
    * The worker keeps failing and is started again later; nothing was started. Repeat after a while.
+   * Code: `unavailable`.
    *
    * @generated from enum value: REASON_WORKER_BACKED_OFF = 73;
    */
@@ -612,6 +686,7 @@ export const Reason = {
 
   /**
    * The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating.
+   * Code: `unavailable`.
    *
    * @generated from enum value: REASON_WORKER_CRASHED = 74;
    */
@@ -619,6 +694,7 @@ export const Reason = {
 
   /**
    * The worker or hosted module is being stopped; nothing was started. Repeat: another one is started.
+   * Code: `unavailable`.
    *
    * @generated from enum value: REASON_WORKER_STOPPED = 75;
    */
@@ -626,6 +702,7 @@ export const Reason = {
 
   /**
    * All workers are busy, and none got free in time; nothing was started. Repeat after a while.
+   * Code: `resource_exhausted`.
    *
    * @generated from enum value: REASON_WORKER_POOL_FULL = 76;
    */

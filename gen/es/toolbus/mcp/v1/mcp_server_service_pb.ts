@@ -67,16 +67,16 @@ export type ApplyMcpServerRequest = Message<"toolbus.mcp.v1.ApplyMcpServerReques
 
   /**
    * Whether to check only: everything is checked, the right and `expected_revision` too, and nothing is stored. What would be
-   * stored is answered, with the revision that stands; 0 if there is none.
+   * stored is returned, with the current revision; 0 if there is none.
    *
    * @generated from field: bool validate_only = 2;
    */
   validateOnly: boolean;
 
   /**
-   * The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
-   * Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
-   * `current_revision`.
+   * The revision that must be the current one: it is stored only if nobody has changed it since. 0: there must be none of this name
+   * yet. Absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with the current revision as
+   * `current_revision` in the error's metadata.
    *
    * @generated from field: optional uint64 expected_revision = 3;
    */
@@ -167,8 +167,8 @@ export type DeleteMcpServerRequest = Message<"toolbus.mcp.v1.DeleteMcpServerRequ
   name: string;
 
   /**
-   * The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
-   * that stands is told as `current_revision`.
+   * The revision that must be the current one; absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with
+   * the current revision as `current_revision` in the error's metadata.
    *
    * @generated from field: optional uint64 expected_revision = 2;
    */
@@ -317,7 +317,7 @@ export const ListConnectionsResponseSchema: GenMessage<ListConnectionsResponse> 
   messageDesc(file_toolbus_mcp_v1_mcp_server_service, 10);
 
 /**
- * Asks to be told of connections now and whenever one changes.
+ * Asks to be notified of connections now and whenever one changes.
  *
  * @generated from message toolbus.mcp.v1.WatchConnectionsRequest
  */
@@ -338,7 +338,7 @@ export const WatchConnectionsRequestSchema: GenMessage<WatchConnectionsRequest> 
   messageDesc(file_toolbus_mcp_v1_mcp_server_service, 11);
 
 /**
- * A connection as it stands.
+ * A connection in its current state.
  *
  * @generated from message toolbus.mcp.v1.WatchConnectionsResponse
  */
@@ -448,7 +448,7 @@ export const McpServerService: GenService<{
     output: typeof DeleteMcpServerResponseSchema;
   },
   /**
-   * Tells a server's configuration.
+   * Returns a server's configuration.
    *
    * @generated from rpc toolbus.mcp.v1.McpServerService.GetMcpServer
    */
@@ -478,7 +478,7 @@ export const McpServerService: GenService<{
     output: typeof ListConnectionsResponseSchema;
   },
   /**
-   * Tells connections now and after each change.
+   * Streams connections now and after each change.
    *
    * @generated from rpc toolbus.mcp.v1.McpServerService.WatchConnections
    */

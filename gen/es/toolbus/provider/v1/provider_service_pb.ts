@@ -67,16 +67,16 @@ export type ApplyProviderRequest = Message<"toolbus.provider.v1.ApplyProviderReq
 
   /**
    * Whether to check only: everything is checked, the right and `expected_revision` too, and nothing is stored. What would be
-   * stored is answered, with the revision that stands; 0 if there is none.
+   * stored is returned, with the current revision; 0 if there is none.
    *
    * @generated from field: bool validate_only = 2;
    */
   validateOnly: boolean;
 
   /**
-   * The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
-   * Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
-   * `current_revision`.
+   * The revision that must be the current one: it is stored only if nobody has changed it since. 0: there must be none of this name
+   * yet. Absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with the current revision as
+   * `current_revision` in the error's metadata.
    *
    * @generated from field: optional uint64 expected_revision = 3;
    */
@@ -223,8 +223,8 @@ export type DeleteProviderRequest = Message<"toolbus.provider.v1.DeleteProviderR
   name: string;
 
   /**
-   * The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
-   * that stands is told as `current_revision`.
+   * The revision that must be the current one; absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with
+   * the current revision as `current_revision` in the error's metadata.
    *
    * @generated from field: optional uint64 expected_revision = 2;
    */
@@ -270,7 +270,7 @@ export const ProviderService: GenService<{
     output: typeof ApplyProviderResponseSchema;
   },
   /**
-   * Tells a provider's configuration.
+   * Returns a provider's configuration.
    *
    * @generated from rpc toolbus.provider.v1.ProviderService.GetProvider
    */

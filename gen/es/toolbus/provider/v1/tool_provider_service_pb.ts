@@ -162,7 +162,7 @@ export const GetProvidedToolsResponseSchema: GenMessage<GetProvidedToolsResponse
   messageDesc(file_toolbus_provider_v1_tool_provider_service, 3);
 
 /**
- * Asks to be told of the tools of a scope now and whenever they change.
+ * Asks to be notified of the tools of a scope now and whenever they change.
  *
  * @generated from message toolbus.provider.v1.WatchProvidedToolsRequest
  */
@@ -415,7 +415,7 @@ export const ToolProviderService: GenService<{
     output: typeof GetProvidedToolsResponseSchema;
   },
   /**
-   * Tells the tools of a scope now and after each change.
+   * Streams the tools of a scope now and after each change.
    *
    * @generated from rpc toolbus.provider.v1.ToolProviderService.WatchProvidedTools
    */

@@ -347,7 +347,7 @@ export type FunctionTool = Message$1<"toolbus.run.v1.FunctionTool"> & {
 
   /**
    * JSON Schema of the output as JSON text, bound in the same way; empty means that any output is valid. An output that does not
-   * fit is refused (RESULT_INVALID); an error fits always.
+   * fit is refused (REASON_RESULT_INVALID); an error fits always.
    *
    * @generated from field: string output_schema_json = 4;
    */
@@ -498,7 +498,7 @@ export const RunForkSchema: GenMessage<RunFork> = /*@__PURE__*/
   messageDesc(file_toolbus_run_v1_run, 10);
 
 /**
- * A run as it stands.
+ * A run in its current state.
  *
  * @generated from message toolbus.run.v1.Run
  */
@@ -525,7 +525,7 @@ export type Run = Message$1<"toolbus.run.v1.Run"> & {
   agent: string;
 
   /**
-   * Where it stands.
+   * Its state.
    *
    * @generated from field: toolbus.run.v1.RunState state = 4;
    */
@@ -687,7 +687,7 @@ export const TextCheckpointSchema: GenMessage<TextCheckpoint> = /*@__PURE__*/
   messageDesc(file_toolbus_run_v1_run, 12);
 
 /**
- * Where a run stands.
+ * The state of a run.
  *
  * @generated from enum toolbus.run.v1.RunState
  */
@@ -750,7 +750,7 @@ export const RunState = {
 } as const;
 
 /**
- * Where a run stands.
+ * The state of a run.
  *
  * @generated from enum toolbus.run.v1.RunState
  */

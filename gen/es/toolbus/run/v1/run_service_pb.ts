@@ -125,7 +125,7 @@ export type CreateRunRequest = Message<"toolbus.run.v1.CreateRunRequest"> & {
   /**
    * Repeating a creation with the same key in the same session answers the first run. Without `session_id`, the session is the
    * one of the principal, `agent` and the key: a repetition by the same principal for the same agent answers the first run.
-   * The same key with other input, options or previous run is refused (`already_exists`, IDEMPOTENCY_KEY_REUSED, naming what
+   * The same key with other input, options or previous run is refused (`already_exists`, REASON_IDEMPOTENCY_KEY_REUSED, naming what
    * differs); `options.limits` may differ, as time passes: those of the first run hold.
    *
    * @generated from field: string idempotency_key = 5;
@@ -134,7 +134,7 @@ export type CreateRunRequest = Message<"toolbus.run.v1.CreateRunRequest"> & {
 
   /**
    * The run whose conversation this one continues; empty for the session's latest. One of before the session's latest switch is
-   * refused if that carried nothing (RUN_NOT_FOUND).
+   * refused if that carried nothing (REASON_RUN_NOT_FOUND).
    *
    * @generated from field: string previous_run_id = 6;
    */
@@ -191,7 +191,7 @@ export const GetRunRequestSchema: GenMessage<GetRunRequest> = /*@__PURE__*/
   messageDesc(file_toolbus_run_v1_run_service, 4);
 
 /**
- * A run as it stands.
+ * A run in its current state.
  *
  * @generated from message toolbus.run.v1.GetRunResponse
  */
@@ -459,7 +459,7 @@ export type ToolOutput = Message<"toolbus.run.v1.ToolOutput"> & {
   /**
    * Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
    * sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
-   * same id with another outcome is refused (SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+   * same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
    *
    * @generated from field: string submission_id = 4;
    */
@@ -491,7 +491,7 @@ export type SubmitOutputsRequest = Message<"toolbus.run.v1.SubmitOutputsRequest"
    * refused stores none, and names it. They are then stored one by one, in the order of the calls. A request that was not
    * answered may be repeated as it is, after a crash in the middle as well: an output whose submission has won already counts as
    * taken, and what is missing is stored. A part remains only where the calls stop being open in the middle of a request: the run
-   * ends (RUN_ENDED), or another submission answers one of them (CALL_ALREADY_RESOLVED).
+   * ends (REASON_RUN_ENDED), or another submission answers one of them (REASON_CALL_ALREADY_RESOLVED).
    *
    * @generated from field: repeated toolbus.run.v1.ToolOutput outputs = 2;
    */
@@ -604,7 +604,7 @@ export type ForkRunRequest = Message<"toolbus.run.v1.ForkRunRequest"> & {
 
   /**
    * Repeating a fork of the same run with the same key by the same principal answers the first one's run. The same key with
-   * another point or other input is refused (`already_exists`, IDEMPOTENCY_KEY_REUSED, naming what differs).
+   * another point or other input is refused (`already_exists`, REASON_IDEMPOTENCY_KEY_REUSED, naming what differs).
    *
    * @generated from field: string idempotency_key = 4;
    */
@@ -656,7 +656,7 @@ export const RunService: GenService<{
     output: typeof CreateRunResponseSchema;
   },
   /**
-   * Tells where a run stands.
+   * Returns a run in its current state.
    *
    * @generated from rpc toolbus.run.v1.RunService.GetRun
    */

@@ -44,7 +44,7 @@ export type Session = Message<"toolbus.session.v1.Session"> & {
   agentRevision: number;
 
   /**
-   * Where it stands.
+   * Its state.
    *
    * @generated from field: toolbus.session.v1.SessionState state = 4;
    */
@@ -108,7 +108,7 @@ export const SessionSchema: GenMessage<Session> = /*@__PURE__*/
   messageDesc(file_toolbus_session_v1_session, 0);
 
 /**
- * Where a session stands.
+ * The state of a session.
  *
  * @generated from enum toolbus.session.v1.SessionState
  */
@@ -157,7 +157,7 @@ export const SessionState = {
 } as const;
 
 /**
- * Where a session stands.
+ * The state of a session.
  *
  * @generated from enum toolbus.session.v1.SessionState
  */

@@ -291,7 +291,7 @@ export const SwitchAgentResponseSchema: GenMessage<SwitchAgentResponse> = /*@__P
   messageDesc(file_toolbus_session_v1_session_service, 9);
 
 /**
- * Asks to be told of a session now and whenever it changes.
+ * Asks to be notified of a session now and whenever it changes.
  *
  * @generated from message toolbus.session.v1.WatchSessionRequest
  */
@@ -357,7 +357,7 @@ export const SessionService: GenService<{
     output: typeof CreateSessionResponseSchema;
   },
   /**
-   * Tells where a session stands.
+   * Returns a session in its current state.
    *
    * @generated from rpc toolbus.session.v1.SessionService.GetSession
    */
@@ -397,7 +397,7 @@ export const SessionService: GenService<{
     output: typeof SwitchAgentResponseSchema;
   },
   /**
-   * Tells a session's state now and after each change.
+   * Streams a session's state now and after each change.
    *
    * @generated from rpc toolbus.session.v1.SessionService.WatchSession
    */

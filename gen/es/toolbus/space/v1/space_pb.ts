@@ -131,7 +131,7 @@ export type ToolMessage = Message<"toolbus.space.v1.ToolMessage"> & {
   argumentsJson: string;
 
   /**
-   * Where it stands.
+   * Its state.
    *
    * @generated from field: toolbus.space.v1.ToolMessageState state = 4;
    */
@@ -401,7 +401,7 @@ export const MemberKindSchema: GenEnum<MemberKind> = /*@__PURE__*/
   enumDesc(file_toolbus_space_v1_space, 0);
 
 /**
- * Where a visible tool call stands.
+ * The state of a visible tool call.
  *
  * @generated from enum toolbus.space.v1.ToolMessageState
  */
@@ -443,7 +443,7 @@ export const ToolMessageState = {
 } as const;
 
 /**
- * Where a visible tool call stands.
+ * The state of a visible tool call.
  *
  * @generated from enum toolbus.space.v1.ToolMessageState
  */

@@ -616,7 +616,7 @@ export type AnswerToolCallRequest = Message<"toolbus.space.v1.AnswerToolCallRequ
   /**
    * Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
    * sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
-   * same id with another outcome is refused (SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+   * same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
    *
    * @generated from field: string submission_id = 5;
    */
@@ -669,7 +669,7 @@ export const SpaceService: GenService<{
     output: typeof CreateSpaceResponseSchema;
   },
   /**
-   * Tells a space and its members.
+   * Returns a space and its members.
    *
    * @generated from rpc toolbus.space.v1.SpaceService.GetSpace
    */
@@ -709,7 +709,7 @@ export const SpaceService: GenService<{
     output: typeof LeaveSpaceResponseSchema;
   },
   /**
-   * Tells the active space of a session's agent.
+   * Returns the active space of a session's agent.
    *
    * @generated from rpc toolbus.space.v1.SpaceService.GetActiveSpace
    */

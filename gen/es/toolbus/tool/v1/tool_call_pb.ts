@@ -68,7 +68,7 @@ export type ToolCall = Message<"toolbus.tool.v1.ToolCall"> & {
   argumentsJson: string;
 
   /**
-   * Where it stands.
+   * Its state.
    *
    * @generated from field: toolbus.tool.v1.ToolCallState state = 7;
    */
@@ -160,7 +160,7 @@ export const ToolCallSchema: GenMessage<ToolCall> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool_call, 0);
 
 /**
- * Where a recorded call stands.
+ * The state of a recorded call.
  *
  * @generated from enum toolbus.tool.v1.ToolCallState
  */
@@ -216,7 +216,7 @@ export const ToolCallState = {
 } as const;
 
 /**
- * Where a recorded call stands.
+ * The state of a recorded call.
  *
  * @generated from enum toolbus.tool.v1.ToolCallState
  */

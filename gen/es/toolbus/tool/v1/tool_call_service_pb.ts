@@ -257,7 +257,7 @@ export type SubmitToolResultRequest = Message<"toolbus.tool.v1.SubmitToolResultR
   /**
    * Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
    * sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
-   * same id with another outcome is refused (SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+   * same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
    *
    * @generated from field: string submission_id = 5;
    */
@@ -641,7 +641,7 @@ export const ToolCallService: GenService<{
     output: typeof SubmitToolResultResponseSchema;
   },
   /**
-   * Tells where a call stands.
+   * Returns a call in its current state.
    *
    * @generated from rpc toolbus.tool.v1.ToolCallService.GetToolCall
    */
@@ -663,7 +663,7 @@ export const ToolCallService: GenService<{
   /**
    * Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
    * with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
-   * (RESULT_NOT_FOUND) for one that never was or is no longer kept.
+   * (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
    *
    * @generated from rpc toolbus.tool.v1.ToolCallService.ReadResult
    */

@@ -69,16 +69,16 @@ export type ApplyCatalogToolRequest = Message<"toolbus.tool.v1.ApplyCatalogToolR
 
   /**
    * Whether to check only: everything is checked, the right and `expected_revision` too, and nothing is stored. What would be
-   * stored is answered, with the revision that stands; 0 if there is none.
+   * stored is returned, with the current revision; 0 if there is none.
    *
    * @generated from field: bool validate_only = 2;
    */
   validateOnly: boolean;
 
   /**
-   * The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
-   * Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
-   * `current_revision`.
+   * The revision that must be the current one: it is stored only if nobody has changed it since. 0: there must be none of this name
+   * yet. Absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with the current revision as
+   * `current_revision` in the error's metadata.
    *
    * @generated from field: optional uint64 expected_revision = 3;
    */
@@ -197,8 +197,7 @@ export type ListCatalogToolsResponse = Message<"toolbus.tool.v1.ListCatalogTools
   tools: CatalogTool[];
 
   /**
-   * Files of tools that were refused, by name; told with the first page. What stood before a faulty change of theirs stays in
-   * force.
+   * Files of tools that were refused, by name; returned with the first page. What was valid before a faulty change stays in force.
    *
    * @generated from field: repeated toolbus.tool.v1.RefusedFile refused_files = 2;
    */
@@ -233,8 +232,8 @@ export type DeleteCatalogToolRequest = Message<"toolbus.tool.v1.DeleteCatalogToo
   name: string;
 
   /**
-   * The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
-   * that stands is told as `current_revision`.
+   * The revision that must be the current one; absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with
+   * the current revision as `current_revision` in the error's metadata.
    *
    * @generated from field: optional uint64 expected_revision = 2;
    */
@@ -280,7 +279,7 @@ export const ToolCatalogService: GenService<{
     output: typeof ApplyCatalogToolResponseSchema;
   },
   /**
-   * Tells a tool's configuration.
+   * Returns a tool's configuration.
    *
    * @generated from rpc toolbus.tool.v1.ToolCatalogService.GetCatalogTool
    */

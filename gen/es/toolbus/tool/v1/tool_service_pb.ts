@@ -163,7 +163,7 @@ export type ListToolsResponse = Message<"toolbus.tool.v1.ListToolsResponse"> & {
   tools: ModelTool[];
 
   /**
-   * The sources and whether they can be used; told with the first page.
+   * The sources and whether they can be used; returned with the first page.
    *
    * @generated from field: repeated toolbus.tool.v1.SourceStatus sources = 2;
    */

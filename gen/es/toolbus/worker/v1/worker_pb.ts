@@ -37,7 +37,7 @@ export type Worker = Message<"toolbus.worker.v1.Worker"> & {
   file: string;
 
   /**
-   * Where it stands.
+   * Its state.
    *
    * @generated from field: toolbus.worker.v1.WorkerState state = 3;
    */
@@ -115,7 +115,7 @@ export const WorkerSchema: GenMessage<Worker> = /*@__PURE__*/
   messageDesc(file_toolbus_worker_v1_worker, 0);
 
 /**
- * Where a worker stands.
+ * The state of a worker.
  *
  * @generated from enum toolbus.worker.v1.WorkerState
  */
@@ -164,7 +164,7 @@ export const WorkerState = {
 } as const;
 
 /**
- * Where a worker stands.
+ * The state of a worker.
  *
  * @generated from enum toolbus.worker.v1.WorkerState
  */

@@ -36,7 +36,8 @@ type Model struct {
 	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
 	// Options passed to the provider: temperature, top_p, max_output_tokens and what it further understands.
 	Options *structpb.Struct `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
-	// Tokens that the model reads and writes in one request; a conversation that comes near it is summarised. 0 means unknown: nothing is.
+	// Tokens that the model reads and writes in one request; a conversation that comes near it is summarized. 0 means unknown:
+	// nothing is.
 	ContextWindow uint32 `protobuf:"varint,4,opt,name=context_window,json=contextWindow,proto3" json:"context_window,omitempty"`
 	// What its tokens cost; absent means that nobody knows, so that no limit of cost can hold it.
 	Price         *Price `protobuf:"bytes,5,opt,name=price,proto3" json:"price,omitempty"`

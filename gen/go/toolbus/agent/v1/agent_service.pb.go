@@ -103,12 +103,12 @@ type ApplyAgentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The configuration.
 	Agent *Agent `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
-	// Whether to check only, which is open to everybody: everything is checked, `expected_revision` too, and nothing is stored.
-	// What would be stored is answered, with the revision that stands; 0 if there is none.
+	// Whether to check only, which is open to everybody: everything is checked, `expected_revision` too, and nothing is stored. What
+	// would be stored is returned, with the current revision; 0 if there is none.
 	ValidateOnly bool `protobuf:"varint,2,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
-	// The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
-	// Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
-	// `current_revision`.
+	// The revision that must be the current one: it is stored only if nobody has changed it since. 0: there must be none of this name
+	// yet. Absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with the current revision as
+	// `current_revision` in the error's metadata.
 	ExpectedRevision *uint64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -363,8 +363,8 @@ type ListAgentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The agents, by name.
 	Agents []*StoredAgent `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
-	// Files of agents and tools that were refused, by name; told with the first page. What stood before a faulty change of
-	// theirs stays in force.
+	// Files of agents and tools that were refused, by name; returned with the first page. What was valid before a faulty change stays
+	// in force.
 	RefusedFiles []*v1.RefusedFile `protobuf:"bytes,2,rep,name=refused_files,json=refusedFiles,proto3" json:"refused_files,omitempty"`
 	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -428,8 +428,8 @@ type DeleteAgentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
-	// that stands is told as `current_revision`.
+	// The revision that must be the current one; absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with
+	// the current revision as `current_revision` in the error's metadata.
 	ExpectedRevision *uint64 `protobuf:"varint,2,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -516,7 +516,7 @@ func (*DeleteAgentResponse) Descriptor() ([]byte, []int) {
 	return file_toolbus_agent_v1_agent_service_proto_rawDescGZIP(), []int{8}
 }
 
-// Asks to be told of the agents now and whenever they change.
+// Asks to be notified of the agents now and whenever they change.
 type WatchAgentsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

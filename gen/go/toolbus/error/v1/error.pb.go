@@ -29,158 +29,235 @@ type Reason int32
 const (
 	// Whoever made the error gave no reason. Act on its code.
 	Reason_REASON_UNSPECIFIED Reason = 0
-	// Something failed inside that the caller cannot mend. The service's log has the cause; report it, and do not repeat blindly.
+	// Something failed inside that the caller cannot fix. The service's log has the cause; report it, and do not repeat blindly.
+	// Codes: `internal`, `unknown`.
 	Reason_REASON_INTERNAL Reason = 1
 	// The caller, or whoever it called for, gave the call up. Nothing is to be done; a tool may have had its effect.
+	// Code: `canceled`.
 	Reason_REASON_CANCELED Reason = 2
 	// The time of the call is over. What it did until then may stand: read the state, then repeat with more time.
+	// Code: `deadline_exceeded`.
 	Reason_REASON_DEADLINE_EXCEEDED Reason = 3
 	// A field of the request is missing or does not fit. Correct what `field_violations` name, then send again.
+	// Codes: `invalid_argument`, `permission_denied`.
 	Reason_REASON_INVALID_REQUEST Reason = 4
 	// This service does not offer the method, or not in this way. Use what its contract and release say it offers.
+	// Code: `unimplemented`.
 	Reason_REASON_METHOD_UNIMPLEMENTED Reason = 5
 	// There is no service of that name here. Ask for one that reflection or the documentation lists.
+	// Code: `not_found`.
 	Reason_REASON_SERVICE_NOT_FOUND Reason = 6
 	// The request comes without a key, or with one that is not known here. Send a known key.
+	// Code: `unauthenticated`.
 	Reason_REASON_CREDENTIALS_INVALID Reason = 7
 	// Only an operator may do this. Ask an operator, or use an operator's key.
+	// Code: `permission_denied`.
 	Reason_REASON_PRINCIPAL_NOT_OPERATOR Reason = 8
 	// The session belongs to another principal, and so do its runs and calls. Use the owner's key.
+	// Code: `permission_denied`.
 	Reason_REASON_PRINCIPAL_NOT_OWNER Reason = 9
 	// The call has not been started and will not be. Repeating it is safe.
+	// Codes: `deadline_exceeded`, `invalid_argument`, `resource_exhausted`, `unavailable`.
 	Reason_REASON_CALL_NOT_STARTED Reason = 10
 	// Nobody can say whether the call had its effect. Read the state before repeating what is not idempotent.
+	// Codes: `canceled`, `data_loss`, `deadline_exceeded`, `internal`, `unavailable`.
 	Reason_REASON_OUTCOME_UNKNOWN Reason = 11
 	// The instance that served the call stops. Call or watch again: another instance answers.
+	// Code: `unavailable`.
 	Reason_REASON_INSTANCE_STOPPING Reason = 12
 	// What the call needs has just moved to another instance. Repeat the call.
+	// Codes: `aborted`, `unavailable`.
 	Reason_REASON_OWNER_CHANGED Reason = 13
 	// A service that the call needs is not there, or does not answer. Repeat after a while; what is not idempotent, only after
 	// reading the state.
+	// Code: `unavailable`.
 	Reason_REASON_SERVICE_UNAVAILABLE Reason = 14
 	// The service cannot reach its bus or store at present. Repeat after a while; a write may have been stored.
+	// Code: `unavailable`.
 	Reason_REASON_BUS_UNAVAILABLE Reason = 15
 	// The store takes no more. Have the operator give it more room; what retention removes makes room by itself.
+	// Code: `resource_exhausted`.
 	Reason_REASON_STORE_FULL Reason = 16
 	// What was stored is broken or gone. Repeating does not help: ask the operator.
+	// Codes: `data_loss`, `internal`, `invalid_argument`.
 	Reason_REASON_RECORD_LOST Reason = 17
 	// A message, or a part of it, is over its limit. Send less; where it is known, `metadata` has `bytes` and `limit`.
+	// Codes: `invalid_argument`, `resource_exhausted`.
 	Reason_REASON_MESSAGE_TOO_LARGE Reason = 18
 	// The page token comes from no earlier answer of this list with these filters. List from the beginning.
+	// Code: `invalid_argument`.
 	Reason_REASON_PAGE_TOKEN_INVALID Reason = 19
 	// The log has not come that far: no event of that sequence has been told. The store was reset or restored; watch from 0.
+	// Code: `out_of_range`.
 	Reason_REASON_SEQUENCE_NOT_REACHED Reason = 20
 	// Another stream was opened in place of this one. Leave it to that one.
+	// Code: `aborted`.
 	Reason_REASON_STREAM_REPLACED Reason = 21
 	// The stream that carried the call ended before it. Call again when the stream is back.
+	// Code: `unavailable`.
 	Reason_REASON_STREAM_ENDED Reason = 22
 	// There is no agent of that name. List the agents, or apply it first.
+	// Code: `not_found`.
 	Reason_REASON_AGENT_NOT_FOUND Reason = 23
-	// The agent's configuration has faults. Mend and apply the agent, then repeat.
+	// The agent's configuration has faults. Fix and apply the agent, then repeat.
+	// Code: `failed_precondition`.
 	Reason_REASON_AGENT_INVALID Reason = 24
 	// The session has another agent by now: what its former agent decided is not carried out. Drop the call.
+	// Codes: `aborted`, `failed_precondition`.
 	Reason_REASON_AGENT_SWITCHED Reason = 25
 	// The agent's revision is newer than what this instance has heard of. Repeat in a moment.
+	// Code: `aborted`.
 	Reason_REASON_AGENT_REVISION_AHEAD Reason = 26
 	// The session has another agent than the request to explain a tool names. Name that one, or none.
+	// Code: `failed_precondition`.
 	Reason_REASON_AGENT_MISMATCH Reason = 27
 	// There is no tool of that name for this caller. List the tools.
+	// Code: `not_found`.
 	Reason_REASON_TOOL_NOT_FOUND Reason = 28
 	// The policy does not allow this tool, or not in this way. Use another, or have the policy changed.
+	// Codes: `failed_precondition`, `permission_denied`.
 	Reason_REASON_TOOL_NOT_ALLOWED Reason = 29
 	// The call comes from no agent or no session, which it needs. Call it from a session.
+	// Code: `failed_precondition`.
 	Reason_REASON_SCOPE_MISSING Reason = 30
 	// Two tools would have one name. Rename the one that is offered here.
+	// Codes: `already_exists`, `invalid_argument`.
 	Reason_REASON_TOOL_NAME_TAKEN Reason = 31
 	// There is no provider of that name. List the providers, or apply it first.
+	// Code: `not_found`.
 	Reason_REASON_PROVIDER_NOT_FOUND Reason = 32
 	// There is no MCP server of that name. List the servers, or apply it first.
+	// Code: `not_found`.
 	Reason_REASON_MCP_SERVER_NOT_FOUND Reason = 33
 	// The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready.
+	// Code: `unavailable`.
 	Reason_REASON_MCP_SERVER_UNAVAILABLE Reason = 34
 	// A secret that the tool needs is not known to the service. The operator sets it.
+	// Code: `failed_precondition`.
 	Reason_REASON_SECRET_NOT_FOUND Reason = 35
-	// What stands comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
+	// The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
+	// Code: `failed_precondition`.
 	Reason_REASON_ORIGIN_MISMATCH Reason = 36
-	// What stands has another revision than was expected. Read it, decide again, and apply with its revision.
+	// The current configuration has another revision than was expected. Read it, decide again, and apply with its revision.
+	// Code: `aborted`.
 	Reason_REASON_REVISION_MISMATCH Reason = 37
 	// There is no session of that id. List the sessions, or open one.
+	// Code: `not_found`.
 	Reason_REASON_SESSION_NOT_FOUND Reason = 38
 	// There is another session of that id. Choose another id.
+	// Code: `already_exists`.
 	Reason_REASON_SESSION_ALREADY_EXISTS Reason = 39
 	// The session is closed for good. Open another one.
+	// Code: `failed_precondition`.
 	Reason_REASON_SESSION_CLOSED Reason = 40
 	// The session is on its way to another agent, or to its end. Repeat in a moment.
+	// Code: `aborted`.
 	Reason_REASON_SESSION_SWITCHING Reason = 41
 	// The session is not in that space, or in none. Enter the space first.
+	// Code: `failed_precondition`.
 	Reason_REASON_SESSION_NOT_IN_SPACE Reason = 42
 	// The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted.
+	// Code: `aborted`.
 	Reason_REASON_SWITCH_OUTDATED Reason = 43
 	// There is no run of that id in that place. List the runs.
+	// Code: `not_found`.
 	Reason_REASON_RUN_NOT_FOUND Reason = 44
 	// The run has ended. Start another one.
+	// Code: `failed_precondition`.
 	Reason_REASON_RUN_ENDED Reason = 45
 	// The run has no event of that number. Ask for one from 0 to its last.
+	// Code: `out_of_range`.
 	Reason_REASON_RUN_EVENT_NOT_FOUND Reason = 46
 	// A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
+	// Code: `failed_precondition`.
 	Reason_REASON_MODEL_PRICE_MISSING Reason = 47
 	// A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs.
+	// Code: `failed_precondition`.
 	Reason_REASON_CURRENCY_MISMATCH Reason = 48
 	// The key was used for another request. Use another key; `metadata` names what differs.
+	// Code: `already_exists`.
 	Reason_REASON_IDEMPOTENCY_KEY_REUSED Reason = 49
 	// There is no call of that id in that place, or it is forgotten. List the calls.
+	// Code: `not_found`.
 	Reason_REASON_CALL_NOT_FOUND Reason = 50
 	// The id was used for another call. Use another id.
+	// Code: `already_exists`.
 	Reason_REASON_CALL_ID_REUSED Reason = 51
 	// The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
+	// Code: `already_exists`.
 	Reason_REASON_SUBMISSION_ID_REUSED Reason = 52
 	// The call has its answer, and the first answer stands. Read the call.
+	// Code: `failed_precondition`.
 	Reason_REASON_CALL_ALREADY_RESOLVED Reason = 53
 	// The call waited for its answer too long. Drop the answer.
+	// Code: `failed_precondition`.
 	Reason_REASON_CALL_EXPIRED Reason = 54
 	// No answer from outside is awaited for the call. Read its state.
+	// Code: `failed_precondition`.
 	Reason_REASON_CALL_NOT_AWAITED Reason = 55
 	// A run waits for the output of the call. Give it with SubmitOutputs of that run.
+	// Code: `failed_precondition`.
 	Reason_REASON_CALL_AWAITED_BY_RUN Reason = 56
 	// The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment.
+	// Codes: `aborted`, `failed_precondition`.
 	Reason_REASON_CALL_IN_PROGRESS Reason = 57
 	// Another watcher has taken the call. Leave the call to it.
+	// Codes: `failed_precondition`, `permission_denied`.
 	Reason_REASON_CALL_TAKEN Reason = 58
 	// The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool.
+	// Code: `permission_denied`.
 	Reason_REASON_CALL_NOT_TAKEN Reason = 59
 	// The call was not handed over by that delivery. Acknowledge the delivery that came with the call.
+	// Code: `failed_precondition`.
 	Reason_REASON_DELIVERY_NOT_FOUND Reason = 60
 	// The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
+	// Code: `invalid_argument`.
 	Reason_REASON_RESULT_INVALID Reason = 61
-	// There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool again.
+	// There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool
+	// again.
+	// Code: `not_found`.
 	Reason_REASON_RESULT_NOT_FOUND Reason = 62
 	// There is no space of that id. List the spaces, or create it.
+	// Code: `not_found`.
 	Reason_REASON_SPACE_NOT_FOUND Reason = 63
 	// The id belongs to another message. Use another id.
+	// Codes: `already_exists`, `permission_denied`.
 	Reason_REASON_MESSAGE_ID_REUSED Reason = 64
 	// Too many events wait for the agents of the session. Repeat when they have been read.
+	// Code: `resource_exhausted`.
 	Reason_REASON_INBOX_FULL Reason = 65
 	// The agent keeps as many entries as it may. Delete some first.
+	// Code: `resource_exhausted`.
 	Reason_REASON_MEMORY_FULL Reason = 66
 	// No stream of the session's caller is attached here. Attach one, or repeat when it is back.
+	// Code: `failed_precondition`.
 	Reason_REASON_CALLER_NOT_ATTACHED Reason = 67
 	// The caller has as many requests open as it may. Repeat when some are answered.
+	// Code: `resource_exhausted`.
 	Reason_REASON_CALLER_BUSY Reason = 68
 	// There is no worker file or hosted module of that name. Put the file into its directory, or name another one.
+	// Code: `not_found`.
 	Reason_REASON_WORKER_NOT_FOUND Reason = 69
 	// The worker file or hosted module cannot be used as it is. Correct the file; it is read again.
+	// Code: `failed_precondition`.
 	Reason_REASON_WORKER_INVALID Reason = 70
 	// What the worker needs could not be installed; nothing was started. Correct the worker's dependencies.
+	// Code: `failed_precondition`.
 	Reason_REASON_WORKER_INSTALL_FAILED Reason = 71
 	// The worker did not start; nothing was called. Correct the worker; its log has the cause.
+	// Code: `failed_precondition`.
 	Reason_REASON_WORKER_START_FAILED Reason = 72
 	// The worker keeps failing and is started again later; nothing was started. Repeat after a while.
+	// Code: `unavailable`.
 	Reason_REASON_WORKER_BACKED_OFF Reason = 73
 	// The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating.
+	// Code: `unavailable`.
 	Reason_REASON_WORKER_CRASHED Reason = 74
 	// The worker or hosted module is being stopped; nothing was started. Repeat: another one is started.
+	// Code: `unavailable`.
 	Reason_REASON_WORKER_STOPPED Reason = 75
 	// All workers are busy, and none got free in time; nothing was started. Repeat after a while.
+	// Code: `resource_exhausted`.
 	Reason_REASON_WORKER_POOL_FULL Reason = 76
 )
 
@@ -440,8 +517,8 @@ func (x *ErrorDetail) GetFieldViolations() []*FieldViolation {
 // One fault of one field.
 type FieldViolation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The path of the field in the request, as it is spelt in the contract, for example "options.function_tools[0].name";
-	// empty if the request as a whole is at fault.
+	// The path of the field in the request, as it is spelled in the contract, for example "options.function_tools[0].name"; empty if
+	// the request as a whole is at fault.
 	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
 	// What is wrong, for whoever wrote the request.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`

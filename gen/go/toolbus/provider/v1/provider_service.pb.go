@@ -94,11 +94,11 @@ type ApplyProviderRequest struct {
 	// The provider.
 	Provider *Provider `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
 	// Whether to check only: everything is checked, the right and `expected_revision` too, and nothing is stored. What would be
-	// stored is answered, with the revision that stands; 0 if there is none.
+	// stored is returned, with the current revision; 0 if there is none.
 	ValidateOnly bool `protobuf:"varint,2,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
-	// The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
-	// Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
-	// `current_revision`.
+	// The revision that must be the current one: it is stored only if nobody has changed it since. 0: there must be none of this name
+	// yet. Absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with the current revision as
+	// `current_revision` in the error's metadata.
 	ExpectedRevision *uint64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -408,8 +408,8 @@ type DeleteProviderRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
-	// that stands is told as `current_revision`.
+	// The revision that must be the current one; absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with
+	// the current revision as `current_revision` in the error's metadata.
 	ExpectedRevision *uint64 `protobuf:"varint,2,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache

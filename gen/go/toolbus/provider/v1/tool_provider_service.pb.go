@@ -283,7 +283,7 @@ func (x *GetProvidedToolsResponse) GetAlikeInAllScopes() bool {
 	return false
 }
 
-// Asks to be told of the tools of a scope now and whenever they change.
+// Asks to be notified of the tools of a scope now and whenever they change.
 type WatchProvidedToolsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// On whose behalf.

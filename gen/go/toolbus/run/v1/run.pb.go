@@ -27,7 +27,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Where a run stands.
+// The state of a run.
 type RunState int32
 
 const (
@@ -980,7 +980,7 @@ type FunctionTool struct {
 	// {"type":"object"}. The client is not asked with arguments that do not fit: the model is told so.
 	InputSchemaJson string `protobuf:"bytes,3,opt,name=input_schema_json,json=inputSchemaJson,proto3" json:"input_schema_json,omitempty"`
 	// JSON Schema of the output as JSON text, bound in the same way; empty means that any output is valid. An output that does not
-	// fit is refused (RESULT_INVALID); an error fits always.
+	// fit is refused (REASON_RESULT_INVALID); an error fits always.
 	OutputSchemaJson string `protobuf:"bytes,4,opt,name=output_schema_json,json=outputSchemaJson,proto3" json:"output_schema_json,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -1275,7 +1275,7 @@ func (x *RunFork) GetAtSequence() uint32 {
 	return 0
 }
 
-// A run as it stands.
+// A run in its current state.
 type Run struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The run's id.
@@ -1284,7 +1284,7 @@ type Run struct {
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The agent that it runs with.
 	Agent string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
-	// Where it stands.
+	// Its state.
 	State RunState `protobuf:"varint,4,opt,name=state,proto3,enum=toolbus.run.v1.RunState" json:"state,omitempty"`
 	// Why it ended; unspecified while it goes on.
 	Reason RunEndReason `protobuf:"varint,5,opt,name=reason,proto3,enum=toolbus.run.v1.RunEndReason" json:"reason,omitempty"`

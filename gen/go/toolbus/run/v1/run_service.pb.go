@@ -182,11 +182,11 @@ type CreateRunRequest struct {
 	Options *RunOptions `protobuf:"bytes,4,opt,name=options,proto3" json:"options,omitempty"`
 	// Repeating a creation with the same key in the same session answers the first run. Without `session_id`, the session is the
 	// one of the principal, `agent` and the key: a repetition by the same principal for the same agent answers the first run.
-	// The same key with other input, options or previous run is refused (`already_exists`, IDEMPOTENCY_KEY_REUSED, naming what
+	// The same key with other input, options or previous run is refused (`already_exists`, REASON_IDEMPOTENCY_KEY_REUSED, naming what
 	// differs); `options.limits` may differ, as time passes: those of the first run hold.
 	IdempotencyKey string `protobuf:"bytes,5,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// The run whose conversation this one continues; empty for the session's latest. One of before the session's latest switch is
-	// refused if that carried nothing (RUN_NOT_FOUND).
+	// refused if that carried nothing (REASON_RUN_NOT_FOUND).
 	PreviousRunId string `protobuf:"bytes,6,opt,name=previous_run_id,json=previousRunId,proto3" json:"previous_run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -356,7 +356,7 @@ func (x *GetRunRequest) GetRunId() string {
 	return ""
 }
 
-// A run as it stands.
+// A run in its current state.
 type GetRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The run.
@@ -820,7 +820,7 @@ type ToolOutput struct {
 	Outcome isToolOutput_Outcome `protobuf_oneof:"outcome"`
 	// Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
 	// sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
-	// same id with another outcome is refused (SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+	// same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
 	SubmissionId  string `protobuf:"bytes,4,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -922,7 +922,7 @@ type SubmitOutputsRequest struct {
 	// refused stores none, and names it. They are then stored one by one, in the order of the calls. A request that was not
 	// answered may be repeated as it is, after a crash in the middle as well: an output whose submission has won already counts as
 	// taken, and what is missing is stored. A part remains only where the calls stop being open in the middle of a request: the run
-	// ends (RUN_ENDED), or another submission answers one of them (CALL_ALREADY_RESOLVED).
+	// ends (REASON_RUN_ENDED), or another submission answers one of them (REASON_CALL_ALREADY_RESOLVED).
 	Outputs       []*ToolOutput `protobuf:"bytes,2,rep,name=outputs,proto3" json:"outputs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1129,7 +1129,7 @@ type ForkRunRequest struct {
 	// What is added to the conversation behind the point; may be empty.
 	Input []*InputItem `protobuf:"bytes,3,rep,name=input,proto3" json:"input,omitempty"`
 	// Repeating a fork of the same run with the same key by the same principal answers the first one's run. The same key with
-	// another point or other input is refused (`already_exists`, IDEMPOTENCY_KEY_REUSED, naming what differs).
+	// another point or other input is refused (`already_exists`, REASON_IDEMPOTENCY_KEY_REUSED, naming what differs).
 	IdempotencyKey string `protobuf:"bytes,4,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache

@@ -24,7 +24,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Where a session stands.
+// The state of a session.
 type SessionState int32
 
 const (
@@ -154,7 +154,7 @@ type Session struct {
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
 	// Revision of the agent's context; grows with each switch.
 	AgentRevision uint32 `protobuf:"varint,3,opt,name=agent_revision,json=agentRevision,proto3" json:"agent_revision,omitempty"`
-	// Where it stands.
+	// Its state.
 	State SessionState `protobuf:"varint,4,opt,name=state,proto3,enum=toolbus.session.v1.SessionState" json:"state,omitempty"`
 	// The authenticated principal that opened it and owns it.
 	Principal string `protobuf:"bytes,5,opt,name=principal,proto3" json:"principal,omitempty"`

@@ -562,7 +562,7 @@ func (x *SwitchAgentResponse) GetSession() *Session {
 	return nil
 }
 
-// Asks to be told of a session now and whenever it changes.
+// Asks to be notified of a session now and whenever it changes.
 type WatchSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.

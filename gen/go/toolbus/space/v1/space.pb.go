@@ -79,7 +79,7 @@ func (MemberKind) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_space_v1_space_proto_rawDescGZIP(), []int{0}
 }
 
-// Where a visible tool call stands.
+// The state of a visible tool call.
 type ToolMessageState int32
 
 const (
@@ -295,7 +295,7 @@ type ToolMessage struct {
 	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
 	// Arguments as JSON text.
 	ArgumentsJson string `protobuf:"bytes,3,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
-	// Where it stands.
+	// Its state.
 	State ToolMessageState `protobuf:"varint,4,opt,name=state,proto3,enum=toolbus.space.v1.ToolMessageState" json:"state,omitempty"`
 	// The result, once there is one.
 	Result *v1.ToolResult `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`

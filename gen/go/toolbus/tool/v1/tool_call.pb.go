@@ -24,7 +24,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Where a recorded call stands.
+// The state of a recorded call.
 type ToolCallState int32
 
 const (
@@ -109,7 +109,7 @@ type ToolCall struct {
 	Tool string `protobuf:"bytes,5,opt,name=tool,proto3" json:"tool,omitempty"`
 	// Arguments as JSON text.
 	ArgumentsJson string `protobuf:"bytes,6,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
-	// Where it stands.
+	// Its state.
 	State ToolCallState `protobuf:"varint,7,opt,name=state,proto3,enum=toolbus.tool.v1.ToolCallState" json:"state,omitempty"`
 	// The result, once there is one.
 	Result *ToolResult `protobuf:"bytes,8,opt,name=result,proto3" json:"result,omitempty"`

@@ -309,7 +309,7 @@ type ListToolsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tools, by model name.
 	Tools []*ModelTool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
-	// The sources and whether they can be used; told with the first page.
+	// The sources and whether they can be used; returned with the first page.
 	Sources []*SourceStatus `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
 	// The agent that they belong to.
 	Agent string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`

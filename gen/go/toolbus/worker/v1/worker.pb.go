@@ -24,7 +24,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Where a worker stands.
+// The state of a worker.
 type WorkerState int32
 
 const (
@@ -96,7 +96,7 @@ type Worker struct {
 	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
 	// Its file, relative to the directory of workers.
 	File string `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`
-	// Where it stands.
+	// Its state.
 	State WorkerState `protobuf:"varint,3,opt,name=state,proto3,enum=toolbus.worker.v1.WorkerState" json:"state,omitempty"`
 	// Its process; 0 when none runs.
 	ProcessId uint32 `protobuf:"varint,4,opt,name=process_id,json=processId,proto3" json:"process_id,omitempty"`

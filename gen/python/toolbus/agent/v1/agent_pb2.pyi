@@ -37,7 +37,9 @@ class Model(_message.Message):
     model: _builtins.str
     """The model's id at that provider; for `scripted` the file to replay."""
     context_window: _builtins.int
-    """Tokens that the model reads and writes in one request; a conversation that comes near it is summarised. 0 means unknown: nothing is."""
+    """Tokens that the model reads and writes in one request; a conversation that comes near it is summarized. 0 means unknown:
+    nothing is.
+    """
     @_builtins.property
     def options(self) -> _struct_pb2.Struct:
         """Options passed to the provider: temperature, top_p, max_output_tokens and what it further understands."""

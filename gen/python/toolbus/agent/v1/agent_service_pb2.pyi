@@ -68,13 +68,13 @@ class ApplyAgentRequest(_message.Message):
     VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
     EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
     validate_only: _builtins.bool
-    """Whether to check only, which is open to everybody: everything is checked, `expected_revision` too, and nothing is stored.
-    What would be stored is answered, with the revision that stands; 0 if there is none.
+    """Whether to check only, which is open to everybody: everything is checked, `expected_revision` too, and nothing is stored. What
+    would be stored is returned, with the current revision; 0 if there is none.
     """
     expected_revision: _builtins.int
-    """The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
-    Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
-    `current_revision`.
+    """The revision that must be the current one: it is stored only if nobody has changed it since. 0: there must be none of this name
+    yet. Absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with the current revision as
+    `current_revision` in the error's metadata.
     """
     @_builtins.property
     def agent(self) -> _agent_pb2.Agent:
@@ -210,8 +210,8 @@ class ListAgentsResponse(_message.Message):
 
     @_builtins.property
     def refused_files(self) -> _containers.RepeatedCompositeFieldContainer[_refused_file_pb2.RefusedFile]:
-        """Files of agents and tools that were refused, by name; told with the first page. What stood before a faulty change of
-        theirs stays in force.
+        """Files of agents and tools that were refused, by name; returned with the first page. What was valid before a faulty change stays
+        in force.
         """
 
     def __init__(
@@ -240,8 +240,8 @@ class DeleteAgentRequest(_message.Message):
     name: _builtins.str
     """Its name."""
     expected_revision: _builtins.int
-    """The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
-    that stands is told as `current_revision`.
+    """The revision that must be the current one; absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with
+    the current revision as `current_revision` in the error's metadata.
     """
     def __init__(
         self,
@@ -278,7 +278,7 @@ Global___DeleteAgentResponse: _TypeAlias = DeleteAgentResponse  # noqa: Y015
 
 @_typing.final
 class WatchAgentsRequest(_message.Message):
-    """Asks to be told of the agents now and whenever they change."""
+    """Asks to be notified of the agents now and whenever they change."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

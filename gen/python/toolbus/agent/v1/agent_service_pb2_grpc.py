@@ -74,7 +74,7 @@ class AgentServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetAgent(self, request, context):
-        """Tells an agent's configuration.
+        """Returns an agent's configuration.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -95,7 +95,7 @@ class AgentServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchAgents(self, request, context):
-        """Tells the agents now and after each change.
+        """Streams the agents now and after each change.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -36,13 +36,13 @@ class AgentServiceStub:
     ApplyAgent: _grpc.UnaryUnaryMultiCallable[_agent_service_pb2.ApplyAgentRequest, _agent_service_pb2.ApplyAgentResponse]
     """Creates or replaces an agent; all faults are told at once, with their paths."""
     GetAgent: _grpc.UnaryUnaryMultiCallable[_agent_service_pb2.GetAgentRequest, _agent_service_pb2.GetAgentResponse]
-    """Tells an agent's configuration."""
+    """Returns an agent's configuration."""
     ListAgents: _grpc.UnaryUnaryMultiCallable[_agent_service_pb2.ListAgentsRequest, _agent_service_pb2.ListAgentsResponse]
     """Lists agents, by name."""
     DeleteAgent: _grpc.UnaryUnaryMultiCallable[_agent_service_pb2.DeleteAgentRequest, _agent_service_pb2.DeleteAgentResponse]
     """Removes an agent."""
     WatchAgents: _grpc.UnaryStreamMultiCallable[_agent_service_pb2.WatchAgentsRequest, _agent_service_pb2.WatchAgentsResponse]
-    """Tells the agents now and after each change."""
+    """Streams the agents now and after each change."""
 
 @_typing.type_check_only
 class AgentServiceAsyncStub(AgentServiceStub):
@@ -52,13 +52,13 @@ class AgentServiceAsyncStub(AgentServiceStub):
     ApplyAgent: _aio.UnaryUnaryMultiCallable[_agent_service_pb2.ApplyAgentRequest, _agent_service_pb2.ApplyAgentResponse]  # type: ignore[assignment]
     """Creates or replaces an agent; all faults are told at once, with their paths."""
     GetAgent: _aio.UnaryUnaryMultiCallable[_agent_service_pb2.GetAgentRequest, _agent_service_pb2.GetAgentResponse]  # type: ignore[assignment]
-    """Tells an agent's configuration."""
+    """Returns an agent's configuration."""
     ListAgents: _aio.UnaryUnaryMultiCallable[_agent_service_pb2.ListAgentsRequest, _agent_service_pb2.ListAgentsResponse]  # type: ignore[assignment]
     """Lists agents, by name."""
     DeleteAgent: _aio.UnaryUnaryMultiCallable[_agent_service_pb2.DeleteAgentRequest, _agent_service_pb2.DeleteAgentResponse]  # type: ignore[assignment]
     """Removes an agent."""
     WatchAgents: _aio.UnaryStreamMultiCallable[_agent_service_pb2.WatchAgentsRequest, _agent_service_pb2.WatchAgentsResponse]  # type: ignore[assignment]
-    """Tells the agents now and after each change."""
+    """Streams the agents now and after each change."""
 
 class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
     """Agents: configuration and its changes."""
@@ -77,7 +77,7 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _agent_service_pb2.GetAgentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_agent_service_pb2.GetAgentResponse, _abc.Awaitable[_agent_service_pb2.GetAgentResponse]]:
-        """Tells an agent's configuration."""
+        """Returns an agent's configuration."""
 
     @_abc_1.abstractmethod
     def ListAgents(
@@ -101,6 +101,6 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _agent_service_pb2.WatchAgentsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_agent_service_pb2.WatchAgentsResponse], _abc.AsyncIterator[_agent_service_pb2.WatchAgentsResponse]]:
-        """Tells the agents now and after each change."""
+        """Streams the agents now and after each change."""
 
 def add_AgentServiceServicer_to_server(servicer: AgentServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -83,7 +83,7 @@ class CallerServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetDeclaration(self, request, context):
-        """Tells what the caller declares.
+        """Returns what the caller declares.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

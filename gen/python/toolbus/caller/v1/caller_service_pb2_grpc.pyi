@@ -40,7 +40,7 @@ class CallerServiceStub:
     Respond: _grpc.UnaryUnaryMultiCallable[_caller_service_pb2.RespondRequest, _caller_service_pb2.RespondResponse]
     """Answers a request; exactly one submission wins, and only the session's owner may make it."""
     GetDeclaration: _grpc.UnaryUnaryMultiCallable[_caller_service_pb2.GetDeclarationRequest, _caller_service_pb2.GetDeclarationResponse]
-    """Tells what the caller declares."""
+    """Returns what the caller declares."""
 
 @_typing.type_check_only
 class CallerServiceAsyncStub(CallerServiceStub):
@@ -54,7 +54,7 @@ class CallerServiceAsyncStub(CallerServiceStub):
     Respond: _aio.UnaryUnaryMultiCallable[_caller_service_pb2.RespondRequest, _caller_service_pb2.RespondResponse]  # type: ignore[assignment]
     """Answers a request; exactly one submission wins, and only the session's owner may make it."""
     GetDeclaration: _aio.UnaryUnaryMultiCallable[_caller_service_pb2.GetDeclarationRequest, _caller_service_pb2.GetDeclarationResponse]  # type: ignore[assignment]
-    """Tells what the caller declares."""
+    """Returns what the caller declares."""
 
 class CallerServiceServicer(metaclass=_abc_1.ABCMeta):
     """Tools of the caller: declare, attach, respond."""
@@ -89,6 +89,6 @@ class CallerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _caller_service_pb2.GetDeclarationRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_caller_service_pb2.GetDeclarationResponse, _abc.Awaitable[_caller_service_pb2.GetDeclarationResponse]]:
-        """Tells what the caller declares."""
+        """Returns what the caller declares."""
 
 def add_CallerServiceServicer_to_server(servicer: CallerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

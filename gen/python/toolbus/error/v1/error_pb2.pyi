@@ -28,159 +28,311 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     REASON_UNSPECIFIED: _Reason.ValueType  # 0
     """Whoever made the error gave no reason. Act on its code."""
     REASON_INTERNAL: _Reason.ValueType  # 1
-    """Something failed inside that the caller cannot mend. The service's log has the cause; report it, and do not repeat blindly."""
+    """Something failed inside that the caller cannot fix. The service's log has the cause; report it, and do not repeat blindly.
+    Codes: `internal`, `unknown`.
+    """
     REASON_CANCELED: _Reason.ValueType  # 2
-    """The caller, or whoever it called for, gave the call up. Nothing is to be done; a tool may have had its effect."""
+    """The caller, or whoever it called for, gave the call up. Nothing is to be done; a tool may have had its effect.
+    Code: `canceled`.
+    """
     REASON_DEADLINE_EXCEEDED: _Reason.ValueType  # 3
-    """The time of the call is over. What it did until then may stand: read the state, then repeat with more time."""
+    """The time of the call is over. What it did until then may stand: read the state, then repeat with more time.
+    Code: `deadline_exceeded`.
+    """
     REASON_INVALID_REQUEST: _Reason.ValueType  # 4
-    """A field of the request is missing or does not fit. Correct what `field_violations` name, then send again."""
+    """A field of the request is missing or does not fit. Correct what `field_violations` name, then send again.
+    Codes: `invalid_argument`, `permission_denied`.
+    """
     REASON_METHOD_UNIMPLEMENTED: _Reason.ValueType  # 5
-    """This service does not offer the method, or not in this way. Use what its contract and release say it offers."""
+    """This service does not offer the method, or not in this way. Use what its contract and release say it offers.
+    Code: `unimplemented`.
+    """
     REASON_SERVICE_NOT_FOUND: _Reason.ValueType  # 6
-    """There is no service of that name here. Ask for one that reflection or the documentation lists."""
+    """There is no service of that name here. Ask for one that reflection or the documentation lists.
+    Code: `not_found`.
+    """
     REASON_CREDENTIALS_INVALID: _Reason.ValueType  # 7
-    """The request comes without a key, or with one that is not known here. Send a known key."""
+    """The request comes without a key, or with one that is not known here. Send a known key.
+    Code: `unauthenticated`.
+    """
     REASON_PRINCIPAL_NOT_OPERATOR: _Reason.ValueType  # 8
-    """Only an operator may do this. Ask an operator, or use an operator's key."""
+    """Only an operator may do this. Ask an operator, or use an operator's key.
+    Code: `permission_denied`.
+    """
     REASON_PRINCIPAL_NOT_OWNER: _Reason.ValueType  # 9
-    """The session belongs to another principal, and so do its runs and calls. Use the owner's key."""
+    """The session belongs to another principal, and so do its runs and calls. Use the owner's key.
+    Code: `permission_denied`.
+    """
     REASON_CALL_NOT_STARTED: _Reason.ValueType  # 10
-    """The call has not been started and will not be. Repeating it is safe."""
+    """The call has not been started and will not be. Repeating it is safe.
+    Codes: `deadline_exceeded`, `invalid_argument`, `resource_exhausted`, `unavailable`.
+    """
     REASON_OUTCOME_UNKNOWN: _Reason.ValueType  # 11
-    """Nobody can say whether the call had its effect. Read the state before repeating what is not idempotent."""
+    """Nobody can say whether the call had its effect. Read the state before repeating what is not idempotent.
+    Codes: `canceled`, `data_loss`, `deadline_exceeded`, `internal`, `unavailable`.
+    """
     REASON_INSTANCE_STOPPING: _Reason.ValueType  # 12
-    """The instance that served the call stops. Call or watch again: another instance answers."""
+    """The instance that served the call stops. Call or watch again: another instance answers.
+    Code: `unavailable`.
+    """
     REASON_OWNER_CHANGED: _Reason.ValueType  # 13
-    """What the call needs has just moved to another instance. Repeat the call."""
+    """What the call needs has just moved to another instance. Repeat the call.
+    Codes: `aborted`, `unavailable`.
+    """
     REASON_SERVICE_UNAVAILABLE: _Reason.ValueType  # 14
     """A service that the call needs is not there, or does not answer. Repeat after a while; what is not idempotent, only after
     reading the state.
+    Code: `unavailable`.
     """
     REASON_BUS_UNAVAILABLE: _Reason.ValueType  # 15
-    """The service cannot reach its bus or store at present. Repeat after a while; a write may have been stored."""
+    """The service cannot reach its bus or store at present. Repeat after a while; a write may have been stored.
+    Code: `unavailable`.
+    """
     REASON_STORE_FULL: _Reason.ValueType  # 16
-    """The store takes no more. Have the operator give it more room; what retention removes makes room by itself."""
+    """The store takes no more. Have the operator give it more room; what retention removes makes room by itself.
+    Code: `resource_exhausted`.
+    """
     REASON_RECORD_LOST: _Reason.ValueType  # 17
-    """What was stored is broken or gone. Repeating does not help: ask the operator."""
+    """What was stored is broken or gone. Repeating does not help: ask the operator.
+    Codes: `data_loss`, `internal`, `invalid_argument`.
+    """
     REASON_MESSAGE_TOO_LARGE: _Reason.ValueType  # 18
-    """A message, or a part of it, is over its limit. Send less; where it is known, `metadata` has `bytes` and `limit`."""
+    """A message, or a part of it, is over its limit. Send less; where it is known, `metadata` has `bytes` and `limit`.
+    Codes: `invalid_argument`, `resource_exhausted`.
+    """
     REASON_PAGE_TOKEN_INVALID: _Reason.ValueType  # 19
-    """The page token comes from no earlier answer of this list with these filters. List from the beginning."""
+    """The page token comes from no earlier answer of this list with these filters. List from the beginning.
+    Code: `invalid_argument`.
+    """
     REASON_SEQUENCE_NOT_REACHED: _Reason.ValueType  # 20
-    """The log has not come that far: no event of that sequence has been told. The store was reset or restored; watch from 0."""
+    """The log has not come that far: no event of that sequence has been told. The store was reset or restored; watch from 0.
+    Code: `out_of_range`.
+    """
     REASON_STREAM_REPLACED: _Reason.ValueType  # 21
-    """Another stream was opened in place of this one. Leave it to that one."""
+    """Another stream was opened in place of this one. Leave it to that one.
+    Code: `aborted`.
+    """
     REASON_STREAM_ENDED: _Reason.ValueType  # 22
-    """The stream that carried the call ended before it. Call again when the stream is back."""
+    """The stream that carried the call ended before it. Call again when the stream is back.
+    Code: `unavailable`.
+    """
     REASON_AGENT_NOT_FOUND: _Reason.ValueType  # 23
-    """There is no agent of that name. List the agents, or apply it first."""
+    """There is no agent of that name. List the agents, or apply it first.
+    Code: `not_found`.
+    """
     REASON_AGENT_INVALID: _Reason.ValueType  # 24
-    """The agent's configuration has faults. Mend and apply the agent, then repeat."""
+    """The agent's configuration has faults. Fix and apply the agent, then repeat.
+    Code: `failed_precondition`.
+    """
     REASON_AGENT_SWITCHED: _Reason.ValueType  # 25
-    """The session has another agent by now: what its former agent decided is not carried out. Drop the call."""
+    """The session has another agent by now: what its former agent decided is not carried out. Drop the call.
+    Codes: `aborted`, `failed_precondition`.
+    """
     REASON_AGENT_REVISION_AHEAD: _Reason.ValueType  # 26
-    """The agent's revision is newer than what this instance has heard of. Repeat in a moment."""
+    """The agent's revision is newer than what this instance has heard of. Repeat in a moment.
+    Code: `aborted`.
+    """
     REASON_AGENT_MISMATCH: _Reason.ValueType  # 27
-    """The session has another agent than the request to explain a tool names. Name that one, or none."""
+    """The session has another agent than the request to explain a tool names. Name that one, or none.
+    Code: `failed_precondition`.
+    """
     REASON_TOOL_NOT_FOUND: _Reason.ValueType  # 28
-    """There is no tool of that name for this caller. List the tools."""
+    """There is no tool of that name for this caller. List the tools.
+    Code: `not_found`.
+    """
     REASON_TOOL_NOT_ALLOWED: _Reason.ValueType  # 29
-    """The policy does not allow this tool, or not in this way. Use another, or have the policy changed."""
+    """The policy does not allow this tool, or not in this way. Use another, or have the policy changed.
+    Codes: `failed_precondition`, `permission_denied`.
+    """
     REASON_SCOPE_MISSING: _Reason.ValueType  # 30
-    """The call comes from no agent or no session, which it needs. Call it from a session."""
+    """The call comes from no agent or no session, which it needs. Call it from a session.
+    Code: `failed_precondition`.
+    """
     REASON_TOOL_NAME_TAKEN: _Reason.ValueType  # 31
-    """Two tools would have one name. Rename the one that is offered here."""
+    """Two tools would have one name. Rename the one that is offered here.
+    Codes: `already_exists`, `invalid_argument`.
+    """
     REASON_PROVIDER_NOT_FOUND: _Reason.ValueType  # 32
-    """There is no provider of that name. List the providers, or apply it first."""
+    """There is no provider of that name. List the providers, or apply it first.
+    Code: `not_found`.
+    """
     REASON_MCP_SERVER_NOT_FOUND: _Reason.ValueType  # 33
-    """There is no MCP server of that name. List the servers, or apply it first."""
+    """There is no MCP server of that name. List the servers, or apply it first.
+    Code: `not_found`.
+    """
     REASON_MCP_SERVER_UNAVAILABLE: _Reason.ValueType  # 34
-    """The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready."""
+    """The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready.
+    Code: `unavailable`.
+    """
     REASON_SECRET_NOT_FOUND: _Reason.ValueType  # 35
-    """A secret that the tool needs is not known to the service. The operator sets it."""
+    """A secret that the tool needs is not known to the service. The operator sets it.
+    Code: `failed_precondition`.
+    """
     REASON_ORIGIN_MISMATCH: _Reason.ValueType  # 36
-    """What stands comes from a file and was changed by RPC, or the other way round. Change it where it comes from."""
+    """The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
+    Code: `failed_precondition`.
+    """
     REASON_REVISION_MISMATCH: _Reason.ValueType  # 37
-    """What stands has another revision than was expected. Read it, decide again, and apply with its revision."""
+    """The current configuration has another revision than was expected. Read it, decide again, and apply with its revision.
+    Code: `aborted`.
+    """
     REASON_SESSION_NOT_FOUND: _Reason.ValueType  # 38
-    """There is no session of that id. List the sessions, or open one."""
+    """There is no session of that id. List the sessions, or open one.
+    Code: `not_found`.
+    """
     REASON_SESSION_ALREADY_EXISTS: _Reason.ValueType  # 39
-    """There is another session of that id. Choose another id."""
+    """There is another session of that id. Choose another id.
+    Code: `already_exists`.
+    """
     REASON_SESSION_CLOSED: _Reason.ValueType  # 40
-    """The session is closed for good. Open another one."""
+    """The session is closed for good. Open another one.
+    Code: `failed_precondition`.
+    """
     REASON_SESSION_SWITCHING: _Reason.ValueType  # 41
-    """The session is on its way to another agent, or to its end. Repeat in a moment."""
+    """The session is on its way to another agent, or to its end. Repeat in a moment.
+    Code: `aborted`.
+    """
     REASON_SESSION_NOT_IN_SPACE: _Reason.ValueType  # 42
-    """The session is not in that space, or in none. Enter the space first."""
+    """The session is not in that space, or in none. Enter the space first.
+    Code: `failed_precondition`.
+    """
     REASON_SWITCH_OUTDATED: _Reason.ValueType  # 43
-    """The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted."""
+    """The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted.
+    Code: `aborted`.
+    """
     REASON_RUN_NOT_FOUND: _Reason.ValueType  # 44
-    """There is no run of that id in that place. List the runs."""
+    """There is no run of that id in that place. List the runs.
+    Code: `not_found`.
+    """
     REASON_RUN_ENDED: _Reason.ValueType  # 45
-    """The run has ended. Start another one."""
+    """The run has ended. Start another one.
+    Code: `failed_precondition`.
+    """
     REASON_RUN_EVENT_NOT_FOUND: _Reason.ValueType  # 46
-    """The run has no event of that number. Ask for one from 0 to its last."""
+    """The run has no event of that number. Ask for one from 0 to its last.
+    Code: `out_of_range`.
+    """
     REASON_MODEL_PRICE_MISSING: _Reason.ValueType  # 47
-    """A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out."""
+    """A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
+    Code: `failed_precondition`.
+    """
     REASON_CURRENCY_MISMATCH: _Reason.ValueType  # 48
-    """A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs."""
+    """A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs.
+    Code: `failed_precondition`.
+    """
     REASON_IDEMPOTENCY_KEY_REUSED: _Reason.ValueType  # 49
-    """The key was used for another request. Use another key; `metadata` names what differs."""
+    """The key was used for another request. Use another key; `metadata` names what differs.
+    Code: `already_exists`.
+    """
     REASON_CALL_NOT_FOUND: _Reason.ValueType  # 50
-    """There is no call of that id in that place, or it is forgotten. List the calls."""
+    """There is no call of that id in that place, or it is forgotten. List the calls.
+    Code: `not_found`.
+    """
     REASON_CALL_ID_REUSED: _Reason.ValueType  # 51
-    """The id was used for another call. Use another id."""
+    """The id was used for another call. Use another id.
+    Code: `already_exists`.
+    """
     REASON_SUBMISSION_ID_REUSED: _Reason.ValueType  # 52
-    """The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it."""
+    """The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
+    Code: `already_exists`.
+    """
     REASON_CALL_ALREADY_RESOLVED: _Reason.ValueType  # 53
-    """The call has its answer, and the first answer stands. Read the call."""
+    """The call has its answer, and the first answer stands. Read the call.
+    Code: `failed_precondition`.
+    """
     REASON_CALL_EXPIRED: _Reason.ValueType  # 54
-    """The call waited for its answer too long. Drop the answer."""
+    """The call waited for its answer too long. Drop the answer.
+    Code: `failed_precondition`.
+    """
     REASON_CALL_NOT_AWAITED: _Reason.ValueType  # 55
-    """No answer from outside is awaited for the call. Read its state."""
+    """No answer from outside is awaited for the call. Read its state.
+    Code: `failed_precondition`.
+    """
     REASON_CALL_AWAITED_BY_RUN: _Reason.ValueType  # 56
-    """A run waits for the output of the call. Give it with SubmitOutputs of that run."""
+    """A run waits for the output of the call. Give it with SubmitOutputs of that run.
+    Code: `failed_precondition`.
+    """
     REASON_CALL_IN_PROGRESS: _Reason.ValueType  # 57
-    """The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment."""
+    """The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment.
+    Codes: `aborted`, `failed_precondition`.
+    """
     REASON_CALL_TAKEN: _Reason.ValueType  # 58
-    """Another watcher has taken the call. Leave the call to it."""
+    """Another watcher has taken the call. Leave the call to it.
+    Codes: `failed_precondition`, `permission_denied`.
+    """
     REASON_CALL_NOT_TAKEN: _Reason.ValueType  # 59
-    """The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool."""
+    """The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool.
+    Code: `permission_denied`.
+    """
     REASON_DELIVERY_NOT_FOUND: _Reason.ValueType  # 60
-    """The call was not handed over by that delivery. Acknowledge the delivery that came with the call."""
+    """The call was not handed over by that delivery. Acknowledge the delivery that came with the call.
+    Code: `failed_precondition`.
+    """
     REASON_RESULT_INVALID: _Reason.ValueType  # 61
-    """The result does not fit what the tool promises. Correct the result and submit again: the call still waits."""
+    """The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
+    Code: `invalid_argument`.
+    """
     REASON_RESULT_NOT_FOUND: _Reason.ValueType  # 62
-    """There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool again."""
+    """There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool
+    again.
+    Code: `not_found`.
+    """
     REASON_SPACE_NOT_FOUND: _Reason.ValueType  # 63
-    """There is no space of that id. List the spaces, or create it."""
+    """There is no space of that id. List the spaces, or create it.
+    Code: `not_found`.
+    """
     REASON_MESSAGE_ID_REUSED: _Reason.ValueType  # 64
-    """The id belongs to another message. Use another id."""
+    """The id belongs to another message. Use another id.
+    Codes: `already_exists`, `permission_denied`.
+    """
     REASON_INBOX_FULL: _Reason.ValueType  # 65
-    """Too many events wait for the agents of the session. Repeat when they have been read."""
+    """Too many events wait for the agents of the session. Repeat when they have been read.
+    Code: `resource_exhausted`.
+    """
     REASON_MEMORY_FULL: _Reason.ValueType  # 66
-    """The agent keeps as many entries as it may. Delete some first."""
+    """The agent keeps as many entries as it may. Delete some first.
+    Code: `resource_exhausted`.
+    """
     REASON_CALLER_NOT_ATTACHED: _Reason.ValueType  # 67
-    """No stream of the session's caller is attached here. Attach one, or repeat when it is back."""
+    """No stream of the session's caller is attached here. Attach one, or repeat when it is back.
+    Code: `failed_precondition`.
+    """
     REASON_CALLER_BUSY: _Reason.ValueType  # 68
-    """The caller has as many requests open as it may. Repeat when some are answered."""
+    """The caller has as many requests open as it may. Repeat when some are answered.
+    Code: `resource_exhausted`.
+    """
     REASON_WORKER_NOT_FOUND: _Reason.ValueType  # 69
-    """There is no worker file or hosted module of that name. Put the file into its directory, or name another one."""
+    """There is no worker file or hosted module of that name. Put the file into its directory, or name another one.
+    Code: `not_found`.
+    """
     REASON_WORKER_INVALID: _Reason.ValueType  # 70
-    """The worker file or hosted module cannot be used as it is. Correct the file; it is read again."""
+    """The worker file or hosted module cannot be used as it is. Correct the file; it is read again.
+    Code: `failed_precondition`.
+    """
     REASON_WORKER_INSTALL_FAILED: _Reason.ValueType  # 71
-    """What the worker needs could not be installed; nothing was started. Correct the worker's dependencies."""
+    """What the worker needs could not be installed; nothing was started. Correct the worker's dependencies.
+    Code: `failed_precondition`.
+    """
     REASON_WORKER_START_FAILED: _Reason.ValueType  # 72
-    """The worker did not start; nothing was called. Correct the worker; its log has the cause."""
+    """The worker did not start; nothing was called. Correct the worker; its log has the cause.
+    Code: `failed_precondition`.
+    """
     REASON_WORKER_BACKED_OFF: _Reason.ValueType  # 73
-    """The worker keeps failing and is started again later; nothing was started. Repeat after a while."""
+    """The worker keeps failing and is started again later; nothing was started. Repeat after a while.
+    Code: `unavailable`.
+    """
     REASON_WORKER_CRASHED: _Reason.ValueType  # 74
-    """The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating."""
+    """The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating.
+    Code: `unavailable`.
+    """
     REASON_WORKER_STOPPED: _Reason.ValueType  # 75
-    """The worker or hosted module is being stopped; nothing was started. Repeat: another one is started."""
+    """The worker or hosted module is being stopped; nothing was started. Repeat: another one is started.
+    Code: `unavailable`.
+    """
     REASON_WORKER_POOL_FULL: _Reason.ValueType  # 76
-    """All workers are busy, and none got free in time; nothing was started. Repeat after a while."""
+    """All workers are busy, and none got free in time; nothing was started. Repeat after a while.
+    Code: `resource_exhausted`.
+    """
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """What happened. Each value says what the caller does next. Values are added, and never change their meaning."""
@@ -188,159 +340,311 @@ class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
 REASON_UNSPECIFIED: Reason.ValueType  # 0
 """Whoever made the error gave no reason. Act on its code."""
 REASON_INTERNAL: Reason.ValueType  # 1
-"""Something failed inside that the caller cannot mend. The service's log has the cause; report it, and do not repeat blindly."""
+"""Something failed inside that the caller cannot fix. The service's log has the cause; report it, and do not repeat blindly.
+Codes: `internal`, `unknown`.
+"""
 REASON_CANCELED: Reason.ValueType  # 2
-"""The caller, or whoever it called for, gave the call up. Nothing is to be done; a tool may have had its effect."""
+"""The caller, or whoever it called for, gave the call up. Nothing is to be done; a tool may have had its effect.
+Code: `canceled`.
+"""
 REASON_DEADLINE_EXCEEDED: Reason.ValueType  # 3
-"""The time of the call is over. What it did until then may stand: read the state, then repeat with more time."""
+"""The time of the call is over. What it did until then may stand: read the state, then repeat with more time.
+Code: `deadline_exceeded`.
+"""
 REASON_INVALID_REQUEST: Reason.ValueType  # 4
-"""A field of the request is missing or does not fit. Correct what `field_violations` name, then send again."""
+"""A field of the request is missing or does not fit. Correct what `field_violations` name, then send again.
+Codes: `invalid_argument`, `permission_denied`.
+"""
 REASON_METHOD_UNIMPLEMENTED: Reason.ValueType  # 5
-"""This service does not offer the method, or not in this way. Use what its contract and release say it offers."""
+"""This service does not offer the method, or not in this way. Use what its contract and release say it offers.
+Code: `unimplemented`.
+"""
 REASON_SERVICE_NOT_FOUND: Reason.ValueType  # 6
-"""There is no service of that name here. Ask for one that reflection or the documentation lists."""
+"""There is no service of that name here. Ask for one that reflection or the documentation lists.
+Code: `not_found`.
+"""
 REASON_CREDENTIALS_INVALID: Reason.ValueType  # 7
-"""The request comes without a key, or with one that is not known here. Send a known key."""
+"""The request comes without a key, or with one that is not known here. Send a known key.
+Code: `unauthenticated`.
+"""
 REASON_PRINCIPAL_NOT_OPERATOR: Reason.ValueType  # 8
-"""Only an operator may do this. Ask an operator, or use an operator's key."""
+"""Only an operator may do this. Ask an operator, or use an operator's key.
+Code: `permission_denied`.
+"""
 REASON_PRINCIPAL_NOT_OWNER: Reason.ValueType  # 9
-"""The session belongs to another principal, and so do its runs and calls. Use the owner's key."""
+"""The session belongs to another principal, and so do its runs and calls. Use the owner's key.
+Code: `permission_denied`.
+"""
 REASON_CALL_NOT_STARTED: Reason.ValueType  # 10
-"""The call has not been started and will not be. Repeating it is safe."""
+"""The call has not been started and will not be. Repeating it is safe.
+Codes: `deadline_exceeded`, `invalid_argument`, `resource_exhausted`, `unavailable`.
+"""
 REASON_OUTCOME_UNKNOWN: Reason.ValueType  # 11
-"""Nobody can say whether the call had its effect. Read the state before repeating what is not idempotent."""
+"""Nobody can say whether the call had its effect. Read the state before repeating what is not idempotent.
+Codes: `canceled`, `data_loss`, `deadline_exceeded`, `internal`, `unavailable`.
+"""
 REASON_INSTANCE_STOPPING: Reason.ValueType  # 12
-"""The instance that served the call stops. Call or watch again: another instance answers."""
+"""The instance that served the call stops. Call or watch again: another instance answers.
+Code: `unavailable`.
+"""
 REASON_OWNER_CHANGED: Reason.ValueType  # 13
-"""What the call needs has just moved to another instance. Repeat the call."""
+"""What the call needs has just moved to another instance. Repeat the call.
+Codes: `aborted`, `unavailable`.
+"""
 REASON_SERVICE_UNAVAILABLE: Reason.ValueType  # 14
 """A service that the call needs is not there, or does not answer. Repeat after a while; what is not idempotent, only after
 reading the state.
+Code: `unavailable`.
 """
 REASON_BUS_UNAVAILABLE: Reason.ValueType  # 15
-"""The service cannot reach its bus or store at present. Repeat after a while; a write may have been stored."""
+"""The service cannot reach its bus or store at present. Repeat after a while; a write may have been stored.
+Code: `unavailable`.
+"""
 REASON_STORE_FULL: Reason.ValueType  # 16
-"""The store takes no more. Have the operator give it more room; what retention removes makes room by itself."""
+"""The store takes no more. Have the operator give it more room; what retention removes makes room by itself.
+Code: `resource_exhausted`.
+"""
 REASON_RECORD_LOST: Reason.ValueType  # 17
-"""What was stored is broken or gone. Repeating does not help: ask the operator."""
+"""What was stored is broken or gone. Repeating does not help: ask the operator.
+Codes: `data_loss`, `internal`, `invalid_argument`.
+"""
 REASON_MESSAGE_TOO_LARGE: Reason.ValueType  # 18
-"""A message, or a part of it, is over its limit. Send less; where it is known, `metadata` has `bytes` and `limit`."""
+"""A message, or a part of it, is over its limit. Send less; where it is known, `metadata` has `bytes` and `limit`.
+Codes: `invalid_argument`, `resource_exhausted`.
+"""
 REASON_PAGE_TOKEN_INVALID: Reason.ValueType  # 19
-"""The page token comes from no earlier answer of this list with these filters. List from the beginning."""
+"""The page token comes from no earlier answer of this list with these filters. List from the beginning.
+Code: `invalid_argument`.
+"""
 REASON_SEQUENCE_NOT_REACHED: Reason.ValueType  # 20
-"""The log has not come that far: no event of that sequence has been told. The store was reset or restored; watch from 0."""
+"""The log has not come that far: no event of that sequence has been told. The store was reset or restored; watch from 0.
+Code: `out_of_range`.
+"""
 REASON_STREAM_REPLACED: Reason.ValueType  # 21
-"""Another stream was opened in place of this one. Leave it to that one."""
+"""Another stream was opened in place of this one. Leave it to that one.
+Code: `aborted`.
+"""
 REASON_STREAM_ENDED: Reason.ValueType  # 22
-"""The stream that carried the call ended before it. Call again when the stream is back."""
+"""The stream that carried the call ended before it. Call again when the stream is back.
+Code: `unavailable`.
+"""
 REASON_AGENT_NOT_FOUND: Reason.ValueType  # 23
-"""There is no agent of that name. List the agents, or apply it first."""
+"""There is no agent of that name. List the agents, or apply it first.
+Code: `not_found`.
+"""
 REASON_AGENT_INVALID: Reason.ValueType  # 24
-"""The agent's configuration has faults. Mend and apply the agent, then repeat."""
+"""The agent's configuration has faults. Fix and apply the agent, then repeat.
+Code: `failed_precondition`.
+"""
 REASON_AGENT_SWITCHED: Reason.ValueType  # 25
-"""The session has another agent by now: what its former agent decided is not carried out. Drop the call."""
+"""The session has another agent by now: what its former agent decided is not carried out. Drop the call.
+Codes: `aborted`, `failed_precondition`.
+"""
 REASON_AGENT_REVISION_AHEAD: Reason.ValueType  # 26
-"""The agent's revision is newer than what this instance has heard of. Repeat in a moment."""
+"""The agent's revision is newer than what this instance has heard of. Repeat in a moment.
+Code: `aborted`.
+"""
 REASON_AGENT_MISMATCH: Reason.ValueType  # 27
-"""The session has another agent than the request to explain a tool names. Name that one, or none."""
+"""The session has another agent than the request to explain a tool names. Name that one, or none.
+Code: `failed_precondition`.
+"""
 REASON_TOOL_NOT_FOUND: Reason.ValueType  # 28
-"""There is no tool of that name for this caller. List the tools."""
+"""There is no tool of that name for this caller. List the tools.
+Code: `not_found`.
+"""
 REASON_TOOL_NOT_ALLOWED: Reason.ValueType  # 29
-"""The policy does not allow this tool, or not in this way. Use another, or have the policy changed."""
+"""The policy does not allow this tool, or not in this way. Use another, or have the policy changed.
+Codes: `failed_precondition`, `permission_denied`.
+"""
 REASON_SCOPE_MISSING: Reason.ValueType  # 30
-"""The call comes from no agent or no session, which it needs. Call it from a session."""
+"""The call comes from no agent or no session, which it needs. Call it from a session.
+Code: `failed_precondition`.
+"""
 REASON_TOOL_NAME_TAKEN: Reason.ValueType  # 31
-"""Two tools would have one name. Rename the one that is offered here."""
+"""Two tools would have one name. Rename the one that is offered here.
+Codes: `already_exists`, `invalid_argument`.
+"""
 REASON_PROVIDER_NOT_FOUND: Reason.ValueType  # 32
-"""There is no provider of that name. List the providers, or apply it first."""
+"""There is no provider of that name. List the providers, or apply it first.
+Code: `not_found`.
+"""
 REASON_MCP_SERVER_NOT_FOUND: Reason.ValueType  # 33
-"""There is no MCP server of that name. List the servers, or apply it first."""
+"""There is no MCP server of that name. List the servers, or apply it first.
+Code: `not_found`.
+"""
 REASON_MCP_SERVER_UNAVAILABLE: Reason.ValueType  # 34
-"""The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready."""
+"""The MCP server cannot be reached; nothing was started. Repeat when its health says that it is ready.
+Code: `unavailable`.
+"""
 REASON_SECRET_NOT_FOUND: Reason.ValueType  # 35
-"""A secret that the tool needs is not known to the service. The operator sets it."""
+"""A secret that the tool needs is not known to the service. The operator sets it.
+Code: `failed_precondition`.
+"""
 REASON_ORIGIN_MISMATCH: Reason.ValueType  # 36
-"""What stands comes from a file and was changed by RPC, or the other way round. Change it where it comes from."""
+"""The current configuration comes from a file and was changed by RPC, or the other way round. Change it where it comes from.
+Code: `failed_precondition`.
+"""
 REASON_REVISION_MISMATCH: Reason.ValueType  # 37
-"""What stands has another revision than was expected. Read it, decide again, and apply with its revision."""
+"""The current configuration has another revision than was expected. Read it, decide again, and apply with its revision.
+Code: `aborted`.
+"""
 REASON_SESSION_NOT_FOUND: Reason.ValueType  # 38
-"""There is no session of that id. List the sessions, or open one."""
+"""There is no session of that id. List the sessions, or open one.
+Code: `not_found`.
+"""
 REASON_SESSION_ALREADY_EXISTS: Reason.ValueType  # 39
-"""There is another session of that id. Choose another id."""
+"""There is another session of that id. Choose another id.
+Code: `already_exists`.
+"""
 REASON_SESSION_CLOSED: Reason.ValueType  # 40
-"""The session is closed for good. Open another one."""
+"""The session is closed for good. Open another one.
+Code: `failed_precondition`.
+"""
 REASON_SESSION_SWITCHING: Reason.ValueType  # 41
-"""The session is on its way to another agent, or to its end. Repeat in a moment."""
+"""The session is on its way to another agent, or to its end. Repeat in a moment.
+Code: `aborted`.
+"""
 REASON_SESSION_NOT_IN_SPACE: Reason.ValueType  # 42
-"""The session is not in that space, or in none. Enter the space first."""
+"""The session is not in that space, or in none. Enter the space first.
+Code: `failed_precondition`.
+"""
 REASON_SWITCH_OUTDATED: Reason.ValueType  # 43
-"""The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted."""
+"""The session has left the agent that the switch starts from. Read the session, and switch again if it is still wanted.
+Code: `aborted`.
+"""
 REASON_RUN_NOT_FOUND: Reason.ValueType  # 44
-"""There is no run of that id in that place. List the runs."""
+"""There is no run of that id in that place. List the runs.
+Code: `not_found`.
+"""
 REASON_RUN_ENDED: Reason.ValueType  # 45
-"""The run has ended. Start another one."""
+"""The run has ended. Start another one.
+Code: `failed_precondition`.
+"""
 REASON_RUN_EVENT_NOT_FOUND: Reason.ValueType  # 46
-"""The run has no event of that number. Ask for one from 0 to its last."""
+"""The run has no event of that number. Ask for one from 0 to its last.
+Code: `out_of_range`.
+"""
 REASON_MODEL_PRICE_MISSING: Reason.ValueType  # 47
-"""A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out."""
+"""A limit of cost was asked for, and the model has no price. Give the price in the agent, or leave the limit out.
+Code: `failed_precondition`.
+"""
 REASON_CURRENCY_MISMATCH: Reason.ValueType  # 48
-"""A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs."""
+"""A limit of cost was asked for in another currency than that of the agent's prices and limits. Ask for it in theirs.
+Code: `failed_precondition`.
+"""
 REASON_IDEMPOTENCY_KEY_REUSED: Reason.ValueType  # 49
-"""The key was used for another request. Use another key; `metadata` names what differs."""
+"""The key was used for another request. Use another key; `metadata` names what differs.
+Code: `already_exists`.
+"""
 REASON_CALL_NOT_FOUND: Reason.ValueType  # 50
-"""There is no call of that id in that place, or it is forgotten. List the calls."""
+"""There is no call of that id in that place, or it is forgotten. List the calls.
+Code: `not_found`.
+"""
 REASON_CALL_ID_REUSED: Reason.ValueType  # 51
-"""The id was used for another call. Use another id."""
+"""The id was used for another call. Use another id.
+Code: `already_exists`.
+"""
 REASON_SUBMISSION_ID_REUSED: Reason.ValueType  # 52
-"""The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it."""
+"""The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.
+Code: `already_exists`.
+"""
 REASON_CALL_ALREADY_RESOLVED: Reason.ValueType  # 53
-"""The call has its answer, and the first answer stands. Read the call."""
+"""The call has its answer, and the first answer stands. Read the call.
+Code: `failed_precondition`.
+"""
 REASON_CALL_EXPIRED: Reason.ValueType  # 54
-"""The call waited for its answer too long. Drop the answer."""
+"""The call waited for its answer too long. Drop the answer.
+Code: `failed_precondition`.
+"""
 REASON_CALL_NOT_AWAITED: Reason.ValueType  # 55
-"""No answer from outside is awaited for the call. Read its state."""
+"""No answer from outside is awaited for the call. Read its state.
+Code: `failed_precondition`.
+"""
 REASON_CALL_AWAITED_BY_RUN: Reason.ValueType  # 56
-"""A run waits for the output of the call. Give it with SubmitOutputs of that run."""
+"""A run waits for the output of the call. Give it with SubmitOutputs of that run.
+Code: `failed_precondition`.
+"""
 REASON_CALL_IN_PROGRESS: Reason.ValueType  # 57
-"""The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment."""
+"""The call is being carried out, and has no result yet. Wait for its answer, or repeat in a moment.
+Codes: `aborted`, `failed_precondition`.
+"""
 REASON_CALL_TAKEN: Reason.ValueType  # 58
-"""Another watcher has taken the call. Leave the call to it."""
+"""Another watcher has taken the call. Leave the call to it.
+Codes: `failed_precondition`, `permission_denied`.
+"""
 REASON_CALL_NOT_TAKEN: Reason.ValueType  # 59
-"""The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool."""
+"""The call was not taken by this caller. Acknowledge its delivery first, or answer while watching the tool.
+Code: `permission_denied`.
+"""
 REASON_DELIVERY_NOT_FOUND: Reason.ValueType  # 60
-"""The call was not handed over by that delivery. Acknowledge the delivery that came with the call."""
+"""The call was not handed over by that delivery. Acknowledge the delivery that came with the call.
+Code: `failed_precondition`.
+"""
 REASON_RESULT_INVALID: Reason.ValueType  # 61
-"""The result does not fit what the tool promises. Correct the result and submit again: the call still waits."""
+"""The result does not fit what the tool promises. Correct the result and submit again: the call still waits.
+Code: `invalid_argument`.
+"""
 REASON_RESULT_NOT_FOUND: Reason.ValueType  # 62
-"""There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool again."""
+"""There is no such result of yours: it never was, or is no longer kept, since its session has no runs any more. Call the tool
+again.
+Code: `not_found`.
+"""
 REASON_SPACE_NOT_FOUND: Reason.ValueType  # 63
-"""There is no space of that id. List the spaces, or create it."""
+"""There is no space of that id. List the spaces, or create it.
+Code: `not_found`.
+"""
 REASON_MESSAGE_ID_REUSED: Reason.ValueType  # 64
-"""The id belongs to another message. Use another id."""
+"""The id belongs to another message. Use another id.
+Codes: `already_exists`, `permission_denied`.
+"""
 REASON_INBOX_FULL: Reason.ValueType  # 65
-"""Too many events wait for the agents of the session. Repeat when they have been read."""
+"""Too many events wait for the agents of the session. Repeat when they have been read.
+Code: `resource_exhausted`.
+"""
 REASON_MEMORY_FULL: Reason.ValueType  # 66
-"""The agent keeps as many entries as it may. Delete some first."""
+"""The agent keeps as many entries as it may. Delete some first.
+Code: `resource_exhausted`.
+"""
 REASON_CALLER_NOT_ATTACHED: Reason.ValueType  # 67
-"""No stream of the session's caller is attached here. Attach one, or repeat when it is back."""
+"""No stream of the session's caller is attached here. Attach one, or repeat when it is back.
+Code: `failed_precondition`.
+"""
 REASON_CALLER_BUSY: Reason.ValueType  # 68
-"""The caller has as many requests open as it may. Repeat when some are answered."""
+"""The caller has as many requests open as it may. Repeat when some are answered.
+Code: `resource_exhausted`.
+"""
 REASON_WORKER_NOT_FOUND: Reason.ValueType  # 69
-"""There is no worker file or hosted module of that name. Put the file into its directory, or name another one."""
+"""There is no worker file or hosted module of that name. Put the file into its directory, or name another one.
+Code: `not_found`.
+"""
 REASON_WORKER_INVALID: Reason.ValueType  # 70
-"""The worker file or hosted module cannot be used as it is. Correct the file; it is read again."""
+"""The worker file or hosted module cannot be used as it is. Correct the file; it is read again.
+Code: `failed_precondition`.
+"""
 REASON_WORKER_INSTALL_FAILED: Reason.ValueType  # 71
-"""What the worker needs could not be installed; nothing was started. Correct the worker's dependencies."""
+"""What the worker needs could not be installed; nothing was started. Correct the worker's dependencies.
+Code: `failed_precondition`.
+"""
 REASON_WORKER_START_FAILED: Reason.ValueType  # 72
-"""The worker did not start; nothing was called. Correct the worker; its log has the cause."""
+"""The worker did not start; nothing was called. Correct the worker; its log has the cause.
+Code: `failed_precondition`.
+"""
 REASON_WORKER_BACKED_OFF: Reason.ValueType  # 73
-"""The worker keeps failing and is started again later; nothing was started. Repeat after a while."""
+"""The worker keeps failing and is started again later; nothing was started. Repeat after a while.
+Code: `unavailable`.
+"""
 REASON_WORKER_CRASHED: Reason.ValueType  # 74
-"""The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating."""
+"""The worker or hosted module ended in mid-call, and the call may have had its effect. Read the state before repeating.
+Code: `unavailable`.
+"""
 REASON_WORKER_STOPPED: Reason.ValueType  # 75
-"""The worker or hosted module is being stopped; nothing was started. Repeat: another one is started."""
+"""The worker or hosted module is being stopped; nothing was started. Repeat: another one is started.
+Code: `unavailable`.
+"""
 REASON_WORKER_POOL_FULL: Reason.ValueType  # 76
-"""All workers are busy, and none got free in time; nothing was started. Repeat after a while."""
+"""All workers are busy, and none got free in time; nothing was started. Repeat after a while.
+Code: `resource_exhausted`.
+"""
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 
 @_typing.final
@@ -407,8 +711,8 @@ class FieldViolation(_message.Message):
     MESSAGE_FIELD_NUMBER: _builtins.int
     RULE_ID_FIELD_NUMBER: _builtins.int
     field: _builtins.str
-    """The path of the field in the request, as it is spelt in the contract, for example "options.function_tools[0].name";
-    empty if the request as a whole is at fault.
+    """The path of the field in the request, as it is spelled in the contract, for example "options.function_tools[0].name"; empty if
+    the request as a whole is at fault.
     """
     message: _builtins.str
     """What is wrong, for whoever wrote the request."""

@@ -62,12 +62,12 @@ class ApplyMcpServerRequest(_message.Message):
     EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
     validate_only: _builtins.bool
     """Whether to check only: everything is checked, the right and `expected_revision` too, and nothing is stored. What would be
-    stored is answered, with the revision that stands; 0 if there is none.
+    stored is returned, with the current revision; 0 if there is none.
     """
     expected_revision: _builtins.int
-    """The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
-    Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
-    `current_revision`.
+    """The revision that must be the current one: it is stored only if nobody has changed it since. 0: there must be none of this name
+    yet. Absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with the current revision as
+    `current_revision` in the error's metadata.
     """
     @_builtins.property
     def server(self) -> _mcp_server_pb2.McpServer:
@@ -171,8 +171,8 @@ class DeleteMcpServerRequest(_message.Message):
     name: _builtins.str
     """Its name."""
     expected_revision: _builtins.int
-    """The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
-    that stands is told as `current_revision`.
+    """The revision that must be the current one; absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with
+    the current revision as `current_revision` in the error's metadata.
     """
     def __init__(
         self,
@@ -321,7 +321,7 @@ Global___ListConnectionsResponse: _TypeAlias = ListConnectionsResponse  # noqa: 
 
 @_typing.final
 class WatchConnectionsRequest(_message.Message):
-    """Asks to be told of connections now and whenever one changes."""
+    """Asks to be notified of connections now and whenever one changes."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -343,7 +343,7 @@ Global___WatchConnectionsRequest: _TypeAlias = WatchConnectionsRequest  # noqa: 
 
 @_typing.final
 class WatchConnectionsResponse(_message.Message):
-    """A connection as it stands."""
+    """A connection in its current state."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

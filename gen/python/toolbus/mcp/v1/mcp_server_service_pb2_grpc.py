@@ -91,7 +91,7 @@ class McpServerServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetMcpServer(self, request, context):
-        """Tells a server's configuration.
+        """Returns a server's configuration.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -112,7 +112,7 @@ class McpServerServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchConnections(self, request, context):
-        """Tells connections now and after each change.
+        """Streams connections now and after each change.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

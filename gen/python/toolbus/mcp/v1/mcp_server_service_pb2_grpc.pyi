@@ -38,13 +38,13 @@ class McpServerServiceStub:
     DeleteMcpServer: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.DeleteMcpServerRequest, _mcp_server_service_pb2.DeleteMcpServerResponse]
     """Removes a server."""
     GetMcpServer: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.GetMcpServerRequest, _mcp_server_service_pb2.GetMcpServerResponse]
-    """Tells a server's configuration."""
+    """Returns a server's configuration."""
     ListMcpServers: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListMcpServersRequest, _mcp_server_service_pb2.ListMcpServersResponse]
     """Lists the servers that every agent can use, by name."""
     ListConnections: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListConnectionsRequest, _mcp_server_service_pb2.ListConnectionsResponse]
     """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge."""
     WatchConnections: _grpc.UnaryStreamMultiCallable[_mcp_server_service_pb2.WatchConnectionsRequest, _mcp_server_service_pb2.WatchConnectionsResponse]
-    """Tells connections now and after each change."""
+    """Streams connections now and after each change."""
     CloseConnections: _grpc.UnaryUnaryMultiCallable[_mcp_server_service_pb2.CloseConnectionsRequest, _mcp_server_service_pb2.CloseConnectionsResponse]
     """Closes the connections of a session's agent."""
 
@@ -58,13 +58,13 @@ class McpServerServiceAsyncStub(McpServerServiceStub):
     DeleteMcpServer: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.DeleteMcpServerRequest, _mcp_server_service_pb2.DeleteMcpServerResponse]  # type: ignore[assignment]
     """Removes a server."""
     GetMcpServer: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.GetMcpServerRequest, _mcp_server_service_pb2.GetMcpServerResponse]  # type: ignore[assignment]
-    """Tells a server's configuration."""
+    """Returns a server's configuration."""
     ListMcpServers: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListMcpServersRequest, _mcp_server_service_pb2.ListMcpServersResponse]  # type: ignore[assignment]
     """Lists the servers that every agent can use, by name."""
     ListConnections: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.ListConnectionsRequest, _mcp_server_service_pb2.ListConnectionsResponse]  # type: ignore[assignment]
     """Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge."""
     WatchConnections: _aio.UnaryStreamMultiCallable[_mcp_server_service_pb2.WatchConnectionsRequest, _mcp_server_service_pb2.WatchConnectionsResponse]  # type: ignore[assignment]
-    """Tells connections now and after each change."""
+    """Streams connections now and after each change."""
     CloseConnections: _aio.UnaryUnaryMultiCallable[_mcp_server_service_pb2.CloseConnectionsRequest, _mcp_server_service_pb2.CloseConnectionsResponse]  # type: ignore[assignment]
     """Closes the connections of a session's agent."""
 
@@ -93,7 +93,7 @@ class McpServerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _mcp_server_service_pb2.GetMcpServerRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_mcp_server_service_pb2.GetMcpServerResponse, _abc.Awaitable[_mcp_server_service_pb2.GetMcpServerResponse]]:
-        """Tells a server's configuration."""
+        """Returns a server's configuration."""
 
     @_abc_1.abstractmethod
     def ListMcpServers(
@@ -117,7 +117,7 @@ class McpServerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _mcp_server_service_pb2.WatchConnectionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_mcp_server_service_pb2.WatchConnectionsResponse], _abc.AsyncIterator[_mcp_server_service_pb2.WatchConnectionsResponse]]:
-        """Tells connections now and after each change."""
+        """Streams connections now and after each change."""
 
     @_abc_1.abstractmethod
     def CloseConnections(

@@ -69,7 +69,7 @@ class ProviderServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetProvider(self, request, context):
-        """Tells a provider's configuration.
+        """Returns a provider's configuration.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -36,7 +36,7 @@ class ProviderServiceStub:
     ApplyProvider: _grpc.UnaryUnaryMultiCallable[_provider_service_pb2.ApplyProviderRequest, _provider_service_pb2.ApplyProviderResponse]
     """Creates or replaces a provider."""
     GetProvider: _grpc.UnaryUnaryMultiCallable[_provider_service_pb2.GetProviderRequest, _provider_service_pb2.GetProviderResponse]
-    """Tells a provider's configuration."""
+    """Returns a provider's configuration."""
     ListProviders: _grpc.UnaryUnaryMultiCallable[_provider_service_pb2.ListProvidersRequest, _provider_service_pb2.ListProvidersResponse]
     """Lists providers, those of the suite among them, by name."""
     DeleteProvider: _grpc.UnaryUnaryMultiCallable[_provider_service_pb2.DeleteProviderRequest, _provider_service_pb2.DeleteProviderResponse]
@@ -50,7 +50,7 @@ class ProviderServiceAsyncStub(ProviderServiceStub):
     ApplyProvider: _aio.UnaryUnaryMultiCallable[_provider_service_pb2.ApplyProviderRequest, _provider_service_pb2.ApplyProviderResponse]  # type: ignore[assignment]
     """Creates or replaces a provider."""
     GetProvider: _aio.UnaryUnaryMultiCallable[_provider_service_pb2.GetProviderRequest, _provider_service_pb2.GetProviderResponse]  # type: ignore[assignment]
-    """Tells a provider's configuration."""
+    """Returns a provider's configuration."""
     ListProviders: _aio.UnaryUnaryMultiCallable[_provider_service_pb2.ListProvidersRequest, _provider_service_pb2.ListProvidersResponse]  # type: ignore[assignment]
     """Lists providers, those of the suite among them, by name."""
     DeleteProvider: _aio.UnaryUnaryMultiCallable[_provider_service_pb2.DeleteProviderRequest, _provider_service_pb2.DeleteProviderResponse]  # type: ignore[assignment]
@@ -73,7 +73,7 @@ class ProviderServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _provider_service_pb2.GetProviderRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_provider_service_pb2.GetProviderResponse, _abc.Awaitable[_provider_service_pb2.GetProviderResponse]]:
-        """Tells a provider's configuration."""
+        """Returns a provider's configuration."""
 
     @_abc_1.abstractmethod
     def ListProviders(

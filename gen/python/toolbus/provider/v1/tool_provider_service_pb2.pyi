@@ -154,7 +154,7 @@ Global___GetProvidedToolsResponse: _TypeAlias = GetProvidedToolsResponse  # noqa
 
 @_typing.final
 class WatchProvidedToolsRequest(_message.Message):
-    """Asks to be told of the tools of a scope now and whenever they change."""
+    """Asks to be notified of the tools of a scope now and whenever they change."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -70,7 +70,7 @@ class ToolProviderServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchProvidedTools(self, request, context):
-        """Tells the tools of a scope now and after each change.
+        """Streams the tools of a scope now and after each change.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

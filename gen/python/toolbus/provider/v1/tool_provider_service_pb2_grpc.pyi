@@ -38,7 +38,7 @@ class ToolProviderServiceStub:
     `sources` and hides no other.
     """
     WatchProvidedTools: _grpc.UnaryStreamMultiCallable[_tool_provider_service_pb2.WatchProvidedToolsRequest, _tool_provider_service_pb2.WatchProvidedToolsResponse]
-    """Tells the tools of a scope now and after each change."""
+    """Streams the tools of a scope now and after each change."""
     ExecuteTool: _grpc.UnaryStreamMultiCallable[_tool_provider_service_pb2.ExecuteToolRequest, _tool_provider_service_pb2.ExecuteToolResponse]
     """Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
     or that nothing was started, as its code tells.
@@ -58,7 +58,7 @@ class ToolProviderServiceAsyncStub(ToolProviderServiceStub):
     `sources` and hides no other.
     """
     WatchProvidedTools: _aio.UnaryStreamMultiCallable[_tool_provider_service_pb2.WatchProvidedToolsRequest, _tool_provider_service_pb2.WatchProvidedToolsResponse]  # type: ignore[assignment]
-    """Tells the tools of a scope now and after each change."""
+    """Streams the tools of a scope now and after each change."""
     ExecuteTool: _aio.UnaryStreamMultiCallable[_tool_provider_service_pb2.ExecuteToolRequest, _tool_provider_service_pb2.ExecuteToolResponse]  # type: ignore[assignment]
     """Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
     or that nothing was started, as its code tells.
@@ -87,7 +87,7 @@ class ToolProviderServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_provider_service_pb2.WatchProvidedToolsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_tool_provider_service_pb2.WatchProvidedToolsResponse], _abc.AsyncIterator[_tool_provider_service_pb2.WatchProvidedToolsResponse]]:
-        """Tells the tools of a scope now and after each change."""
+        """Streams the tools of a scope now and after each change."""
 
     @_abc_1.abstractmethod
     def ExecuteTool(

@@ -47,7 +47,7 @@ class _RunStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RunState.Val
     """Ended by cancellation."""
 
 class RunState(_RunState, metaclass=_RunStateEnumTypeWrapper):
-    """Where a run stands."""
+    """The state of a run."""
 
 RUN_STATE_UNSPECIFIED: RunState.ValueType  # 0
 """Not set."""
@@ -565,7 +565,7 @@ class FunctionTool(_message.Message):
     """
     output_schema_json: _builtins.str
     """JSON Schema of the output as JSON text, bound in the same way; empty means that any output is valid. An output that does not
-    fit is refused (RESULT_INVALID); an error fits always.
+    fit is refused (REASON_RESULT_INVALID); an error fits always.
     """
     def __init__(
         self,
@@ -707,7 +707,7 @@ Global___RunFork: _TypeAlias = RunFork  # noqa: Y015
 
 @_typing.final
 class Run(_message.Message):
-    """A run as it stands."""
+    """A run in its current state."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -736,7 +736,7 @@ class Run(_message.Message):
     agent: _builtins.str
     """The agent that it runs with."""
     state: Global___RunState.ValueType
-    """Where it stands."""
+    """Its state."""
     reason: Global___RunEndReason.ValueType
     """Why it ended; unspecified while it goes on."""
     error: _builtins.str

@@ -102,12 +102,12 @@ class CreateRunRequest(_message.Message):
     idempotency_key: _builtins.str
     """Repeating a creation with the same key in the same session answers the first run. Without `session_id`, the session is the
     one of the principal, `agent` and the key: a repetition by the same principal for the same agent answers the first run.
-    The same key with other input, options or previous run is refused (`already_exists`, IDEMPOTENCY_KEY_REUSED, naming what
+    The same key with other input, options or previous run is refused (`already_exists`, REASON_IDEMPOTENCY_KEY_REUSED, naming what
     differs); `options.limits` may differ, as time passes: those of the first run hold.
     """
     previous_run_id: _builtins.str
     """The run whose conversation this one continues; empty for the session's latest. One of before the session's latest switch is
-    refused if that carried nothing (RUN_NOT_FOUND).
+    refused if that carried nothing (REASON_RUN_NOT_FOUND).
     """
     @_builtins.property
     def input(self) -> _containers.RepeatedCompositeFieldContainer[Global___InputItem]:
@@ -183,7 +183,7 @@ Global___GetRunRequest: _TypeAlias = GetRunRequest  # noqa: Y015
 
 @_typing.final
 class GetRunResponse(_message.Message):
-    """A run as it stands."""
+    """A run in its current state."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -408,7 +408,7 @@ class ToolOutput(_message.Message):
     submission_id: _builtins.str
     """Tells this submission from every other one for the same call, whoever makes them: a random text, such as a UUID. Who is not
     sure whether a submission arrived repeats it: the one that won is answered as it was the first time, also after a crash. The
-    same id with another outcome is refused (SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
+    same id with another outcome is refused (REASON_SUBMISSION_ID_REUSED). Empty: then a repetition is refused like any other one.
     """
     def __init__(
         self,
@@ -444,7 +444,7 @@ class SubmitOutputsRequest(_message.Message):
         refused stores none, and names it. They are then stored one by one, in the order of the calls. A request that was not
         answered may be repeated as it is, after a crash in the middle as well: an output whose submission has won already counts as
         taken, and what is missing is stored. A part remains only where the calls stop being open in the middle of a request: the run
-        ends (RUN_ENDED), or another submission answers one of them (CALL_ALREADY_RESOLVED).
+        ends (REASON_RUN_ENDED), or another submission answers one of them (REASON_CALL_ALREADY_RESOLVED).
         """
 
     def __init__(
@@ -551,7 +551,7 @@ class ForkRunRequest(_message.Message):
     """Last stored event that is kept."""
     idempotency_key: _builtins.str
     """Repeating a fork of the same run with the same key by the same principal answers the first one's run. The same key with
-    another point or other input is refused (`already_exists`, IDEMPOTENCY_KEY_REUSED, naming what differs).
+    another point or other input is refused (`already_exists`, REASON_IDEMPOTENCY_KEY_REUSED, naming what differs).
     """
     @_builtins.property
     def input(self) -> _containers.RepeatedCompositeFieldContainer[Global___InputItem]:

@@ -36,7 +36,7 @@ class RunServiceStub:
     CreateRun: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.CreateRunRequest, _run_service_pb2.CreateRunResponse]
     """Stores a run and starts it. What is answered is stored."""
     GetRun: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.GetRunRequest, _run_service_pb2.GetRunResponse]
-    """Tells where a run stands."""
+    """Returns a run in its current state."""
     ListRuns: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.ListRunsRequest, _run_service_pb2.ListRunsResponse]
     """Lists runs, latest first."""
     WatchRun: _grpc.UnaryStreamMultiCallable[_run_service_pb2.WatchRunRequest, _run_service_pb2.WatchRunResponse]
@@ -56,7 +56,7 @@ class RunServiceAsyncStub(RunServiceStub):
     CreateRun: _aio.UnaryUnaryMultiCallable[_run_service_pb2.CreateRunRequest, _run_service_pb2.CreateRunResponse]  # type: ignore[assignment]
     """Stores a run and starts it. What is answered is stored."""
     GetRun: _aio.UnaryUnaryMultiCallable[_run_service_pb2.GetRunRequest, _run_service_pb2.GetRunResponse]  # type: ignore[assignment]
-    """Tells where a run stands."""
+    """Returns a run in its current state."""
     ListRuns: _aio.UnaryUnaryMultiCallable[_run_service_pb2.ListRunsRequest, _run_service_pb2.ListRunsResponse]  # type: ignore[assignment]
     """Lists runs, latest first."""
     WatchRun: _aio.UnaryStreamMultiCallable[_run_service_pb2.WatchRunRequest, _run_service_pb2.WatchRunResponse]  # type: ignore[assignment]
@@ -85,7 +85,7 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _run_service_pb2.GetRunRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_run_service_pb2.GetRunResponse, _abc.Awaitable[_run_service_pb2.GetRunResponse]]:
-        """Tells where a run stands."""
+        """Returns a run in its current state."""
 
     @_abc_1.abstractmethod
     def ListRuns(

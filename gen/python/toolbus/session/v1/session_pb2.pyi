@@ -38,7 +38,7 @@ class _SessionStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SessionS
     """Closed for good."""
 
 class SessionState(_SessionState, metaclass=_SessionStateEnumTypeWrapper):
-    """Where a session stands."""
+    """The state of a session."""
 
 SESSION_STATE_UNSPECIFIED: SessionState.ValueType  # 0
 """Not set."""
@@ -110,7 +110,7 @@ class Session(_message.Message):
     agent_revision: _builtins.int
     """Revision of the agent's context; grows with each switch."""
     state: Global___SessionState.ValueType
-    """Where it stands."""
+    """Its state."""
     principal: _builtins.str
     """The authenticated principal that opened it and owns it."""
     next_agent: _builtins.str

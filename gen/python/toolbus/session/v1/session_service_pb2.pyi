@@ -297,7 +297,7 @@ Global___SwitchAgentResponse: _TypeAlias = SwitchAgentResponse  # noqa: Y015
 
 @_typing.final
 class WatchSessionRequest(_message.Message):
-    """Asks to be told of a session now and whenever it changes."""
+    """Asks to be notified of a session now and whenever it changes."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -79,7 +79,7 @@ class SessionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetSession(self, request, context):
-        """Tells where a session stands.
+        """Returns a session in its current state.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -107,7 +107,7 @@ class SessionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchSession(self, request, context):
-        """Tells a session's state now and after each change.
+        """Streams a session's state now and after each change.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -36,7 +36,7 @@ class SessionServiceStub:
     CreateSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.CreateSessionRequest, _session_service_pb2.CreateSessionResponse]
     """Opens a session."""
     GetSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionRequest, _session_service_pb2.GetSessionResponse]
-    """Tells where a session stands."""
+    """Returns a session in its current state."""
     ListSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.ListSessionsRequest, _session_service_pb2.ListSessionsResponse]
     """Lists sessions, by id."""
     CloseSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.CloseSessionRequest, _session_service_pb2.CloseSessionResponse]
@@ -44,7 +44,7 @@ class SessionServiceStub:
     SwitchAgent: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.SwitchAgentRequest, _session_service_pb2.SwitchAgentResponse]
     """Makes another agent the active one; refused before anything is taken down if it cannot be loaded."""
     WatchSession: _grpc.UnaryStreamMultiCallable[_session_service_pb2.WatchSessionRequest, _session_service_pb2.WatchSessionResponse]
-    """Tells a session's state now and after each change."""
+    """Streams a session's state now and after each change."""
 
 @_typing.type_check_only
 class SessionServiceAsyncStub(SessionServiceStub):
@@ -54,7 +54,7 @@ class SessionServiceAsyncStub(SessionServiceStub):
     CreateSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.CreateSessionRequest, _session_service_pb2.CreateSessionResponse]  # type: ignore[assignment]
     """Opens a session."""
     GetSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionRequest, _session_service_pb2.GetSessionResponse]  # type: ignore[assignment]
-    """Tells where a session stands."""
+    """Returns a session in its current state."""
     ListSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.ListSessionsRequest, _session_service_pb2.ListSessionsResponse]  # type: ignore[assignment]
     """Lists sessions, by id."""
     CloseSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.CloseSessionRequest, _session_service_pb2.CloseSessionResponse]  # type: ignore[assignment]
@@ -62,7 +62,7 @@ class SessionServiceAsyncStub(SessionServiceStub):
     SwitchAgent: _aio.UnaryUnaryMultiCallable[_session_service_pb2.SwitchAgentRequest, _session_service_pb2.SwitchAgentResponse]  # type: ignore[assignment]
     """Makes another agent the active one; refused before anything is taken down if it cannot be loaded."""
     WatchSession: _aio.UnaryStreamMultiCallable[_session_service_pb2.WatchSessionRequest, _session_service_pb2.WatchSessionResponse]  # type: ignore[assignment]
-    """Tells a session's state now and after each change."""
+    """Streams a session's state now and after each change."""
 
 class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
     """Sessions: open, switch, close."""
@@ -81,7 +81,7 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.GetSessionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.GetSessionResponse, _abc.Awaitable[_session_service_pb2.GetSessionResponse]]:
-        """Tells where a session stands."""
+        """Returns a session in its current state."""
 
     @_abc_1.abstractmethod
     def ListSessions(
@@ -113,6 +113,6 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.WatchSessionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_session_service_pb2.WatchSessionResponse], _abc.AsyncIterator[_session_service_pb2.WatchSessionResponse]]:
-        """Tells a session's state now and after each change."""
+        """Streams a session's state now and after each change."""
 
 def add_SessionServiceServicer_to_server(servicer: SessionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -63,7 +63,7 @@ class _ToolMessageStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Tool
     """It failed or expired."""
 
 class ToolMessageState(_ToolMessageState, metaclass=_ToolMessageStateEnumTypeWrapper):
-    """Where a visible tool call stands."""
+    """The state of a visible tool call."""
 
 TOOL_MESSAGE_STATE_UNSPECIFIED: ToolMessageState.ValueType  # 0
 """Not set."""
@@ -170,7 +170,7 @@ class ToolMessage(_message.Message):
     arguments_json: _builtins.str
     """Arguments as JSON text."""
     state: Global___ToolMessageState.ValueType
-    """Where it stands."""
+    """Its state."""
     run_id: _builtins.str
     """The run that called."""
     output_schema_json: _builtins.str

@@ -100,7 +100,7 @@ class SpaceServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetSpace(self, request, context):
-        """Tells a space and its members.
+        """Returns a space and its members.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -128,7 +128,7 @@ class SpaceServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetActiveSpace(self, request, context):
-        """Tells the active space of a session's agent.
+        """Returns the active space of a session's agent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -38,7 +38,7 @@ class SpaceServiceStub:
     request is not compared.
     """
     GetSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.GetSpaceRequest, _space_service_pb2.GetSpaceResponse]
-    """Tells a space and its members."""
+    """Returns a space and its members."""
     ListSpaces: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.ListSpacesRequest, _space_service_pb2.ListSpacesResponse]
     """Lists spaces, by id."""
     EnterSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.EnterSpaceRequest, _space_service_pb2.EnterSpaceResponse]
@@ -46,7 +46,7 @@ class SpaceServiceStub:
     LeaveSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.LeaveSpaceRequest, _space_service_pb2.LeaveSpaceResponse]
     """Leaves the active space of a session's agent, or lets a person leave a space."""
     GetActiveSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.GetActiveSpaceRequest, _space_service_pb2.GetActiveSpaceResponse]
-    """Tells the active space of a session's agent."""
+    """Returns the active space of a session's agent."""
     SendMessage: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.SendMessageRequest, _space_service_pb2.SendMessageResponse]
     """Says something; other agents of the space find it in their inboxes."""
     ListMessages: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.ListMessagesRequest, _space_service_pb2.ListMessagesResponse]
@@ -66,7 +66,7 @@ class SpaceServiceAsyncStub(SpaceServiceStub):
     request is not compared.
     """
     GetSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.GetSpaceRequest, _space_service_pb2.GetSpaceResponse]  # type: ignore[assignment]
-    """Tells a space and its members."""
+    """Returns a space and its members."""
     ListSpaces: _aio.UnaryUnaryMultiCallable[_space_service_pb2.ListSpacesRequest, _space_service_pb2.ListSpacesResponse]  # type: ignore[assignment]
     """Lists spaces, by id."""
     EnterSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.EnterSpaceRequest, _space_service_pb2.EnterSpaceResponse]  # type: ignore[assignment]
@@ -74,7 +74,7 @@ class SpaceServiceAsyncStub(SpaceServiceStub):
     LeaveSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.LeaveSpaceRequest, _space_service_pb2.LeaveSpaceResponse]  # type: ignore[assignment]
     """Leaves the active space of a session's agent, or lets a person leave a space."""
     GetActiveSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.GetActiveSpaceRequest, _space_service_pb2.GetActiveSpaceResponse]  # type: ignore[assignment]
-    """Tells the active space of a session's agent."""
+    """Returns the active space of a session's agent."""
     SendMessage: _aio.UnaryUnaryMultiCallable[_space_service_pb2.SendMessageRequest, _space_service_pb2.SendMessageResponse]  # type: ignore[assignment]
     """Says something; other agents of the space find it in their inboxes."""
     ListMessages: _aio.UnaryUnaryMultiCallable[_space_service_pb2.ListMessagesRequest, _space_service_pb2.ListMessagesResponse]  # type: ignore[assignment]
@@ -103,7 +103,7 @@ class SpaceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _space_service_pb2.GetSpaceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_space_service_pb2.GetSpaceResponse, _abc.Awaitable[_space_service_pb2.GetSpaceResponse]]:
-        """Tells a space and its members."""
+        """Returns a space and its members."""
 
     @_abc_1.abstractmethod
     def ListSpaces(
@@ -135,7 +135,7 @@ class SpaceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _space_service_pb2.GetActiveSpaceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_space_service_pb2.GetActiveSpaceResponse, _abc.Awaitable[_space_service_pb2.GetActiveSpaceResponse]]:
-        """Tells the active space of a session's agent."""
+        """Returns the active space of a session's agent."""
 
     @_abc_1.abstractmethod
     def SendMessage(

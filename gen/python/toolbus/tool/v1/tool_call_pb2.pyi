@@ -41,7 +41,7 @@ class _ToolCallStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ToolCal
     """It was canceled; `result` says whether it may have had an effect, and results are refused."""
 
 class ToolCallState(_ToolCallState, metaclass=_ToolCallStateEnumTypeWrapper):
-    """Where a recorded call stands."""
+    """The state of a recorded call."""
 
 TOOL_CALL_STATE_UNSPECIFIED: ToolCallState.ValueType  # 0
 """Not set."""
@@ -98,7 +98,7 @@ class ToolCall(_message.Message):
     arguments_json: _builtins.str
     """Arguments as JSON text."""
     state: Global___ToolCallState.ValueType
-    """Where it stands."""
+    """Its state."""
     space_id: _builtins.str
     """The space that shows it; empty if none."""
     message_id: _builtins.str

@@ -98,7 +98,7 @@ class ToolCallServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetToolCall(self, request, context):
-        """Tells where a call stands.
+        """Returns a call in its current state.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -114,7 +114,7 @@ class ToolCallServiceServicer:
     def ReadResult(self, request, context):
         """Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
         with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
-        (RESULT_NOT_FOUND) for one that never was or is no longer kept.
+        (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -40,13 +40,13 @@ class ToolCallServiceStub:
     SubmitToolResult: _grpc.UnaryUnaryMultiCallable[_tool_call_service_pb2.SubmitToolResultRequest, _tool_call_service_pb2.SubmitToolResultResponse]
     """Submits a result; exactly one submission wins."""
     GetToolCall: _grpc.UnaryUnaryMultiCallable[_tool_call_service_pb2.GetToolCallRequest, _tool_call_service_pb2.GetToolCallResponse]
-    """Tells where a call stands."""
+    """Returns a call in its current state."""
     ListToolCalls: _grpc.UnaryUnaryMultiCallable[_tool_call_service_pb2.ListToolCallsRequest, _tool_call_service_pb2.ListToolCallsResponse]
     """Lists recorded calls, by id."""
     ReadResult: _grpc.UnaryStreamMultiCallable[_tool_call_service_pb2.ReadResultRequest, _tool_call_service_pb2.ReadResultResponse]
     """Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
     with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
-    (RESULT_NOT_FOUND) for one that never was or is no longer kept.
+    (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
     """
     CancelToolCall: _grpc.UnaryUnaryMultiCallable[_tool_call_service_pb2.CancelToolCallRequest, _tool_call_service_pb2.CancelToolCallResponse]
     """Keeps a call from starting, or stops it."""
@@ -63,13 +63,13 @@ class ToolCallServiceAsyncStub(ToolCallServiceStub):
     SubmitToolResult: _aio.UnaryUnaryMultiCallable[_tool_call_service_pb2.SubmitToolResultRequest, _tool_call_service_pb2.SubmitToolResultResponse]  # type: ignore[assignment]
     """Submits a result; exactly one submission wins."""
     GetToolCall: _aio.UnaryUnaryMultiCallable[_tool_call_service_pb2.GetToolCallRequest, _tool_call_service_pb2.GetToolCallResponse]  # type: ignore[assignment]
-    """Tells where a call stands."""
+    """Returns a call in its current state."""
     ListToolCalls: _aio.UnaryUnaryMultiCallable[_tool_call_service_pb2.ListToolCallsRequest, _tool_call_service_pb2.ListToolCallsResponse]  # type: ignore[assignment]
     """Lists recorded calls, by id."""
     ReadResult: _aio.UnaryStreamMultiCallable[_tool_call_service_pb2.ReadResultRequest, _tool_call_service_pb2.ReadResultResponse]  # type: ignore[assignment]
     """Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
     with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
-    (RESULT_NOT_FOUND) for one that never was or is no longer kept.
+    (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
     """
     CancelToolCall: _aio.UnaryUnaryMultiCallable[_tool_call_service_pb2.CancelToolCallRequest, _tool_call_service_pb2.CancelToolCallResponse]  # type: ignore[assignment]
     """Keeps a call from starting, or stops it."""
@@ -107,7 +107,7 @@ class ToolCallServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_call_service_pb2.GetToolCallRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tool_call_service_pb2.GetToolCallResponse, _abc.Awaitable[_tool_call_service_pb2.GetToolCallResponse]]:
-        """Tells where a call stands."""
+        """Returns a call in its current state."""
 
     @_abc_1.abstractmethod
     def ListToolCalls(
@@ -125,7 +125,7 @@ class ToolCallServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_tool_call_service_pb2.ReadResultResponse], _abc.AsyncIterator[_tool_call_service_pb2.ReadResultResponse]]:
         """Streams a result, from any byte on, to its owner. One that is larger than a message holds is stored whole and told shortened,
         with its reference; it is kept as long as its session has runs, and at least as long as those would be kept. `not_found`
-        (RESULT_NOT_FOUND) for one that never was or is no longer kept.
+        (REASON_RESULT_NOT_FOUND) for one that never was or is no longer kept.
         """
 
     @_abc_1.abstractmethod

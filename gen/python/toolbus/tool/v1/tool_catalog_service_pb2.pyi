@@ -63,12 +63,12 @@ class ApplyCatalogToolRequest(_message.Message):
     EXPECTED_REVISION_FIELD_NUMBER: _builtins.int
     validate_only: _builtins.bool
     """Whether to check only: everything is checked, the right and `expected_revision` too, and nothing is stored. What would be
-    stored is answered, with the revision that stands; 0 if there is none.
+    stored is returned, with the current revision; 0 if there is none.
     """
     expected_revision: _builtins.int
-    """The revision that must stand: it is stored only if nobody has changed it since. 0: there must be none of this name yet.
-    Absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one that stands is told as
-    `current_revision`.
+    """The revision that must be the current one: it is stored only if nobody has changed it since. 0: there must be none of this name
+    yet. Absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with the current revision as
+    `current_revision` in the error's metadata.
     """
     @_builtins.property
     def tool(self) -> _tool_pb2.Tool:
@@ -204,9 +204,7 @@ class ListCatalogToolsResponse(_message.Message):
 
     @_builtins.property
     def refused_files(self) -> _containers.RepeatedCompositeFieldContainer[_refused_file_pb2.RefusedFile]:
-        """Files of tools that were refused, by name; told with the first page. What stood before a faulty change of theirs stays in
-        force.
-        """
+        """Files of tools that were refused, by name; returned with the first page. What was valid before a faulty change stays in force."""
 
     def __init__(
         self,
@@ -234,8 +232,8 @@ class DeleteCatalogToolRequest(_message.Message):
     name: _builtins.str
     """Its name."""
     expected_revision: _builtins.int
-    """The revision that must stand; absent: whatever stands. Another one is refused (`aborted`, REVISION_MISMATCH), and the one
-    that stands is told as `current_revision`.
+    """The revision that must be the current one; absent: any revision. Else it is refused (`aborted`, REASON_REVISION_MISMATCH), with
+    the current revision as `current_revision` in the error's metadata.
     """
     def __init__(
         self,

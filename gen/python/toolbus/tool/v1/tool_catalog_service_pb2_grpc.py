@@ -69,7 +69,7 @@ class ToolCatalogServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetCatalogTool(self, request, context):
-        """Tells a tool's configuration.
+        """Returns a tool's configuration.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

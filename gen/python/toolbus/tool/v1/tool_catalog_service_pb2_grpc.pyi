@@ -36,7 +36,7 @@ class ToolCatalogServiceStub:
     ApplyCatalogTool: _grpc.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.ApplyCatalogToolRequest, _tool_catalog_service_pb2.ApplyCatalogToolResponse]
     """Creates or replaces a tool."""
     GetCatalogTool: _grpc.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.GetCatalogToolRequest, _tool_catalog_service_pb2.GetCatalogToolResponse]
-    """Tells a tool's configuration."""
+    """Returns a tool's configuration."""
     ListCatalogTools: _grpc.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.ListCatalogToolsRequest, _tool_catalog_service_pb2.ListCatalogToolsResponse]
     """Lists tools of the catalog, by name: what was applied and what files define, whoever may use it."""
     DeleteCatalogTool: _grpc.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.DeleteCatalogToolRequest, _tool_catalog_service_pb2.DeleteCatalogToolResponse]
@@ -50,7 +50,7 @@ class ToolCatalogServiceAsyncStub(ToolCatalogServiceStub):
     ApplyCatalogTool: _aio.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.ApplyCatalogToolRequest, _tool_catalog_service_pb2.ApplyCatalogToolResponse]  # type: ignore[assignment]
     """Creates or replaces a tool."""
     GetCatalogTool: _aio.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.GetCatalogToolRequest, _tool_catalog_service_pb2.GetCatalogToolResponse]  # type: ignore[assignment]
-    """Tells a tool's configuration."""
+    """Returns a tool's configuration."""
     ListCatalogTools: _aio.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.ListCatalogToolsRequest, _tool_catalog_service_pb2.ListCatalogToolsResponse]  # type: ignore[assignment]
     """Lists tools of the catalog, by name: what was applied and what files define, whoever may use it."""
     DeleteCatalogTool: _aio.UnaryUnaryMultiCallable[_tool_catalog_service_pb2.DeleteCatalogToolRequest, _tool_catalog_service_pb2.DeleteCatalogToolResponse]  # type: ignore[assignment]
@@ -73,7 +73,7 @@ class ToolCatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_catalog_service_pb2.GetCatalogToolRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tool_catalog_service_pb2.GetCatalogToolResponse, _abc.Awaitable[_tool_catalog_service_pb2.GetCatalogToolResponse]]:
-        """Tells a tool's configuration."""
+        """Returns a tool's configuration."""
 
     @_abc_1.abstractmethod
     def ListCatalogTools(

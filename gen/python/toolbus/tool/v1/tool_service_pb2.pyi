@@ -203,7 +203,7 @@ class ListToolsResponse(_message.Message):
 
     @_builtins.property
     def sources(self) -> _containers.RepeatedCompositeFieldContainer[_source_pb2.SourceStatus]:
-        """The sources and whether they can be used; told with the first page."""
+        """The sources and whether they can be used; returned with the first page."""
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ What every watch of a log tells beside the log's events.
 
 A log numbers its events: each has a `sequence`, which grows. A watch takes `from_sequence`, the first event that is wanted:
 absent for those from now on, 0 for all. What has been told is never told again, and what cannot be told is told as a gap.
-A sequence beyond the next one is refused (`out_of_range`, SEQUENCE_NOT_REACHED) and never waited for: nobody was told of it by
+A sequence beyond the next one is refused (`out_of_range`, REASON_SEQUENCE_NOT_REACHED) and never waited for: nobody was told of it by
 this store, which has been reset or restored since, and a watch that waited would pass over in silence all that comes until then.
 """
 

@@ -40,7 +40,7 @@ class _WorkerStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WorkerSta
     """Its file was refused."""
 
 class WorkerState(_WorkerState, metaclass=_WorkerStateEnumTypeWrapper):
-    """Where a worker stands."""
+    """The state of a worker."""
 
 WORKER_STATE_UNSPECIFIED: WorkerState.ValueType  # 0
 """Not set."""
@@ -79,7 +79,7 @@ class Worker(_message.Message):
     file: _builtins.str
     """Its file, relative to the directory of workers."""
     state: Global___WorkerState.ValueType
-    """Where it stands."""
+    """Its state."""
     process_id: _builtins.int
     """Its process; 0 when none runs."""
     instance: _builtins.str

@@ -52,13 +52,13 @@ const (
 type AgentServiceClient interface {
 	// Creates or replaces an agent; all faults are told at once, with their paths.
 	ApplyAgent(context.Context, *connect.Request[v1.ApplyAgentRequest]) (*connect.Response[v1.ApplyAgentResponse], error)
-	// Tells an agent's configuration.
+	// Returns an agent's configuration.
 	GetAgent(context.Context, *connect.Request[v1.GetAgentRequest]) (*connect.Response[v1.GetAgentResponse], error)
 	// Lists agents, by name.
 	ListAgents(context.Context, *connect.Request[v1.ListAgentsRequest]) (*connect.Response[v1.ListAgentsResponse], error)
 	// Removes an agent.
 	DeleteAgent(context.Context, *connect.Request[v1.DeleteAgentRequest]) (*connect.Response[v1.DeleteAgentResponse], error)
-	// Tells the agents now and after each change.
+	// Streams the agents now and after each change.
 	WatchAgents(context.Context, *connect.Request[v1.WatchAgentsRequest]) (*connect.ServerStreamForClient[v1.WatchAgentsResponse], error)
 }
 
@@ -144,13 +144,13 @@ func (c *agentServiceClient) WatchAgents(ctx context.Context, req *connect.Reque
 type AgentServiceHandler interface {
 	// Creates or replaces an agent; all faults are told at once, with their paths.
 	ApplyAgent(context.Context, *connect.Request[v1.ApplyAgentRequest]) (*connect.Response[v1.ApplyAgentResponse], error)
-	// Tells an agent's configuration.
+	// Returns an agent's configuration.
 	GetAgent(context.Context, *connect.Request[v1.GetAgentRequest]) (*connect.Response[v1.GetAgentResponse], error)
 	// Lists agents, by name.
 	ListAgents(context.Context, *connect.Request[v1.ListAgentsRequest]) (*connect.Response[v1.ListAgentsResponse], error)
 	// Removes an agent.
 	DeleteAgent(context.Context, *connect.Request[v1.DeleteAgentRequest]) (*connect.Response[v1.DeleteAgentResponse], error)
-	// Tells the agents now and after each change.
+	// Streams the agents now and after each change.
 	WatchAgents(context.Context, *connect.Request[v1.WatchAgentsRequest], *connect.ServerStream[v1.WatchAgentsResponse]) error
 }
 

@@ -55,7 +55,7 @@ type CallerServiceClient interface {
 	WatchCaller(context.Context, *connect.Request[v1.WatchCallerRequest]) (*connect.ServerStreamForClient[v1.WatchCallerResponse], error)
 	// Answers a request; exactly one submission wins, and only the session's owner may make it.
 	Respond(context.Context, *connect.Request[v1.RespondRequest]) (*connect.Response[v1.RespondResponse], error)
-	// Tells what the caller declares.
+	// Returns what the caller declares.
 	GetDeclaration(context.Context, *connect.Request[v1.GetDeclarationRequest]) (*connect.Response[v1.GetDeclarationResponse], error)
 }
 
@@ -133,7 +133,7 @@ type CallerServiceHandler interface {
 	WatchCaller(context.Context, *connect.Request[v1.WatchCallerRequest], *connect.ServerStream[v1.WatchCallerResponse]) error
 	// Answers a request; exactly one submission wins, and only the session's owner may make it.
 	Respond(context.Context, *connect.Request[v1.RespondRequest]) (*connect.Response[v1.RespondResponse], error)
-	// Tells what the caller declares.
+	// Returns what the caller declares.
 	GetDeclaration(context.Context, *connect.Request[v1.GetDeclarationRequest]) (*connect.Response[v1.GetDeclarationResponse], error)
 }
 

@@ -63,13 +63,13 @@ type McpServerServiceClient interface {
 	ApplyMcpServer(context.Context, *connect.Request[v1.ApplyMcpServerRequest]) (*connect.Response[v1.ApplyMcpServerResponse], error)
 	// Removes a server.
 	DeleteMcpServer(context.Context, *connect.Request[v1.DeleteMcpServerRequest]) (*connect.Response[v1.DeleteMcpServerResponse], error)
-	// Tells a server's configuration.
+	// Returns a server's configuration.
 	GetMcpServer(context.Context, *connect.Request[v1.GetMcpServerRequest]) (*connect.Response[v1.GetMcpServerResponse], error)
 	// Lists the servers that every agent can use, by name.
 	ListMcpServers(context.Context, *connect.Request[v1.ListMcpServersRequest]) (*connect.Response[v1.ListMcpServersResponse], error)
 	// Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge.
 	ListConnections(context.Context, *connect.Request[v1.ListConnectionsRequest]) (*connect.Response[v1.ListConnectionsResponse], error)
-	// Tells connections now and after each change.
+	// Streams connections now and after each change.
 	WatchConnections(context.Context, *connect.Request[v1.WatchConnectionsRequest]) (*connect.ServerStreamForClient[v1.WatchConnectionsResponse], error)
 	// Closes the connections of a session's agent.
 	CloseConnections(context.Context, *connect.Request[v1.CloseConnectionsRequest]) (*connect.Response[v1.CloseConnectionsResponse], error)
@@ -183,13 +183,13 @@ type McpServerServiceHandler interface {
 	ApplyMcpServer(context.Context, *connect.Request[v1.ApplyMcpServerRequest]) (*connect.Response[v1.ApplyMcpServerResponse], error)
 	// Removes a server.
 	DeleteMcpServer(context.Context, *connect.Request[v1.DeleteMcpServerRequest]) (*connect.Response[v1.DeleteMcpServerResponse], error)
-	// Tells a server's configuration.
+	// Returns a server's configuration.
 	GetMcpServer(context.Context, *connect.Request[v1.GetMcpServerRequest]) (*connect.Response[v1.GetMcpServerResponse], error)
 	// Lists the servers that every agent can use, by name.
 	ListMcpServers(context.Context, *connect.Request[v1.ListMcpServersRequest]) (*connect.Response[v1.ListMcpServersResponse], error)
 	// Lists connections that are open or were tried, of agents' own servers too, by server, session, agent and bridge.
 	ListConnections(context.Context, *connect.Request[v1.ListConnectionsRequest]) (*connect.Response[v1.ListConnectionsResponse], error)
-	// Tells connections now and after each change.
+	// Streams connections now and after each change.
 	WatchConnections(context.Context, *connect.Request[v1.WatchConnectionsRequest], *connect.ServerStream[v1.WatchConnectionsResponse]) error
 	// Closes the connections of a session's agent.
 	CloseConnections(context.Context, *connect.Request[v1.CloseConnectionsRequest]) (*connect.Response[v1.CloseConnectionsResponse], error)

@@ -52,7 +52,7 @@ const (
 type ProviderServiceClient interface {
 	// Creates or replaces a provider.
 	ApplyProvider(context.Context, *connect.Request[v1.ApplyProviderRequest]) (*connect.Response[v1.ApplyProviderResponse], error)
-	// Tells a provider's configuration.
+	// Returns a provider's configuration.
 	GetProvider(context.Context, *connect.Request[v1.GetProviderRequest]) (*connect.Response[v1.GetProviderResponse], error)
 	// Lists providers, those of the suite among them, by name.
 	ListProviders(context.Context, *connect.Request[v1.ListProvidersRequest]) (*connect.Response[v1.ListProvidersResponse], error)
@@ -130,7 +130,7 @@ func (c *providerServiceClient) DeleteProvider(ctx context.Context, req *connect
 type ProviderServiceHandler interface {
 	// Creates or replaces a provider.
 	ApplyProvider(context.Context, *connect.Request[v1.ApplyProviderRequest]) (*connect.Response[v1.ApplyProviderResponse], error)
-	// Tells a provider's configuration.
+	// Returns a provider's configuration.
 	GetProvider(context.Context, *connect.Request[v1.GetProviderRequest]) (*connect.Response[v1.GetProviderResponse], error)
 	// Lists providers, those of the suite among them, by name.
 	ListProviders(context.Context, *connect.Request[v1.ListProvidersRequest]) (*connect.Response[v1.ListProvidersResponse], error)

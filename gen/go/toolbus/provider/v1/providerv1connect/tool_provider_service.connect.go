@@ -53,7 +53,7 @@ type ToolProviderServiceClient interface {
 	// Tells the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is told in
 	// `sources` and hides no other.
 	GetProvidedTools(context.Context, *connect.Request[v1.GetProvidedToolsRequest]) (*connect.Response[v1.GetProvidedToolsResponse], error)
-	// Tells the tools of a scope now and after each change.
+	// Streams the tools of a scope now and after each change.
 	WatchProvidedTools(context.Context, *connect.Request[v1.WatchProvidedToolsRequest]) (*connect.ServerStreamForClient[v1.WatchProvidedToolsResponse], error)
 	// Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
 	// or that nothing was started, as its code tells.
@@ -135,7 +135,7 @@ type ToolProviderServiceHandler interface {
 	// Tells the whole offer to a scope, which the router needs as one: it is no list with pages. A source that fails is told in
 	// `sources` and hides no other.
 	GetProvidedTools(context.Context, *connect.Request[v1.GetProvidedToolsRequest]) (*connect.Response[v1.GetProvidedToolsResponse], error)
-	// Tells the tools of a scope now and after each change.
+	// Streams the tools of a scope now and after each change.
 	WatchProvidedTools(context.Context, *connect.Request[v1.WatchProvidedToolsRequest], *connect.ServerStream[v1.WatchProvidedToolsResponse]) error
 	// Executes a call. A tool's failure is a result with `is_error`; an error of the RPC means that the outcome is unknown
 	// or that nothing was started, as its code tells.

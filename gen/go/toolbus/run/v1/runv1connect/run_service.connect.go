@@ -55,7 +55,7 @@ const (
 type RunServiceClient interface {
 	// Stores a run and starts it. What is answered is stored.
 	CreateRun(context.Context, *connect.Request[v1.CreateRunRequest]) (*connect.Response[v1.CreateRunResponse], error)
-	// Tells where a run stands.
+	// Returns a run in its current state.
 	GetRun(context.Context, *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error)
 	// Lists runs, latest first.
 	ListRuns(context.Context, *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error)
@@ -175,7 +175,7 @@ func (c *runServiceClient) ForkRun(ctx context.Context, req *connect.Request[v1.
 type RunServiceHandler interface {
 	// Stores a run and starts it. What is answered is stored.
 	CreateRun(context.Context, *connect.Request[v1.CreateRunRequest]) (*connect.Response[v1.CreateRunResponse], error)
-	// Tells where a run stands.
+	// Returns a run in its current state.
 	GetRun(context.Context, *connect.Request[v1.GetRunRequest]) (*connect.Response[v1.GetRunResponse], error)
 	// Lists runs, latest first.
 	ListRuns(context.Context, *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error)

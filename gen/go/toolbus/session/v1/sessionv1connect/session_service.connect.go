@@ -58,7 +58,7 @@ const (
 type SessionServiceClient interface {
 	// Opens a session.
 	CreateSession(context.Context, *connect.Request[v1.CreateSessionRequest]) (*connect.Response[v1.CreateSessionResponse], error)
-	// Tells where a session stands.
+	// Returns a session in its current state.
 	GetSession(context.Context, *connect.Request[v1.GetSessionRequest]) (*connect.Response[v1.GetSessionResponse], error)
 	// Lists sessions, by id.
 	ListSessions(context.Context, *connect.Request[v1.ListSessionsRequest]) (*connect.Response[v1.ListSessionsResponse], error)
@@ -66,7 +66,7 @@ type SessionServiceClient interface {
 	CloseSession(context.Context, *connect.Request[v1.CloseSessionRequest]) (*connect.Response[v1.CloseSessionResponse], error)
 	// Makes another agent the active one; refused before anything is taken down if it cannot be loaded.
 	SwitchAgent(context.Context, *connect.Request[v1.SwitchAgentRequest]) (*connect.Response[v1.SwitchAgentResponse], error)
-	// Tells a session's state now and after each change.
+	// Streams a session's state now and after each change.
 	WatchSession(context.Context, *connect.Request[v1.WatchSessionRequest]) (*connect.ServerStreamForClient[v1.WatchSessionResponse], error)
 }
 
@@ -164,7 +164,7 @@ func (c *sessionServiceClient) WatchSession(ctx context.Context, req *connect.Re
 type SessionServiceHandler interface {
 	// Opens a session.
 	CreateSession(context.Context, *connect.Request[v1.CreateSessionRequest]) (*connect.Response[v1.CreateSessionResponse], error)
-	// Tells where a session stands.
+	// Returns a session in its current state.
 	GetSession(context.Context, *connect.Request[v1.GetSessionRequest]) (*connect.Response[v1.GetSessionResponse], error)
 	// Lists sessions, by id.
 	ListSessions(context.Context, *connect.Request[v1.ListSessionsRequest]) (*connect.Response[v1.ListSessionsResponse], error)
@@ -172,7 +172,7 @@ type SessionServiceHandler interface {
 	CloseSession(context.Context, *connect.Request[v1.CloseSessionRequest]) (*connect.Response[v1.CloseSessionResponse], error)
 	// Makes another agent the active one; refused before anything is taken down if it cannot be loaded.
 	SwitchAgent(context.Context, *connect.Request[v1.SwitchAgentRequest]) (*connect.Response[v1.SwitchAgentResponse], error)
-	// Tells a session's state now and after each change.
+	// Streams a session's state now and after each change.
 	WatchSession(context.Context, *connect.Request[v1.WatchSessionRequest], *connect.ServerStream[v1.WatchSessionResponse]) error
 }
 

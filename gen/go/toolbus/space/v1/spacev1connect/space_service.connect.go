@@ -66,7 +66,7 @@ type SpaceServiceClient interface {
 	// Creates a space. Where there is one of that id already, it is returned as it is, with the title that it has: the title of the
 	// request is not compared.
 	CreateSpace(context.Context, *connect.Request[v1.CreateSpaceRequest]) (*connect.Response[v1.CreateSpaceResponse], error)
-	// Tells a space and its members.
+	// Returns a space and its members.
 	GetSpace(context.Context, *connect.Request[v1.GetSpaceRequest]) (*connect.Response[v1.GetSpaceResponse], error)
 	// Lists spaces, by id.
 	ListSpaces(context.Context, *connect.Request[v1.ListSpacesRequest]) (*connect.Response[v1.ListSpacesResponse], error)
@@ -74,7 +74,7 @@ type SpaceServiceClient interface {
 	EnterSpace(context.Context, *connect.Request[v1.EnterSpaceRequest]) (*connect.Response[v1.EnterSpaceResponse], error)
 	// Leaves the active space of a session's agent, or lets a person leave a space.
 	LeaveSpace(context.Context, *connect.Request[v1.LeaveSpaceRequest]) (*connect.Response[v1.LeaveSpaceResponse], error)
-	// Tells the active space of a session's agent.
+	// Returns the active space of a session's agent.
 	GetActiveSpace(context.Context, *connect.Request[v1.GetActiveSpaceRequest]) (*connect.Response[v1.GetActiveSpaceResponse], error)
 	// Says something; other agents of the space find it in their inboxes.
 	SendMessage(context.Context, *connect.Request[v1.SendMessageRequest]) (*connect.Response[v1.SendMessageResponse], error)
@@ -229,7 +229,7 @@ type SpaceServiceHandler interface {
 	// Creates a space. Where there is one of that id already, it is returned as it is, with the title that it has: the title of the
 	// request is not compared.
 	CreateSpace(context.Context, *connect.Request[v1.CreateSpaceRequest]) (*connect.Response[v1.CreateSpaceResponse], error)
-	// Tells a space and its members.
+	// Returns a space and its members.
 	GetSpace(context.Context, *connect.Request[v1.GetSpaceRequest]) (*connect.Response[v1.GetSpaceResponse], error)
 	// Lists spaces, by id.
 	ListSpaces(context.Context, *connect.Request[v1.ListSpacesRequest]) (*connect.Response[v1.ListSpacesResponse], error)
@@ -237,7 +237,7 @@ type SpaceServiceHandler interface {
 	EnterSpace(context.Context, *connect.Request[v1.EnterSpaceRequest]) (*connect.Response[v1.EnterSpaceResponse], error)
 	// Leaves the active space of a session's agent, or lets a person leave a space.
 	LeaveSpace(context.Context, *connect.Request[v1.LeaveSpaceRequest]) (*connect.Response[v1.LeaveSpaceResponse], error)
-	// Tells the active space of a session's agent.
+	// Returns the active space of a session's agent.
 	GetActiveSpace(context.Context, *connect.Request[v1.GetActiveSpaceRequest]) (*connect.Response[v1.GetActiveSpaceResponse], error)
 	// Says something; other agents of the space find it in their inboxes.
 	SendMessage(context.Context, *connect.Request[v1.SendMessageRequest]) (*connect.Response[v1.SendMessageResponse], error)

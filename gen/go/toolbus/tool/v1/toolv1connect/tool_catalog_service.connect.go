@@ -52,7 +52,7 @@ const (
 type ToolCatalogServiceClient interface {
 	// Creates or replaces a tool.
 	ApplyCatalogTool(context.Context, *connect.Request[v1.ApplyCatalogToolRequest]) (*connect.Response[v1.ApplyCatalogToolResponse], error)
-	// Tells a tool's configuration.
+	// Returns a tool's configuration.
 	GetCatalogTool(context.Context, *connect.Request[v1.GetCatalogToolRequest]) (*connect.Response[v1.GetCatalogToolResponse], error)
 	// Lists tools of the catalog, by name: what was applied and what files define, whoever may use it.
 	ListCatalogTools(context.Context, *connect.Request[v1.ListCatalogToolsRequest]) (*connect.Response[v1.ListCatalogToolsResponse], error)
@@ -130,7 +130,7 @@ func (c *toolCatalogServiceClient) DeleteCatalogTool(ctx context.Context, req *c
 type ToolCatalogServiceHandler interface {
 	// Creates or replaces a tool.
 	ApplyCatalogTool(context.Context, *connect.Request[v1.ApplyCatalogToolRequest]) (*connect.Response[v1.ApplyCatalogToolResponse], error)
-	// Tells a tool's configuration.
+	// Returns a tool's configuration.
 	GetCatalogTool(context.Context, *connect.Request[v1.GetCatalogToolRequest]) (*connect.Response[v1.GetCatalogToolResponse], error)
 	// Lists tools of the catalog, by name: what was applied and what files define, whoever may use it.
 	ListCatalogTools(context.Context, *connect.Request[v1.ListCatalogToolsRequest]) (*connect.Response[v1.ListCatalogToolsResponse], error)
