@@ -62,7 +62,7 @@ function requestOf(n: number, { tools, agents }: DecideSize) {
       tags: ["one", "two"],
       place: { city: "Bern" },
     }),
-    ...(n % 3 === 1 && { allowedTools: [nameOf(0), nameOf(tool), aliasOf(0)] }),
+    ...(n % 3 === 1 && { allowedTools: { names: [nameOf(0), nameOf(tool), aliasOf(0)] } }),
   });
   return { ...request, context: create(RunContextSchema, { bounds }) };
 }

@@ -51,7 +51,7 @@ async function run(agent: string, words: string[], options: Options, command: Co
     ...(options.session === undefined ? { agent } : { sessionId: options.session }),
     input: [create(InputItemSchema, { item: { case: "message", value: { role: Role.USER, text: words.join(" ") } } })],
     options: {
-      allowedTools: options.allow ?? [],
+      ...(options.allow && { allowedTools: { names: options.allow } }),
       functionTools,
       mcpServers: options.mcpServer,
       limits: { maxTurns: options.maxTurns ?? 0 },

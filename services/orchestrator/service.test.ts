@@ -133,10 +133,13 @@ describe("a run", () => {
   });
 
   test("LOOP-3 LOOP-2 options that name what no tool is called are refused before anything is stored", async () => {
-    await expect(world.start({ agent: "echo" }, "x", { options: { allowedTools: ["nothing"] } })).rejects.toThrow(
-      '"nothing", which no tool',
-    );
-    const forced = { toolChoice: { choice: { case: "forcedTool", value: "gate" } }, allowedTools: ["double"] };
+    await expect(
+      world.start({ agent: "echo" }, "x", { options: { allowedTools: { names: ["nothing"] } } }),
+    ).rejects.toThrow('"nothing", which no tool');
+    const forced = {
+      toolChoice: { choice: { case: "forcedTool", value: "gate" } },
+      allowedTools: { names: ["double"] },
+    };
     await expect(world.start({ agent: "echo" }, "x", { options: forced })).rejects.toThrow(
       'forced tool "gate" is not allowed',
     );

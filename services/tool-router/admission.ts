@@ -1,6 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { RunContext } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
+import type { AllowedTools } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { CallToolRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Validator } from "#runtime/schema/validator.ts";
@@ -135,14 +136,17 @@ function admittedCall(
 function leftToFurther({ context: { bounds, allowedTools }, allowedTools: own }: IdentifiedCall) {
   return {
     ...(bounds && { bounds }),
-    allowedTools: own.length === 0 ? allowedTools : [...allowedTools, { names: own }],
+    allowedTools: own === undefined ? allowedTools : [...allowedTools, own],
   };
 }
 
 export function decideCall(
   tools: ToolSet,
   entry: ToolEntry,
-  request: Pick<CallToolRequest, "name" | "allowedTools"> & { readonly context?: Pick<RunContext, "allowedTools"> },
+  request: Pick<CallToolRequest, "name"> & {
+    readonly allowedTools?: Pick<AllowedTools, "names"> | undefined;
+    readonly context?: { readonly allowedTools: readonly Pick<AllowedTools, "names">[] };
+  },
 ): Decision {
   const { allowedTools, name, context } = request;
   const isNamedIn = (names: readonly string[]) =>
@@ -152,7 +156,7 @@ export function decideCall(
     });
   const isListed =
     entry.standing === "built-in" ||
-    ((allowedTools.length === 0 || isNamedIn(allowedTools)) &&
+    ((allowedTools === undefined || isNamedIn(allowedTools.names)) &&
       (context?.allowedTools ?? []).every(({ names }) => isNamedIn(names)));
   return narrow(entry.decision, name, isListed);
 }

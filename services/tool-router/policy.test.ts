@@ -109,7 +109,7 @@ describe("no sequence of aliases, patterns and additions", () => {
         if (resolution.kind !== "found") return;
         const { entry } = resolution;
         const isCallers = entry.standing === "caller";
-        const isPermitted = decideCall(tools, entry, { name, allowedTools: [] }).kind === "permitted";
+        const isPermitted = decideCall(tools, entry, { name }).kind === "permitted";
         if (isPermitted && !isCallers) expect(tools.policy.isInUse(entry.reference)).toBe(true);
         if (isCallers) expect(entry.executor).toMatchObject({ kind: "provider", provider: "caller" });
       }),
@@ -176,7 +176,7 @@ test("deciding a call costs the same, however many tools there are", () => {
     return leastMs(50, () => {
       for (let n = 0; n < 1_000; n++) {
         const resolution = resolve(tools, `tool_${n % count}`);
-        if (resolution.kind === "found") decideCall(tools, resolution.entry, { name: "x", allowedTools: [] });
+        if (resolution.kind === "found") decideCall(tools, resolution.entry, { name: "x" });
       }
     });
   };

@@ -69,7 +69,7 @@ describe("what a run leaves to its calls, on the bus", () => {
     const sessionId = await suite.openSession();
     const bounds = { turn: 2, maxTurns: 5, call: 4, maxToolCalls: 9, tokensLeft: 70n, costLeft: usd(0.5) };
     const request = { sessionId, runId: "run_told", name: "read", argumentsJson: '{"path":"a"}' };
-    await suite.clients.call({ ...request, bounds, allowedTools: ["read"] });
+    await suite.clients.call({ ...request, bounds, allowedTools: { names: ["read"] } });
     const [told] = suite.mcp.calls.filter(({ scope }) => scope?.runId === "run_told");
     const context = decodeRunContext(told!.runContext);
     expect(context).toMatchObject({ bounds, allowedTools: [{ names: ["read"] }], recovering: false });
@@ -84,15 +84,23 @@ describe("what a run leaves to its calls, on the bus", () => {
 
   test("LOOP-3 of several selections of tools that a call brings along, each narrows it", async () => {
     const sessionId = await suite.openSession();
-    const isRefused = async (own: string[], ...left: string[][]) => {
+    const isRefused = async (own: string[] | undefined, ...left: string[][]) => {
       const runContext = encodeRunContext({ allowedTools: left.map((names) => ({ names })) });
-      const request = { sessionId, name: "read", argumentsJson: '{"path":"a"}', allowedTools: own, runContext };
+      const request = {
+        sessionId,
+        name: "read",
+        argumentsJson: '{"path":"a"}',
+        runContext,
+        ...(own && { allowedTools: { names: own } }),
+      };
       return (await suite.clients.call(request)).isError;
     };
     expect(await isRefused(["read"], ["@files/read_file"], ["read", "echo"])).toBe(false);
     expect(await isRefused(["read"], ["read"], ["echo"])).toBe(true);
     expect(await isRefused(["echo"], ["read"])).toBe(true);
-    expect(await isRefused([], [])).toBe(true);
+    expect(await isRefused(undefined, [])).toBe(true);
+    expect(await isRefused([])).toBe(true);
+    expect(await isRefused(undefined)).toBe(false);
   });
 
   test("LOOP-12 that a call repeats another one is believed of services alone, and handed on to nobody", async () => {

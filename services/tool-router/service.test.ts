@@ -65,9 +65,9 @@ describe("the tool router on the bus", () => {
   test("LOOP-3 a call outside of the run's allowed_tools is refused in these words", async () => {
     const sessionId = await suite.openSession();
     const request = { sessionId, name: "files__read_file", argumentsJson: '{"path":"a"}' };
-    const refused = await suite.clients.call({ ...request, allowedTools: ["echo"] });
+    const refused = await suite.clients.call({ ...request, allowedTools: { names: ["echo"] } });
     expect(refused.output).toEqual({ error: 'tool "files__read_file" is not in the allowed_tools list' });
-    expect((await suite.clients.call({ ...request, allowedTools: ["read"] })).isError).toBe(false);
+    expect((await suite.clients.call({ ...request, allowedTools: { names: ["read"] } })).isError).toBe(false);
   });
 
   test("arguments that do not fit are told with their path", async () => {
@@ -96,8 +96,9 @@ describe("the tool router on the bus", () => {
   test("ORCH-2 LOOP-3 a caller's tools need no listing, and allowed_tools narrows them", async () => {
     const sessionId = await suite.openSession();
     suite.caller.tools = [{ tool: { name: "myapp_ring", executionType: ExecutionType.CALLER } }];
-    const ring = (allowedTools: string[]) => suite.clients.call({ sessionId, name: "myapp_ring", allowedTools });
-    expect((await ring([])).isError).toBe(false);
+    const ring = (names?: string[]) =>
+      suite.clients.call({ sessionId, name: "myapp_ring", ...(names && { allowedTools: { names } }) });
+    expect((await ring()).isError).toBe(false);
     expect((await ring(["myapp_ring"])).isError).toBe(false);
     expect((await ring(["echo"])).output).toEqual({ error: 'tool "myapp_ring" is not in the allowed_tools list' });
     suite.caller.tools = [];

@@ -118,7 +118,7 @@ it("ORCH-9 WORK-12 an agent's run reads a file, runs a command and calls a hoste
 });
 
 it("LOOP-3 WORK-12 what a hosted tool calls is bound by what its run allows", async () => {
-  const options = { allowedTools: ["busy"] };
+  const options = { allowedTools: { names: ["busy"] } };
   const run = await runToEnd(suite.connection, { agent: "spender", text: "go", options });
   expect(run.state).toBe(RunState.COMPLETED);
   expect(outputOf(run, "busy")).toEqual(Array(3).fill('tool "fs_read" is not in the allowed_tools list'));

@@ -109,7 +109,10 @@ describe("TOOL-14 an MCP server that a run brings", () => {
   });
 
   it("is narrowed by allowed_tools and by the agent's allowed", async () => {
-    const narrowed = await start(await openSession("asker"), "x", { ...crm(one), allowedTools: ["@crm/report"] });
+    const narrowed = await start(await openSession("asker"), "x", {
+      ...crm(one),
+      allowedTools: { names: ["@crm/report"] },
+    });
     expect((await reaches(narrowed, RunState.COMPLETED)).outputText).toContain("is not in the allowed_tools list");
     const strict = await start(await openSession("strict"), "x", crm(one));
     expect((await reaches(strict, RunState.COMPLETED)).outputText).toContain("not in tools.allowed");

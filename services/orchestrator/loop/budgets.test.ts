@@ -143,13 +143,13 @@ describe("budgets", () => {
   test("LOOP-3 LOOP-12 the router is told with each call what it can enforce once more: names, deadline, the agent's revision", async () => {
     const run = await openRun({
       turns: [{ calls: [double(1)] }, { text: "done" }],
-      options: { allowedTools: ["twice"] },
+      options: { allowedTools: { names: ["twice"] } },
       limits: { timeout: durationFromMs(60_000) },
     });
     await run.work();
     const { acceptedAtMs } = (await openJournal(run.log, "r", systemClock)).state!;
     const [request] = run.router.requests;
-    expect(request).toMatchObject({ allowedTools: ["twice"], agentRevision: 1, runId: "r" });
+    expect(request).toMatchObject({ allowedTools: { names: ["twice"] }, agentRevision: 1, runId: "r" });
     expect(timestampMs(request!.deadline!)).toBe(acceptedAtMs + 60_000);
   });
 });

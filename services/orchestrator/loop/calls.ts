@@ -146,7 +146,7 @@ async function dispatch(
     runId,
     agentRevision: table.agentRevision,
     runSources: runSourcesOf(accepted.options),
-    allowedTools: accepted.options?.allowedTools ?? [], // whole: what is the client's alone is no tool of the router
+    ...(accepted.options?.allowedTools && { allowedTools: accepted.options.allowedTools }), // whole: what is the client's alone is no tool of the router
     runContext: encodeRunContext({
       recovering: isRecovering,
       bounds: boundsOfCall(run.state, limits, {

@@ -121,7 +121,10 @@ describe("limits of a run, and what its model may and must call", () => {
 
   test("LOOP-3 allowed_tools narrows what is called, by alias too, and hides nothing", async () => {
     const calls = [double(1), { name: "fail" }, { name: "nothing" }];
-    const run = await openRun({ turns: [{ calls }, { text: "done" }], options: { allowedTools: ["twice"] } });
+    const run = await openRun({
+      turns: [{ calls }, { text: "done" }],
+      options: { allowedTools: { names: ["twice"] } },
+    });
     await run.work();
     expect(run.router.executed).toEqual(["double"]);
     expect((await run.results()).map(({ result }) => result?.outputJson)).toEqual([
@@ -132,19 +135,32 @@ describe("limits of a run, and what its model may and must call", () => {
     expect(run.asked[0]?.tools?.map(({ name }) => name)).toEqual(["double", "fail"]);
   });
 
+  test("LOOP-3 an empty allowed_tools allows none, and an absent one all", async () => {
+    const turns = [{ calls: [double(1)] }, { text: "done" }];
+    const none = await openRun({ turns, options: { allowedTools: { names: [] } } });
+    await none.work();
+    expect(none.router.executed).toEqual([]);
+    expect(await none.results()).toMatchObject([
+      { result: { outputJson: JSON.stringify({ error: 'tool "double" is not in the allowed_tools list' }) } },
+    ]);
+    const all = await openRun({ turns, options: {} });
+    await all.work();
+    expect(all.router.executed).toEqual(["double"]);
+  });
+
   test("LOOP-3 an entry may be a reference", async () => {
     const [read, write] = ["read", "write"].map(
       (name): FakeTool => ({ name: `files__${name}`, reference: `@files/${name}`, answer: () => name }),
     );
     const calls = [{ name: "files__read" }, { name: "files__write" }];
-    const options = { allowedTools: ["@files/read"] };
+    const options = { allowedTools: { names: ["@files/read"] } };
     const run = await openRun({ turns: [{ calls }, { text: "done" }], tools: [read!, write!], options });
     await run.work();
     expect(run.router.executed).toEqual(["files__read"]);
   });
 
   test("LOOP-3 a tool of the client that is not allowed is not handed to it", async () => {
-    const options = { allowedTools: ["double"], functionTools: [{ name: "ask" }] };
+    const options = { allowedTools: { names: ["double"] }, functionTools: [{ name: "ask" }] };
     const run = await openRun({ turns: [{ calls: [{ name: "ask" }] }, { text: "done" }], options });
     expect(await run.work()).toBe("ended");
     expect(await run.results()).toMatchObject([{ result: { isError: true } }]);

@@ -7,7 +7,10 @@ test("ORCH-2 a name that no tool has goes to the router, which says why; what th
   expect(asked.router.requests.map(({ name }) => name)).toEqual(["nothing"]);
   expect(asked.refused).toEqual([]);
   const calls = [{ name: "fail" }, { name: "nothing" }];
-  const narrowed = await openRun({ turns: [{ calls }, { text: "done" }], options: { allowedTools: ["twice"] } });
+  const narrowed = await openRun({
+    turns: [{ calls }, { text: "done" }],
+    options: { allowedTools: { names: ["twice"] } },
+  });
   await narrowed.work();
   expect(narrowed.router.requests).toEqual([]);
   expect(narrowed.refused).toEqual([

@@ -28,7 +28,7 @@ export function decideRefusal(call: FunctionCall, rules: CallRules): string | un
     return `tool "${call.name}" was called under tool_choice "none"`;
   if (choice?.case === "forcedTool" && turn === 1 && !isSameTool(table, call.name, choice.value))
     return `tool "${call.name}" was called where tool_choice forces "${choice.value}"`;
-  const isNarrowed = (options?.allowedTools.length ?? 0) > 0;
+  const isNarrowed = options?.allowedTools !== undefined;
   // otherwise the router says what is known of the name, by which rule it is refused, and which names are close
   if (isNarrowed && table.find(call.name) === undefined) return `there is no tool "${call.name}"`;
   if (!table.isAllowed(call.name)) return `tool "${call.name}" is not in the allowed_tools list`;

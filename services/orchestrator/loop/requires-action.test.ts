@@ -110,7 +110,7 @@ describe("a run that needs its client", () => {
   });
 
   test.each([
-    ["outside allowed_tools", { allowedTools: ["double"] }, {}, ["q"]],
+    ["outside allowed_tools", { allowedTools: { names: ["double"] } }, {}, ["q"]],
     ["under none", { toolChoice: { choice: { case: "mode" as const, value: ToolChoiceMode.NONE } } }, {}, ["q"]],
     ["over max_tool_calls", {}, { maxToolCalls: 1 }, ["first", "q"]],
     ["that comes twice", {}, {}, ["q", "q"]],

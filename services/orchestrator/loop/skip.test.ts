@@ -32,7 +32,7 @@ test("TOOL-12 ORCH-2 allowed_tools does not narrow the built-ins", async () => {
   const run = await openRun({
     turns: [{ calls: [{ name: "skip" }] }],
     tools: [...tools, skip],
-    options: { allowedTools: ["double"] },
+    options: { allowedTools: { names: ["double"] } },
   });
   await run.work();
   expect(await run.view()).toMatchObject({ reason: RunEndReason.SKIPPED });

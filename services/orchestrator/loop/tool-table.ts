@@ -76,7 +76,7 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
   }
 
   let heard = new Set<string>();
-  const allowed = new Set((options?.allowedTools ?? []).map((entry) => modelNameOf(entry) ?? entry));
+  const allowed = new Set((options?.allowedTools?.names ?? []).map((entry) => modelNameOf(entry) ?? entry));
   return {
     agentRevision: listed.agentRevision,
     modelTools: [
@@ -84,7 +84,8 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
       ...functionTools.map((tool) => modelToolFromTool(tool.name, tool)),
     ],
     find,
-    isAllowed: (name) => allowed.size === 0 || isBuiltIn(name) || allowed.has(modelNameOf(name) ?? name),
+    isAllowed: (name) =>
+      options?.allowedTools === undefined || isBuiltIn(name) || allowed.has(modelNameOf(name) ?? name),
     isBuiltIn,
     effectOf,
     canSpend,
@@ -118,7 +119,7 @@ function isToolOfEveryAgent({ reference, tool }: ModelTool): boolean {
 
 /** LOOP-2, LOOP-3: what a run's options name and no tool answers to; a run with such options is refused. */
 export function faultsOfOptions(table: ToolTable, options: RunOptions | undefined): string[] {
-  const unknown = (options?.allowedTools ?? []).filter(
+  const unknown = (options?.allowedTools?.names ?? []).filter(
     (entry) => table.find(entry) === undefined && !isOfRunServer(entry, options),
   );
   const faults = unknown.map((entry) => `allowed_tools names ${JSON.stringify(entry)}, which no tool is called`);

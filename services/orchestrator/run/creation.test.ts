@@ -196,7 +196,7 @@ test("LOOP-16 a session is opened without a look at its queue, and its list is a
     createRun(creating, create(CreateRunRequestSchema, { agent: "a", input: [said("go")], ...more }), by);
   await start({ options: { functionTools } });
   expect([asked, looked]).toEqual([[{ agent: "a" }], []]);
-  await start({ options: { functionTools, allowedTools: ["ask"] } });
+  await start({ options: { functionTools, allowedTools: { names: ["ask"] } } });
   expect(asked.slice(1)).toEqual([{ sessionId: "new-2" }]);
   await start({ sessionId: "s" });
   expect(looked).toEqual(["s"]);

@@ -148,7 +148,7 @@ async function refuseUnknownTools(
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) refuseOptions([`two function tools are called ${JSON.stringify(twice)}`]);
   refuseOptions(await faultsOfFunctionTools(options?.functionTools ?? []));
-  const namesTools = (options?.allowedTools.length ?? 0) > 0 || options?.toolChoice?.choice.case === "forcedTool";
+  const namesTools = options?.allowedTools !== undefined || options?.toolChoice?.choice.case === "forcedTool";
   if (!namesTools && names.length === 0) return;
   // names of tools are the session's; the built-ins are every agent's, and its list costs the session nothing
   const listed = await router.listTools(namesTools ? { sessionId } : { agent: nextAgent || agent }, by);

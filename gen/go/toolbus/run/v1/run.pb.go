@@ -1049,8 +1049,8 @@ type RunOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which tool the model is to call.
 	ToolChoice *ToolChoice `protobuf:"bytes,1,opt,name=tool_choice,json=toolChoice,proto3" json:"tool_choice,omitempty"`
-	// Narrows what may be called: aliases, references or model names. Empty allows all.
-	AllowedTools []string `protobuf:"bytes,2,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
+	// Narrows what may be called; absent allows all.
+	AllowedTools *v1.AllowedTools `protobuf:"bytes,2,opt,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
 	// Tools that the client of the run executes.
 	FunctionTools []*FunctionTool `protobuf:"bytes,3,rep,name=function_tools,json=functionTools,proto3" json:"function_tools,omitempty"`
 	// How the loop treats the model's calls.
@@ -1107,7 +1107,7 @@ func (x *RunOptions) GetToolChoice() *ToolChoice {
 	return nil
 }
 
-func (x *RunOptions) GetAllowedTools() []string {
+func (x *RunOptions) GetAllowedTools() *v1.AllowedTools {
 	if x != nil {
 		return x.AllowedTools
 	}
@@ -1611,13 +1611,12 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12+\n" +
 	"\vdescription\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\vdescription\x125\n" +
 	"\x11input_schema_json\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x0finputSchemaJson\x127\n" +
-	"\x12output_schema_json\x18\x04 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x10outputSchemaJson\"\xfe\x03\n" +
+	"\x12output_schema_json\x18\x04 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x10outputSchemaJson\"\x8b\x04\n" +
 	"\n" +
 	"RunOptions\x12;\n" +
 	"\vtool_choice\x18\x01 \x01(\v2\x1a.toolbus.run.v1.ToolChoiceR\n" +
-	"toolChoice\x125\n" +
-	"\rallowed_tools\x18\x02 \x03(\tB\x10\xbaH\r\x92\x01\n" +
-	"\x10\xe8\a\"\x05r\x03\x18\x80\x04R\fallowedTools\x12N\n" +
+	"toolChoice\x12B\n" +
+	"\rallowed_tools\x18\x02 \x01(\v2\x1d.toolbus.tool.v1.AllowedToolsR\fallowedTools\x12N\n" +
 	"\x0efunction_tools\x18\x03 \x03(\v2\x1c.toolbus.run.v1.FunctionToolB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\rfunctionTools\x125\n" +
 	"\x04mode\x18\x04 \x01(\x0e2\x17.toolbus.run.v1.RunModeB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x123\n" +
 	"\x13parallel_tool_calls\x18\x05 \x01(\bH\x00R\x11parallelToolCalls\x88\x01\x01\x120\n" +
@@ -1752,9 +1751,10 @@ var file_toolbus_run_v1_run_proto_goTypes = []any{
 	nil,                           // 18: toolbus.run.v1.RunMcpServer.HeadersEntry
 	nil,                           // 19: toolbus.run.v1.RunMcpServer.EnvEntry
 	(*v1.ToolResult)(nil),         // 20: toolbus.tool.v1.ToolResult
-	(*v11.Limits)(nil),            // 21: toolbus.agent.v1.Limits
-	(*v1.Usage)(nil),              // 22: toolbus.tool.v1.Usage
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*v1.AllowedTools)(nil),       // 21: toolbus.tool.v1.AllowedTools
+	(*v11.Limits)(nil),            // 22: toolbus.agent.v1.Limits
+	(*v1.Usage)(nil),              // 23: toolbus.tool.v1.Usage
+	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
 }
 var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	4,  // 0: toolbus.run.v1.Message.role:type_name -> toolbus.run.v1.Role
@@ -1767,25 +1767,26 @@ var file_toolbus_run_v1_run_proto_depIdxs = []int32{
 	18, // 7: toolbus.run.v1.RunMcpServer.headers:type_name -> toolbus.run.v1.RunMcpServer.HeadersEntry
 	19, // 8: toolbus.run.v1.RunMcpServer.env:type_name -> toolbus.run.v1.RunMcpServer.EnvEntry
 	10, // 9: toolbus.run.v1.RunOptions.tool_choice:type_name -> toolbus.run.v1.ToolChoice
-	12, // 10: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.run.v1.FunctionTool
-	3,  // 11: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
-	21, // 12: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
-	11, // 13: toolbus.run.v1.RunOptions.mcp_servers:type_name -> toolbus.run.v1.RunMcpServer
-	0,  // 14: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
-	1,  // 15: toolbus.run.v1.Run.reason:type_name -> toolbus.run.v1.RunEndReason
-	9,  // 16: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
-	6,  // 17: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
-	22, // 18: toolbus.run.v1.Run.usage:type_name -> toolbus.tool.v1.Usage
-	23, // 19: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
-	23, // 20: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
-	14, // 21: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
-	15, // 22: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
-	17, // 23: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	21, // 10: toolbus.run.v1.RunOptions.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	12, // 11: toolbus.run.v1.RunOptions.function_tools:type_name -> toolbus.run.v1.FunctionTool
+	3,  // 12: toolbus.run.v1.RunOptions.mode:type_name -> toolbus.run.v1.RunMode
+	22, // 13: toolbus.run.v1.RunOptions.limits:type_name -> toolbus.agent.v1.Limits
+	11, // 14: toolbus.run.v1.RunOptions.mcp_servers:type_name -> toolbus.run.v1.RunMcpServer
+	0,  // 15: toolbus.run.v1.Run.state:type_name -> toolbus.run.v1.RunState
+	1,  // 16: toolbus.run.v1.Run.reason:type_name -> toolbus.run.v1.RunEndReason
+	9,  // 17: toolbus.run.v1.Run.items:type_name -> toolbus.run.v1.Item
+	6,  // 18: toolbus.run.v1.Run.required_calls:type_name -> toolbus.run.v1.FunctionCall
+	23, // 19: toolbus.run.v1.Run.usage:type_name -> toolbus.tool.v1.Usage
+	24, // 20: toolbus.run.v1.Run.create_time:type_name -> google.protobuf.Timestamp
+	24, // 21: toolbus.run.v1.Run.end_time:type_name -> google.protobuf.Timestamp
+	14, // 22: toolbus.run.v1.Run.parent:type_name -> toolbus.run.v1.RunParent
+	15, // 23: toolbus.run.v1.Run.fork:type_name -> toolbus.run.v1.RunFork
+	17, // 24: toolbus.run.v1.Run.draft:type_name -> toolbus.run.v1.TextCheckpoint
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_proto_init() }

@@ -786,6 +786,52 @@ func (x *ToolProgress) GetMessage() string {
 	return ""
 }
 
+// Which tools may be called.
+type AllowedTools struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Aliases, references or model names. Empty allows none.
+	Names         []string `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AllowedTools) Reset() {
+	*x = AllowedTools{}
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AllowedTools) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AllowedTools) ProtoMessage() {}
+
+func (x *AllowedTools) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AllowedTools.ProtoReflect.Descriptor instead.
+func (*AllowedTools) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *AllowedTools) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
 // One line of a tool's log.
 type ToolLog struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -801,7 +847,7 @@ type ToolLog struct {
 
 func (x *ToolLog) Reset() {
 	*x = ToolLog{}
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -813,7 +859,7 @@ func (x *ToolLog) String() string {
 func (*ToolLog) ProtoMessage() {}
 
 func (x *ToolLog) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[6]
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -826,7 +872,7 @@ func (x *ToolLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolLog.ProtoReflect.Descriptor instead.
 func (*ToolLog) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{6}
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ToolLog) GetLevel() LogLevel {
@@ -913,7 +959,10 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\fToolProgress\x12\x1a\n" +
 	"\bprogress\x18\x01 \x01(\x01R\bprogress\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\"u\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"6\n" +
+	"\fAllowedTools\x12&\n" +
+	"\x05names\x18\x01 \x03(\tB\x10\xbaH\r\x92\x01\n" +
+	"\x10\xe8\a\"\x05r\x03\x18\x80\x04R\x05names\"u\n" +
 	"\aToolLog\x12/\n" +
 	"\x05level\x18\x01 \x01(\x0e2\x19.toolbus.tool.v1.LogLevelR\x05level\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x1f\n" +
@@ -960,7 +1009,7 @@ func file_toolbus_tool_v1_tool_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_tool_v1_tool_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_toolbus_tool_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_toolbus_tool_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	(ExecutionType)(0),          // 0: toolbus.tool.v1.ExecutionType
 	(Effect)(0),                 // 1: toolbus.tool.v1.Effect
@@ -971,24 +1020,25 @@ var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	(*Tool)(nil),                // 6: toolbus.tool.v1.Tool
 	(*ToolResult)(nil),          // 7: toolbus.tool.v1.ToolResult
 	(*ToolProgress)(nil),        // 8: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),             // 9: toolbus.tool.v1.ToolLog
-	nil,                         // 10: toolbus.tool.v1.HttpExecution.HeadersEntry
-	(*durationpb.Duration)(nil), // 11: google.protobuf.Duration
-	(*structpb.Struct)(nil),     // 12: google.protobuf.Struct
-	(*Usage)(nil),               // 13: toolbus.tool.v1.Usage
+	(*AllowedTools)(nil),        // 9: toolbus.tool.v1.AllowedTools
+	(*ToolLog)(nil),             // 10: toolbus.tool.v1.ToolLog
+	nil,                         // 11: toolbus.tool.v1.HttpExecution.HeadersEntry
+	(*durationpb.Duration)(nil), // 12: google.protobuf.Duration
+	(*structpb.Struct)(nil),     // 13: google.protobuf.Struct
+	(*Usage)(nil),               // 14: toolbus.tool.v1.Usage
 }
 var file_toolbus_tool_v1_tool_proto_depIdxs = []int32{
-	10, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
-	11, // 1: toolbus.tool.v1.BuiltinPolicy.timeout:type_name -> google.protobuf.Duration
+	11, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
+	12, // 1: toolbus.tool.v1.BuiltinPolicy.timeout:type_name -> google.protobuf.Duration
 	0,  // 2: toolbus.tool.v1.Tool.execution_type:type_name -> toolbus.tool.v1.ExecutionType
-	11, // 3: toolbus.tool.v1.Tool.timeout:type_name -> google.protobuf.Duration
+	12, // 3: toolbus.tool.v1.Tool.timeout:type_name -> google.protobuf.Duration
 	3,  // 4: toolbus.tool.v1.Tool.execution:type_name -> toolbus.tool.v1.HttpExecution
 	1,  // 5: toolbus.tool.v1.Tool.effect:type_name -> toolbus.tool.v1.Effect
-	12, // 6: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
+	13, // 6: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
 	4,  // 7: toolbus.tool.v1.Tool.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
 	5,  // 8: toolbus.tool.v1.Tool.annotations:type_name -> toolbus.tool.v1.ToolAnnotations
-	11, // 9: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
-	13, // 10: toolbus.tool.v1.ToolResult.usage:type_name -> toolbus.tool.v1.Usage
+	12, // 9: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
+	14, // 10: toolbus.tool.v1.ToolResult.usage:type_name -> toolbus.tool.v1.Usage
 	2,  // 11: toolbus.tool.v1.ToolLog.level:type_name -> toolbus.tool.v1.LogLevel
 	12, // [12:12] is the sub-list for method output_type
 	12, // [12:12] is the sub-list for method input_type
@@ -1011,7 +1061,7 @@ func file_toolbus_tool_v1_tool_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_proto_rawDesc), len(file_toolbus_tool_v1_tool_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

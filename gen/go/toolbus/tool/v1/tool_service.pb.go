@@ -423,8 +423,8 @@ type CallToolRequest struct {
 	RunId string `protobuf:"bytes,5,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Revision of the agent's context that the caller decided by; 0 for whatever is active.
 	AgentRevision uint32 `protobuf:"varint,6,opt,name=agent_revision,json=agentRevision,proto3" json:"agent_revision,omitempty"`
-	// Narrows what may be called, as the run's option does; empty allows all.
-	AllowedTools []string `protobuf:"bytes,7,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
+	// Narrows what may be called, as the option of a run does; absent allows all.
+	AllowedTools *AllowedTools `protobuf:"bytes,7,opt,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
 	// When the caller's time is over; absent for the tool's own limit.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// What the calling run leaves to this call; opaque. A provider that calls further tools on the behalf of a call hands on what it
@@ -509,7 +509,7 @@ func (x *CallToolRequest) GetAgentRevision() uint32 {
 	return 0
 }
 
-func (x *CallToolRequest) GetAllowedTools() []string {
+func (x *CallToolRequest) GetAllowedTools() *AllowedTools {
 	if x != nil {
 		return x.AllowedTools
 	}
@@ -956,7 +956,7 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x0eagent_revision\x18\x04 \x01(\rR\ragentRevision\x12%\n" +
 	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x19\n" +
 	"\bis_known\x18\x06 \x01(\bR\aisKnown\x12&\n" +
-	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\x97\x04\n" +
+	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\xa4\x04\n" +
 	"\x0fCallToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\x06callId\x12;\n" +
 	"\n" +
@@ -966,9 +966,8 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x0earguments_json\x18\x04 \x01(\tB\n" +
 	"\xbaH\ar\x05(\x80\x80\x80 R\rargumentsJson\x123\n" +
 	"\x06run_id\x18\x05 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12%\n" +
-	"\x0eagent_revision\x18\x06 \x01(\rR\ragentRevision\x125\n" +
-	"\rallowed_tools\x18\a \x03(\tB\x10\xbaH\r\x92\x01\n" +
-	"\x10\xe8\a\"\x05r\x03\x18\x80\x04R\fallowedTools\x126\n" +
+	"\x0eagent_revision\x18\x06 \x01(\rR\ragentRevision\x12B\n" +
+	"\rallowed_tools\x18\a \x01(\v2\x1d.toolbus.tool.v1.AllowedToolsR\fallowedTools\x126\n" +
 	"\bdeadline\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12*\n" +
 	"\vrun_context\x18\t \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80@R\n" +
 	"runContext\x12E\n" +
@@ -1049,34 +1048,36 @@ var file_toolbus_tool_v1_tool_service_proto_goTypes = []any{
 	(*Tool)(nil),                  // 9: toolbus.tool.v1.Tool
 	(*RunSource)(nil),             // 10: toolbus.tool.v1.RunSource
 	(*SourceStatus)(nil),          // 11: toolbus.tool.v1.SourceStatus
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(*ToolProgress)(nil),          // 13: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),               // 14: toolbus.tool.v1.ToolLog
-	(*ToolResult)(nil),            // 15: toolbus.tool.v1.ToolResult
+	(*AllowedTools)(nil),          // 12: toolbus.tool.v1.AllowedTools
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*ToolProgress)(nil),          // 14: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),               // 15: toolbus.tool.v1.ToolLog
+	(*ToolResult)(nil),            // 16: toolbus.tool.v1.ToolResult
 }
 var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	9,  // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
 	10, // 1: toolbus.tool.v1.ListToolsRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
 	1,  // 2: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.ModelTool
 	11, // 3: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
-	12, // 4: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
-	10, // 5: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
-	13, // 6: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	14, // 7: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	15, // 8: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
-	0,  // 9: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
-	7,  // 10: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
-	2,  // 11: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	4,  // 12: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	6,  // 13: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
-	3,  // 14: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	5,  // 15: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	8,  // 16: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
-	14, // [14:17] is the sub-list for method output_type
-	11, // [11:14] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	12, // 4: toolbus.tool.v1.CallToolRequest.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	13, // 5: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
+	10, // 6: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
+	14, // 7: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	15, // 8: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	16, // 9: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.ToolResult
+	0,  // 10: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
+	7,  // 11: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
+	2,  // 12: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	4,  // 13: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	6,  // 14: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
+	3,  // 15: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	5,  // 16: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	8,  // 17: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
+	15, // [15:18] is the sub-list for method output_type
+	12, // [12:15] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_service_proto_init() }

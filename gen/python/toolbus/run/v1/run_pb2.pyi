@@ -608,8 +608,8 @@ class RunOptions(_message.Message):
         """Which tool the model is to call."""
 
     @_builtins.property
-    def allowed_tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Narrows what may be called: aliases, references or model names. Empty allows all."""
+    def allowed_tools(self) -> _tool_pb2.AllowedTools:
+        """Narrows what may be called; absent allows all."""
 
     @_builtins.property
     def function_tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___FunctionTool]:
@@ -631,7 +631,7 @@ class RunOptions(_message.Message):
         self,
         *,
         tool_choice: Global___ToolChoice | None = ...,
-        allowed_tools: _abc.Iterable[_builtins.str] | None = ...,
+        allowed_tools: _tool_pb2.AllowedTools | None = ...,
         function_tools: _abc.Iterable[Global___FunctionTool] | None = ...,
         mode: Global___RunMode.ValueType = ...,
         parallel_tool_calls: _builtins.bool | None = ...,
@@ -639,7 +639,7 @@ class RunOptions(_message.Message):
         instructions: _builtins.str = ...,
         mcp_servers: _abc.Iterable[Global___RunMcpServer] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_parallel_tool_calls", b"_parallel_tool_calls", "limits", b"limits", "parallel_tool_calls", b"parallel_tool_calls", "tool_choice", b"tool_choice"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_parallel_tool_calls", b"_parallel_tool_calls", "allowed_tools", b"allowed_tools", "limits", b"limits", "parallel_tool_calls", b"parallel_tool_calls", "tool_choice", b"tool_choice"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
     _ClearFieldArgType: _TypeAlias = _typing.Literal["_parallel_tool_calls", b"_parallel_tool_calls", "allowed_tools", b"allowed_tools", "function_tools", b"function_tools", "instructions", b"instructions", "limits", b"limits", "mcp_servers", b"mcp_servers", "mode", b"mode", "parallel_tool_calls", b"parallel_tool_calls", "tool_choice", b"tool_choice"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...

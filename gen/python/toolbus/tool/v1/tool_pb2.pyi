@@ -464,6 +464,30 @@ class ToolProgress(_message.Message):
 Global___ToolProgress: _TypeAlias = ToolProgress  # noqa: Y015
 
 @_typing.final
+class AllowedTools(_message.Message):
+    """Which tools may be called."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAMES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Aliases, references or model names. Empty allows none."""
+
+    def __init__(
+        self,
+        *,
+        names: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["names", b"names"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AllowedTools: _TypeAlias = AllowedTools  # noqa: Y015
+
+@_typing.final
 class ToolLog(_message.Message):
     """One line of a tool's log."""
 

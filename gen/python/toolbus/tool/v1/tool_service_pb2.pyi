@@ -262,8 +262,8 @@ class CallToolRequest(_message.Message):
     that are no such context are refused (`invalid_argument`).
     """
     @_builtins.property
-    def allowed_tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Narrows what may be called, as the run's option does; empty allows all."""
+    def allowed_tools(self) -> _tool_pb2.AllowedTools:
+        """Narrows what may be called, as the option of a run does; absent allows all."""
 
     @_builtins.property
     def deadline(self) -> _timestamp_pb2.Timestamp:
@@ -282,12 +282,12 @@ class CallToolRequest(_message.Message):
         arguments_json: _builtins.str = ...,
         run_id: _builtins.str = ...,
         agent_revision: _builtins.int = ...,
-        allowed_tools: _abc.Iterable[_builtins.str] | None = ...,
+        allowed_tools: _tool_pb2.AllowedTools | None = ...,
         deadline: _timestamp_pb2.Timestamp | None = ...,
         run_context: _builtins.bytes = ...,
         run_sources: _abc.Iterable[_source_pb2.RunSource] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["deadline", b"deadline"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "deadline", b"deadline"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
     _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_revision", b"agent_revision", "allowed_tools", b"allowed_tools", "arguments_json", b"arguments_json", "call_id", b"call_id", "deadline", b"deadline", "name", b"name", "run_context", b"run_context", "run_id", b"run_id", "run_sources", b"run_sources", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...

@@ -8,6 +8,8 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { ToolChoiceMode } from "../../../run/v1/run_pb.ts";
 import { file_toolbus_run_v1_run } from "../../../run/v1/run_pb.ts";
+import type { AllowedTools } from "../../../tool/v1/tool_pb.ts";
+import { file_toolbus_tool_v1_tool } from "../../../tool/v1/tool_pb.ts";
 import type { Money } from "../../../tool/v1/usage_pb.ts";
 import { file_toolbus_tool_v1_usage } from "../../../tool/v1/usage_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -16,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/internal/run/v1/run_context.proto.
  */
 export const file_toolbus_internal_run_v1_run_context: GenFile = /*@__PURE__*/
-  fileDesc("Cil0b29sYnVzL2ludGVybmFsL3J1bi92MS9ydW5fY29udGV4dC5wcm90bxIXdG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEikwEKClJ1bkNvbnRleHQSMgoGYm91bmRzGAEgASgLMiIudG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEuUnVuQm91bmRzEj0KDWFsbG93ZWRfdG9vbHMYAiADKAsyJi50b29sYnVzLmludGVybmFsLnJ1bi52MS5Ub29sU2VsZWN0aW9uEhIKCnJlY292ZXJpbmcYAyABKAgiHgoNVG9vbFNlbGVjdGlvbhINCgVuYW1lcxgBIAMoCSLxAQoJUnVuQm91bmRzEgwKBHR1cm4YASABKA0SEQoJbWF4X3R1cm5zGAIgASgNEgwKBGNhbGwYAyABKA0SFgoObWF4X3Rvb2xfY2FsbHMYBCABKA0SMwoLdG9vbF9jaG9pY2UYBSABKA4yHi50b29sYnVzLnJ1bi52MS5Ub29sQ2hvaWNlTW9kZRITCgtmb3JjZWRfdG9vbBgGIAEoCRIYCgt0b2tlbnNfbGVmdBgHIAEoBEgAiAEBEikKCWNvc3RfbGVmdBgIIAEoCzIWLnRvb2xidXMudG9vbC52MS5Nb25leUIOCgxfdG9rZW5zX2xlZnRiBnByb3RvMw", [file_toolbus_run_v1_run, file_toolbus_tool_v1_usage]);
+  fileDesc("Cil0b29sYnVzL2ludGVybmFsL3J1bi92MS9ydW5fY29udGV4dC5wcm90bxIXdG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEiigEKClJ1bkNvbnRleHQSMgoGYm91bmRzGAEgASgLMiIudG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEuUnVuQm91bmRzEjQKDWFsbG93ZWRfdG9vbHMYAiADKAsyHS50b29sYnVzLnRvb2wudjEuQWxsb3dlZFRvb2xzEhIKCnJlY292ZXJpbmcYAyABKAgi8QEKCVJ1bkJvdW5kcxIMCgR0dXJuGAEgASgNEhEKCW1heF90dXJucxgCIAEoDRIMCgRjYWxsGAMgASgNEhYKDm1heF90b29sX2NhbGxzGAQgASgNEjMKC3Rvb2xfY2hvaWNlGAUgASgOMh4udG9vbGJ1cy5ydW4udjEuVG9vbENob2ljZU1vZGUSEwoLZm9yY2VkX3Rvb2wYBiABKAkSGAoLdG9rZW5zX2xlZnQYByABKARIAIgBARIpCgljb3N0X2xlZnQYCCABKAsyFi50b29sYnVzLnRvb2wudjEuTW9uZXlCDgoMX3Rva2Vuc19sZWZ0YgZwcm90bzM", [file_toolbus_run_v1_run, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_usage]);
 
 /**
  * What stands, encoded, in `run_context` of a call and of its execution. Services write and read it; whoever else has it hands it
@@ -35,9 +37,9 @@ export type RunContext = Message<"toolbus.internal.run.v1.RunContext"> & {
   /**
    * Each narrows what may be called: a call has to be in all of them.
    *
-   * @generated from field: repeated toolbus.internal.run.v1.ToolSelection allowed_tools = 2;
+   * @generated from field: repeated toolbus.tool.v1.AllowedTools allowed_tools = 2;
    */
-  allowedTools: ToolSelection[];
+  allowedTools: AllowedTools[];
 
   /**
    * This repeats a call whose first execution may have begun. Believed of services alone, and not handed on: from outside it
@@ -54,27 +56,6 @@ export type RunContext = Message<"toolbus.internal.run.v1.RunContext"> & {
  */
 export const RunContextSchema: GenMessage<RunContext> = /*@__PURE__*/
   messageDesc(file_toolbus_internal_run_v1_run_context, 0);
-
-/**
- * Some of the tools of an agent.
- *
- * @generated from message toolbus.internal.run.v1.ToolSelection
- */
-export type ToolSelection = Message<"toolbus.internal.run.v1.ToolSelection"> & {
-  /**
-   * Aliases, references or model names. Empty selects none.
-   *
-   * @generated from field: repeated string names = 1;
-   */
-  names: string[];
-};
-
-/**
- * Describes the message toolbus.internal.run.v1.ToolSelection.
- * Use `create(ToolSelectionSchema)` to create a new message.
- */
-export const ToolSelectionSchema: GenMessage<ToolSelection> = /*@__PURE__*/
-  messageDesc(file_toolbus_internal_run_v1_run_context, 1);
 
 /**
  * Where a call stands in its run, and what the run's options and limits leave to it. The loop holds to it; the router, and
@@ -147,5 +128,5 @@ export type RunBounds = Message<"toolbus.internal.run.v1.RunBounds"> & {
  * Use `create(RunBoundsSchema)` to create a new message.
  */
 export const RunBoundsSchema: GenMessage<RunBounds> = /*@__PURE__*/
-  messageDesc(file_toolbus_internal_run_v1_run_context, 2);
+  messageDesc(file_toolbus_internal_run_v1_run_context, 1);
 
