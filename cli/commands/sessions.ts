@@ -28,8 +28,8 @@ export function addSessionsCommand(program: Command): void {
     .argument("<agent>")
     .option("--drain <ms>", "how long calls in flight may take until they are cancelled (5000)", countFrom)
     .option(
-      "--revision <n>",
-      "only while it has the agent of this revision (told by watch); so it can be repeated",
+      "--context-revision <n>",
+      "only while its context has this revision (told by watch); so it can be repeated",
       countFrom,
     )
     .addOption(
@@ -64,8 +64,8 @@ async function switchAgent(
   command: Command,
 ): Promise<void> {
   const global = globalOptionsOf(command);
-  const { revision } = options;
-  const expected = revision === undefined ? {} : { agentRevision: revision };
+  const { contextRevision: expectedContextRevision } = options;
+  const expected = expectedContextRevision === undefined ? {} : { expectedContextRevision };
   const request = { sessionId, agent, carry: carries[options.carry], ...drainOf(options), ...expected };
   const response = await openConnection(global).client(SessionService).switchAgent(request);
   if (global.json) return printMessage(SwitchAgentResponseSchema, response);
@@ -93,7 +93,7 @@ interface Drain {
 }
 
 interface Expected {
-  revision?: number;
+  contextRevision?: number;
 }
 
 const drainOf = ({ drain }: Drain) => (drain === undefined ? {} : { drainTimeout: durationFromMs(drain) });
@@ -107,7 +107,7 @@ const stateOf = ({ state }: Session) => nameOfValue(SessionStateSchema, state);
 
 function lineOf(session: Session): string {
   const [agent] = cellsOf(session);
-  return `${colors.cyan(stateOf(session))} ${agent} (revision ${session.agentRevision})`;
+  return `${colors.cyan(stateOf(session))} ${agent} (context revision ${session.contextRevision})`;
 }
 
 function openedAt({ createTime: createdAt }: Session): string {

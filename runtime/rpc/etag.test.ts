@@ -4,7 +4,8 @@ import { WatchSessionResponseSchema } from "#gen/toolbus/session/v1/session_serv
 import { withEtag } from "./etag.ts";
 
 test("BUS-1 a state has one etag, whoever tells it, and another state another one", () => {
-  const told = (agentRevision: number) => withEtag(WatchSessionResponseSchema, { session: { id: "s", agentRevision } });
+  const told = (contextRevision: number) =>
+    withEtag(WatchSessionResponseSchema, { session: { id: "s", contextRevision } });
   expect(told(1).etag).toMatch(/^[\w-]{22}$/);
   expect(told(1)).toEqual(told(1));
   expect(told(2).etag).not.toBe(told(1).etag);

@@ -105,7 +105,7 @@ async function serveRouter(
   const agentBySession = new Map<string, string>();
   const sessionOf = (id: string) => {
     const agent = agentBySession.get(id) ?? id.split("-")[0] ?? id;
-    return create(SessionSchema, { id, agent, agentRevision: 1, state: SessionState.ACTIVE });
+    return create(SessionSchema, { id, agent, contextRevision: 1, state: SessionState.ACTIVE });
   };
   let lastSession = 0;
   return serveOnNats(bus, {

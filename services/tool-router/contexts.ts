@@ -70,20 +70,20 @@ export class Contexts implements Disposable {
   /** The context of a call, at least as recent as the one by which its caller decided, and of the same agent. */
   async ofCall({
     sessionId,
-    agentRevision,
+    contextRevision,
     ...run
-  }: Pick<CallToolRequest, "sessionId" | "agentRevision" | "runId" | "runSources">): Promise<AgentContext> {
+  }: Pick<CallToolRequest, "sessionId" | "contextRevision" | "runId" | "runSources">): Promise<AgentContext> {
     const { catalogue, sessions } = this.#options;
-    const active = await sessions.active(sessionId, agentRevision);
+    const active = await sessions.active(sessionId, contextRevision);
     const { session } = active;
-    if (session.agentRevision >= agentRevision && catalogue.agent(session.agent))
+    if (session.contextRevision >= contextRevision && catalogue.agent(session.agent))
       return this.#ofRun(this.#ofSession(active), run);
     await catalogue.caughtUp();
-    const again = await sessions.active(sessionId, agentRevision);
-    const { agentRevision: standing } = again.session;
-    if (standing >= agentRevision) return this.#ofRun(this.#ofSession(again), run);
-    const message = `the agent's context has revision ${standing}, the call was decided by ${agentRevision}`;
-    return refuse("aborted", message, { reason: "AGENT_REVISION_AHEAD" });
+    const again = await sessions.active(sessionId, contextRevision);
+    const { contextRevision: standing } = again.session;
+    if (standing >= contextRevision) return this.#ofRun(this.#ofSession(again), run);
+    const message = `the agent's context has revision ${standing}, the call was decided by ${contextRevision}`;
+    return refuse("aborted", message, { reason: "CONTEXT_REVISION_AHEAD" });
   }
 
   /** The context that is asked about: of a session, of an agent, or of the whole catalogue. */
@@ -130,27 +130,27 @@ export class Contexts implements Disposable {
   }
 
   /** The tools of a session that is in use here, as far as they are known without asking anybody. */
-  known(sessionId: string, run: Partial<RunSources> = {}): { tools: ToolSet; agentRevision: number } | undefined {
+  known(sessionId: string, run: Partial<RunSources> = {}): { tools: ToolSet; contextRevision: number } | undefined {
     const open = this.#open.get(keyOfRun(sessionId, run) ?? `session ${sessionId}`);
-    const { agent: name, agentRevision } = open?.offers.scope ?? {};
+    const { agent: name, contextRevision } = open?.offers.scope ?? {};
     const standing = name === undefined ? undefined : this.#options.catalogue.agent(name)?.agent;
     const agent = open?.run && open.run.base === standing ? open.run.agent : standing;
     const isKnown = open?.offers.isSettled && open.offers.isCurrent;
-    if (!isKnown || agent === undefined || agentRevision === undefined) return undefined;
-    return open.tools?.agent === agent ? { tools: this.#toolSet(open, agent), agentRevision } : undefined;
+    if (!isKnown || agent === undefined || contextRevision === undefined) return undefined;
+    return open.tools?.agent === agent ? { tools: this.#toolSet(open, agent), contextRevision } : undefined;
   }
 
   /** The context of a session that is being built for its agent. */
   async ofBuilding(session: Session): Promise<AgentContext> {
     const { catalogue, sessions } = this.#options;
     await catalogue.caughtUp();
-    return this.#ofSession({ session: sessions.told(session), since: session.agentRevision });
+    return this.#ofSession({ session: sessions.told(session), since: session.contextRevision });
   }
 
   leave(session: Session): void {
     this.#left.set(session.id, session);
     for (const [key, open] of this.#open) {
-      const isLeft = open.offers.scope.sessionId === session.id && open.since === session.agentRevision;
+      const isLeft = open.offers.scope.sessionId === session.id && open.since === session.contextRevision;
       if (isLeft) this.#close(key, open);
     }
   }
@@ -188,14 +188,14 @@ export class Contexts implements Disposable {
 
   #ofSession({ session, since }: ActiveSession): AgentContext {
     const { agent } = this.#options.catalogue.agent(session.agent) ?? refuseAgent(session.agent);
-    const { id: sessionId, principal, agentRevision: revision } = session;
+    const { id: sessionId, principal, contextRevision: revision } = session;
     return contextOf(agent, { revision, since, sessionId, principal });
   }
 
   /** The session was read before it began to drain. */
   #refuseLeft({ scope, since }: AgentContext): void {
     const left = this.#left.get(scope.sessionId);
-    if (left?.agentRevision === since) refuseSwitching(left);
+    if (left?.contextRevision === since) refuseSwitching(left);
   }
 
   #opened(context: AgentContext): Open {
@@ -212,10 +212,11 @@ export class Contexts implements Disposable {
 
   #standingOrOpened(key: string, context: AgentContext): Open {
     const { catalogue, clock } = this.#options;
-    const { agent, agentRevision } = context.scope;
+    const { agent, contextRevision } = context.scope;
     const standing = this.#open.get(key);
     const { scope } = standing?.offers ?? {};
-    const isCurrent = scope?.agentRevision === agentRevision && scope.agent === agent && !standing?.offers.isOutdated;
+    const isCurrent =
+      scope?.contextRevision === contextRevision && scope.agent === agent && !standing?.offers.isOutdated;
     if (standing && isCurrent && standing.catalogueVersion === catalogue.version) return standing;
     const asks = this.#asks(context);
     const signature = JSON.stringify(
@@ -278,6 +279,6 @@ function contextOf(
   of: { revision: number; since?: number; sessionId?: string; principal?: string },
 ): AgentContext {
   const { revision, since = 0, sessionId = "", principal = "" } = of;
-  const scope = create(ScopeSchema, { sessionId, agent: agent.name, agentRevision: revision, principal });
+  const scope = create(ScopeSchema, { sessionId, agent: agent.name, contextRevision: revision, principal });
   return { agent, revision, principal, scope, since };
 }

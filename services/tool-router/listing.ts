@@ -22,10 +22,10 @@ export async function listTools(
   const context = await contexts.of(request);
   const tools = await contexts.tools(context, signal);
   const list = listFrom(tools, context.revision);
-  const { agent, agentRevision, toolsRevision } = list;
+  const { agent, contextRevision, toolsRevision } = list;
   const isFirst = request.pageToken === "";
   if (isFirst && toolsRevision === request.knownToolsRevision) {
-    return create(ListToolsResponseSchema, { agent, agentRevision, toolsRevision, isKnown: true });
+    return create(ListToolsResponseSchema, { agent, contextRevision, toolsRevision, isKnown: true });
   }
   const listed = { elements: list.tools, placeOf: ({ modelName }: ModelTool) => modelName };
   const { items, nextPageToken } = pageOf(["tools", request.sessionId, request.agent], listed, request);
@@ -38,20 +38,20 @@ export async function listTools(
  */
 export function toolsRevision(contexts: Contexts, sessionId: string, run?: Partial<RunSources>): string {
   const known = contexts.known(sessionId, run);
-  return known === undefined ? "" : listFrom(known.tools, known.agentRevision).toolsRevision;
+  return known === undefined ? "" : listFrom(known.tools, known.contextRevision).toolsRevision;
 }
 
 const listsByToolSet = new WeakMap<ToolSet, ListToolsResponse>();
 
-function listFrom(tools: ToolSet, agentRevision: number): ListToolsResponse {
+function listFrom(tools: ToolSet, contextRevision: number): ListToolsResponse {
   const made = listsByToolSet.get(tools);
-  if (made?.agentRevision === agentRevision) return made;
+  if (made?.contextRevision === contextRevision) return made;
   const names = [...tools.byModelName.keys()].sort();
   const list = create(ListToolsResponseSchema, {
     tools: names.map((name) => modelToolFrom(tools, tools.byModelName.get(name)!)),
     sources: [...tools.sources],
     agent: tools.agent,
-    agentRevision,
+    contextRevision,
   });
   list.toolsRevision = createHash("sha256").update(toBinary(ListToolsResponseSchema, list)).digest("base64url");
   listsByToolSet.set(tools, list);

@@ -36,7 +36,7 @@ export interface ActiveSession {
 }
 
 /**
- * Sessions as they are stored. The stored `agent_revision` grows with each switch; the revision that is told adds that of the
+ * Sessions as they are stored. The stored `context_revision` grows with each switch; the revision that is told adds that of the
  * agent's configuration, so that it grows with each reload, too, and is the same on every router.
  */
 export class Sessions {
@@ -83,25 +83,25 @@ export class Sessions {
     if (isKnown) return this.#activeFrom(recent);
     const session = await this.#stored(id);
     if (session.state === SessionState.CLOSED) refuseClosed(id);
-    if (revision !== 0 && (!isSettled(session) || revision <= session.agentRevision)) refuseSwitched(session);
+    if (revision !== 0 && (!isSettled(session) || revision <= session.contextRevision)) refuseSwitched(session);
     if (!isSettled(session)) refuseSwitching(session);
     return this.#activeFrom(session);
   }
 
   /** Whether its agent decided at that revision, as far as the catalogue is known here. */
   #isDecidedBy(session: Session, revision: number): boolean {
-    return revision > session.agentRevision && revision <= this.told(session).agentRevision;
+    return revision > session.contextRevision && revision <= this.told(session).contextRevision;
   }
 
   #activeFrom(session: Session): ActiveSession {
-    return { session: this.told(session), since: session.agentRevision };
+    return { session: this.told(session), since: session.contextRevision };
   }
 
   /** Whether the revision was told of the agent that the session has; of one that is gone from the catalogue any later one may be. */
   isOfStanding(session: Session, revision: number): boolean {
     const isTold =
-      this.#parts.catalogue.agent(session.agent) === undefined || revision <= this.told(session).agentRevision;
-    return revision > session.agentRevision && isTold;
+      this.#parts.catalogue.agent(session.agent) === undefined || revision <= this.told(session).contextRevision;
+    return revision > session.contextRevision && isTold;
   }
 
   /** Does something with the session's agent; while the session is on its way to another one, it is waited for. */
@@ -135,7 +135,7 @@ export class Sessions {
 
   told(session: Session): Session {
     const revision = this.#parts.catalogue.agent(session.agent)?.revision ?? 0;
-    return { ...session, agentRevision: session.agentRevision + revision };
+    return { ...session, contextRevision: session.contextRevision + revision };
   }
 }
 

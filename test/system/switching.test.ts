@@ -270,7 +270,7 @@ describe("toolbus sessions", () => {
     expect(await toolbus("sessions", "close", sessionId)).toMatchObject({ stdout: `${sessionId} closed\n` });
     expect((await watch.ended).exitCode).toBe(0);
     const states = watch.written.stdout.trimEnd().split("\n");
-    expect(states.map((line) => line.replace(/ \(revision \d+\)$/, ""))).toEqual([
+    expect(states.map((line) => line.replace(/ \(context revision \d+\)$/, ""))).toEqual([
       "active left",
       "draining left → right",
       "tearing down left → right",
@@ -288,18 +288,20 @@ describe("toolbus sessions", () => {
   it("switches from the agent of a revision only, once however often it is asked", async () => {
     const sessionId = await openSession("left");
     const revisionOf = async () =>
-      String((await clientOf(SessionService).getSession({ sessionId })).session?.agentRevision);
+      String((await clientOf(SessionService).getSession({ sessionId })).session?.contextRevision);
     const revision = await revisionOf();
-    const toRight = ["sessions", "switch", sessionId, "right", "--revision", revision];
+    const toRight = ["sessions", "switch", sessionId, "right", "--context-revision", revision];
     for (let again = 0; again < 2; again++) {
       expect(await toolbus(...toRight)).toMatchObject({ exitCode: 0, stdout: `${sessionId} has agent right\n` });
     }
-    const outdated = await toolbus("sessions", "switch", sessionId, "left", "--revision", revision);
+    const outdated = await toolbus("sessions", "switch", sessionId, "left", "--context-revision", revision);
     expect(outdated).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(outdated.stderr).toContain(`session ${sessionId} has agent "right" with revision ${await revisionOf()}`);
-    expect(outdated.stderr).toContain(`a switch from the agent with revision ${revision} is not made`);
+    expect(outdated.stderr).toContain(
+      `session ${sessionId} has agent "right" with context revision ${await revisionOf()}`,
+    );
+    expect(outdated.stderr).toContain(`a switch from context revision ${revision} is not made`);
     expect((await toolbus(...toRight.slice(0, -1), "newest")).exitCode).toBe(2);
-    const back = ["sessions", "switch", sessionId, "left", "--revision", await revisionOf()];
+    const back = ["sessions", "switch", sessionId, "left", "--context-revision", await revisionOf()];
     expect(await toolbus(...back)).toMatchObject({ stdout: `${sessionId} has agent left\n` });
   });
 });

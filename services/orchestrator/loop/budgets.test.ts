@@ -149,7 +149,7 @@ describe("budgets", () => {
     await run.work();
     const { acceptedAtMs } = (await openJournal(run.log, "r", systemClock)).state!;
     const [request] = run.router.requests;
-    expect(request).toMatchObject({ allowedTools: { names: ["twice"] }, agentRevision: 1, runId: "r" });
+    expect(request).toMatchObject({ allowedTools: { names: ["twice"] }, contextRevision: 1, runId: "r" });
     expect(timestampMs(request!.deadline!)).toBe(acceptedAtMs + 60_000);
   });
 });

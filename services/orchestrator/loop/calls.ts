@@ -144,7 +144,7 @@ async function dispatch(
     name: call.name,
     argumentsJson: call.argumentsJson.trim() === "" ? "{}" : call.argumentsJson,
     runId,
-    agentRevision: table.agentRevision,
+    contextRevision: table.contextRevision,
     runSources: runSourcesOf(accepted.options),
     ...(accepted.options?.allowedTools && { allowedTools: accepted.options.allowedTools }), // whole: what is the client's alone is no tool of the router
     runContext: encodeRunContext({

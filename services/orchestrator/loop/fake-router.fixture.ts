@@ -56,7 +56,7 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
   const cancelled: string[] = [];
   const readToEnd: string[] = [];
   let agent = "helper";
-  let agentRevision = 1;
+  let contextRevision = 1;
 
   async function* callTool(
     init: MessageInitShape<typeof CallToolRequestSchema>,
@@ -67,7 +67,8 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
     const request: SeenCall = { ...asked, bounds, recovering };
     const { callId } = request;
     requests.push(request);
-    if (request.agentRevision < agentRevision) refuse("failed_precondition", "switched", { reason: "AGENT_SWITCHED" });
+    if (request.contextRevision < contextRevision)
+      refuse("failed_precondition", "switched", { reason: "AGENT_SWITCHED" });
     signal.addEventListener("abort", () => aborted.push(callId), { once: true });
     if (cancelled.includes(callId)) {
       yield create(CallToolResponseSchema, { event: { case: "result", value: canceledResult }, callId });
@@ -88,7 +89,7 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
     },
     set agent(next) {
       agent = next;
-      agentRevision += 1;
+      contextRevision += 1;
     },
     requests,
     executed: execution.executed,
@@ -101,7 +102,7 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
     get mostRunning() {
       return execution.mostRunning;
     },
-    listTools: async () => create(ListToolsResponseSchema, { tools: tools.map(listedFrom), agent, agentRevision }),
+    listTools: async () => create(ListToolsResponseSchema, { tools: tools.map(listedFrom), agent, contextRevision }),
     agentOf: async () => agent,
     async cancelCall(callId) {
       cancelled.push(callId);

@@ -10,7 +10,7 @@ export type Target = { kind: "function"; tool: FunctionTool } | { kind: "router"
 
 /** The tools of one turn: the session's and those that the client of the run executes. */
 export interface ToolTable {
-  readonly agentRevision: number;
+  readonly contextRevision: number;
   /** LOOP-3: all that can be called stay visible, whatever `allowed_tools` says. */
   readonly modelTools: LanguageModelV4FunctionTool[];
   /** By model name, alias or reference; the client's own tools win over the session's of the same name. */
@@ -78,7 +78,7 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
   let heard = new Set<string>();
   const allowed = new Set((options?.allowedTools?.names ?? []).map((entry) => modelNameOf(entry) ?? entry));
   return {
-    agentRevision: listed.agentRevision,
+    contextRevision: listed.contextRevision,
     modelTools: [
       ...sessionTools.filter(({ callable }) => callable).map(toldTool),
       ...functionTools.map((tool) => modelToolFromTool(tool.name, tool)),

@@ -34,7 +34,7 @@ let provider: Client<typeof ToolProviderService>;
 /** As the router does it. */
 async function callProvider(call: Call, signal = new AbortController().signal): Promise<ToolResult | undefined> {
   const { sessionId, agent, runId, bounds, ...rest } = call;
-  const scope = { sessionId, agent, runId, principal: "ada", agentRevision: 1 };
+  const scope = { sessionId, agent, runId, principal: "ada", contextRevision: 1 };
   const deadline = timestampFromMs(Date.now() + 60_000);
   for await (const { event } of provider.executeTool(
     { ...rest, scope, deadline, ...(bounds && { runContext: encodeRunContext({ bounds }) }) },

@@ -16,7 +16,7 @@ function openDepartures() {
     calls,
     clock,
     contexts: {
-      leave: ({ agentRevision }) => did.push(`closes ${agentRevision}`),
+      leave: ({ contextRevision }) => did.push(`closes ${contextRevision}`),
       mayReturn: () => did.push("may return"),
     },
     audit: ({ callId }) => did.push(`audits ${callId}`),
@@ -26,7 +26,7 @@ function openDepartures() {
   const tell = (
     revision: number,
     state: State,
-    more: Pick<SessionInit, "agent" | "agentRevision" | "nextAgent"> = {},
+    more: Pick<SessionInit, "agent" | "contextRevision" | "nextAgent"> = {},
   ) => {
     const drainUntil = timestampFromMs(5_000);
     const value = create(SessionSchema, { id: "s", agent: "red", drainExpireTime: drainUntil, ...more, state });
@@ -45,7 +45,7 @@ test("ORCH-1 a router without calls leaves at once, and says so again when asked
   departures.asked("s", 8); // a revision that it has not heard of
   departures.asked("other", 1);
   expect(did).toEqual(["closes 0", "left since 7", "left since 7"]);
-  tell(9, State.ACTIVE, { agent: "blue", agentRevision: 12 });
+  tell(9, State.ACTIVE, { agent: "blue", contextRevision: 12 });
   expect(did.at(-1)).toBe("may return");
   departures.asked("s", 7);
   expect(did.filter((one) => one === "left since 7")).toHaveLength(2);
@@ -82,7 +82,7 @@ test("ORCH-1 a router that was frozen during a switch cancels what it has of the
   const old = calls.enter("s", "old");
   drain(7);
   const next = calls.enter("s", "next"); // it has read the session as it stands by then
-  tell(9, State.ACTIVE, { agent: "blue", agentRevision: 12 });
+  tell(9, State.ACTIVE, { agent: "blue", contextRevision: 12 });
   expect([old.signal.aborted, next.signal.aborted]).toEqual([true, false]);
   await clock.advance(10_000);
   expect(did).toEqual(["audits old", "closes 0", "may return"]);

@@ -126,5 +126,5 @@ export class Departures {
 
 /** Whether the session came to another agent or its end, and was not taken back. */
 function hasMovedOn(before: Session, after: Session): boolean {
-  return after.state === State.CLOSED || after.agentRevision !== before.agentRevision;
+  return after.state === State.CLOSED || after.contextRevision !== before.contextRevision;
 }

@@ -22,7 +22,7 @@ test("ORCH-1 refusals name the session, where it is on its way to, and the agent
   expect(() => refuseSwitched(after)).toThrow(
     'session s has agent "blue" now: what its former agent decided is not carried out',
   );
-  expect(() => refuseOutdated({ ...after, agentRevision: 9 }, 4)).toThrow(
-    'session s has agent "blue" with revision 9: a switch from the agent with revision 4 is not made',
+  expect(() => refuseOutdated({ ...after, contextRevision: 9 }, 4)).toThrow(
+    'session s has agent "blue" with context revision 9: a switch from context revision 4 is not made',
   );
 });

@@ -37,11 +37,11 @@ export function refuseSwitching(session: Session): never {
 
 /** For a switch that was meant for another agent than the session has; `session` as it is told. */
 export function refuseOutdated(session: Session, expected: number): never {
-  const { id, agent, agentRevision } = session;
-  const standing = `session ${id} has agent ${JSON.stringify(agent)} with revision ${agentRevision}`;
-  return refuse("aborted", `${standing}: a switch from the agent with revision ${expected} is not made`, {
+  const { id, agent, contextRevision } = session;
+  const standing = `session ${id} has agent ${JSON.stringify(agent)} with context revision ${contextRevision}`;
+  return refuse("aborted", `${standing}: a switch from context revision ${expected} is not made`, {
     reason: SWITCH_OUTDATED,
-    metadata: { session_id: id, agent, agent_revision: String(agentRevision) },
+    metadata: { session_id: id, agent, context_revision: String(contextRevision) },
   });
 }
 

@@ -27,9 +27,9 @@ describe("results that come when the session has another agent", () => {
     const { calls, sessions, router } = suite.clients;
     await using service = new ExternalService(calls, { tools: [name] }, takeOnly);
     const sessionId = await suite.openSession("seller");
-    const { agentRevision } = await router.listTools({ sessionId });
+    const { contextRevision } = await router.listTools({ sessionId });
     const request = { sessionId, name, callId: `late-${name}`, argumentsJson: "{}" };
-    const calling = suite.clients.call({ ...request, agentRevision }).then(({ output }) => output, String);
+    const calling = suite.clients.call({ ...request, contextRevision }).then(({ output }) => output, String);
     await until(() => service.callIds.includes(request.callId));
     await sessions.switchAgent({ sessionId, agent: "buyer", drainTimeout: durationFromMs(50) });
     expect(JSON.stringify(await calling)).toMatch(

@@ -124,9 +124,9 @@ export class SwitchSteps {
     audit({ kind: AuditKind.TORN_DOWN, agent, sessionId, message });
     if (nextAgent !== "") {
       await catalogue.caughtUp();
-      const agentRevision = session.agentRevision + catalogue.lastAgentRevision + 1; // S4
+      const contextRevision = session.contextRevision + catalogue.lastAgentRevision + 1; // S4
       const switches = session.switches + 1;
-      return this.advance(session, { state: State.BUILDING, agent: nextAgent, agentRevision, switches, carry });
+      return this.advance(session, { state: State.BUILDING, agent: nextAgent, contextRevision, switches, carry });
     }
     await cancelRuns(session, SESSION_CLOSED.toLowerCase());
     return this.advance(session, { state: State.CLOSED, ...SETTLED });

@@ -32,7 +32,7 @@ describe("switching a session's agent, on the bus", () => {
     ]);
     const after = await router.listTools({ sessionId });
     expect(after.agent).toBe("blue");
-    expect(after.agentRevision).toBeGreaterThan(before.agentRevision);
+    expect(after.contextRevision).toBeGreaterThan(before.contextRevision);
     expect(after.tools.map(({ reference }) => reference)).toEqual(["@blue_files/whose", "echo"]);
     for (const { modelName, reference } of before.tools.filter((tool) => tool.reference !== "echo")) {
       for (const name of [modelName, reference, "mine"]) {
@@ -93,7 +93,7 @@ describe("switching a session's agent, on the bus", () => {
       drainTimeout: durationFromMs(60_000),
     });
     await suite.reaches(sessionId, State.DRAINING);
-    const decided = { sessionId, name: "mine", agentRevision: before.agentRevision };
+    const decided = { sessionId, name: "mine", contextRevision: before.contextRevision };
     await expect(suite.clients.call(decided)).rejects.toThrow(/is being switched to agent "blue"/);
     const unbound = suite.clients.call({ sessionId, name: "mine" });
     const other = suite.clients.sessions.switchAgent({ sessionId, agent: "green" });

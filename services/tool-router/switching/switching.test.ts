@@ -82,10 +82,10 @@ test("ORCH-1 an agent that is taken away while the session drains is not switche
 test("ORCH-1 with each switch the revision grows beyond all that was told before, so that older decisions are known", async () => {
   const { sessions, router } = await openRouters();
   const switching = router("first");
-  let told = (await sessions.get("s")).agentRevision;
+  let told = (await sessions.get("s")).contextRevision;
   for (const agent of ["blue", "red", "blue", "red"]) {
     const before = told;
-    told = (await switching.switchAgent({ sessionId: "s", agent })).agentRevision;
+    told = (await switching.switchAgent({ sessionId: "s", agent })).contextRevision;
     expect(told).toBeGreaterThan(before);
     await expect(sessions.active("s", before)).rejects.toThrow(/what its former agent decided is not carried out/);
     await expect(sessions.active("s", told)).resolves.toMatchObject({ session: { agent } });
@@ -115,26 +115,26 @@ test("ORCH-1 no switch is begun for who has gone meanwhile", async () => {
 test("ORCH-1 a switch that expects a revision is made once: repeated it is answered, and refused when the session has gone on", async () => {
   const { sessions, router } = await openRouters();
   const [first, second] = [router("first"), router("second")];
-  const { agentRevision } = await sessions.get("s");
-  const toBlue = { sessionId: "s", agent: "blue", agentRevision };
+  const { contextRevision } = await sessions.get("s");
+  const toBlue = { sessionId: "s", agent: "blue", expectedContextRevision: contextRevision };
   const made = await first.switchAgent(toBlue);
   expect(await second.switchAgent(toBlue)).toEqual(made);
-  const back = { sessionId: "s", agent: "red", agentRevision: made.agentRevision };
-  const { agentRevision: standing } = await second.switchAgent(back);
+  const back = { sessionId: "s", agent: "red", expectedContextRevision: made.contextRevision };
+  const { contextRevision: standing } = await second.switchAgent(back);
   await expect(first.switchAgent(toBlue)).rejects.toMatchObject({
     code: "aborted",
     reason: "SWITCH_OUTDATED",
-    metadata: { session_id: "s", agent: "red", agent_revision: String(standing) },
+    metadata: { session_id: "s", agent: "red", context_revision: String(standing) },
   });
-  await expect(first.switchAgent({ ...toBlue, agentRevision: standing + 1 })).rejects.toThrow(/is not made/); // told of none
-  expect(await sessions.get("s")).toMatchObject({ agent: "red", state: State.ACTIVE, agentRevision: standing });
+  await expect(first.switchAgent({ ...toBlue, expectedContextRevision: standing + 1 })).rejects.toThrow(/is not made/); // told of none
+  expect(await sessions.get("s")).toMatchObject({ agent: "red", state: State.ACTIVE, contextRevision: standing });
 });
 
 test("ORCH-1 a repeated switch that is still under way ends with it; one to another agent is told of it", async () => {
   const { did, sessions, states, router } = await openRouters();
   const left = Promise.withResolvers<boolean>();
-  const { agentRevision } = await sessions.get("s");
-  const toBlue = { sessionId: "s", agent: "blue", agentRevision };
+  const { contextRevision } = await sessions.get("s");
+  const toBlue = { sessionId: "s", agent: "blue", expectedContextRevision: contextRevision };
   const switching = router("first", () => left.promise).switchAgent(toBlue);
   await until(() => states.at(-1)?.state === State.DRAINING);
   const repeated = router("second").switchAgent(toBlue);
@@ -148,8 +148,12 @@ test("ORCH-1 a repeated switch that is still under way ends with it; one to anot
 
 test("ORCH-1 a session whose agent is gone from the catalogue can be switched from the revision that was told of it", async () => {
   const { agents, sessions, router } = await openRouters();
-  const { agentRevision } = await sessions.get("s");
+  const { contextRevision } = await sessions.get("s");
   agents.delete("red");
-  const { agent } = await router("first").switchAgent({ sessionId: "s", agent: "blue", agentRevision });
+  const { agent } = await router("first").switchAgent({
+    sessionId: "s",
+    agent: "blue",
+    expectedContextRevision: contextRevision,
+  });
   expect(agent).toBe("blue");
 });

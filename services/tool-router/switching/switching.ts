@@ -20,8 +20,8 @@ export interface SwitchRequest {
   sessionId: string;
   agent: string;
   drainTimeoutMs?: number | undefined;
-  /** Told of the agent to be left; absent or 0: from whichever agent. */
-  agentRevision?: number | undefined;
+  /** Told of the context to be left; absent or 0: from whichever agent. */
+  expectedContextRevision?: number | undefined;
   /** Unless told, what users and agents said. */
   carry?: Carry;
 }
@@ -82,27 +82,32 @@ export class Switching {
   }
 
   /** Of a switch that was not begun here; a repeated one ends with the one that it repeats. */
-  async #endingOfOther(session: Session, { sessionId, agent, agentRevision = 0 }: SwitchRequest): Promise<Session> {
+  async #endingOfOther(
+    session: Session,
+    { sessionId, agent, expectedContextRevision = 0 }: SwitchRequest,
+  ): Promise<Session> {
     if (session.state === State.CLOSED) refuseClosed(sessionId);
     if (session.state === State.ACTIVE) {
-      if (session.agent !== agent) this.#requireExpected(session, { agentRevision });
+      if (session.agent !== agent) this.#requireExpected(session, { expectedContextRevision });
       return session;
     }
-    const isRepeated = agentRevision !== 0 && session.nextAgent === agent;
+    const isRepeated = expectedContextRevision !== 0 && session.nextAgent === agent;
     return isRepeated ? this.#settled(sessionId) : refuseSwitching(session);
   }
 
   /** S6 */
-  #isLeftBy(session: Session, { agent, agentRevision = 0 }: SwitchRequest): boolean {
-    return session.state === State.ACTIVE && session.agent !== agent && this.#isExpected(session, agentRevision);
+  #isLeftBy(session: Session, { agent, expectedContextRevision = 0 }: SwitchRequest): boolean {
+    return (
+      session.state === State.ACTIVE && session.agent !== agent && this.#isExpected(session, expectedContextRevision)
+    );
   }
 
-  #isExpected(session: Session, agentRevision: number): boolean {
-    return agentRevision === 0 || this.#parts.sessions.isOfStanding(session, agentRevision);
+  #isExpected(session: Session, contextRevision: number): boolean {
+    return contextRevision === 0 || this.#parts.sessions.isOfStanding(session, contextRevision);
   }
 
-  #requireExpected(session: Session, { agentRevision = 0 }: Pick<SwitchRequest, "agentRevision">): void {
-    if (!this.#isExpected(session, agentRevision)) refuseOutdated(this.#parts.sessions.told(session), agentRevision);
+  #requireExpected(session: Session, { expectedContextRevision: expected = 0 }: Partial<SwitchRequest>): void {
+    if (!this.#isExpected(session, expected)) refuseOutdated(this.#parts.sessions.told(session), expected);
   }
 
   /** An empty agent closes. Without an ending when the session has that agent, is on its way, closed, or not the one expected. */

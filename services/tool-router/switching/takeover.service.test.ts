@@ -40,7 +40,7 @@ describe("a switch whose router was killed, on the bus", () => {
   test.for([
     [State.DRAINING, {}],
     [State.TEARING_DOWN, {}],
-    [State.BUILDING, { agent: "blue", agentRevision: 1_000, switches: 1, carry: Carry.NOTHING }],
+    [State.BUILDING, { agent: "blue", contextRevision: 1_000, switches: 1, carry: Carry.NOTHING }],
   ] as const)(
     "ORCH-1 in state %i it is finished by another router, and the old agent is gone",
     async ([state, more]) => {

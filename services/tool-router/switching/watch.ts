@@ -27,8 +27,8 @@ export async function* watchSession(
   for (;;) {
     const { arrived } = reader;
     const session = sessions.told(standing.value);
-    if (told !== session.agentRevision || told === 0) yield session;
-    told = session.agentRevision;
+    if (told !== session.contextRevision || told === 0) yield session;
+    told = session.contextRevision;
     if (session.state === SessionState.CLOSED) return;
     await unlessAborted(arrived, signal);
     for (let next = reader.take(); next !== undefined; next = reader.take()) {
@@ -36,7 +36,7 @@ export async function* watchSession(
       standing = next;
       yield sessions.told(next.value);
       if (next.value.state === SessionState.CLOSED) return;
-      told = sessions.told(next.value).agentRevision;
+      told = sessions.told(next.value).contextRevision;
     }
   }
 }

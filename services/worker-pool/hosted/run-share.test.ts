@@ -80,7 +80,7 @@ beforeAll(async () => {
 });
 afterAll(() => pool[Symbol.asyncDispose]());
 
-const scope = { sessionId: "s", agent: "a", agentRevision: 4, principal: "ada", runId: "run_1" };
+const scope = { sessionId: "s", agent: "a", contextRevision: 4, principal: "ada", runId: "run_1" };
 const bounds = {
   turn: 2,
   maxTurns: 9,

@@ -31,12 +31,12 @@ export class AgentTools {
   }
 
   async call(ask: Extract<Ask, { kind: "call tool" }>, id: string, scope: Scope, call: AskingCall): Promise<Answer> {
-    const { sessionId, runId, agentRevision } = scope;
+    const { sessionId, runId, contextRevision } = scope;
     const deadline = timestampFromMs(call.deadlineMs);
     const { name, argumentsJson } = ask;
     const { used } = call;
     used.calls += 1;
-    const place = { callId: id, sessionId, runId, agentRevision, deadline };
+    const place = { callId: id, sessionId, runId, contextRevision, deadline };
     const request = { ...place, name, argumentsJson, ...shareOfCall(call, used) };
     for await (const { event } of this.#router.callTool(request, { signal: call.signal })) {
       if (event.case !== "result") continue;

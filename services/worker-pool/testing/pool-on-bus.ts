@@ -37,7 +37,7 @@ export interface CallInput {
     allowedCommands?: string[];
     timeout?: MessageInitShape<typeof DurationSchema>;
   };
-  scope?: { sessionId: string; agent: string; agentRevision?: number; principal?: string; runId?: string };
+  scope?: { sessionId: string; agent: string; contextRevision?: number; principal?: string; runId?: string };
   bounds?: MessageInitShape<typeof RunBoundsSchema>;
   allowedTools?: string[];
   config?: JsonObject;

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
@@ -42,21 +43,21 @@ export class SessionLoad {
   /** The agents that the session had; while a switch is under way the last one is the next. */
   readonly #history: string[];
   /** What was told of the last of them: a switch that is made only from there can be repeated until it is answered. */
-  #agentRevision: number;
+  #contextRevision: number;
   #isSwitching = false;
   isDone = false;
 
   constructor(
     world: World,
     random: Random,
-    { tally, session }: { tally: Tally; session: Pick<Session, "id" | "agent" | "agentRevision"> },
+    { tally, session }: { tally: Tally; session: Pick<Session, "id" | "agent" | "contextRevision"> },
   ) {
     this.#world = world;
     this.#random = random;
     this.#tally = tally;
     this.sessionId = session.id;
     this.#history = [session.agent];
-    this.#agentRevision = session.agentRevision;
+    this.#contextRevision = session.contextRevision;
   }
 
   get agent(): string {
@@ -68,24 +69,24 @@ export class SessionLoad {
     while (!this.isDone) {
       const isForeign = this.#random.next() < 0.2;
       const name = isForeign ? referenceOf(this.#random.pick(this.#world.agents)) : "mine";
-      await this.#call({ name, agentRevision: 0 });
+      await this.#call({ name, contextRevision: 0 });
       await delay(this.#random.next() * 20);
     }
   }
 
   /** So many calls, one after another, of the agent that is active. */
   async callOwn(count: number): Promise<void> {
-    for (let made = 0; made < count; made++) await this.#call({ name: "mine", agentRevision: 0 });
+    for (let made = 0; made < count; made++) await this.#call({ name: "mine", contextRevision: 0 });
   }
 
   /** Calls as a run makes them: decided by the agent whose tools were listed, several with one list. */
   async callDecided(): Promise<void> {
     while (!this.isDone) {
       try {
-        const { agent, agentRevision, tools } = await this.#world.router.listTools({ sessionId: this.sessionId });
+        const { agent, contextRevision, tools } = await this.#world.router.listTools({ sessionId: this.sessionId });
         for (const { modelName } of tools.filter(({ reference }) => reference.startsWith("@"))) {
           for (let count = 0; count < 3; count++)
-            await this.#call({ name: modelName, agentRevision, decidedBy: agent });
+            await this.#call({ name: modelName, contextRevision, decidedBy: agent });
         }
       } catch (error) {
         this.#countError("listing", error);
@@ -100,12 +101,13 @@ export class SessionLoad {
     const agent = this.#random.pick(this.#world.agents.filter((other) => other !== from));
     const isImpatient = this.#random.next() < 0.05;
     const { sessionId } = this;
-    const agentRevision = this.#agentRevision;
-    const request = { sessionId, agent, agentRevision, ...(isImpatient && { drainTimeoutMs: 10 }) };
+    const expectedContextRevision = this.#contextRevision;
+    const drainTimeout = durationFromMs(10);
+    const request = { sessionId, agent, expectedContextRevision, ...(isImpatient && { drainTimeout }) };
     this.#history.push(agent);
     this.#isSwitching = true;
     try {
-      this.#agentRevision = await this.#madeAtLast(request);
+      this.#contextRevision = await this.#madeAtLast(request);
       return "switched";
     } catch (error) {
       this.#countError("switch", error);
@@ -121,7 +123,7 @@ export class SessionLoad {
     for (;;) {
       try {
         const { session } = await this.#world.sessions.switchAgent(request);
-        return session?.agentRevision ?? 0;
+        return session?.contextRevision ?? 0;
       } catch (error) {
         if (!isUntold(error)) throw error;
         this.#countError("switch", error);
@@ -130,14 +132,14 @@ export class SessionLoad {
     }
   }
 
-  async #call(by: { name: string; agentRevision: number; decidedBy?: string }): Promise<void> {
-    const { name, agentRevision, decidedBy } = by;
+  async #call(by: { name: string; contextRevision: number; decidedBy?: string }): Promise<void> {
+    const { name, contextRevision, decidedBy } = by;
     const first = this.#history.length - (this.#isSwitching ? 2 : 1);
     const nonce = randomUUID();
     const delayMs = this.#random.next() < 0.02 ? 500 + this.#random.next() * 1_500 : this.#random.next() * 10;
     const argumentsJson = JSON.stringify({ nonce, delayMs, sessionId: this.sessionId });
     const what = decidedBy === undefined ? "call" : "decided call";
-    const calling = this.#outcome(what, { sessionId: this.sessionId, name, agentRevision, argumentsJson });
+    const calling = this.#outcome(what, { sessionId: this.sessionId, name, contextRevision, argumentsJson });
     if (!(await comesWithin(LOST_MS, calling))) {
       this.#tally.lost.push(`${this.sessionId} ${name}: no answer within ${LOST_MS} ms`);
       return;

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/session/v1/session.proto.
  */
 export const file_toolbus_session_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("CiB0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbi5wcm90bxISdG9vbGJ1cy5zZXNzaW9uLnYxIucCCgdTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWFnZW50GAIgASgJEhYKDmFnZW50X3JldmlzaW9uGAMgASgNEi8KBXN0YXRlGAQgASgOMiAudG9vbGJ1cy5zZXNzaW9uLnYxLlNlc3Npb25TdGF0ZRIRCglwcmluY2lwYWwYBSABKAkSLwoLY3JlYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCm5leHRfYWdlbnQYByABKAkSNQoRZHJhaW5fZXhwaXJlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHN3aXRjaGVzGAkgASgNEigKBWNhcnJ5GAsgASgOMhkudG9vbGJ1cy5zZXNzaW9uLnYxLkNhcnJ5Ei0KCm5leHRfY2FycnkYDCABKA4yGS50b29sYnVzLnNlc3Npb24udjEuQ2FycnkquQEKDFNlc3Npb25TdGF0ZRIdChlTRVNTSU9OX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUU0VTU0lPTl9TVEFURV9BQ1RJVkUQARIaChZTRVNTSU9OX1NUQVRFX0RSQUlOSU5HEAISHgoaU0VTU0lPTl9TVEFURV9URUFSSU5HX0RPV04QAxIaChZTRVNTSU9OX1NUQVRFX0JVSUxESU5HEAQSGAoUU0VTU0lPTl9TVEFURV9DTE9TRUQQBSpFCgVDYXJyeRIVChFDQVJSWV9VTlNQRUNJRklFRBAAEhIKDkNBUlJZX01FU1NBR0VTEAESEQoNQ0FSUllfTk9USElORxACYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("CiB0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbi5wcm90bxISdG9vbGJ1cy5zZXNzaW9uLnYxIukCCgdTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWFnZW50GAIgASgJEhgKEGNvbnRleHRfcmV2aXNpb24YAyABKA0SLwoFc3RhdGUYBCABKA4yIC50b29sYnVzLnNlc3Npb24udjEuU2Vzc2lvblN0YXRlEhEKCXByaW5jaXBhbBgFIAEoCRIvCgtjcmVhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKbmV4dF9hZ2VudBgHIAEoCRI1ChFkcmFpbl9leHBpcmVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIc3dpdGNoZXMYCSABKA0SKAoFY2FycnkYCyABKA4yGS50b29sYnVzLnNlc3Npb24udjEuQ2FycnkSLQoKbmV4dF9jYXJyeRgMIAEoDjIZLnRvb2xidXMuc2Vzc2lvbi52MS5DYXJyeSq5AQoMU2Vzc2lvblN0YXRlEh0KGVNFU1NJT05fU1RBVEVfVU5TUEVDSUZJRUQQABIYChRTRVNTSU9OX1NUQVRFX0FDVElWRRABEhoKFlNFU1NJT05fU1RBVEVfRFJBSU5JTkcQAhIeChpTRVNTSU9OX1NUQVRFX1RFQVJJTkdfRE9XThADEhoKFlNFU1NJT05fU1RBVEVfQlVJTERJTkcQBBIYChRTRVNTSU9OX1NUQVRFX0NMT1NFRBAFKkUKBUNhcnJ5EhUKEUNBUlJZX1VOU1BFQ0lGSUVEEAASEgoOQ0FSUllfTUVTU0FHRVMQARIRCg1DQVJSWV9OT1RISU5HEAJiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * One conversation with one active agent.
@@ -37,11 +37,11 @@ export type Session = Message<"toolbus.session.v1.Session"> & {
   agent: string;
 
   /**
-   * Revision of the agent's context; grows with each switch.
+   * Revision of the agent's context: of what the agent is, and may use, in this session. Grows with each switch and each reload.
    *
-   * @generated from field: uint32 agent_revision = 3;
+   * @generated from field: uint32 context_revision = 3;
    */
-  agentRevision: number;
+  contextRevision: number;
 
   /**
    * Its state.

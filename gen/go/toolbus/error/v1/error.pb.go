@@ -105,9 +105,9 @@ const (
 	// The session has another agent by now: what its former agent decided is not carried out. Drop the call.
 	// Codes: `aborted`, `failed_precondition`.
 	Reason_REASON_AGENT_SWITCHED Reason = 25
-	// The agent's revision is newer than what this instance has heard of. Repeat in a moment.
+	// The revision of the agent's context is newer than what this instance has heard of. Repeat in a moment.
 	// Code: `aborted`.
-	Reason_REASON_AGENT_REVISION_AHEAD Reason = 26
+	Reason_REASON_CONTEXT_REVISION_AHEAD Reason = 26
 	// The session has another agent than the request to explain a tool names. Name that one, or none.
 	// Code: `failed_precondition`.
 	Reason_REASON_AGENT_MISMATCH Reason = 27
@@ -290,7 +290,7 @@ var (
 		23: "REASON_AGENT_NOT_FOUND",
 		24: "REASON_AGENT_INVALID",
 		25: "REASON_AGENT_SWITCHED",
-		26: "REASON_AGENT_REVISION_AHEAD",
+		26: "REASON_CONTEXT_REVISION_AHEAD",
 		27: "REASON_AGENT_MISMATCH",
 		28: "REASON_TOOL_NOT_FOUND",
 		29: "REASON_TOOL_NOT_ALLOWED",
@@ -369,7 +369,7 @@ var (
 		"REASON_AGENT_NOT_FOUND":        23,
 		"REASON_AGENT_INVALID":          24,
 		"REASON_AGENT_SWITCHED":         25,
-		"REASON_AGENT_REVISION_AHEAD":   26,
+		"REASON_CONTEXT_REVISION_AHEAD": 26,
 		"REASON_AGENT_MISMATCH":         27,
 		"REASON_TOOL_NOT_FOUND":         28,
 		"REASON_TOOL_NOT_ALLOWED":       29,
@@ -594,7 +594,7 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x0eFieldViolation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x17\n" +
-	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\xb3\x11\n" +
+	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\xb5\x11\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x13\n" +
@@ -622,8 +622,8 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x13REASON_STREAM_ENDED\x10\x16\x12\x1a\n" +
 	"\x16REASON_AGENT_NOT_FOUND\x10\x17\x12\x18\n" +
 	"\x14REASON_AGENT_INVALID\x10\x18\x12\x19\n" +
-	"\x15REASON_AGENT_SWITCHED\x10\x19\x12\x1f\n" +
-	"\x1bREASON_AGENT_REVISION_AHEAD\x10\x1a\x12\x19\n" +
+	"\x15REASON_AGENT_SWITCHED\x10\x19\x12!\n" +
+	"\x1dREASON_CONTEXT_REVISION_AHEAD\x10\x1a\x12\x19\n" +
 	"\x15REASON_AGENT_MISMATCH\x10\x1b\x12\x19\n" +
 	"\x15REASON_TOOL_NOT_FOUND\x10\x1c\x12\x1b\n" +
 	"\x17REASON_TOOL_NOT_ALLOWED\x10\x1d\x12\x18\n" +

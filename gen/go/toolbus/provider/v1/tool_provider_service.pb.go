@@ -35,7 +35,7 @@ type Scope struct {
 	// Name of the session's active agent.
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
 	// Revision of the agent's context in this session; grows with each switch and each reload.
-	AgentRevision uint32 `protobuf:"varint,3,opt,name=agent_revision,json=agentRevision,proto3" json:"agent_revision,omitempty"`
+	ContextRevision uint32 `protobuf:"varint,3,opt,name=context_revision,json=contextRevision,proto3" json:"context_revision,omitempty"`
 	// The run that calls, if there is one.
 	RunId string `protobuf:"bytes,4,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// The authenticated principal that opened the session.
@@ -88,9 +88,9 @@ func (x *Scope) GetAgent() string {
 	return ""
 }
 
-func (x *Scope) GetAgentRevision() uint32 {
+func (x *Scope) GetContextRevision() uint32 {
 	if x != nil {
-		return x.AgentRevision
+		return x.ContextRevision
 	}
 	return 0
 }
@@ -731,12 +731,12 @@ var File_toolbus_provider_v1_tool_provider_service_proto protoreflect.FileDescri
 
 const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\n" +
-	"/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xe7\x01\n" +
+	"/toolbus/provider/v1/tool_provider_service.proto\x12\x13toolbus.provider.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctoolbus/tool/v1/source.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\xeb\x01\n" +
 	"\x05Scope\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1d\n" +
-	"\x05agent\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x05agent\x12%\n" +
-	"\x0eagent_revision\x18\x03 \x01(\rR\ragentRevision\x123\n" +
+	"\x05agent\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x05agent\x12)\n" +
+	"\x10context_revision\x18\x03 \x01(\rR\x0fcontextRevision\x123\n" +
 	"\x06run_id\x18\x04 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12&\n" +
 	"\tprincipal\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"P\n" +
 	"\vOfferedTool\x12\x16\n" +

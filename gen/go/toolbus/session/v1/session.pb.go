@@ -152,8 +152,8 @@ type Session struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Name of the active agent.
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
-	// Revision of the agent's context; grows with each switch.
-	AgentRevision uint32 `protobuf:"varint,3,opt,name=agent_revision,json=agentRevision,proto3" json:"agent_revision,omitempty"`
+	// Revision of the agent's context: of what the agent is, and may use, in this session. Grows with each switch and each reload.
+	ContextRevision uint32 `protobuf:"varint,3,opt,name=context_revision,json=contextRevision,proto3" json:"context_revision,omitempty"`
 	// Its state.
 	State SessionState `protobuf:"varint,4,opt,name=state,proto3,enum=toolbus.session.v1.SessionState" json:"state,omitempty"`
 	// The authenticated principal that opened it and owns it.
@@ -218,9 +218,9 @@ func (x *Session) GetAgent() string {
 	return ""
 }
 
-func (x *Session) GetAgentRevision() uint32 {
+func (x *Session) GetContextRevision() uint32 {
 	if x != nil {
-		return x.AgentRevision
+		return x.ContextRevision
 	}
 	return 0
 }
@@ -285,11 +285,11 @@ var File_toolbus_session_v1_session_proto protoreflect.FileDescriptor
 
 const file_toolbus_session_v1_session_proto_rawDesc = "" +
 	"\n" +
-	" toolbus/session/v1/session.proto\x12\x12toolbus.session.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd7\x03\n" +
+	" toolbus/session/v1/session.proto\x12\x12toolbus.session.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdb\x03\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
-	"\x05agent\x18\x02 \x01(\tR\x05agent\x12%\n" +
-	"\x0eagent_revision\x18\x03 \x01(\rR\ragentRevision\x126\n" +
+	"\x05agent\x18\x02 \x01(\tR\x05agent\x12)\n" +
+	"\x10context_revision\x18\x03 \x01(\rR\x0fcontextRevision\x126\n" +
 	"\x05state\x18\x04 \x01(\x0e2 .toolbus.session.v1.SessionStateR\x05state\x12\x1c\n" +
 	"\tprincipal\x18\x05 \x01(\tR\tprincipal\x12;\n" +
 	"\vcreate_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +

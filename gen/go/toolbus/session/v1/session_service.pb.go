@@ -438,9 +438,9 @@ type SwitchAgentRequest struct {
 	Agent string `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
 	// How long calls in flight may take; absent means the router's default of 5 s (TOOLBUS_SWITCH_DRAIN).
 	DrainTimeout *durationpb.Duration `protobuf:"bytes,3,opt,name=drain_timeout,json=drainTimeout,proto3" json:"drain_timeout,omitempty"`
-	// A revision that was told of the agent to be left: refused as aborted when the session has gone on to yet another agent, so
+	// A revision that was told of the context to be left: refused as aborted when the session has gone on to yet another agent, so
 	// that a switch whose answer was lost can be repeated, and made at most once. Absent: from whichever agent.
-	AgentRevision *uint32 `protobuf:"varint,4,opt,name=agent_revision,json=agentRevision,proto3,oneof" json:"agent_revision,omitempty"`
+	ExpectedContextRevision *uint32 `protobuf:"varint,4,opt,name=expected_context_revision,json=expectedContextRevision,proto3,oneof" json:"expected_context_revision,omitempty"`
 	// What of the conversation up to here the agent is shown. It holds for each of the session's runs until the next switch, which
 	// decides anew, of the whole of the session's conversation: what one switch did not show is not deleted. An agent that comes
 	// back to the session is shown what was said before the switch like any other, its own words as its own, and its own former
@@ -502,9 +502,9 @@ func (x *SwitchAgentRequest) GetDrainTimeout() *durationpb.Duration {
 	return nil
 }
 
-func (x *SwitchAgentRequest) GetAgentRevision() uint32 {
-	if x != nil && x.AgentRevision != nil {
-		return *x.AgentRevision
+func (x *SwitchAgentRequest) GetExpectedContextRevision() uint32 {
+	if x != nil && x.ExpectedContextRevision != nil {
+		return *x.ExpectedContextRevision
 	}
 	return 0
 }
@@ -692,15 +692,15 @@ const file_toolbus_session_v1_session_service_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12O\n" +
 	"\rdrain_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\fdrainTimeout\"M\n" +
 	"\x14CloseSessionResponse\x125\n" +
-	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"\xd0\x02\n" +
+	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"\xf0\x02\n" +
 	"\x12SwitchAgentRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x122\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12O\n" +
-	"\rdrain_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\fdrainTimeout\x12*\n" +
-	"\x0eagent_revision\x18\x04 \x01(\rH\x00R\ragentRevision\x88\x01\x01\x129\n" +
-	"\x05carry\x18\x05 \x01(\x0e2\x19.toolbus.session.v1.CarryB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05carryB\x11\n" +
-	"\x0f_agent_revision\"L\n" +
+	"\rdrain_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\fdrainTimeout\x12?\n" +
+	"\x19expected_context_revision\x18\x04 \x01(\rH\x00R\x17expectedContextRevision\x88\x01\x01\x129\n" +
+	"\x05carry\x18\x05 \x01(\x0e2\x19.toolbus.session.v1.CarryB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05carryB\x1c\n" +
+	"\x1a_expected_context_revision\"L\n" +
 	"\x13SwitchAgentResponse\x125\n" +
 	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\"R\n" +
 	"\x13WatchSessionRequest\x12;\n" +

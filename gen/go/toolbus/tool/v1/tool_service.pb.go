@@ -313,8 +313,8 @@ type ListToolsResponse struct {
 	Sources []*SourceStatus `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
 	// The agent that they belong to.
 	Agent string `protobuf:"bytes,3,opt,name=agent,proto3" json:"agent,omitempty"`
-	// Revision of the agent's context; calls carry it.
-	AgentRevision uint32 `protobuf:"varint,4,opt,name=agent_revision,json=agentRevision,proto3" json:"agent_revision,omitempty"`
+	// Revision of the agent's context, which grows with each switch and each reload; calls carry it.
+	ContextRevision uint32 `protobuf:"varint,4,opt,name=context_revision,json=contextRevision,proto3" json:"context_revision,omitempty"`
 	// Names this list, all pages of it, by what it says: equal for equal lists, on every router. A page with another name than the
 	// one before it is of a list that has changed meanwhile. Empty if a router names none.
 	ToolsRevision string `protobuf:"bytes,5,opt,name=tools_revision,json=toolsRevision,proto3" json:"tools_revision,omitempty"`
@@ -377,9 +377,9 @@ func (x *ListToolsResponse) GetAgent() string {
 	return ""
 }
 
-func (x *ListToolsResponse) GetAgentRevision() uint32 {
+func (x *ListToolsResponse) GetContextRevision() uint32 {
 	if x != nil {
-		return x.AgentRevision
+		return x.ContextRevision
 	}
 	return 0
 }
@@ -422,7 +422,7 @@ type CallToolRequest struct {
 	// The run that calls; empty for a call from outside a run.
 	RunId string `protobuf:"bytes,5,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Revision of the agent's context that the caller decided by; 0 for whatever is active.
-	AgentRevision uint32 `protobuf:"varint,6,opt,name=agent_revision,json=agentRevision,proto3" json:"agent_revision,omitempty"`
+	ContextRevision uint32 `protobuf:"varint,6,opt,name=context_revision,json=contextRevision,proto3" json:"context_revision,omitempty"`
 	// Narrows what may be called, as the option of a run does; absent allows all.
 	AllowedTools *AllowedTools `protobuf:"bytes,7,opt,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
 	// When the caller's time is over; absent for the tool's own limit.
@@ -502,9 +502,9 @@ func (x *CallToolRequest) GetRunId() string {
 	return ""
 }
 
-func (x *CallToolRequest) GetAgentRevision() uint32 {
+func (x *CallToolRequest) GetContextRevision() uint32 {
 	if x != nil {
-		return x.AgentRevision
+		return x.ContextRevision
 	}
 	return 0
 }
@@ -948,15 +948,15 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"page_token\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x123\n" +
 	"\x06run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12E\n" +
 	"\vrun_sources\x18\a \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
-	"runSources\"\xa5\x02\n" +
+	"runSources\"\xa9\x02\n" +
 	"\x11ListToolsResponse\x120\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1a.toolbus.tool.v1.ModelToolR\x05tools\x127\n" +
 	"\asources\x18\x02 \x03(\v2\x1d.toolbus.tool.v1.SourceStatusR\asources\x12\x14\n" +
-	"\x05agent\x18\x03 \x01(\tR\x05agent\x12%\n" +
-	"\x0eagent_revision\x18\x04 \x01(\rR\ragentRevision\x12%\n" +
+	"\x05agent\x18\x03 \x01(\tR\x05agent\x12)\n" +
+	"\x10context_revision\x18\x04 \x01(\rR\x0fcontextRevision\x12%\n" +
 	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x19\n" +
 	"\bis_known\x18\x06 \x01(\bR\aisKnown\x12&\n" +
-	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\xa4\x04\n" +
+	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\xa8\x04\n" +
 	"\x0fCallToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\x06callId\x12;\n" +
 	"\n" +
@@ -965,8 +965,8 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x04R\x04name\x121\n" +
 	"\x0earguments_json\x18\x04 \x01(\tB\n" +
 	"\xbaH\ar\x05(\x80\x80\x80 R\rargumentsJson\x123\n" +
-	"\x06run_id\x18\x05 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12%\n" +
-	"\x0eagent_revision\x18\x06 \x01(\rR\ragentRevision\x12B\n" +
+	"\x06run_id\x18\x05 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12)\n" +
+	"\x10context_revision\x18\x06 \x01(\rR\x0fcontextRevision\x12B\n" +
 	"\rallowed_tools\x18\a \x01(\v2\x1d.toolbus.tool.v1.AllowedToolsR\fallowedTools\x126\n" +
 	"\bdeadline\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12*\n" +
 	"\vrun_context\x18\t \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80@R\n" +

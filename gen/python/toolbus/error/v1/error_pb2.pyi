@@ -128,8 +128,8 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """The session has another agent by now: what its former agent decided is not carried out. Drop the call.
     Codes: `aborted`, `failed_precondition`.
     """
-    REASON_AGENT_REVISION_AHEAD: _Reason.ValueType  # 26
-    """The agent's revision is newer than what this instance has heard of. Repeat in a moment.
+    REASON_CONTEXT_REVISION_AHEAD: _Reason.ValueType  # 26
+    """The revision of the agent's context is newer than what this instance has heard of. Repeat in a moment.
     Code: `aborted`.
     """
     REASON_AGENT_MISMATCH: _Reason.ValueType  # 27
@@ -440,8 +440,8 @@ REASON_AGENT_SWITCHED: Reason.ValueType  # 25
 """The session has another agent by now: what its former agent decided is not carried out. Drop the call.
 Codes: `aborted`, `failed_precondition`.
 """
-REASON_AGENT_REVISION_AHEAD: Reason.ValueType  # 26
-"""The agent's revision is newer than what this instance has heard of. Repeat in a moment.
+REASON_CONTEXT_REVISION_AHEAD: Reason.ValueType  # 26
+"""The revision of the agent's context is newer than what this instance has heard of. Repeat in a moment.
 Code: `aborted`.
 """
 REASON_AGENT_MISMATCH: Reason.ValueType  # 27

@@ -30,14 +30,14 @@ class Scope(_message.Message):
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
-    AGENT_REVISION_FIELD_NUMBER: _builtins.int
+    CONTEXT_REVISION_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
     PRINCIPAL_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session; empty when a catalog is listed outside any session."""
     agent: _builtins.str
     """Name of the session's active agent."""
-    agent_revision: _builtins.int
+    context_revision: _builtins.int
     """Revision of the agent's context in this session; grows with each switch and each reload."""
     run_id: _builtins.str
     """The run that calls, if there is one."""
@@ -48,13 +48,13 @@ class Scope(_message.Message):
         *,
         session_id: _builtins.str = ...,
         agent: _builtins.str = ...,
-        agent_revision: _builtins.int = ...,
+        context_revision: _builtins.int = ...,
         run_id: _builtins.str = ...,
         principal: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "principal", b"principal", "run_id", b"run_id", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "context_revision", b"context_revision", "principal", b"principal", "run_id", b"run_id", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

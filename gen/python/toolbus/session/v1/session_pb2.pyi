@@ -94,7 +94,7 @@ class Session(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
-    AGENT_REVISION_FIELD_NUMBER: _builtins.int
+    CONTEXT_REVISION_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
     PRINCIPAL_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
@@ -107,8 +107,8 @@ class Session(_message.Message):
     """The session's id."""
     agent: _builtins.str
     """Name of the active agent."""
-    agent_revision: _builtins.int
-    """Revision of the agent's context; grows with each switch."""
+    context_revision: _builtins.int
+    """Revision of the agent's context: of what the agent is, and may use, in this session. Grows with each switch and each reload."""
     state: Global___SessionState.ValueType
     """Its state."""
     principal: _builtins.str
@@ -134,7 +134,7 @@ class Session(_message.Message):
         *,
         id: _builtins.str = ...,
         agent: _builtins.str = ...,
-        agent_revision: _builtins.int = ...,
+        context_revision: _builtins.int = ...,
         state: Global___SessionState.ValueType = ...,
         principal: _builtins.str = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
@@ -146,7 +146,7 @@ class Session(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "drain_expire_time", b"drain_expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "carry", b"carry", "create_time", b"create_time", "drain_expire_time", b"drain_expire_time", "id", b"id", "next_agent", b"next_agent", "next_carry", b"next_carry", "principal", b"principal", "state", b"state", "switches", b"switches"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "carry", b"carry", "context_revision", b"context_revision", "create_time", b"create_time", "drain_expire_time", b"drain_expire_time", "id", b"id", "next_agent", b"next_agent", "next_carry", b"next_carry", "principal", b"principal", "state", b"state", "switches", b"switches"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

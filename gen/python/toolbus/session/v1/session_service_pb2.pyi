@@ -231,14 +231,14 @@ class SwitchAgentRequest(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
     DRAIN_TIMEOUT_FIELD_NUMBER: _builtins.int
-    AGENT_REVISION_FIELD_NUMBER: _builtins.int
+    EXPECTED_CONTEXT_REVISION_FIELD_NUMBER: _builtins.int
     CARRY_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session."""
     agent: _builtins.str
     """The agent."""
-    agent_revision: _builtins.int
-    """A revision that was told of the agent to be left: refused as aborted when the session has gone on to yet another agent, so
+    expected_context_revision: _builtins.int
+    """A revision that was told of the context to be left: refused as aborted when the session has gone on to yet another agent, so
     that a switch whose answer was lost can be repeated, and made at most once. Absent: from whichever agent.
     """
     carry: _session_pb2.Carry.ValueType
@@ -258,16 +258,16 @@ class SwitchAgentRequest(_message.Message):
         session_id: _builtins.str = ...,
         agent: _builtins.str = ...,
         drain_timeout: _duration_pb2.Duration | None = ...,
-        agent_revision: _builtins.int | None = ...,
+        expected_context_revision: _builtins.int | None = ...,
         carry: _session_pb2.Carry.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_agent_revision", b"_agent_revision", "agent_revision", b"agent_revision", "drain_timeout", b"drain_timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_expected_context_revision", b"_expected_context_revision", "drain_timeout", b"drain_timeout", "expected_context_revision", b"expected_context_revision"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_revision", b"_agent_revision", "agent", b"agent", "agent_revision", b"agent_revision", "carry", b"carry", "drain_timeout", b"drain_timeout", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected_context_revision", b"_expected_context_revision", "agent", b"agent", "carry", b"carry", "drain_timeout", b"drain_timeout", "expected_context_revision", b"expected_context_revision", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__agent_revision: _TypeAlias = _typing.Literal["agent_revision"]  # noqa: Y015
-    _WhichOneofArgType__agent_revision: _TypeAlias = _typing.Literal["_agent_revision", b"_agent_revision"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__agent_revision) -> _WhichOneofReturnType__agent_revision | None: ...
+    _WhichOneofReturnType__expected_context_revision: _TypeAlias = _typing.Literal["expected_context_revision"]  # noqa: Y015
+    _WhichOneofArgType__expected_context_revision: _TypeAlias = _typing.Literal["_expected_context_revision", b"_expected_context_revision"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__expected_context_revision) -> _WhichOneofReturnType__expected_context_revision | None: ...
 
 Global___SwitchAgentRequest: _TypeAlias = SwitchAgentRequest  # noqa: Y015
 

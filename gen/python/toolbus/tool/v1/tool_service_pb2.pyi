@@ -181,14 +181,14 @@ class ListToolsResponse(_message.Message):
     TOOLS_FIELD_NUMBER: _builtins.int
     SOURCES_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
-    AGENT_REVISION_FIELD_NUMBER: _builtins.int
+    CONTEXT_REVISION_FIELD_NUMBER: _builtins.int
     TOOLS_REVISION_FIELD_NUMBER: _builtins.int
     IS_KNOWN_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """The agent that they belong to."""
-    agent_revision: _builtins.int
-    """Revision of the agent's context; calls carry it."""
+    context_revision: _builtins.int
+    """Revision of the agent's context, which grows with each switch and each reload; calls carry it."""
     tools_revision: _builtins.str
     """Names this list, all pages of it, by what it says: equal for equal lists, on every router. A page with another name than the
     one before it is of a list that has changed meanwhile. Empty if a router names none.
@@ -211,14 +211,14 @@ class ListToolsResponse(_message.Message):
         tools: _abc.Iterable[Global___ModelTool] | None = ...,
         sources: _abc.Iterable[_source_pb2.SourceStatus] | None = ...,
         agent: _builtins.str = ...,
-        agent_revision: _builtins.int = ...,
+        context_revision: _builtins.int = ...,
         tools_revision: _builtins.str = ...,
         is_known: _builtins.bool = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "agent_revision", b"agent_revision", "is_known", b"is_known", "next_page_token", b"next_page_token", "sources", b"sources", "tools", b"tools", "tools_revision", b"tools_revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "context_revision", b"context_revision", "is_known", b"is_known", "next_page_token", b"next_page_token", "sources", b"sources", "tools", b"tools", "tools_revision", b"tools_revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -235,7 +235,7 @@ class CallToolRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     ARGUMENTS_JSON_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
-    AGENT_REVISION_FIELD_NUMBER: _builtins.int
+    CONTEXT_REVISION_FIELD_NUMBER: _builtins.int
     ALLOWED_TOOLS_FIELD_NUMBER: _builtins.int
     DEADLINE_FIELD_NUMBER: _builtins.int
     RUN_CONTEXT_FIELD_NUMBER: _builtins.int
@@ -254,7 +254,7 @@ class CallToolRequest(_message.Message):
     """Arguments as JSON text."""
     run_id: _builtins.str
     """The run that calls; empty for a call from outside a run."""
-    agent_revision: _builtins.int
+    context_revision: _builtins.int
     """Revision of the agent's context that the caller decided by; 0 for whatever is active."""
     run_context: _builtins.bytes
     """What the calling run leaves to this call; opaque. A provider that calls further tools on the behalf of a call hands on what it
@@ -281,7 +281,7 @@ class CallToolRequest(_message.Message):
         name: _builtins.str = ...,
         arguments_json: _builtins.str = ...,
         run_id: _builtins.str = ...,
-        agent_revision: _builtins.int = ...,
+        context_revision: _builtins.int = ...,
         allowed_tools: _tool_pb2.AllowedTools | None = ...,
         deadline: _timestamp_pb2.Timestamp | None = ...,
         run_context: _builtins.bytes = ...,
@@ -289,7 +289,7 @@ class CallToolRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "deadline", b"deadline"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_revision", b"agent_revision", "allowed_tools", b"allowed_tools", "arguments_json", b"arguments_json", "call_id", b"call_id", "deadline", b"deadline", "name", b"name", "run_context", b"run_context", "run_id", b"run_id", "run_sources", b"run_sources", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "arguments_json", b"arguments_json", "call_id", b"call_id", "context_revision", b"context_revision", "deadline", b"deadline", "name", b"name", "run_context", b"run_context", "run_id", b"run_id", "run_sources", b"run_sources", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
