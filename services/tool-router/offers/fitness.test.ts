@@ -47,6 +47,13 @@ test("KIND-2 names that are none, and tools that are offered twice, are left out
   expect(judge([offered("läs das"), offered("@x/y"), offered("ключ")]).told).toBe("");
 });
 
+test("KIND-2 names by which a reference would mean two things are left out and told", () => {
+  const bare = create(OfferedToolSchema, { tool: { name: "@shop/buy" } });
+  const fitness = judge([offered("get_*"), bare, good]);
+  expect(fitness.tools).toEqual([good]);
+  expect(fitness.told).toMatch(/^"get_\*" holds a \*, .*; "@shop\/buy" begins with @, /);
+});
+
 test("KIND-2 of a hundred thousand tools, the first few thousand are taken, in little time", () => {
   const many = Array.from({ length: 100_000 }, (_, n) =>
     offered(`t${n}`, { inputSchemaJson: `{"title":"${n % 10}"}` }),

@@ -55,7 +55,7 @@ export function createOfferJudge(faultOfSchema: FaultOfSchema, maxVerdicts = 20_
     for (const one of offered) {
       const name = one.tool?.name ?? "";
       const reference = referenceFrom(one.source, name);
-      const flaw = flawOfName(name) ?? (tools.has(reference) ? "is offered twice" : undefined);
+      const flaw = flawOfName(name, one.source) ?? (tools.has(reference) ? "is offered twice" : undefined);
       if (flaw !== undefined) {
         remarks.push(`${JSON.stringify(name.slice(0, 64))} ${flaw}`);
         continue;
@@ -74,8 +74,11 @@ export function createOfferJudge(faultOfSchema: FaultOfSchema, maxVerdicts = 20_
   };
 }
 
-function flawOfName(name: string): string | undefined {
+/** A name that reads like a pattern, or a bare one like that of a source's tool, would make references mean two things. */
+function flawOfName(name: string, source: string): string | undefined {
   if (name === "") return "is no name";
+  if (name.includes("*")) return "holds a *, which stands for any characters where tools are named";
+  if (source === "" && name.startsWith("@")) return "begins with @, by which tools of sources are named";
   if (name.length > MAX_NAME_CHARACTERS) return `is longer than ${MAX_NAME_CHARACTERS} characters`;
   return /\p{Cc}|\p{Cs}/u.test(name) ? "holds characters that no name has" : undefined;
 }

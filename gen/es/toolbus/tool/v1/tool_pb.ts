@@ -153,7 +153,9 @@ export const ToolAnnotationsSchema: GenMessage<ToolAnnotations> = /*@__PURE__*/
  */
 export type Tool = Message<"toolbus.tool.v1.Tool"> & {
   /**
-   * Name within its source, for example `read_file`.
+   * Name within its source, for example `read_file`. One of the catalog has 1 to 64 letters, digits, _, - or single dots between them.
+   * One that a provider offers has no control characters and no `*`, and one without a source does not begin with `@`: a tool that
+   * does is left out.
    *
    * @generated from field: string name = 1;
    */

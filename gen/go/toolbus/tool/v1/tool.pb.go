@@ -460,7 +460,9 @@ func (x *ToolAnnotations) GetOpenWorldHint() bool {
 // A tool as it is configured or offered.
 type Tool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name within its source, for example `read_file`.
+	// Name within its source, for example `read_file`. One of the catalog has 1 to 64 letters, digits, _, - or single dots between them.
+	// One that a provider offers has no control characters and no `*`, and one without a source does not begin with `@`: a tool that
+	// does is left out.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What the tool does, in words for the model.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`

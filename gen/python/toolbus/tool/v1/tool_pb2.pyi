@@ -315,7 +315,10 @@ class Tool(_message.Message):
     ANNOTATIONS_FIELD_NUMBER: _builtins.int
     TTL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Name within its source, for example `read_file`."""
+    """Name within its source, for example `read_file`. One of the catalog has 1 to 64 letters, digits, _, - or single dots between them.
+    One that a provider offers has no control characters and no `*`, and one without a source does not begin with `@`: a tool that
+    does is left out.
+    """
     description: _builtins.str
     """What the tool does, in words for the model."""
     input_schema_json: _builtins.str
